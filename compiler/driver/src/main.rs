@@ -1,0 +1,2 @@
+//! The mlc command.
+fn main() {}
