@@ -1,6 +1,31 @@
-//! The intermediate representation of mlc. It knows no file formats, no e-graphs and no C.
+//! The intermediate representation of mlc: a graph of operators over dense tensors.
+//!
+//! A [`Graph`] holds operator applications ([`Node`]) and the [`Value`]s between them. Every operator is one file under
+//! [`ops`] and implements [`Operator`]: fields, shape inference, reference evaluation, cost, a random sample. Convolutions,
+//! pools and resizing work on channels-last tensors; frontends of channels-first formats insert transposes, and passes move
+//! them to the rim. Elementwise operators are scalar [`scalar::Expression`]s; after fusion a node is a kernel: an anchor
+//! operator with such an expression as its epilogue ([`ops::Kernel`]), or a [`ops::Map`] without an anchor.
+//!
+//! This crate knows no file formats, no e-graphs and no C, and does no input or output.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+pub mod attribute;
 pub mod diagnostics;
+pub mod fields;
+pub mod generator;
+pub mod graph;
+pub mod operator;
+pub mod ops;
+pub mod scalar;
+pub mod tensor;
+pub mod types;
 
+pub use attribute::{Attribute, AttributeError, Literal};
 pub use diagnostics::{Code, Diagnostic, Location, Severity};
+pub use fields::{Field, FieldValue, Fields};
+pub use generator::Generator;
+pub use graph::{Graph, Node, NodeId, Output, Value};
+pub use operator::{Category, Operator, OperatorError, Work};
+pub use ops::{Op, OpKind};
+pub use tensor::{Tensor, Values};
+pub use types::{DType, Float, Quantization, Shape, TensorType};

@@ -1,0 +1,268 @@
+//! [`Attribute`]: a weight tensor as a model file holds it. Bytes are shared, never copied on load; `concat` and `slice` are its algebra.
+
+use crate::tensor::{Tensor, Values};
+use crate::types::{DType, TensorType};
+use bytes::Bytes;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+/// A dense, row-major, little-endian constant.
+#[derive(Clone)]
+pub struct Attribute {
+    ty: TensorType,
+    bytes: Bytes,
+    hash: Arc<OnceLock<u64>>,
+}
+
+/// Why two attributes can't be joined, or an attribute can't be cut or made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AttributeError {
+    /// The number of bytes isn't that of the type.
+    #[error("{found} bytes given for {ty}, which has {expected}")]
+    Size {
+        /// The type asked for.
+        ty: TensorType,
+        /// Its bytes.
+        expected: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// The attributes' types don't allow joining along the axis.
+    #[error("can't concatenate {left} and {right} along axis {axis}")]
+    Concat {
+        /// First type.
+        left: TensorType,
+        /// The type that doesn't fit it.
+        right: TensorType,
+        /// The axis.
+        axis: usize,
+    },
+    /// The cut leaves the tensor.
+    #[error("can't take {start}..{end} along axis {axis} of {ty}")]
+    Slice {
+        /// The attribute's type.
+        ty: TensorType,
+        /// The axis.
+        axis: usize,
+        /// First index.
+        start: usize,
+        /// One past the last index.
+        end: usize,
+    },
+}
+
+impl Attribute {
+    /// Wraps bytes, little-endian and dense.
+    ///
+    /// # Errors
+    /// When the number of bytes isn't that of the type.
+    pub fn new(ty: TensorType, bytes: impl Into<Bytes>) -> Result<Self, AttributeError> {
+        let bytes = bytes.into();
+        let expected = ty.checked_bytes();
+        if expected != Some(bytes.len()) {
+            let found = bytes.len();
+            return Err(AttributeError::Size { ty, expected: expected.unwrap_or(usize::MAX), found });
+        }
+        Ok(Attribute { ty, bytes, hash: Arc::default() })
+    }
+
+    /// An f32 attribute from values; `None` when their number isn't that of the shape.
+    pub fn from_f32(shape: &[usize], values: &[f32]) -> Option<Self> {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        Attribute::new(TensorType::new(DType::F32, shape), bytes).ok()
+    }
+
+    /// An i64 attribute from values; `None` when their number isn't that of the shape.
+    pub fn from_i64(shape: &[usize], values: &[i64]) -> Option<Self> {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        Attribute::new(TensorType::new(DType::I64, shape), bytes).ok()
+    }
+
+    /// The attribute of an evaluated tensor, rounded to the tensor's data type.
+    pub fn from_tensor(tensor: &Tensor) -> Self {
+        Attribute { ty: tensor.ty().clone(), bytes: tensor.to_le_bytes().into(), hash: Arc::default() }
+    }
+
+    /// The values, for the evaluator.
+    pub fn to_tensor(&self) -> Tensor {
+        Tensor::from_le_bytes(self.ty.clone(), &self.bytes)
+    }
+
+    /// Data type and shape.
+    pub fn ty(&self) -> &TensorType {
+        &self.ty
+    }
+
+    /// The raw little-endian bytes, not necessarily aligned.
+    pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The single value when all elements are bitwise equal and there is at least one.
+    pub fn splat(&self) -> Option<Literal> {
+        let size = self.ty.dtype.size();
+        let first = self.bytes.get(..size)?;
+        if self.bytes.chunks_exact(size).any(|element| element != first) {
+            return None;
+        }
+        let one = Tensor::from_le_bytes(TensorType::new(self.ty.dtype, []), first);
+        Some(match one.values() {
+            Values::Float(values) => Literal::float(self.ty.dtype, values[0]),
+            Values::Integer(values) => Literal::integer(self.ty.dtype, values[0]),
+        })
+    }
+
+    /// Joins attributes along an axis. Axis 0 of two is the PNNX class's `operator+`.
+    ///
+    /// # Errors
+    /// When data types, ranks or the other extents differ, when a rank is 0, or when nothing is given.
+    pub fn concat(axis: usize, parts: &[&Attribute]) -> Result<Attribute, AttributeError> {
+        let Some(first) = parts.first() else {
+            let ty = TensorType::new(DType::F32, []);
+            return Err(AttributeError::Concat { left: ty.clone(), right: ty, axis });
+        };
+        let mut ty = first.ty.clone();
+        for part in parts {
+            let fits = part.ty.dtype == ty.dtype
+                && part.ty.rank() == ty.rank()
+                && axis < ty.rank()
+                && (0..ty.rank()).all(|other| other == axis || part.ty.shape[other] == ty.shape[other]);
+            if !fits {
+                return Err(AttributeError::Concat { left: first.ty.clone(), right: part.ty.clone(), axis });
+            }
+        }
+        ty.shape[axis] = parts.iter().map(|part| part.ty.shape[axis]).sum();
+        let outer: usize = ty.shape[..axis].iter().product();
+        let mut bytes = Vec::with_capacity(ty.bytes());
+        for row in 0..outer {
+            for part in parts {
+                let run = part.bytes.len() / outer.max(1);
+                bytes.extend_from_slice(&part.bytes[row * run..(row + 1) * run]);
+            }
+        }
+        Attribute::new(ty, bytes)
+    }
+
+    /// Cuts `start..end` along an axis; shares the bytes when the axis is the slowest.
+    ///
+    /// # Errors
+    /// When the cut leaves the tensor.
+    pub fn slice(&self, axis: usize, start: usize, end: usize) -> Result<Attribute, AttributeError> {
+        if axis >= self.ty.rank() || start > end || end > self.ty.shape[axis] {
+            return Err(AttributeError::Slice { ty: self.ty.clone(), axis, start, end });
+        }
+        let mut ty = self.ty.clone();
+        ty.shape[axis] = end - start;
+        let outer: usize = self.ty.shape[..axis].iter().product();
+        let inner: usize = self.ty.shape[axis + 1..].iter().product::<usize>() * ty.dtype.size();
+        if outer == 1 {
+            return Attribute::new(ty, self.bytes.slice(start * inner..end * inner));
+        }
+        let run = self.ty.shape[axis] * inner;
+        let mut bytes = Vec::with_capacity(ty.bytes());
+        for row in 0..outer {
+            bytes.extend_from_slice(&self.bytes[row * run + start * inner..row * run + end * inner]);
+        }
+        Attribute::new(ty, bytes)
+    }
+
+    /// The same bytes under another shape with as many elements.
+    ///
+    /// # Errors
+    /// When the number of elements differs.
+    pub fn reshape(&self, shape: &[usize]) -> Result<Attribute, AttributeError> {
+        Attribute::new(TensorType { shape: shape.into(), ..self.ty.clone() }, self.bytes.clone())
+    }
+
+    /// FNV-1a over type and bytes: the same on every machine. Computed once.
+    pub fn content_hash(&self) -> u64 {
+        *self.hash.get_or_init(|| {
+            let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+            let mut feed = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            self.ty.to_string().bytes().for_each(&mut feed);
+            self.bytes.iter().copied().for_each(&mut feed);
+            hash
+        })
+    }
+}
+
+impl PartialEq for Attribute {
+    fn eq(&self, other: &Self) -> bool {
+        self.ty == other.ty && (self.bytes.as_ptr() == other.bytes.as_ptr() || self.bytes == other.bytes)
+    }
+}
+
+impl Eq for Attribute {}
+
+impl Hash for Attribute {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.content_hash().hash(state);
+    }
+}
+
+impl fmt::Debug for Attribute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} #{:016x}", self.ty, self.content_hash())
+    }
+}
+
+/// One typed number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Literal {
+    /// A value of a floating-point type, already rounded to it.
+    Float(DType, crate::types::Float),
+    /// A value of an integer type or bool, already within its range.
+    Integer(DType, i64),
+}
+
+impl Literal {
+    /// A floating-point literal, rounded to its type.
+    pub fn float(dtype: DType, value: f64) -> Self {
+        Literal::Float(dtype, crate::types::Float(crate::tensor::round_float(dtype, value)))
+    }
+
+    /// An integer literal, wrapped to its type.
+    pub fn integer(dtype: DType, value: i64) -> Self {
+        Literal::Integer(dtype, crate::tensor::wrap_integer(dtype, value))
+    }
+
+    /// A number as a literal of any type; integers truncate it.
+    pub fn of(dtype: DType, value: f64) -> Self {
+        if dtype.is_float() { Literal::float(dtype, value) } else { Literal::integer(dtype, value as i64) }
+    }
+
+    /// Its data type.
+    pub fn dtype(self) -> DType {
+        match self {
+            Literal::Float(dtype, _) | Literal::Integer(dtype, _) => dtype,
+        }
+    }
+
+    /// Its value as a double.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Literal::Float(_, value) => value.0,
+            Literal::Integer(DType::U64, value) => value as u64 as f64,
+            Literal::Integer(_, value) => value as f64,
+        }
+    }
+
+    /// A scalar attribute (rank 0) of this value.
+    pub fn to_attribute(self) -> Attribute {
+        Attribute::from_tensor(&Tensor::splat(TensorType::new(self.dtype(), []), self))
+    }
+}
+
+/// `0.5_f32`, `7_i64`, `true`.
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Literal::Integer(DType::Bool, value) => write!(f, "{}", *value != 0),
+            Literal::Integer(DType::U64, value) => write!(f, "{}_u64", *value as u64),
+            Literal::Integer(dtype, value) => write!(f, "{value}_{dtype}"),
+            Literal::Float(DType::F32, value) if value.0.is_finite() => write!(f, "{:?}_f32", value.0 as f32),
+            Literal::Float(dtype, value) => write!(f, "{value}_{dtype}"),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! [`Graph`]: operator applications and the values between them, over a petgraph graph.
+
+use crate::attribute::Attribute;
+use crate::operator::OperatorError;
+use crate::ops::{Constant, Input, Op};
+use crate::types::TensorType;
+use petgraph::Direction;
+use petgraph::stable_graph::{NodeIndex, StableDiGraph};
+use petgraph::visit::EdgeRef;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Names a node; stays valid while other nodes come and go.
+pub type NodeId = NodeIndex<u32>;
+
+/// One result of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value {
+    /// The node that computes it.
+    pub node: NodeId,
+    /// Which of its results it is.
+    pub slot: u32,
+}
+
+impl From<NodeId> for Value {
+    fn from(node: NodeId) -> Value {
+        Value { node, slot: 0 }
+    }
+}
+
+/// One operator application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// The operator.
+    pub op: Op,
+    /// Unique in the graph; reaches C comments, the report and errors.
+    pub name: Arc<str>,
+    /// Names of the source operators that this node stands for.
+    pub origins: BTreeSet<Arc<str>>,
+    /// Types of the results, as inferred.
+    pub results: Vec<TensorType>,
+}
+
+/// A use of a value as an operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Use {
+    /// Which result of the producer.
+    pub from: u32,
+    /// Which operand of the consumer.
+    pub to: u32,
+}
+
+/// A named result of the whole graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Its name in the model.
+    pub name: Arc<str>,
+    /// What it is.
+    pub value: Value,
+}
+
+/// A directed acyclic graph of operator applications, with ordered inputs and outputs.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// Name of the model.
+    pub name: String,
+    nodes: StableDiGraph<Node, Use, u32>,
+    inputs: Vec<NodeId>,
+    outputs: Vec<Output>,
+    names: BTreeMap<Arc<str>, NodeId>,
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new(name: impl Into<String>) -> Self {
+        Graph { name: name.into(), ..Graph::default() }
+    }
+
+    /// Appends an input.
+    pub fn add_input(&mut self, name: &str, ty: TensorType) -> Value {
+        let node = self.insert(Input { ty: ty.clone() }.into(), name, BTreeSet::new(), vec![ty]);
+        self.inputs.push(node);
+        node.into()
+    }
+
+    /// Adds a constant.
+    pub fn add_constant(&mut self, name: &str, value: Attribute) -> Value {
+        let ty = value.ty().clone();
+        self.insert(Constant { value }.into(), name, BTreeSet::new(), vec![ty]).into()
+    }
+
+    /// Applies an operator. The name is made unique by a suffix when it is taken.
+    ///
+    /// # Errors
+    /// When the operator doesn't accept the operands.
+    pub fn add(&mut self, op: impl Into<Op>, operands: &[Value], name: &str) -> Result<NodeId, OperatorError> {
+        self.add_with_origins(op, operands, name, BTreeSet::new())
+    }
+
+    /// Applies an operator that stands for these source operators.
+    ///
+    /// # Errors
+    /// When the operator doesn't accept the operands.
+    pub fn add_with_origins(
+        &mut self,
+        op: impl Into<Op>,
+        operands: &[Value],
+        name: &str,
+        origins: BTreeSet<Arc<str>>,
+    ) -> Result<NodeId, OperatorError> {
+        let op = op.into();
+        let types: Vec<TensorType> = operands.iter().map(|&value| self.ty(value).clone()).collect();
+        let results = op.infer(&types)?;
+        if let Some(large) = results.iter().find(|ty| ty.checked_bytes().is_none()) {
+            return Err(OperatorError::types(format!("the result {large} is too large")));
+        }
+        let node = self.insert(op, name, origins, results);
+        for (to, value) in operands.iter().enumerate() {
+            self.nodes.add_edge(value.node, node, Use { from: value.slot, to: to as u32 });
+        }
+        Ok(node)
+    }
+
+    /// Appends an output.
+    pub fn add_output(&mut self, name: &str, value: Value) {
+        self.outputs.push(Output { name: name.into(), value });
+    }
+
+    fn insert(&mut self, op: Op, name: &str, origins: BTreeSet<Arc<str>>, results: Vec<TensorType>) -> NodeId {
+        let mut unique: Arc<str> = name.into();
+        let mut number = 1;
+        while self.names.contains_key(&unique) {
+            number += 1;
+            unique = format!("{name}.{number}").into();
+        }
+        let node = self.nodes.add_node(Node { op, name: unique.clone(), origins, results });
+        self.names.insert(unique, node);
+        node
+    }
+
+    /// The node. Precondition: it is in the graph.
+    pub fn node(&self, node: NodeId) -> &Node {
+        &self.nodes[node]
+    }
+
+    /// Changes which source operators a node stands for.
+    pub fn origins_mut(&mut self, node: NodeId) -> &mut BTreeSet<Arc<str>> {
+        &mut self.nodes[node].origins
+    }
+
+    /// The node of a name.
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.names.get(name).copied()
+    }
+
+    /// Type of a value.
+    pub fn ty(&self, value: Value) -> &TensorType {
+        &self.nodes[value.node].results[value.slot as usize]
+    }
+
+    /// The constant behind a value.
+    pub fn constant(&self, value: Value) -> Option<&Attribute> {
+        match &self.nodes[value.node].op {
+            Op::Constant(constant) => Some(&constant.value),
+            _ => None,
+        }
+    }
+
+    /// A node's operands, in order.
+    pub fn operands(&self, node: NodeId) -> Vec<Value> {
+        let mut edges: Vec<(u32, Value)> = self
+            .nodes
+            .edges_directed(node, Direction::Incoming)
+            .map(|edge| (edge.weight().to, Value { node: edge.source(), slot: edge.weight().from }))
+            .collect();
+        edges.sort_unstable_by_key(|(to, _)| *to);
+        edges.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// Types of a node's operands, in order.
+    pub fn operand_types(&self, node: NodeId) -> Vec<TensorType> {
+        self.operands(node).into_iter().map(|value| self.ty(value).clone()).collect()
+    }
+
+    /// The uses of a value as an operand: (consumer, operand number), sorted. Graph outputs aren't among them.
+    pub fn uses(&self, value: Value) -> Vec<(NodeId, u32)> {
+        let mut uses: Vec<(NodeId, u32)> = self
+            .nodes
+            .edges_directed(value.node, Direction::Outgoing)
+            .filter(|edge| edge.weight().from == value.slot)
+            .map(|edge| (edge.target(), edge.weight().to))
+            .collect();
+        uses.sort_unstable();
+        uses
+    }
+
+    /// Inputs in order.
+    pub fn inputs(&self) -> &[NodeId] {
+        &self.inputs
+    }
+
+    /// Outputs in order.
+    pub fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// All nodes, by id.
+    pub fn node_ids(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes.node_indices()
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.node_count()
+    }
+
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All nodes in a canonical topological order: producers first, else by id. Nodes on a cycle are left out.
+    pub fn topological_order(&self) -> Vec<NodeId> {
+        let mut missing: BTreeMap<NodeId, usize> = self
+            .nodes
+            .node_indices()
+            .map(|node| (node, self.nodes.edges_directed(node, Direction::Incoming).count()))
+            .collect();
+        let mut ready: BTreeSet<NodeId> =
+            missing.iter().filter(|(_, count)| **count == 0).map(|(node, _)| *node).collect();
+        let mut order = Vec::with_capacity(self.len());
+        while let Some(node) = ready.pop_first() {
+            order.push(node);
+            for edge in self.nodes.edges_directed(node, Direction::Outgoing) {
+                if let Some(count) = missing.get_mut(&edge.target()) {
+                    *count -= 1;
+                    if *count == 0 {
+                        ready.insert(edge.target());
+                    }
+                }
+            }
+        }
+        order
+    }
+
+    /// Makes every user of a value, and every output, use another one of the same type.
+    pub fn replace_value(&mut self, old: Value, new: Value) {
+        debug_assert_eq!(self.ty(old), self.ty(new));
+        let edges: Vec<_> = self
+            .nodes
+            .edges_directed(old.node, Direction::Outgoing)
+            .filter(|edge| edge.weight().from == old.slot && edge.target() != new.node)
+            .map(|edge| (edge.id(), edge.target(), edge.weight().to))
+            .collect();
+        for (edge, target, to) in edges {
+            self.nodes.remove_edge(edge);
+            self.nodes.add_edge(new.node, target, Use { from: new.slot, to });
+        }
+        for output in &mut self.outputs {
+            if output.value == old {
+                output.value = new;
+            }
+        }
+    }
+
+    /// Removes nodes that no output needs. Inputs stay. Returns whether any was removed.
+    pub fn remove_dead(&mut self) -> bool {
+        let mut live: BTreeSet<NodeId> = self.inputs.iter().copied().collect();
+        let mut stack: Vec<NodeId> = self.outputs.iter().map(|output| output.value.node).collect();
+        while let Some(node) = stack.pop() {
+            if live.insert(node) {
+                stack.extend(self.nodes.neighbors_directed(node, Direction::Incoming));
+            }
+        }
+        let before = self.nodes.node_count();
+        self.nodes.retain_nodes(|_, node| live.contains(&node));
+        self.names.retain(|_, node| live.contains(node));
+        self.nodes.node_count() != before
+    }
+}

@@ -1,0 +1,110 @@
+//! [`Operator`]: what every operator says about itself. One file under `ops/` implements it; everything else is derived.
+
+use crate::fields::Fields;
+use crate::generator::Generator;
+use crate::scalar::Expression;
+use crate::tensor::Tensor;
+use crate::types::TensorType;
+
+/// Why an operator can't be applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OperatorError {
+    /// Too few or too many operands.
+    #[error("{found} operands given, {expected} expected")]
+    OperandCount {
+        /// For example `2`, or `at least 1`.
+        expected: String,
+        /// How many there are.
+        found: usize,
+    },
+    /// The operands' types don't fit.
+    #[error("{0}")]
+    OperandTypes(String),
+    /// A field's value doesn't fit.
+    #[error("{0}")]
+    Field(String),
+    /// The values have no result, for example an index out of range.
+    #[error("{0}")]
+    Evaluation(String),
+}
+
+impl OperatorError {
+    /// An error about the operands' types.
+    pub fn types(message: impl Into<String>) -> Self {
+        OperatorError::OperandTypes(message.into())
+    }
+
+    /// An error about a field.
+    pub fn field(message: impl Into<String>) -> Self {
+        OperatorError::Field(message.into())
+    }
+}
+
+/// What an application costs, before any optimisation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Work {
+    /// Multiply-accumulate operations.
+    pub macs: u64,
+    /// Other scalar operations; a transcendental function counts as 10.
+    pub scalar_operations: u64,
+    /// Bytes of all operands.
+    pub bytes_read: u64,
+    /// Bytes of all results.
+    pub bytes_written: u64,
+}
+
+impl Work {
+    /// Work that moves the operands' and results' bytes once.
+    pub fn moving(operands: &[TensorType], results: &[TensorType]) -> Work {
+        let bytes = |types: &[TensorType]| types.iter().map(|ty| ty.bytes() as u64).sum();
+        Work { macs: 0, scalar_operations: 0, bytes_read: bytes(operands), bytes_written: bytes(results) }
+    }
+}
+
+/// What kind of computation an operator is, for passes and code generator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Category {
+    /// Graph inputs and constants.
+    Source,
+    /// Each result element is a scalar expression of the operands' elements, which broadcast.
+    Elementwise,
+    /// Moves elements only.
+    Movement,
+    /// Computes, and its kernel can carry an epilogue.
+    Anchor,
+}
+
+/// An operator of the intermediate representation.
+pub trait Operator: Fields + Clone + Eq {
+    /// Name in the text form, in C comments and in the documentation.
+    const NAME: &'static str;
+
+    /// Its kind of computation.
+    fn category(&self) -> Category;
+
+    /// Types of the results: the only shape logic there is.
+    ///
+    /// # Errors
+    /// When number, types or shapes of the operands, or the fields, don't fit.
+    fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError>;
+
+    /// Plain reference evaluation. `results` is what [`Operator::infer`] gave for these operands.
+    ///
+    /// # Errors
+    /// When the values have no result, for example an index out of range.
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError>;
+
+    /// Cost; the types fit.
+    fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work;
+
+    /// The scalar expression of an elementwise operator over operands of these types, `None` for all others.
+    fn expression(&self, operands: &[TensorType]) -> Option<Expression>;
+
+    /// A random legal instance: the operator and types of operands that it accepts. Small, and rich in corner cases.
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>);
+}
+
+/// Checks the number of operands.
+pub fn expect_operands<const N: usize>(operands: &[TensorType]) -> Result<&[TensorType; N], OperatorError> {
+    operands.try_into().map_err(|_| OperatorError::OperandCount { expected: N.to_string(), found: operands.len() })
+}

@@ -1,0 +1,46 @@
+//! `constant`: a weight or a literal.
+
+use crate::attribute::Attribute;
+use crate::generator::Generator;
+use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::scalar::Expression;
+use crate::tensor::Tensor;
+use crate::types::{DType, TensorType};
+
+crate::operator_fields! {
+    /// A weight or a literal.
+    pub struct Constant {
+        /// The values.
+        pub value: Attribute,
+    }
+}
+
+impl Operator for Constant {
+    const NAME: &'static str = "constant";
+
+    fn category(&self) -> Category {
+        Category::Source
+    }
+
+    fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {
+        let [] = expect_operands(operands)?;
+        Ok(vec![self.value.ty().clone()])
+    }
+
+    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        Ok(vec![self.value.to_tensor()])
+    }
+
+    fn work(&self, _operands: &[TensorType], _results: &[TensorType]) -> Work {
+        Work::default()
+    }
+
+    fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
+        None
+    }
+
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let ty = TensorType::new(DType::F32, generator.shape(0, 4));
+        (Constant { value: Attribute::from_tensor(&generator.tensor(&ty)) }, Vec::new())
+    }
+}

@@ -1,0 +1,44 @@
+//! `input`: an input of the graph. It has no operands; its type is its field.
+
+use crate::generator::Generator;
+use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::scalar::Expression;
+use crate::tensor::Tensor;
+use crate::types::{DType, TensorType};
+
+crate::operator_fields! {
+    /// An input of the graph.
+    pub struct Input {
+        /// Type of the tensor that the caller passes.
+        pub ty: TensorType,
+    }
+}
+
+impl Operator for Input {
+    const NAME: &'static str = "input";
+
+    fn category(&self) -> Category {
+        Category::Source
+    }
+
+    fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {
+        let [] = expect_operands(operands)?;
+        Ok(vec![self.ty.clone()])
+    }
+
+    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        Err(OperatorError::Evaluation("an input has the value that the caller gives it".into()))
+    }
+
+    fn work(&self, _operands: &[TensorType], _results: &[TensorType]) -> Work {
+        Work::default()
+    }
+
+    fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
+        None
+    }
+
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        (Input { ty: TensorType::new(DType::F32, generator.shape(0, 4)) }, Vec::new())
+    }
+}

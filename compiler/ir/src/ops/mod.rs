@@ -1,0 +1,171 @@
+//! The operators, one file each. [`op_set!`] below is the one list of them; everything that must know all operators derives from it.
+
+pub mod elementwise;
+pub mod window;
+
+use crate::fields::{FieldValue, Fields};
+use crate::generator::Generator;
+use crate::operator::{Category, Operator, OperatorError, Work};
+use crate::scalar::Expression;
+use crate::tensor::Tensor;
+use crate::types::TensorType;
+
+macro_rules! op_set {
+    ($($module:ident => $name:ident,)+) => {
+        $(mod $module; pub use $module::*;)+
+
+        /// An operator with its fields.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        pub enum Op {
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)+
+        }
+
+        $(impl From<$name> for Op {
+            fn from(operator: $name) -> Op {
+                Op::$name(operator)
+            }
+        })+
+
+        /// An operator without its fields.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum OpKind {
+            $(#[doc = concat!("See [`", stringify!($name), "`].")] $name,)+
+        }
+
+        impl OpKind {
+            /// Every operator, alphabetically.
+            pub const ALL: &'static [OpKind] = &[$(OpKind::$name,)+];
+
+            /// Name in the text form.
+            pub fn name(self) -> &'static str {
+                match self { $(OpKind::$name => <$name as Operator>::NAME,)+ }
+            }
+
+            /// Names and documentation of its fields.
+            pub fn field_descriptions(self) -> &'static [(&'static str, &'static str)] {
+                match self { $(OpKind::$name => <$name as Fields>::DESCRIPTIONS,)+ }
+            }
+
+            /// The documentation at the start of the operator's file.
+            pub fn source(self) -> &'static str {
+                match self { $(OpKind::$name => include_str!(concat!(stringify!($module), ".rs")),)+ }
+            }
+
+            /// Builds the operator from fields by name.
+            ///
+            /// # Errors
+            /// A sentence that names the field that is missing, unknown or of the wrong kind.
+            pub fn with_fields(self, values: &[(String, FieldValue)]) -> Result<Op, String> {
+                match self { $(OpKind::$name => <$name as Fields>::from_fields(values).map(Op::from),)+ }
+            }
+
+            /// A random legal instance with types of operands.
+            pub fn sample(self, generator: &mut Generator) -> (Op, Vec<TensorType>) {
+                match self {
+                    $(OpKind::$name => {
+                        let (operator, operands) = <$name as Operator>::sample(generator);
+                        (operator.into(), operands)
+                    })+
+                }
+            }
+        }
+
+        impl Op {
+            /// Which operator it is.
+            pub fn kind(&self) -> OpKind {
+                match self { $(Op::$name(_) => OpKind::$name,)+ }
+            }
+
+            /// Names and values of its fields.
+            pub fn fields(&self) -> Vec<(&'static str, FieldValue)> {
+                match self { $(Op::$name(operator) => operator.fields(),)+ }
+            }
+
+            /// See [`Operator::category`].
+            pub fn category(&self) -> Category {
+                match self { $(Op::$name(operator) => operator.category(),)+ }
+            }
+
+            /// See [`Operator::infer`].
+            ///
+            /// # Errors
+            /// When operands or fields don't fit.
+            pub fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {
+                match self { $(Op::$name(operator) => operator.infer(operands),)+ }
+            }
+
+            /// See [`Operator::evaluate`].
+            ///
+            /// # Errors
+            /// When the values have no result.
+            pub fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+                match self { $(Op::$name(operator) => operator.evaluate(operands, results),)+ }
+            }
+
+            /// See [`Operator::work`].
+            pub fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
+                match self { $(Op::$name(operator) => operator.work(operands, results),)+ }
+            }
+
+            /// See [`Operator::expression`].
+            pub fn expression(&self, operands: &[TensorType]) -> Option<Expression> {
+                match self { $(Op::$name(operator) => operator.expression(operands),)+ }
+            }
+        }
+    };
+}
+
+op_set! {
+    adaptive_pool => AdaptivePool,
+    arg_reduce => ArgReduce,
+    average_pool => AveragePool,
+    binary => Binary,
+    broadcast => Broadcast,
+    cast => Cast,
+    clamp => Clamp,
+    concat => Concat,
+    constant => Constant,
+    convolution => Convolution,
+    cumulative => Cumulative,
+    elu => Elu,
+    gather => Gather,
+    input => Input,
+    kernel => Kernel,
+    leaky_relu => LeakyRelu,
+    map => Map,
+    matmul => Matmul,
+    max_pool => MaxPool,
+    normalize => Normalize,
+    pad => Pad,
+    recurrent => Recurrent,
+    reduce => Reduce,
+    reshape => Reshape,
+    resize => Resize,
+    select => Select,
+    slice => Slice,
+    softmax => Softmax,
+    transpose => Transpose,
+    transposed_convolution => TransposedConvolution,
+    unary => Unary,
+}
+
+impl OpKind {
+    /// The operator of a name in the text form.
+    pub fn parse(name: &str) -> Option<OpKind> {
+        OpKind::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    /// What it computes: the documentation of its file, without markers.
+    pub fn documentation(self) -> String {
+        let lines = self.source().lines().take_while(|line| line.starts_with("//!"));
+        let text: Vec<&str> = lines.map(|line| line.trim_start_matches("//!").trim()).collect();
+        text.join(" ").trim().to_owned()
+    }
+}
+
+impl Op {
+    /// Name in the text form.
+    pub fn name(&self) -> &'static str {
+        self.kind().name()
+    }
+}

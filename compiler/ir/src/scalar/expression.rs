@@ -1,0 +1,333 @@
+//! [`Expression`]: a scalar program in single-assignment form, the body of every elementwise operator and every epilogue.
+
+use super::functions::{BinaryFunction, UnaryFunction};
+use crate::attribute::Literal;
+use crate::types::DType;
+use std::sync::Arc;
+
+/// The place of a node in its expression.
+pub type ScalarId = u32;
+
+/// One step of an expression; ids point at earlier steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ScalarNode {
+    /// The element of operand `k`.
+    Operand(u32),
+    /// A number.
+    Literal(Literal),
+    /// A function of one step.
+    Unary(UnaryFunction, ScalarId),
+    /// A function of two steps of one type.
+    Binary(BinaryFunction, ScalarId, ScalarId),
+    /// `condition ? first : second`.
+    Select(ScalarId, ScalarId, ScalarId),
+    /// Conversion: to integers truncates (saturating at the type's range, NaN to 0), to bool compares with 0.
+    Cast(DType, ScalarId),
+}
+
+impl ScalarNode {
+    /// The steps it reads.
+    pub fn children(&self) -> impl Iterator<Item = ScalarId> + use<> {
+        let (list, count) = match *self {
+            ScalarNode::Operand(_) | ScalarNode::Literal(_) => ([0; 3], 0),
+            ScalarNode::Unary(_, x) | ScalarNode::Cast(_, x) => ([x, 0, 0], 1),
+            ScalarNode::Binary(_, x, y) => ([x, y, 0], 2),
+            ScalarNode::Select(c, x, y) => ([c, x, y], 3),
+        };
+        list.into_iter().take(count)
+    }
+
+    /// The same step over other steps.
+    pub fn map_children(self, mut f: impl FnMut(ScalarId) -> ScalarId) -> ScalarNode {
+        match self {
+            ScalarNode::Unary(function, x) => ScalarNode::Unary(function, f(x)),
+            ScalarNode::Cast(dtype, x) => ScalarNode::Cast(dtype, f(x)),
+            ScalarNode::Binary(function, x, y) => {
+                let x = f(x);
+                ScalarNode::Binary(function, x, f(y))
+            }
+            ScalarNode::Select(c, x, y) => {
+                let (c, x) = (f(c), f(x));
+                ScalarNode::Select(c, x, f(y))
+            }
+            leaf => leaf,
+        }
+    }
+}
+
+/// A hash-consed scalar program; the last step is the result, and every step serves it.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Expression {
+    nodes: Arc<[ScalarNode]>,
+}
+
+impl Expression {
+    /// Operand `k` itself.
+    pub fn operand(k: u32) -> Self {
+        Expression { nodes: Arc::new([ScalarNode::Operand(k)]) }
+    }
+
+    /// `function(x0)`.
+    pub fn unary(function: UnaryFunction) -> Self {
+        Expression::build(|b| {
+            let x = b.operand(0);
+            b.unary(function, x)
+        })
+    }
+
+    /// `function(x0, x1)`.
+    pub fn binary(function: BinaryFunction) -> Self {
+        Expression::build(|b| {
+            let (x, y) = (b.operand(0), b.operand(1));
+            b.binary(function, x, y)
+        })
+    }
+
+    /// Builds an expression; what the closure returns is the result.
+    pub fn build(body: impl FnOnce(&mut ExpressionBuilder) -> ScalarId) -> Self {
+        let mut builder = ExpressionBuilder::default();
+        let result = body(&mut builder);
+        builder.finish(result)
+    }
+
+    /// The steps; the last one is the result.
+    pub fn nodes(&self) -> &[ScalarNode] {
+        &self.nodes
+    }
+
+    /// One more than the largest operand number used.
+    pub fn operand_count(&self) -> usize {
+        let numbers = self.nodes.iter().map(|node| match node {
+            ScalarNode::Operand(k) => *k as usize + 1,
+            _ => 0,
+        });
+        numbers.max().unwrap_or(0)
+    }
+
+    /// Whether it is just operand 0.
+    pub fn is_identity(&self) -> bool {
+        *self.nodes == [ScalarNode::Operand(0)]
+    }
+
+    /// The data type of each step, or what doesn't fit.
+    ///
+    /// # Errors
+    /// A sentence that names the function and the types.
+    pub fn dtypes(&self, operands: &[DType]) -> Result<Vec<DType>, String> {
+        let mut dtypes: Vec<DType> = Vec::with_capacity(self.nodes.len());
+        for node in self.nodes.iter() {
+            let dtype = match *node {
+                ScalarNode::Operand(k) => *operands
+                    .get(k as usize)
+                    .ok_or_else(|| format!("the expression reads operand {k}, which isn't there"))?,
+                ScalarNode::Literal(literal) => literal.dtype(),
+                ScalarNode::Unary(function, x) => {
+                    let dtype = dtypes[x as usize];
+                    function
+                        .result_dtype(dtype)
+                        .ok_or_else(|| format!("{} isn't defined for {dtype}", function.name()))?
+                }
+                ScalarNode::Binary(function, x, y) => {
+                    let (left, right) = (dtypes[x as usize], dtypes[y as usize]);
+                    if left != right {
+                        return Err(format!("{} of {left} and {right}: the types must be equal", function.name()));
+                    }
+                    function
+                        .result_dtype(left)
+                        .ok_or_else(|| format!("{} isn't defined for {left}", function.name()))?
+                }
+                ScalarNode::Select(c, x, y) => {
+                    let (condition, left, right) = (dtypes[c as usize], dtypes[x as usize], dtypes[y as usize]);
+                    if condition != DType::Bool || left != right {
+                        return Err(format!(
+                            "select of {condition}, {left} and {right}: it takes bool and two equal types"
+                        ));
+                    }
+                    left
+                }
+                ScalarNode::Cast(dtype, _) => dtype,
+            };
+            dtypes.push(dtype);
+        }
+        Ok(dtypes)
+    }
+
+    /// The result's data type.
+    ///
+    /// # Errors
+    /// A sentence that names the function and the types.
+    pub fn result_dtype(&self, operands: &[DType]) -> Result<DType, String> {
+        let dtypes = self.dtypes(operands)?;
+        dtypes.last().copied().ok_or_else(|| "the expression is empty".to_owned())
+    }
+
+    /// The same function made of primitive functions only.
+    pub fn primitive(&self, operands: &[DType]) -> Expression {
+        let Ok(dtypes) = self.dtypes(operands) else { return self.clone() };
+        Expression::build(|b| {
+            let mut map: Vec<ScalarId> = Vec::new();
+            for node in self.nodes.iter() {
+                let id = match node.map_children(|child| map[child as usize]) {
+                    ScalarNode::Unary(function, x) => {
+                        let ScalarNode::Unary(_, child) = *node else { return x };
+                        b.expanded_unary(function, x, dtypes[child as usize])
+                    }
+                    other => b.push(other),
+                };
+                map.push(id);
+            }
+            map.last().copied().unwrap_or(0)
+        })
+    }
+
+    /// Replaces operand `k` by `operands[k]`, which are expressions over a common new list of operands.
+    pub fn substitute(&self, operands: &[Expression]) -> Expression {
+        Expression::build(|b| b.inline_expressions(self, operands))
+    }
+
+    /// Renumbers the operands.
+    pub fn renumber(&self, number: impl Fn(u32) -> u32) -> Expression {
+        Expression::build(|b| {
+            let mut map: Vec<ScalarId> = Vec::new();
+            for node in self.nodes.iter() {
+                let id = match *node {
+                    ScalarNode::Operand(k) => b.operand(number(k)),
+                    other => b.push(other.map_children(|child| map[child as usize])),
+                };
+                map.push(id);
+            }
+            map.last().copied().unwrap_or(0)
+        })
+    }
+}
+
+impl std::fmt::Debug for Expression {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// Builds an [`Expression`]; equal steps are shared.
+#[derive(Default)]
+pub struct ExpressionBuilder {
+    nodes: indexmap::IndexSet<ScalarNode>,
+}
+
+impl ExpressionBuilder {
+    /// Adds a step; its children must be steps of this builder.
+    pub fn push(&mut self, node: ScalarNode) -> ScalarId {
+        self.nodes.insert_full(node).0 as ScalarId
+    }
+
+    /// Operand `k`.
+    pub fn operand(&mut self, k: u32) -> ScalarId {
+        self.push(ScalarNode::Operand(k))
+    }
+
+    /// A number of a type.
+    pub fn number(&mut self, dtype: DType, value: f64) -> ScalarId {
+        self.push(ScalarNode::Literal(Literal::of(dtype, value)))
+    }
+
+    /// A literal.
+    pub fn literal(&mut self, literal: Literal) -> ScalarId {
+        self.push(ScalarNode::Literal(literal))
+    }
+
+    /// A function of one step.
+    pub fn unary(&mut self, function: UnaryFunction, x: ScalarId) -> ScalarId {
+        self.push(ScalarNode::Unary(function, x))
+    }
+
+    /// A function of two steps.
+    pub fn binary(&mut self, function: BinaryFunction, x: ScalarId, y: ScalarId) -> ScalarId {
+        self.push(ScalarNode::Binary(function, x, y))
+    }
+
+    /// `condition ? x : y`.
+    pub fn select(&mut self, condition: ScalarId, x: ScalarId, y: ScalarId) -> ScalarId {
+        self.push(ScalarNode::Select(condition, x, y))
+    }
+
+    /// Conversion to a type.
+    pub fn cast(&mut self, dtype: DType, x: ScalarId) -> ScalarId {
+        self.push(ScalarNode::Cast(dtype, x))
+    }
+
+    /// A function of one step, expanded down to primitive functions.
+    fn expanded_unary(&mut self, function: UnaryFunction, x: ScalarId, dtype: DType) -> ScalarId {
+        let first_new = self.nodes.len();
+        let Some(result) = function.expand(self, x, dtype) else { return self.unary(function, x) };
+        let mut scratch = ExpressionBuilder { nodes: self.nodes.split_off(first_new) };
+        let added: Vec<ScalarNode> = scratch.nodes.drain(..).collect();
+        let mut map: Vec<ScalarId> = Vec::new();
+        for node in added {
+            let resolve = |child: ScalarId| {
+                let child = child as usize;
+                if child < first_new { child as ScalarId } else { map[child - first_new] }
+            };
+            let id = match node.map_children(resolve) {
+                ScalarNode::Unary(inner, y) => self.expanded_unary(inner, y, dtype),
+                other => self.push(other),
+            };
+            map.push(id);
+        }
+        if (result as usize) < first_new { result } else { map[result as usize - first_new] }
+    }
+
+    /// Adds the steps of `body` with its operand `k` replaced by `operands[k]`.
+    pub fn inline_expressions(&mut self, body: &Expression, operands: &[Expression]) -> ScalarId {
+        let mut results: Vec<Option<ScalarId>> = vec![None; operands.len()];
+        let mut map: Vec<ScalarId> = Vec::new();
+        for node in body.nodes.iter() {
+            let id = match *node {
+                ScalarNode::Operand(k) => match operands.get(k as usize) {
+                    Some(operand) => *results[k as usize].get_or_insert_with(|| self.inline_steps(operand)),
+                    None => self.operand(k),
+                },
+                other => self.push(other.map_children(|child| map[child as usize])),
+            };
+            map.push(id);
+        }
+        map.last().copied().unwrap_or(0)
+    }
+
+    /// Adds the steps of `body` with its operand `k` replaced by step `operands[k]`.
+    pub fn inline(&mut self, body: &Expression, operands: &[ScalarId]) -> ScalarId {
+        let mut map: Vec<ScalarId> = Vec::new();
+        for node in body.nodes.iter() {
+            let id = match *node {
+                ScalarNode::Operand(k) => operands.get(k as usize).copied().unwrap_or_else(|| self.operand(k)),
+                other => self.push(other.map_children(|child| map[child as usize])),
+            };
+            map.push(id);
+        }
+        map.last().copied().unwrap_or(0)
+    }
+
+    fn inline_steps(&mut self, body: &Expression) -> ScalarId {
+        self.inline(body, &[])
+    }
+
+    fn finish(self, result: ScalarId) -> Expression {
+        let nodes: Vec<ScalarNode> = self.nodes.into_iter().collect();
+        let mut used = vec![false; nodes.len()];
+        if let Some(slot) = used.get_mut(result as usize) {
+            *slot = true;
+        }
+        for id in (0..nodes.len()).rev() {
+            if used[id] {
+                nodes[id].children().for_each(|child| used[child as usize] = true);
+            }
+        }
+        let mut map = vec![0; nodes.len()];
+        let mut kept = Vec::new();
+        for (id, node) in nodes.into_iter().enumerate().take(result as usize + 1) {
+            if used[id] {
+                map[id] = kept.len() as ScalarId;
+                kept.push(node.map_children(|child| map[child as usize]));
+            }
+        }
+        Expression { nodes: kept.into() }
+    }
+}

@@ -1,0 +1,251 @@
+//! Tensor types: data type, shape, quantisation. Shapes are concrete: a frontend binds symbolic dimensions before it builds a graph.
+
+use smallvec::SmallVec;
+use std::fmt;
+use std::sync::Arc;
+
+/// Extents of a dense, row-major tensor, slowest axis first.
+pub type Shape = SmallVec<[usize; 6]>;
+
+/// Element types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DType {
+    /// IEEE single.
+    F32,
+    /// IEEE double.
+    F64,
+    /// IEEE half.
+    F16,
+    /// The upper half of an IEEE single.
+    Bf16,
+    /// Signed 8-bit.
+    I8,
+    /// Unsigned 8-bit.
+    U8,
+    /// Signed 16-bit.
+    I16,
+    /// Unsigned 16-bit.
+    U16,
+    /// Signed 32-bit.
+    I32,
+    /// Unsigned 32-bit.
+    U32,
+    /// Signed 64-bit.
+    I64,
+    /// Unsigned 64-bit.
+    U64,
+    /// One byte, 0 or 1.
+    Bool,
+}
+
+impl DType {
+    /// Every data type.
+    pub const ALL: [DType; 13] = [
+        DType::F32,
+        DType::F64,
+        DType::F16,
+        DType::Bf16,
+        DType::I8,
+        DType::U8,
+        DType::I16,
+        DType::U16,
+        DType::I32,
+        DType::U32,
+        DType::I64,
+        DType::U64,
+        DType::Bool,
+    ];
+
+    /// The spelling in the text form, such as `f32`.
+    pub fn name(self) -> &'static str {
+        match self {
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+            DType::F16 => "f16",
+            DType::Bf16 => "bf16",
+            DType::I8 => "i8",
+            DType::U8 => "u8",
+            DType::I16 => "i16",
+            DType::U16 => "u16",
+            DType::I32 => "i32",
+            DType::U32 => "u32",
+            DType::I64 => "i64",
+            DType::U64 => "u64",
+            DType::Bool => "bool",
+        }
+    }
+
+    /// The data type of a spelling.
+    pub fn parse(text: &str) -> Option<DType> {
+        DType::ALL.into_iter().find(|dtype| dtype.name() == text)
+    }
+
+    /// Bytes of an element.
+    pub fn size(self) -> usize {
+        match self {
+            DType::I8 | DType::U8 | DType::Bool => 1,
+            DType::F16 | DType::Bf16 | DType::I16 | DType::U16 => 2,
+            DType::F32 | DType::I32 | DType::U32 => 4,
+            DType::F64 | DType::I64 | DType::U64 => 8,
+        }
+    }
+
+    /// Whether it is a floating-point type.
+    pub fn is_float(self) -> bool {
+        matches!(self, DType::F32 | DType::F64 | DType::F16 | DType::Bf16)
+    }
+
+    /// Whether it is an integer type; `bool` isn't.
+    pub fn is_integer(self) -> bool {
+        !self.is_float() && self != DType::Bool
+    }
+
+    /// Whether it can hold negative numbers.
+    pub fn is_signed(self) -> bool {
+        self.is_float() || matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A double that can be compared for identity and hashed: two are equal when their bits are.
+#[derive(Clone, Copy, Default)]
+pub struct Float(pub f64);
+
+impl PartialEq for Float {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_bits() == other.0.to_bits()
+    }
+}
+
+impl Eq for Float {}
+
+impl std::hash::Hash for Float {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+impl PartialOrd for Float {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Float {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl fmt::Debug for Float {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+/// Shortest decimal text that reads back to the same bits; always has a point, an exponent, or is `inf`, `-inf`, `nan`.
+impl fmt::Display for Float {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_nan() { f.write_str("nan") } else { write!(f, "{:?}", self.0) }
+    }
+}
+
+/// How integers stand for real numbers: `real = scale * (integer - zero_point)`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Quantization {
+    /// One scale, or one for each index along `axis`.
+    pub scales: Vec<Float>,
+    /// As many zero points as scales.
+    pub zero_points: Vec<i64>,
+    /// The axis along which the scales run; `None` for one scale.
+    pub axis: Option<usize>,
+}
+
+/// Data type, shape and, for quantised tensors, what the integers mean.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TensorType {
+    /// Type of each element.
+    pub dtype: DType,
+    /// Extents, slowest axis first; empty for a scalar.
+    pub shape: Shape,
+    /// Present when the integers stand for real numbers.
+    pub quantization: Option<Arc<Quantization>>,
+}
+
+impl TensorType {
+    /// A plain tensor type.
+    pub fn new(dtype: DType, shape: impl AsRef<[usize]>) -> Self {
+        TensorType { dtype, shape: shape.as_ref().into(), quantization: None }
+    }
+
+    /// Number of axes.
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Number of elements. Graphs hold only types whose byte size fits in `isize`, see [`TensorType::checked_bytes`].
+    pub fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Bytes of the dense tensor.
+    pub fn bytes(&self) -> usize {
+        self.elements() * self.dtype.size()
+    }
+
+    /// Bytes of the dense tensor, or `None` when they exceed what an address space holds (2^40 bytes).
+    pub fn checked_bytes(&self) -> Option<usize> {
+        let elements = self.shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent))?;
+        elements.checked_mul(self.dtype.size()).filter(|&bytes| bytes <= 1 << 40)
+    }
+}
+
+impl fmt::Display for TensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.dtype)?;
+        if let Some(quantization) = &self.quantization {
+            let scales: Vec<String> = quantization.scales.iter().map(Float::to_string).collect();
+            let zero_points: Vec<String> = quantization.zero_points.iter().map(i64::to_string).collect();
+            write!(f, "<[{}], [{}]", scales.join(", "), zero_points.join(", "))?;
+            if let Some(axis) = quantization.axis {
+                write!(f, ", axis = {axis}")?;
+            }
+            f.write_str(">")?;
+        }
+        write!(f, "{:?}", self.shape.as_slice())
+    }
+}
+
+/// Row-major strides, in elements.
+pub fn row_major_strides(shape: &[usize]) -> SmallVec<[usize; 6]> {
+    let mut strides: SmallVec<[usize; 6]> = shape.iter().map(|_| 1).collect();
+    for axis in (0..shape.len().saturating_sub(1)).rev() {
+        strides[axis] = strides[axis + 1] * shape[axis + 1];
+    }
+    strides
+}
+
+/// The shape that right-aligned broadcasting of `shapes` gives, or `None` when they don't broadcast.
+pub fn broadcast_shapes<'a>(shapes: impl IntoIterator<Item = &'a [usize]>) -> Option<Shape> {
+    let mut result = Shape::new();
+    for shape in shapes {
+        while result.len() < shape.len() {
+            result.insert(0, 1);
+        }
+        let offset = result.len() - shape.len();
+        for (axis, &extent) in shape.iter().enumerate() {
+            let slot = &mut result[offset + axis];
+            if *slot == 1 {
+                *slot = extent;
+            } else if extent != 1 && extent != *slot {
+                return None;
+            }
+        }
+    }
+    Some(result)
+}
