@@ -1,0 +1,111 @@
+//! [`Module`]: everything that the code generator makes of a graph, before it is packed into an archive.
+
+use mlc_ir::{Attribute, TensorType};
+use serde::Serialize;
+
+/// An input or output of the generated function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Port {
+    /// Its name in the model.
+    pub name: String,
+    /// The name as a C identifier, unique among the inputs, or the outputs.
+    pub field: String,
+    /// Type of the dense, row-major tensor that the caller's pointer points at.
+    pub ty: TensorType,
+}
+
+/// One generated kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KernelSummary {
+    /// C symbol, `tvmgen_<model>_…`.
+    pub function: String,
+    /// Name of the node that it computes.
+    pub node: String,
+    /// The operator, for example `kernel(convolution)`.
+    pub operator: String,
+    /// Source operators that it stands for.
+    pub origins: Vec<String>,
+    /// Multiply-accumulate operations.
+    pub macs: u64,
+    /// Bytes of scratch memory in the arena that only this kernel uses.
+    pub workspace_bytes: u64,
+}
+
+/// One buffer of the arena.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlannedBuffer {
+    /// Names of the values that live in it.
+    pub values: Vec<String>,
+    /// Offset in the arena in bytes.
+    pub offset: usize,
+    /// Size in bytes.
+    pub bytes: usize,
+    /// First kernel (index in execution order) that writes it.
+    pub first: usize,
+    /// Last kernel that touches it.
+    pub last: usize,
+}
+
+/// Where everything lives, decided at compile time.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct MemoryPlan {
+    /// Bytes of the arena: what the user must reserve beyond constants, inputs and outputs.
+    pub arena_bytes: usize,
+    /// Alignment of the arena in bytes.
+    pub alignment: usize,
+    /// The buffers, by first use.
+    pub buffers: Vec<PlannedBuffer>,
+    /// Largest sum of live buffers: the arena can't be smaller.
+    pub liveness_bound_bytes: usize,
+}
+
+/// A constant of the generated code, in the layout that its kernels want.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PackedConstant {
+    /// C symbol, `tvmgen_<model>_…`.
+    pub symbol: String,
+    /// Name of the constant in the graph.
+    pub name: String,
+    /// The packed values.
+    pub value: Attribute,
+}
+
+/// A generated text file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// File name without folder, such as `default_lib1.c`.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What the code generator makes of a graph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Module {
+    /// Name of the model: lower case letters, digits, `_`.
+    pub model_name: String,
+    /// Inputs in order.
+    pub inputs: Vec<Port>,
+    /// Outputs in order.
+    pub outputs: Vec<Port>,
+    /// Kernels in execution order.
+    pub kernels: Vec<KernelSummary>,
+    /// The memory plan.
+    pub plan: MemoryPlan,
+    /// Constants in the order of their first use.
+    pub constants: Vec<PackedConstant>,
+    /// `<model>_lib1.c`: the kernels and `tvmgen_<model>___tvm_main__`, and `<model>_lib2.c`: the constants.
+    pub sources: Vec<SourceFile>,
+}
+
+impl Module {
+    /// Bytes of all constants.
+    pub fn constants_bytes(&self) -> usize {
+        self.constants.iter().map(|constant| constant.value.ty().bytes()).sum()
+    }
+
+    /// Bytes of all inputs and outputs.
+    pub fn io_bytes(&self) -> usize {
+        self.inputs.iter().chain(&self.outputs).map(|port| port.ty.bytes()).sum()
+    }
+}

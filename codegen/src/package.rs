@@ -1,0 +1,1 @@
+//! The Model Library Format archive of a module.
