@@ -1,7 +1,7 @@
 //! [`Attribute`]: a weight tensor as a model file holds it. Bytes are shared, never copied on load; `concat` and `slice` are its algebra.
 
 use crate::tensor::{Tensor, Values};
-use crate::types::{DType, TensorType};
+use crate::types::{DType, Shape, TensorType, row_major_strides};
 use bytes::Bytes;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -37,6 +37,14 @@ pub enum AttributeError {
         right: TensorType,
         /// The axis.
         axis: usize,
+    },
+    /// The axes aren't a permutation of the tensor's.
+    #[error("{permutation:?} isn't a permutation of the axes of {ty}")]
+    Transpose {
+        /// The attribute's type.
+        ty: TensorType,
+        /// The axes given.
+        permutation: Vec<usize>,
     },
     /// The cut leaves the tensor.
     #[error("can't take {start}..{end} along axis {axis} of {ty}")]
@@ -167,6 +175,44 @@ impl Attribute {
         Attribute::new(ty, bytes)
     }
 
+    /// Permutes the axes: axis `i` of the result is axis `permutation[i]` of this. Moves bytes, whatever the data type;
+    /// shares them when only axes of extent 1 move.
+    ///
+    /// # Errors
+    /// When it isn't a permutation of the axes.
+    pub fn transpose(&self, permutation: &[usize]) -> Result<Attribute, AttributeError> {
+        let mut sorted = permutation.to_vec();
+        sorted.sort_unstable();
+        if !sorted.iter().copied().eq(0..self.ty.rank()) {
+            return Err(AttributeError::Transpose { ty: self.ty.clone(), permutation: permutation.to_vec() });
+        }
+        let shape: Shape = permutation.iter().map(|&axis| self.ty.shape[axis]).collect();
+        let ty = TensorType { shape, ..self.ty.clone() };
+        let moving: Vec<usize> = permutation.iter().copied().filter(|&axis| self.ty.shape[axis] != 1).collect();
+        if moving.windows(2).all(|pair| pair[0] < pair[1]) || self.bytes.is_empty() {
+            return Attribute::new(ty, self.bytes.clone());
+        }
+        let size = self.ty.dtype.size();
+        let own_strides = row_major_strides(&self.ty.shape);
+        let strides: Vec<usize> = permutation.iter().map(|&axis| own_strides[axis] * size).collect();
+        let mut index = vec![0; permutation.len()];
+        let mut source = 0;
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        while bytes.len() < self.bytes.len() {
+            bytes.extend_from_slice(&self.bytes[source..source + size]);
+            for axis in (0..index.len()).rev() {
+                index[axis] += 1;
+                source += strides[axis];
+                if index[axis] < ty.shape[axis] {
+                    break;
+                }
+                source -= strides[axis] * index[axis];
+                index[axis] = 0;
+            }
+        }
+        Attribute::new(ty, bytes)
+    }
+
     /// The same bytes under another shape with as many elements.
     ///
     /// # Errors
@@ -264,5 +310,38 @@ impl fmt::Display for Literal {
             Literal::Float(DType::F32, value) if value.0.is_finite() => write!(f, "{:?}_f32", value.0 as f32),
             Literal::Float(dtype, value) => write!(f, "{value}_{dtype}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod transpose_tests {
+    use super::*;
+
+    #[test]
+    fn every_element_lands_where_its_axes_go() {
+        let values: Vec<i64> = (0..24).collect();
+        let x = Attribute::from_i64(&[2, 3, 4], &values).unwrap();
+        let y = x.transpose(&[2, 0, 1]).unwrap();
+        assert_eq!(&y.ty().shape[..], [4, 2, 3]);
+        let moved = y.to_tensor().to_integers();
+        for (a, b, c) in (0..2).flat_map(|a| (0..3).flat_map(move |b| (0..4).map(move |c| (a, b, c)))) {
+            assert_eq!(moved[(c * 2 + a) * 3 + b], ((a * 3 + b) * 4 + c) as i64);
+        }
+        assert_eq!(y.transpose(&[1, 2, 0]).unwrap(), x);
+    }
+
+    #[test]
+    fn moving_axes_of_extent_one_shares_the_bytes() {
+        let x = Attribute::from_f32(&[3, 1, 2], &[0.0; 6]).unwrap();
+        let y = x.transpose(&[1, 0, 2]).unwrap();
+        assert_eq!(y.bytes().as_ptr(), x.bytes().as_ptr());
+        assert_eq!(&y.ty().shape[..], [1, 3, 2]);
+    }
+
+    #[test]
+    fn other_axes_are_refused() {
+        let x = Attribute::from_f32(&[3, 2], &[0.0; 6]).unwrap();
+        assert!(x.transpose(&[0, 0]).is_err());
+        assert!(x.transpose(&[0]).is_err());
     }
 }
