@@ -1,1 +1,4 @@
-//! Placeholder.
+//! Readers (and writers) of model formats. Bytes in, graph and diagnostics out; nothing here opens a file.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
+
+pub mod pnnx;
