@@ -1,0 +1,272 @@
+//! The parser of expressions, with its stack on the heap.
+
+use super::super::value::parse_complex;
+use super::{Children, Expression, Function, Node, NodeId};
+
+/// What is wrong in an expression, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}")]
+pub struct ExpressionError {
+    /// Where in the text, in bytes from 1.
+    pub column: usize,
+    /// What is wrong there.
+    pub kind: ExpressionErrorKind,
+}
+
+/// The ways in which an expression can be wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExpressionErrorKind {
+    /// There is nothing to evaluate.
+    #[error("the expression is empty")]
+    Empty,
+    /// An opening bracket has no partner.
+    #[error("`{0}` is never closed")]
+    NotClosed(char),
+    /// A closing bracket has no partner, or the wrong one.
+    #[error("`{0}` closes nothing")]
+    NotOpened(char),
+    /// A parenthesis without a function's name before it.
+    #[error("expected the name of a function before `(`")]
+    NoFunction,
+    /// A call of something that isn't a function.
+    #[error("unknown function `{0}`")]
+    UnknownFunction(String),
+    /// A function with too few or too many arguments.
+    #[error("`{}` takes {}, found {found}", .function.name(), arity_text(*.function))]
+    Arity {
+        /// The function.
+        function: Function,
+        /// How many arguments the text has.
+        found: usize,
+    },
+    /// Two items without a comma between them, or more than one expression.
+    #[error("expected `,` or a closing bracket")]
+    NoSeparator,
+    /// `@` without a plain number behind it.
+    #[error("`{0}` isn't an input; expected @0, @1 and so on")]
+    Input(String),
+    /// A word that begins like a number and isn't one.
+    #[error("`{0}` isn't a number")]
+    Number(String),
+    /// More than 2^32-1 parts.
+    #[error("the expression is too long")]
+    TooLong,
+}
+
+fn arity_text(function: Function) -> String {
+    let arity = function.arity();
+    match (*arity.start(), *arity.end()) {
+        (1, 1) => "1 argument".to_owned(),
+        (least, most) if least == most => format!("{least} arguments"),
+        (least, most) => format!("{least} or {most} arguments"),
+    }
+}
+
+/// A call or list whose closing bracket hasn't come yet. The outermost one stands for the whole text.
+struct Open {
+    kind: OpenKind,
+    column: usize,
+    /// Where its items begin on the stack of finished items.
+    first_item: usize,
+    /// Whether an item has come since the last comma.
+    has_item: bool,
+}
+
+enum OpenKind {
+    Text,
+    Call(Function),
+    /// A function that takes the next item, without parentheses.
+    Prefix(Function),
+    List,
+}
+
+struct Parser {
+    expression: Expression,
+    open: Vec<Open>,
+    items: Vec<NodeId>,
+}
+
+pub(super) fn parse(text: &str) -> Result<Expression, ExpressionError> {
+    // Every part takes at least one byte, so this bounds all indices.
+    if u32::try_from(text.len()).is_err() {
+        return Err(ExpressionError { column: 1, kind: ExpressionErrorKind::TooLong });
+    }
+    let mut parser = Parser {
+        expression: Expression { nodes: Vec::new(), children: Vec::new() },
+        open: vec![Open { kind: OpenKind::Text, column: 1, first_item: 0, has_item: false }],
+        items: Vec::new(),
+    };
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let length = rest.find(['(', ')', ',', '[', ']']).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(length);
+        let opens_call = after.starts_with('(');
+        // The exporter writes `expm1,@0` for `expm1(@0)`, and only does so for this function.
+        let opens_prefix = word == Function::Expm1.name() && after.starts_with(',');
+        if opens_call {
+            parser.open_call(word, at + 1)?;
+        } else if opens_prefix {
+            parser.begin_item(at + 1)?;
+            parser.push_open(OpenKind::Prefix(Function::Expm1), at + 1);
+        } else if !word.is_empty() {
+            parser.word(word, at + 1)?;
+        }
+        at += length;
+        if let Some(mark) = after.chars().next() {
+            if !opens_call && !opens_prefix {
+                parser.mark(mark, at + 1)?;
+            }
+            at += 1;
+        }
+    }
+    parser.finish()
+}
+
+impl Parser {
+    fn fail<T>(column: usize, kind: ExpressionErrorKind) -> Result<T, ExpressionError> {
+        Err(ExpressionError { column, kind })
+    }
+
+    /// Notes that an item begins here.
+    fn begin_item(&mut self, column: usize) -> Result<(), ExpressionError> {
+        match self.open.last_mut() {
+            Some(open) if !open.has_item => {
+                open.has_item = true;
+                Ok(())
+            }
+            _ => Self::fail(column, ExpressionErrorKind::NoSeparator),
+        }
+    }
+
+    /// Adds a finished item, and finishes the prefixes that have waited for it.
+    fn finish_item(&mut self, node: Node) {
+        let mut id = self.add_node(node);
+        while let Some(open) = self.open.pop_if(|open| matches!(open.kind, OpenKind::Prefix(_))) {
+            if let OpenKind::Prefix(function) = open.kind {
+                let start = self.expression.children.len() as u32;
+                self.expression.children.push(id);
+                id = self.add_node(Node::Call(function, Children { start, end: start + 1 }));
+            }
+        }
+        self.items.push(id);
+    }
+
+    fn add_node(&mut self, node: Node) -> NodeId {
+        let id = NodeId(self.expression.nodes.len() as u32);
+        self.expression.nodes.push(node);
+        id
+    }
+
+    fn word(&mut self, word: &str, column: usize) -> Result<(), ExpressionError> {
+        self.begin_item(column)?;
+        let node = literal(word).map_err(|kind| ExpressionError { column, kind })?;
+        self.finish_item(node);
+        Ok(())
+    }
+
+    fn open_call(&mut self, name: &str, column: usize) -> Result<(), ExpressionError> {
+        if name.is_empty() {
+            return Self::fail(column, ExpressionErrorKind::NoFunction);
+        }
+        let Some(function) = Function::from_name(name) else {
+            return Self::fail(column, ExpressionErrorKind::UnknownFunction(name.to_owned()));
+        };
+        self.begin_item(column)?;
+        self.push_open(OpenKind::Call(function), column);
+        Ok(())
+    }
+
+    fn push_open(&mut self, kind: OpenKind, column: usize) {
+        self.open.push(Open { kind, column, first_item: self.items.len(), has_item: false });
+    }
+
+    /// One of `[ , ) ]`.
+    fn mark(&mut self, mark: char, column: usize) -> Result<(), ExpressionError> {
+        match mark {
+            '[' => {
+                self.begin_item(column)?;
+                self.push_open(OpenKind::List, column);
+                Ok(())
+            }
+            ',' => match self.open.last_mut() {
+                Some(open) if !matches!(open.kind, OpenKind::Text) => {
+                    open.has_item = false;
+                    Ok(())
+                }
+                _ => Self::fail(column, ExpressionErrorKind::NoSeparator),
+            },
+            _ => self.close(mark, column),
+        }
+    }
+
+    fn close(&mut self, mark: char, column: usize) -> Result<(), ExpressionError> {
+        let matches = match self.open.last().map(|open| &open.kind) {
+            Some(OpenKind::Call(_)) => mark == ')',
+            Some(OpenKind::List) => mark == ']',
+            Some(OpenKind::Text | OpenKind::Prefix(_)) | None => false,
+        };
+        let Some(open) = self.open.pop_if(|_| matches) else {
+            return Self::fail(column, ExpressionErrorKind::NotOpened(mark));
+        };
+        let start = self.expression.children.len() as u32;
+        self.expression.children.extend(self.items.drain(open.first_item..));
+        let children = Children { start, end: self.expression.children.len() as u32 };
+        let found = (children.end - children.start) as usize;
+        let node = match open.kind {
+            OpenKind::Call(function) if !function.arity().contains(&found) => {
+                return Self::fail(open.column, ExpressionErrorKind::Arity { function, found });
+            }
+            OpenKind::Call(function) | OpenKind::Prefix(function) => Node::Call(function, children),
+            OpenKind::List | OpenKind::Text => Node::List(children),
+        };
+        self.finish_item(node);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Expression, ExpressionError> {
+        if let Some(open) = self.open.pop() {
+            let kind = match open.kind {
+                OpenKind::Text if self.expression.nodes.is_empty() => ExpressionErrorKind::Empty,
+                OpenKind::Text => return Ok(self.expression),
+                OpenKind::Call(_) => ExpressionErrorKind::NotClosed('('),
+                OpenKind::Prefix(function) => ExpressionErrorKind::Arity { function, found: 0 },
+                OpenKind::List => ExpressionErrorKind::NotClosed('['),
+            };
+            return Self::fail(open.column, kind);
+        }
+        Self::fail(1, ExpressionErrorKind::Empty)
+    }
+}
+
+fn literal(word: &str) -> Result<Node, ExpressionErrorKind> {
+    if let Some(digits) = word.strip_prefix('@') {
+        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        return match digits.parse() {
+            Ok(index) if plain => Ok(Node::Input(index)),
+            _ => Err(ExpressionErrorKind::Input(word.to_owned())),
+        };
+    }
+    match word {
+        "True" => return Ok(Node::Bool(true)),
+        "False" => return Ok(Node::Bool(false)),
+        "None" => return Ok(Node::None),
+        "inf" => return Ok(Node::Float(f64::INFINITY)),
+        "-inf" => return Ok(Node::Float(f64::NEG_INFINITY)),
+        "nan" | "-nan" => return Ok(Node::Float(f64::NAN)),
+        _ => {}
+    }
+    if !word.starts_with(|first: char| first.is_ascii_digit() || matches!(first, '-' | '+' | '.')) {
+        return Ok(Node::Word(word.to_owned()));
+    }
+    if let Ok(value) = word.parse() {
+        return Ok(Node::Int(value));
+    }
+    if let Some(value) = parse_complex(word) {
+        return Ok(Node::Complex(value));
+    }
+    match word.parse() {
+        Ok(value) => Ok(Node::Float(value)),
+        Err(_) => Err(ExpressionErrorKind::Number(word.to_owned())),
+    }
+}
