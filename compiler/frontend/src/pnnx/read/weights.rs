@@ -1,0 +1,130 @@
+//! Gives every declared weight its bytes.
+
+use super::report::Report;
+use crate::pnnx::archive::Archive;
+use crate::pnnx::model::{Attribute, ElementType, Model, OperatorId};
+use bytes::Bytes;
+use indexmap::{IndexMap, IndexSet};
+use mlc_ir::{Code, Diagnostic, Location};
+
+/// A weight that an operator's line promises.
+pub(super) struct Declaration {
+    pub(super) operator: OperatorId,
+    pub(super) key: String,
+    /// `None` if the declaration is wrong, which has been reported.
+    pub(super) ty: Option<(ElementType, Vec<u32>)>,
+    pub(super) location: Location,
+}
+
+/// Looks up all declared weights in the archive and puts them into the model.
+pub(super) fn attach(model: &mut Model, declarations: Vec<Declaration>, bin: Option<Bytes>, report: &mut Report) {
+    let Some(archive) = open(bin, &declarations, report) else { return };
+    let mut used: IndexMap<String, Location> = IndexMap::new();
+    for declaration in declarations {
+        let entry = model.operator(declaration.operator).entry_name(&declaration.key);
+        if let Some(first) = used.get(&entry) {
+            let message = format!("two weights are called `{entry}`");
+            let diagnostic = Diagnostic::error(Code::DuplicateDefinition, declaration.location, message);
+            report.push(diagnostic.with_related(first.clone(), "the other one"));
+            continue;
+        }
+        match attribute(&archive, &entry, &declaration, model) {
+            Ok(Some(attribute)) => {
+                let operator = &mut model.operators[declaration.operator.index()];
+                operator.attributes.insert(declaration.key, attribute);
+            }
+            Ok(None) => {}
+            Err(diagnostic) => report.push(*diagnostic),
+        }
+        used.insert(entry, declaration.location);
+    }
+    note_unused(&archive, &used.into_keys().collect(), report);
+}
+
+/// The archive, or `None` after reporting why there is none. A model without weights does without.
+fn open(bin: Option<Bytes>, declarations: &[Declaration], report: &mut Report) -> Option<Archive> {
+    let bin = bin.unwrap_or_default();
+    if bin.is_empty() {
+        let mut needed = declarations.iter().filter(|declaration| declaration.needs_bytes());
+        let Some(first) = needed.next() else { return Some(Archive::default()) };
+        let count = 1 + needed.count();
+        let message = format!("the file of weights is missing or empty, but the model needs {count} weights");
+        let diagnostic = Diagnostic::error(Code::WeightMissing, first.location.clone(), message);
+        report.push(diagnostic.with_help("keep the .pnnx.bin file of the export beside the .pnnx.param file"));
+        return None;
+    }
+    let (archive, diagnostics) = Archive::read(&bin);
+    diagnostics.into_iter().for_each(|diagnostic| report.push(diagnostic));
+    archive
+}
+
+impl Declaration {
+    fn needs_bytes(&self) -> bool {
+        let is_empty =
+            |(element_type, shape): &(ElementType, Vec<u32>)| *element_type == ElementType::Null || shape.contains(&0);
+        self.ty.as_ref().is_some_and(|ty| !is_empty(ty))
+    }
+}
+
+/// The weight with its bytes; `Ok(None)` if what is wrong with it has been reported already.
+fn attribute(
+    archive: &Archive,
+    entry_name: &str,
+    declaration: &Declaration,
+    model: &Model,
+) -> Result<Option<Attribute>, Box<Diagnostic>> {
+    let Some((element_type, shape)) = declaration.ty.clone() else { return Ok(None) };
+    let mut attribute = Attribute { element_type, shape, data: Bytes::new() };
+    let fail = |code, message: String| Err(Box::new(Diagnostic::error(code, declaration.location.clone(), message)));
+    if element_type == ElementType::Null {
+        let operator = model.operator(declaration.operator);
+        let is_unused = |output: &crate::pnnx::OperandId| model.operand(*output).consumers.is_empty();
+        if operator.kind == "pnnx.Attribute" && operator.outputs.iter().all(is_unused) {
+            return Ok(Some(attribute));
+        }
+        return fail(Code::VariantUnsupported, format!("weight `{entry_name}` has no element type, but is used"));
+    }
+    let Some(expected) = attribute.byte_size() else {
+        let message = format!("weight `{entry_name}` of {} has more bytes than 64 bits count", attribute.type_text());
+        return fail(Code::NumberOutOfRange, message);
+    };
+    let Some(entry) = archive.entry(entry_name) else {
+        if archive.is_refused(entry_name) {
+            return Ok(None);
+        }
+        if expected == 0 {
+            return Ok(Some(attribute));
+        }
+        return fail(Code::WeightMissing, format!("weight `{entry_name}` isn't in the archive"));
+    };
+    let found = entry.data.len() as u64;
+    if found != expected {
+        let ty = attribute.type_text();
+        let message = format!("weight `{entry_name}` of {ty} needs {expected} bytes, the archive has {found}");
+        let diagnostic = Diagnostic::error(Code::WeightSizeMismatch, declaration.location.clone(), message);
+        let place = Location::byte_offset(entry.header_offset);
+        return Err(Box::new(diagnostic.with_related(place, "the archive's entry")));
+    }
+    attribute.data = entry.data.clone();
+    Ok(Some(attribute))
+}
+
+fn note_unused(archive: &Archive, used: &IndexSet<String>, report: &mut Report) {
+    const MOST_NAMES: usize = 5;
+    let unused: Vec<_> = archive.entries().filter(|(name, _)| !used.contains(name.as_ref())).collect();
+    let Some((_, first)) = unused.first() else { return };
+    let place = Location::byte_offset(first.header_offset);
+    let names = unused.iter().take(MOST_NAMES).map(|(name, _)| format!("`{}`", name.escape_debug()));
+    let mut names = names.collect::<Vec<_>>().join(", ");
+    if unused.len() > MOST_NAMES {
+        names += " and others";
+    }
+    let message = format!("{} entries of the archive belong to no operator: {names}", unused.len());
+    // An exporter never writes a path, so somebody tampered with the archive. Nothing is ever written to that path.
+    let is_path = unused.iter().any(|(name, _)| name.contains(['/', '\\']));
+    report.push(if is_path {
+        Diagnostic::warning(Code::Unused, place, message)
+    } else {
+        Diagnostic::note(Code::Unused, place, message)
+    });
+}
