@@ -1,4 +1,5 @@
 //! Readers (and writers) of model formats. Bytes in, graph and diagnostics out; nothing here opens a file.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+pub mod builder;
 pub mod pnnx;
