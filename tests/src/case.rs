@@ -1,0 +1,191 @@
+//! A conformance case: a folder with a model, its inputs, its golden outputs and `case.json`, which describes them.
+
+use crate::array;
+use crate::compare::Tolerance;
+use mlc_ir::Tensor;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// What must happen to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expectation {
+    /// It compiles and computes the golden outputs.
+    Accept,
+    /// It is refused.
+    Error,
+    /// It is refused, or compiles with a warning.
+    ErrorOrWarn,
+    /// Anything but a crash.
+    NoCrash,
+}
+
+#[derive(Debug, Deserialize)]
+struct ArrayFile {
+    file: String,
+    operand: String,
+    #[serde(rename = "type")]
+    dtype: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct CaseFile {
+    format: String,
+    #[serde(default)]
+    ops: Vec<String>,
+    #[serde(default)]
+    rtol: Option<f64>,
+    #[serde(default)]
+    atol: Option<f64>,
+    #[serde(default)]
+    inputs: Vec<ArrayFile>,
+    #[serde(default)]
+    outputs: Vec<ArrayFile>,
+    #[serde(default)]
+    tag: Option<String>,
+    #[serde(default)]
+    expect: Option<Expectation>,
+}
+
+/// A named array of a case.
+#[derive(Debug, Clone)]
+pub struct NamedTensor {
+    /// The name of the operand in the model.
+    pub name: String,
+    /// Its value.
+    pub value: Tensor,
+}
+
+/// A conformance case.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Name of the folder.
+    pub name: String,
+    /// Format of the model.
+    pub format: String,
+    /// The file that the compiler is given.
+    pub model: PathBuf,
+    /// Operators of the model in the format's words, without inputs, outputs and constants.
+    pub operators: Vec<String>,
+    /// Inputs in order.
+    pub inputs: Vec<NamedTensor>,
+    /// Golden outputs in order.
+    pub outputs: Vec<NamedTensor>,
+    /// How far the outputs may be from the golden ones.
+    pub tolerance: Tolerance,
+    /// Whether the model leaves dimensions open that the inputs must give.
+    pub dynamic: bool,
+    /// Whether it is a whole network.
+    pub network: bool,
+    /// What must happen.
+    pub expectation: Expectation,
+}
+
+impl Case {
+    /// Reads a case's folder.
+    ///
+    /// # Errors
+    /// A sentence that names the file and what is wrong with it.
+    pub fn read(folder: &Path) -> Result<Case, String> {
+        let path = folder.join("case.json");
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let file: CaseFile = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let model = model_file(folder, &file.format)?;
+        let mut inputs = read_listed(folder, &file.inputs)?;
+        let mut outputs = read_listed(folder, &file.outputs)?;
+        if inputs.is_empty() && outputs.is_empty() {
+            inputs = read_numbered(folder, "input", &pnnx_inputs(&model))?;
+            outputs = read_numbered(folder, "output", &[])?;
+        }
+        let glue = ["pnnx.Input", "pnnx.Output", "pnnx.Attribute"];
+        let default_tolerance = if file.expect.is_some() { 1e-4 } else { 0.0 };
+        Ok(Case {
+            name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            operators: file.ops.into_iter().filter(|operator| !glue.contains(&operator.as_str())).collect(),
+            tolerance: Tolerance {
+                absolute: file.atol.unwrap_or(default_tolerance),
+                relative: file.rtol.unwrap_or(default_tolerance),
+            },
+            dynamic: file.tag.as_deref() == Some("dynamic-shape") || has_open_shapes(&model),
+            network: file.tag.as_deref() == Some("net"),
+            expectation: file.expect.unwrap_or(Expectation::Accept),
+            format: file.format,
+            model,
+            inputs,
+            outputs,
+        })
+    }
+}
+
+fn model_file(folder: &Path, format: &str) -> Result<PathBuf, String> {
+    let name = match format {
+        "pnnx" => "model.pnnx.param",
+        "onnx" => "model.onnx",
+        "tflite" => "model.tflite",
+        "tennis" => "model.tsm",
+        _ => "model.json",
+    };
+    let path = folder.join(name);
+    if path.is_file() { Ok(path) } else { Err(format!("{}: there is no {name}", folder.display())) }
+}
+
+fn read_listed(folder: &Path, files: &[ArrayFile]) -> Result<Vec<NamedTensor>, String> {
+    let read = |file: &ArrayFile| {
+        let value = array::read(&folder.join(&file.file), file.dtype == "bf16")?;
+        Ok(NamedTensor { name: file.operand.clone(), value })
+    };
+    files.iter().map(read).collect()
+}
+
+/// Reads `<stem>_0.npy`, `<stem>_1.npy`, …, as many as there are.
+fn read_numbered(folder: &Path, stem: &str, names: &[String]) -> Result<Vec<NamedTensor>, String> {
+    let mut tensors = Vec::new();
+    loop {
+        let number = tensors.len();
+        let path = folder.join(format!("{stem}_{number}.npy"));
+        if !path.is_file() {
+            return Ok(tensors);
+        }
+        let name = names.get(number).cloned().unwrap_or_else(|| number.to_string());
+        tensors.push(NamedTensor { name, value: array::read(&path, false)? });
+    }
+}
+
+/// Operands that the input operators of a PNNX file define, for cases whose description doesn't name them.
+fn pnnx_inputs(model: &Path) -> Vec<String> {
+    let text = std::fs::read(model).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    lines.filter(|words| words.first() == Some(&"pnnx.Input")).filter_map(|w| w.get(4).map(|&w| w.to_owned())).collect()
+}
+
+/// Whether a PNNX file has an input without a shape, or with an open dimension.
+fn has_open_shapes(model: &Path) -> bool {
+    let text = std::fs::read(model).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let mut inputs = text.lines().filter(|line| line.trim_start().starts_with("pnnx.Input"));
+    inputs.any(|line| !line.contains('#') || line.contains('?'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::paths;
+
+    #[test]
+    fn a_case_of_the_repository_is_read() {
+        let case = Case::read(&paths::data().join("pnnx/op_bmm")).unwrap();
+        assert_eq!((case.name.as_str(), case.format.as_str()), ("op_bmm", "pnnx"));
+        assert_eq!(case.operators, ["torch.bmm"]);
+        assert_eq!((case.inputs.len(), case.outputs.len()), (2, 1));
+        assert_eq!(case.expectation, Expectation::Accept);
+        assert!(!case.dynamic);
+    }
+
+    #[test]
+    fn inputs_of_an_undescribed_case_are_named_by_the_model() {
+        let case = Case::read(&paths::data().join("pnnx-malformed/ok_no_shapes")).unwrap();
+        assert!(case.dynamic);
+        assert_eq!((case.inputs.len(), case.outputs.len()), (1, 1));
+    }
+}

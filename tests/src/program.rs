@@ -1,0 +1,187 @@
+//! Builds an archive the way a firmware project would: unpacked, compiled by a C compiler, called through its header alone.
+
+use mlc_codegen::Port;
+use mlc_ir::Tensor;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// How the C is compiled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Build {
+    /// Options of the C compiler.
+    pub flags: Vec<String>,
+}
+
+/// Flags under which strict C99 must compile without a warning.
+pub const STRICT: [&str; 6] = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"];
+/// Flags that make a program stop at undefined behaviour.
+pub const SANITIZERS: [&str; 3] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g"];
+
+impl Build {
+    /// A build with these flags after `-O1`.
+    pub fn with<'a>(flags: impl IntoIterator<Item = &'a str>) -> Build {
+        Build { flags: ["-O1"].into_iter().chain(flags).map(String::from).collect() }
+    }
+}
+
+/// The C interface of an archive, and where it was unpacked.
+#[derive(Debug)]
+pub struct Unpacked {
+    folder: tempfile::TempDir,
+    sources: Vec<PathBuf>,
+}
+
+impl Unpacked {
+    /// Unpacks an archive into a fresh folder.
+    ///
+    /// # Errors
+    /// When the archive can't be unpacked or holds no C source.
+    pub fn new(archive: &[u8]) -> Result<Unpacked, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        tar::Archive::new(archive).unpack(folder.path()).map_err(|error| format!("the archive: {error}"))?;
+        let mut sources = Vec::new();
+        let listing = std::fs::read_dir(folder.path().join("codegen/host/src"));
+        for entry in listing.map_err(|error| format!("the archive has no sources: {error}"))? {
+            let path = entry.map_err(|error| error.to_string())?.path();
+            if path.extension().is_some_and(|extension| extension == "c") {
+                sources.push(path);
+            }
+        }
+        sources.sort();
+        if sources.is_empty() { Err("the archive has no C source".into()) } else { Ok(Unpacked { folder, sources }) }
+    }
+
+    /// The folder that holds the archive's files.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Compiles the sources together with a program that feeds them, in one command.
+    ///
+    /// # Errors
+    /// What the C compiler says.
+    pub fn build(&self, main: &str, build: &Build) -> Result<Program, String> {
+        let main_file = self.path().join("harness_main.c");
+        let program = self.path().join("harness_program");
+        std::fs::write(&main_file, main).map_err(|error| error.to_string())?;
+        let mut command = Command::new(c_compiler());
+        command.args(&build.flags);
+        for include in ["codegen/host/include", "runtime/include"] {
+            command.arg("-I").arg(self.path().join(include));
+        }
+        command.arg(&main_file).args(&self.sources).arg("-o").arg(&program).arg("-lm");
+        let output = command.output().map_err(|error| format!("{}: {error}", c_compiler()))?;
+        if !output.status.success() {
+            return Err(format!("the C compiler refuses the code: {}", first_error(&output)));
+        }
+        Ok(Program { path: program, folder: self.path().to_path_buf() })
+    }
+}
+
+/// The C compiler: `CC`, or `cc`.
+pub fn c_compiler() -> String {
+    std::env::var("CC").unwrap_or_else(|_| "cc".into())
+}
+
+/// The line of a compiler's or program's output that says what is wrong.
+fn first_error(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let marked = text.lines().find(|line| line.contains("error:") || line.contains("ERROR:"));
+    marked.or_else(|| text.lines().next()).unwrap_or("no message").trim().to_owned()
+}
+
+/// A compiled model.
+#[derive(Debug)]
+pub struct Program {
+    path: PathBuf,
+    folder: PathBuf,
+}
+
+impl Program {
+    /// Runs the model on the inputs; the result has one tensor per output.
+    ///
+    /// # Errors
+    /// When the program fails, or its second run gives other outputs than its first.
+    pub fn run(&self, inputs: &[Tensor], outputs: &[Port]) -> Result<Vec<Tensor>, String> {
+        let (input_file, output_file) = (self.folder.join("inputs.bin"), self.folder.join("outputs.bin"));
+        let bytes: Vec<u8> = inputs.iter().flat_map(Tensor::to_le_bytes).collect();
+        std::fs::write(&input_file, bytes).map_err(|error| error.to_string())?;
+        let mut command = Command::new(&self.path);
+        command.arg(&input_file).arg(&output_file).env("ASAN_OPTIONS", "detect_leaks=0");
+        let output = command.output().map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(format!("the program ends with {}: {}", output.status, first_error(&output)));
+        }
+        let bytes = std::fs::read(&output_file).map_err(|error| error.to_string())?;
+        let mut rest = &bytes[..];
+        let mut tensors = Vec::new();
+        for port in outputs {
+            let Some((head, tail)) = rest.split_at_checked(port.ty.bytes()) else {
+                return Err("the program's output is too short".into());
+            };
+            tensors.push(Tensor::from_le_bytes(port.ty.clone(), head));
+            rest = tail;
+        }
+        if rest.is_empty() { Ok(tensors) } else { Err("the program's output is too long".into()) }
+    }
+}
+
+/// A `main` that reads all inputs from one file, runs the model twice and writes all outputs to another.
+///
+/// The sizes of the header's macros are checked at compile time, and the second run must repeat the first one's outputs:
+/// nothing may rest on what an arena held at the start.
+pub fn main_source(model: &str, inputs: &[Port], outputs: &[Port]) -> String {
+    let mut text = format!("#include <stdio.h>\n#include <string.h>\n#include \"tvmgen_{model}.h\"\n\n");
+    for (direction, ports) in [("in", inputs), ("out", outputs)] {
+        for (number, port) in ports.iter().enumerate() {
+            let (bytes, field) = (port.ty.bytes(), port.field.to_uppercase());
+            let size = bytes.max(1);
+            let _ = writeln!(
+                text,
+                "typedef char check_{direction}_{number}[TVMGEN_{}_{field}_SIZE == {bytes} ? 1 : -1];\n\
+                 static unsigned char {direction}_{number}[{size}] __attribute__((aligned(64)));",
+                model.to_uppercase()
+            );
+            if direction == "out" {
+                let _ = writeln!(text, "static unsigned char again_{number}[{size}] __attribute__((aligned(64)));");
+            }
+        }
+    }
+    text += "\nint main(int argc, char **argv) {\n";
+    text += &structure(model, "inputs", "inputs", inputs, "in");
+    text += &structure(model, "outputs", "outputs", outputs, "out");
+    text += &structure(model, "outputs", "repeated", outputs, "again");
+    text += "  FILE *file;\n  if (argc != 3) return 2;\n  file = fopen(argv[1], \"rb\");\n  if (!file) return 2;\n";
+    for (number, port) in inputs.iter().enumerate() {
+        let bytes = port.ty.bytes();
+        let _ = writeln!(text, "  if (fread(in_{number}, 1, {bytes}, file) != {bytes}) return 2;");
+    }
+    let _ = write!(
+        text,
+        "  fclose(file);\n\
+         \x20 if (tvmgen_{model}_run(&inputs, &outputs) != 0) {{ fputs(\"ERROR: the model fails\\n\", stderr); return 3; }}\n\
+         \x20 if (tvmgen_{model}_run(&inputs, &repeated) != 0) {{ fputs(\"ERROR: the second run fails\\n\", stderr); return 3; }}\n"
+    );
+    for (number, port) in outputs.iter().enumerate() {
+        let bytes = port.ty.bytes();
+        let _ = writeln!(
+            text,
+            "  if (memcmp(out_{number}, again_{number}, {bytes}) != 0) {{ fputs(\"ERROR: the second run gives another output {number}\\n\", stderr); return 4; }}"
+        );
+    }
+    text += "  file = fopen(argv[2], \"wb\");\n  if (!file) return 2;\n";
+    for (number, port) in outputs.iter().enumerate() {
+        let bytes = port.ty.bytes();
+        let _ = writeln!(text, "  if (fwrite(out_{number}, 1, {bytes}, file) != {bytes}) return 2;");
+    }
+    text += "  return fclose(file) == 0 ? 0 : 2;\n}\n";
+    text
+}
+
+fn structure(model: &str, kind: &str, name: &str, ports: &[Port], buffer: &str) -> String {
+    let fields: Vec<String> =
+        ports.iter().enumerate().map(|(number, port)| format!(".{} = {buffer}_{number}", port.field)).collect();
+    let value = if fields.is_empty() { "0".to_owned() } else { fields.join(", ") };
+    format!("  struct tvmgen_{model}_{kind} {name} = {{ {value} }};\n")
+}
