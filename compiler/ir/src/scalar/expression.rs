@@ -309,25 +309,49 @@ impl ExpressionBuilder {
         self.inline(body, &[])
     }
 
+    /// Keeps what the result needs, in the order in which an evaluation from left to right first needs it: however it was
+    /// built, the same expression has the same steps.
     fn finish(self, result: ScalarId) -> Expression {
-        let nodes: Vec<ScalarNode> = self.nodes.into_iter().collect();
-        let mut used = vec![false; nodes.len()];
-        if let Some(slot) = used.get_mut(result as usize) {
-            *slot = true;
-        }
-        for id in (0..nodes.len()).rev() {
-            if used[id] {
-                nodes[id].children().for_each(|child| used[child as usize] = true);
-            }
-        }
-        let mut map = vec![0; nodes.len()];
+        let mut places: Vec<Option<ScalarId>> = vec![None; self.nodes.len()];
         let mut kept = Vec::new();
-        for (id, node) in nodes.into_iter().enumerate().take(result as usize + 1) {
-            if used[id] {
-                map[id] = kept.len() as ScalarId;
-                kept.push(node.map_children(|child| map[child as usize]));
+        let mut stack = vec![result];
+        while let Some(&id) = stack.last() {
+            let (Some(node), None) = (self.nodes.get_index(id as usize), places[id as usize]) else {
+                stack.pop();
+                continue;
+            };
+            let missing: Vec<ScalarId> = node.children().filter(|&child| places[child as usize].is_none()).collect();
+            if missing.is_empty() {
+                places[id as usize] = Some(kept.len() as ScalarId);
+                kept.push(node.map_children(|child| places[child as usize].unwrap_or_default()));
+                stack.pop();
+            } else {
+                stack.extend(missing.into_iter().rev());
             }
         }
         Expression { nodes: kept.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_in_the_order_of_evaluation() {
+        let forwards = Expression::build(|b| {
+            let (x, y, z) = (b.operand(0), b.operand(1), b.operand(2));
+            let product = b.binary(BinaryFunction::Multiply, x, y);
+            b.binary(BinaryFunction::Add, product, z)
+        });
+        let backwards = Expression::build(|b| {
+            let (z, y, unused, x) = (b.operand(2), b.operand(1), b.operand(3), b.operand(0));
+            b.unary(UnaryFunction::Exp, unused);
+            let product = b.binary(BinaryFunction::Multiply, x, y);
+            b.binary(BinaryFunction::Add, product, z)
+        });
+        assert_eq!(forwards, backwards);
+        assert_eq!(forwards.to_string(), "add(multiply(x0, x1), x2)");
+        assert_eq!(forwards.nodes().len(), 5);
     }
 }
