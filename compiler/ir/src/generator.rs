@@ -61,6 +61,18 @@ impl Generator {
         shape[skipped..].iter().map(|&extent| if self.one_in(4) { 1 } else { extent }).collect()
     }
 
+    /// One or more axes of a tensor of this rank, ascending. Precondition: the rank isn't 0.
+    pub fn axes(&mut self, rank: usize) -> Vec<usize> {
+        let sure = self.range(0, rank - 1);
+        (0..rank).filter(|&axis| axis == sure || self.one_in(3)).collect()
+    }
+
+    /// A data type for operators that only move elements: mostly f32.
+    pub fn movement_dtype(&mut self) -> DType {
+        use DType::{Bool, F32, F64, I8, I32, I64};
+        self.choose(&[F32, F32, F32, F32, F64, I32, I64, Bool, I8])
+    }
+
     /// Random values that suit a type: floats in -2..2, small integers.
     pub fn tensor(&mut self, ty: &TensorType) -> Tensor {
         let elements = ty.elements();

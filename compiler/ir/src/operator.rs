@@ -47,7 +47,7 @@ pub struct Work {
     pub macs: u64,
     /// Other scalar operations; a transcendental function counts as 10.
     pub scalar_operations: u64,
-    /// Bytes of all operands.
+    /// Bytes of the operands that are read.
     pub bytes_read: u64,
     /// Bytes of all results.
     pub bytes_written: u64,

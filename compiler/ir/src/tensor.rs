@@ -46,6 +46,16 @@ impl Tensor {
         Tensor { ty, values: Values::Integer(values) }
     }
 
+    /// A tensor of values of the type's kind, rounded or wrapped to it.
+    ///
+    /// Precondition: as many values as `ty` has elements, floats for a floating-point type, else integers.
+    pub fn from_values(ty: TensorType, values: Values) -> Self {
+        match values {
+            Values::Float(values) => Tensor::from_floats(ty, values),
+            Values::Integer(values) => Tensor::from_integers(ty, values),
+        }
+    }
+
     /// A tensor whose elements are all one literal's value, converted to the tensor's data type.
     pub fn splat(ty: TensorType, literal: Literal) -> Self {
         let elements = ty.elements();

@@ -198,10 +198,12 @@ impl TensorType {
         self.elements() * self.dtype.size()
     }
 
-    /// Bytes of the dense tensor, or `None` when they exceed what an address space holds (2^40 bytes).
+    /// Bytes of the dense tensor, or `None` when they exceed what an address space holds (2^40 bytes). Extents of 0 don't
+    /// excuse the others, so that sums and products of a legal tensor's extents and strides never overflow.
     pub fn checked_bytes(&self) -> Option<usize> {
-        let elements = self.shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent))?;
-        elements.checked_mul(self.dtype.size()).filter(|&bytes| bytes <= 1 << 40)
+        let elements = self.shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent.max(1)))?;
+        elements.checked_mul(self.dtype.size()).filter(|&bytes| bytes <= 1 << 40)?;
+        Some(self.bytes())
     }
 }
 

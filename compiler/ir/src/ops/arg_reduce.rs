@@ -1,5 +1,7 @@
 //! `arg_reduce`: Index of the largest or smallest element along an axis, as i64.
 
+use super::numbers::{expect_values, groups, order_key};
+use crate::tensor::Values;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -47,19 +49,56 @@ impl Operator for ArgReduce {
         Ok(vec![TensorType::new(DType::I64, shape)])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let find = |group: Vec<usize>| match x.values() {
+            Values::Float(values) => self.find(group.iter().map(|&place| values[place])),
+            Values::Integer(values) => {
+                self.find(group.iter().map(|&place| order_key(x.ty().dtype, values[place])))
+            }
+        };
+        let found = groups(x.shape(), &[self.axis]).map(|group| find(group) as i64).collect();
+        Ok(vec![Tensor::from_integers(results[0].clone(), found)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        Work { scalar_operations: operands[0].elements() as u64, ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let shape = generator.shape(1, 4);
+        let operator = ArgReduce {
+            function: generator.choose(ArgFunction::ALL),
+            axis: generator.range(0, shape.len() - 1),
+            keep_axis: generator.one_in(2),
+            last: generator.one_in(3),
+        };
+        let dtype = generator.choose(&[DType::F32, DType::F32, DType::F64, DType::I32, DType::I64, DType::I8]);
+        (operator, vec![TensorType::new(dtype, shape)])
+    }
+}
+
+impl ArgReduce {
+    /// The place of the extreme value. NaN, the only value that doesn't compare with itself, beats every number.
+    fn find<T: PartialOrd + Copy>(&self, values: impl Iterator<Item = T>) -> usize {
+        let is_nan = |value: T| value.partial_cmp(&value).is_none();
+        let better = |value: T, found: T| match (is_nan(value), is_nan(found)) {
+            (true, true) => self.last,
+            (true, false) => true,
+            (false, true) => false,
+            (false, false) if value == found => self.last,
+            (false, false) => (value > found) == (self.function == ArgFunction::Maximum),
+        };
+        let mut best: Option<(usize, T)> = None;
+        for (place, value) in values.enumerate() {
+            if best.is_none_or(|(_, found)| better(value, found)) {
+                best = Some((place, value));
+            }
+        }
+        best.map_or(0, |(place, _)| place)
     }
 }

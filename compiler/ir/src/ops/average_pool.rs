@@ -1,5 +1,8 @@
 //! `average_pool`: Mean of each window of x [N, spatial…, C].
 
+use super::numbers::{expect_values, indices};
+use super::window::{SampleAxis, spatial_shape};
+use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -44,19 +47,71 @@ impl Operator for AveragePool {
         Ok(vec![window.pooled(x, &self.window)?])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let (values, y) = (x.to_floats(), &results[0].shape);
+        let spatial = self.window.len();
+        let (extents, channels) = (&x.shape()[1..=spatial], y[spatial + 1]);
+        let plane: usize = extents.iter().product();
+        let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
+        let mut means = Vec::with_capacity(results[0].elements());
+        for position in indices(&y[..=spatial]) {
+            let divisor = self.divisor(&position[1..], extents) as f64;
+            let mut row = vec![0.0; channels];
+            for (_, source) in window.taps(&position[1..], extents, &self.window) {
+                let pixel = &values[(position[0] * plane + source) * channels..][..channels];
+                row.iter_mut().zip(pixel).for_each(|(sum, value)| *sum += value);
+            }
+            means.extend(row.into_iter().map(|sum| sum / divisor));
+        }
+        Ok(vec![Tensor::from_floats(results[0].clone(), means)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        let taps: usize = self.window.iter().product();
+        Work { scalar_operations: (results[0].elements() * (taps + 1)) as u64, ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let spatial = generator.choose(&[1, 2, 2, 2, 3]);
+        let axes: Vec<SampleAxis> = (0..spatial).map(|_| SampleAxis::random_pool(generator, spatial)).collect();
+        let channels = generator.extent();
+        let x = spatial_shape(generator.range(1, 2), axes.iter().map(|axis| axis.extent), channels);
+        let pads: Vec<(usize, usize)> = axes.iter().map(|axis| axis.pads).collect();
+        let counted_pads = match generator.range(0, 2) {
+            0 => vec![(0, 0); spatial],
+            1 => pads.clone(),
+            _ => pads.iter().map(|&(before, after)| (before, generator.range(0, after))).collect(),
+        };
+        let operator = AveragePool {
+            window: axes.iter().map(|axis| axis.window).collect(),
+            strides: axes.iter().map(|axis| axis.stride).collect(),
+            dilations: axes.iter().map(|axis| axis.dilation).collect(),
+            pads,
+            counted_pads,
+        };
+        let dtype = if generator.one_in(8) { DType::F64 } else { DType::F32 };
+        (operator, vec![TensorType::new(dtype, x)])
+    }
+}
+
+impl AveragePool {
+    /// How many elements the mean at an output position counts: the window's taps in the tensor and in the counted part of
+    /// the padding, at least 1.
+    pub fn divisor(&self, position: &[usize], extents: &[usize]) -> usize {
+        let along = |axis: usize| {
+            let first = position[axis] * self.strides[axis];
+            let (low, high) = (
+                self.pads[axis].0 - self.counted_pads[axis].0,
+                self.pads[axis].0 + extents[axis] + self.counted_pads[axis].1,
+            );
+            let places = (0..self.window[axis]).map(|tap| first + tap * self.dilations[axis]);
+            places.filter(|place| (low..high).contains(place)).count()
+        };
+        (0..position.len()).map(along).product::<usize>().max(1)
     }
 }

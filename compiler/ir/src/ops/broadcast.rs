@@ -1,5 +1,7 @@
 //! `broadcast`: Repeats axes of extent 1, and adds leading axes, up to a shape.
 
+use super::elementwise::broadcast_indices;
+use super::numbers::expect_values;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -31,8 +33,10 @@ impl Operator for Broadcast {
         Ok(vec![result])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let sources = broadcast_indices(x.shape(), &results[0].shape);
+        Ok(vec![x.rearrange(results[0].clone(), |element| sources[element])])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
@@ -43,7 +47,10 @@ impl Operator for Broadcast {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let shape = generator.shape(0, 4);
+        let x = generator.broadcastable(&shape);
+        let dtype = generator.movement_dtype();
+        (Broadcast { shape }, vec![TensorType::new(dtype, x)])
     }
 }

@@ -1,5 +1,6 @@
 //! `concat`: Joins tensors along an axis.
 
+use crate::tensor::Values;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work};
 use crate::scalar::Expression;
@@ -39,8 +40,19 @@ impl Operator for Concat {
         Ok(vec![result])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let Some(first) = operands.first() else {
+            return Err(OperatorError::OperandCount { expected: "at least 1".into(), found: 0 });
+        };
+        let outer: usize = first.shape()[..self.axis].iter().product();
+        let values = if results[0].dtype.is_float() {
+            let parts: Vec<Vec<f64>> = operands.iter().map(|x| x.to_floats()).collect();
+            Values::Float(join(&parts, outer))
+        } else {
+            let parts: Vec<Vec<i64>> = operands.iter().map(|x| x.to_integers()).collect();
+            Values::Integer(join(&parts, outer))
+        };
+        Ok(vec![Tensor::from_values(results[0].clone(), values)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
@@ -51,7 +63,22 @@ impl Operator for Concat {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let shape = generator.shape(1, 4);
+        let axis = generator.range(0, shape.len() - 1);
+        let dtype = generator.movement_dtype();
+        let part = |generator: &mut Generator| {
+            let mut part = shape.clone();
+            part[axis] = generator.extent();
+            TensorType::new(dtype, part)
+        };
+        let operands = (0..generator.range(1, 4)).map(|_| part(generator)).collect();
+        (Concat { axis }, operands)
     }
+}
+
+/// Interleaves the parts' runs, one of each part for every outer index.
+fn join<T: Copy>(parts: &[Vec<T>], outer: usize) -> Vec<T> {
+    let run = |part: &Vec<T>| part.len() / outer.max(1);
+    (0..outer).flat_map(|row| parts.iter().flat_map(move |part| part[row * run(part)..][..run(part)].to_vec())).collect()
 }

@@ -1,5 +1,9 @@
 //! `convolution`: N-D cross-correlation. x [N, spatial…, C], weights [window…, C / groups, O] give [N, spatial…, O]; zero padding.
 
+use super::numbers::{Number, expect_values, indices, mixed_kinds};
+use super::window::{SampleAxis, spatial_shape};
+use crate::tensor::Values;
+use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -33,7 +37,7 @@ impl Operator for Convolution {
         let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
         let spatial = window.spatial_rank(x, weights, self.groups)?;
         let (channels, outputs) = (x.shape[spatial + 1], weights.shape[spatial + 1]);
-        if weights.shape[spatial] * self.groups != channels {
+        if weights.shape[spatial].checked_mul(self.groups) != Some(channels) {
             return Err(OperatorError::types(format!(
                 "weights {weights} take {} channels in each of {} groups, x {x} has {channels}",
                 weights.shape[spatial], self.groups
@@ -50,19 +54,76 @@ impl Operator for Convolution {
         Ok(vec![TensorType::new(x.dtype, shape)])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x, weights] = expect_values(operands)?;
+        let values = match (x.values(), weights.values()) {
+            (Values::Float(x_values), Values::Float(w)) => {
+                Values::Float(self.accumulate(x.shape(), x_values, weights.shape(), w, &results[0].shape))
+            }
+            (Values::Integer(x_values), Values::Integer(w)) => {
+                Values::Integer(self.accumulate(x.shape(), x_values, weights.shape(), w, &results[0].shape))
+            }
+            _ => return Err(mixed_kinds()),
+        };
+        Ok(vec![Tensor::from_values(results[0].clone(), values)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        let weights = &operands[1].shape;
+        let per_element: usize = weights[..weights.len() - 1].iter().product();
+        Work { macs: (results[0].elements() * per_element) as u64, ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let spatial = generator.choose(&[1, 2, 2, 2, 3]);
+        let axes: Vec<SampleAxis> = (0..spatial).map(|_| SampleAxis::random(generator, spatial)).collect();
+        let groups = generator.choose(&[1, 1, 1, 2, 3, 4]);
+        let per_group = if generator.one_in(2) { 1 } else { generator.range(1, 3) };
+        let outputs = groups * generator.range(1, 4);
+        let dtype = if generator.one_in(8) { DType::F64 } else { DType::F32 };
+        let x = spatial_shape(generator.range(1, 2), axes.iter().map(|axis| axis.extent), groups * per_group);
+        let mut weights: Shape = axes.iter().map(|axis| axis.window).collect();
+        weights.extend([per_group, outputs]);
+        let operator = Convolution {
+            strides: axes.iter().map(|axis| axis.stride).collect(),
+            dilations: axes.iter().map(|axis| axis.dilation).collect(),
+            pads: axes.iter().map(|axis| axis.pads).collect(),
+            groups,
+        };
+        (operator, vec![TensorType::new(dtype, x), TensorType::new(dtype, weights)])
+    }
+}
+
+impl Convolution {
+    /// For each output position and each tap that meets the tensor, adds x * w for every channel and output of every group.
+    fn accumulate<T: Number>(&self, x_shape: &[usize], x: &[T], w_shape: &[usize], w: &[T], y_shape: &[usize]) -> Vec<T> {
+        let spatial = x_shape.len() - 2;
+        let (extents, taps) = (&x_shape[1..=spatial], &w_shape[..spatial]);
+        let (channels, outputs) = (x_shape[spatial + 1], y_shape[spatial + 1]);
+        let (group_channels, group_outputs) = (channels / self.groups, outputs / self.groups);
+        let plane: usize = extents.iter().product();
+        let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
+        let mut y = Vec::with_capacity(y_shape.iter().product());
+        for position in indices(&y_shape[..=spatial]) {
+            let mut row = vec![T::ZERO; outputs];
+            for (tap, source) in window.taps(&position[1..], extents, taps) {
+                let pixel = &x[(position[0] * plane + source) * channels..][..channels];
+                let matrix = &w[tap * group_channels * outputs..][..group_channels * outputs];
+                for (channel, &value) in pixel.iter().enumerate() {
+                    let (group, inner) = (channel / group_channels, channel % group_channels);
+                    let first = group * group_outputs;
+                    let factors = &matrix[inner * outputs + first..][..group_outputs];
+                    for (sum, &factor) in row[first..first + group_outputs].iter_mut().zip(factors) {
+                        *sum = sum.add(value.multiply(factor));
+                    }
+                }
+            }
+            y.extend(row);
+        }
+        y
     }
 }

@@ -1,5 +1,7 @@
 //! `cumulative`: Running sum or product along an axis.
 
+use super::numbers::{Number, expect_values, groups};
+use crate::tensor::Values;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -45,19 +47,53 @@ impl Operator for Cumulative {
         Ok(vec![x.clone()])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let values = match x.values() {
+            Values::Float(values) => Values::Float(self.run(x.shape(), values, 1.0)),
+            Values::Integer(values) => Values::Integer(self.run(x.shape(), values, 1)),
+        };
+        Ok(vec![Tensor::from_values(results[0].clone(), values)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        Work { scalar_operations: operands[0].elements() as u64, ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let shape = generator.shape(1, 4);
+        let operator = Cumulative {
+            function: generator.choose(CumulativeFunction::ALL),
+            axis: generator.range(0, shape.len() - 1),
+            exclusive: generator.one_in(2),
+            reverse: generator.one_in(2),
+        };
+        let dtype = generator.choose(&[DType::F32, DType::F32, DType::F32, DType::I32, DType::I64]);
+        (operator, vec![TensorType::new(dtype, shape)])
+    }
+}
+
+impl Cumulative {
+    fn run<T: Number>(&self, shape: &[usize], values: &[T], one: T) -> Vec<T> {
+        let mut results = values.to_vec();
+        for mut group in groups(shape, &[self.axis]) {
+            if self.reverse {
+                group.reverse();
+            }
+            let mut total = if self.function == CumulativeFunction::Sum { T::ZERO } else { one };
+            for place in group {
+                let before = total;
+                total = match self.function {
+                    CumulativeFunction::Sum => total.add(values[place]),
+                    CumulativeFunction::Product => total.multiply(values[place]),
+                };
+                results[place] = if self.exclusive { before } else { total };
+            }
+        }
+        results
     }
 }

@@ -1,5 +1,7 @@
 //! `gather`: Slices of data along an axis by integer indices: the axis is replaced by the axes of the indices. Negative indices count from the end.
 
+use super::numbers::expect_values;
+use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -32,19 +34,41 @@ impl Operator for Gather {
         Ok(vec![TensorType::new(data.dtype, shape)])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [data, indices] = expect_values(operands)?;
+        let extent = data.shape()[self.axis];
+        let unsigned = !indices.ty().dtype.is_signed();
+        let resolve = |index: i64| {
+            let place = if index < 0 && !unsigned { index.checked_add_unsigned(extent as u64) } else { Some(index) };
+            let place = place.and_then(|place| usize::try_from(place).ok()).filter(|&place| place < extent);
+            place.ok_or_else(|| OperatorError::Evaluation(format!("index {index} leaves an axis of {extent} elements")))
+        };
+        let places: Vec<usize> = indices.to_integers().into_iter().map(resolve).collect::<Result<_, _>>()?;
+        let inner: usize = data.shape()[self.axis + 1..].iter().product();
+        let source = |element: usize| {
+            let (row, column) = (element / inner, element % inner);
+            let (outer, index) = (row / places.len(), row % places.len());
+            (outer * extent + places[index]) * inner + column
+        };
+        Ok(vec![data.rearrange(results[0].clone(), source)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        let rows = Work::moving(results, results);
+        Work { bytes_read: rows.bytes_read + operands[1].bytes() as u64, ..rows }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let mut data = generator.shape(1, 3);
+        let axis = generator.range(0, data.len() - 1);
+        // Random indices are in -5..=9.
+        data[axis] = generator.range(10, 12);
+        let dtype = generator.choose(&[DType::F32, DType::F32, DType::I64, DType::I8, DType::Bool]);
+        let indices = TensorType::new(generator.choose(&[DType::I64, DType::I32, DType::U8]), generator.shape(0, 2));
+        (Gather { axis }, vec![TensorType::new(dtype, data), indices])
     }
 }

@@ -2,7 +2,7 @@
 //! while the result is still in registers. The anchor's operands come first; in the expression, x0 is the anchor's result and
 //! x1, x2, … are the operands behind the anchor's own. The expression's shape must be that of the anchor's result.
 
-use super::Op;
+use super::{Op, OpKind};
 use super::elementwise;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work};
@@ -87,16 +87,42 @@ impl Operator for Kernel {
     }
 
     fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        let (anchor, mut operands) = super::matmul::Matmul::sample(generator);
+        const ANCHORS: [OpKind; 9] = [
+            OpKind::Convolution,
+            OpKind::Convolution,
+            OpKind::Matmul,
+            OpKind::Matmul,
+            OpKind::TransposedConvolution,
+            OpKind::AveragePool,
+            OpKind::MaxPool,
+            OpKind::Reduce,
+            OpKind::Recurrent,
+        ];
+        let (anchor, mut operands) = generator.choose(&ANCHORS).sample(generator);
         let anchor_operands = operands.len();
-        let Ok(results) = anchor.infer(&operands) else { return Self::sample(generator) };
-        let (dtype, columns) = (results[0].dtype, results[0].shape[results[0].rank() - 1]);
-        operands.push(TensorType::new(dtype, [columns]));
+        // Epilogues of other types than f32 would need other functions; and every sample's types fit.
+        let Some(first) = anchor.infer(&operands).ok().and_then(|types| types.first().cloned()) else {
+            return Self::sample(generator);
+        };
+        if first.dtype != DType::F32 {
+            return Self::sample(generator);
+        }
+        operands.push(TensorType::new(DType::F32, generator.broadcastable(&first.shape)));
+        let activation = generator.choose(&[UnaryFunction::Relu, UnaryFunction::Sigmoid, UnaryFunction::Negate]);
+        let residual = generator.one_in(2);
+        if residual {
+            operands.push(TensorType::new(DType::F32, first.shape));
+        }
         let expression = Expression::build(|b| {
             let (x, bias) = (b.operand(0), b.operand(1));
             let sum = b.binary(BinaryFunction::Add, x, bias);
-            b.unary(if dtype == DType::F32 { UnaryFunction::Relu } else { UnaryFunction::Negate }, sum)
+            let activated = b.unary(activation, sum);
+            if !residual {
+                return activated;
+            }
+            let other = b.operand(2);
+            b.binary(BinaryFunction::Add, activated, other)
         });
-        (Kernel { anchor: Box::new(anchor.into()), anchor_operands, expression }, operands)
+        (Kernel { anchor: Box::new(anchor), anchor_operands, expression }, operands)
     }
 }

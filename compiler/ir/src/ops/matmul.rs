@@ -1,5 +1,8 @@
 //! `matmul`: Matrix product of the last two axes; the axes before broadcast.
 
+use super::elementwise::broadcast_indices;
+use super::numbers::{Number, expect_values, mixed_kinds};
+use crate::tensor::Values;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -43,19 +46,65 @@ impl Operator for Matmul {
         Ok(vec![TensorType::new(left.dtype, shape)])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [left, right] = expect_values(operands)?;
+        let values = match (left.values(), right.values()) {
+            (Values::Float(a), Values::Float(b)) => {
+                Values::Float(self.multiply(left.shape(), a, right.shape(), b, &results[0].shape))
+            }
+            (Values::Integer(a), Values::Integer(b)) => {
+                Values::Integer(self.multiply(left.shape(), a, right.shape(), b, &results[0].shape))
+            }
+            _ => return Err(mixed_kinds()),
+        };
+        Ok(vec![Tensor::from_values(results[0].clone(), values)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        let shape = &operands[0].shape;
+        let inner = shape[shape.len() - if self.transpose_left { 2 } else { 1 }];
+        Work { macs: (results[0].elements() * inner) as u64, ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let operator = Matmul { transpose_left: generator.one_in(4), transpose_right: generator.one_in(3) };
+        let (m, n, k) = (generator.extent(), generator.extent(), generator.extent());
+        let batch = generator.shape(0, 2);
+        let (mut left, mut right) = (generator.broadcastable(&batch), batch);
+        left.extend(if operator.transpose_left { [k, m] } else { [m, k] });
+        right.extend(if operator.transpose_right { [n, k] } else { [k, n] });
+        let dtype = generator.choose(&[DType::F32, DType::F32, DType::F32, DType::F32, DType::F32, DType::F64, DType::I32]);
+        (operator, vec![TensorType::new(dtype, left), TensorType::new(dtype, right)])
+    }
+}
+
+impl Matmul {
+    fn multiply<T: Number>(&self, a_shape: &[usize], a: &[T], b_shape: &[usize], b: &[T], y_shape: &[usize]) -> Vec<T> {
+        let (a_batch, a_matrix) = a_shape.split_at(a_shape.len() - 2);
+        let b_batch = &b_shape[..b_shape.len() - 2];
+        let (batch, result) = y_shape.split_at(y_shape.len() - 2);
+        let (m, n) = (result[0], result[1]);
+        let k = if self.transpose_left { a_matrix[0] } else { a_matrix[1] };
+        let (a_row, a_column) = if self.transpose_left { (1, m) } else { (k, 1) };
+        let (b_row, b_column) = if self.transpose_right { (1, k) } else { (n, 1) };
+        let mut y = Vec::with_capacity(y_shape.iter().product());
+        for (a_index, b_index) in broadcast_indices(a_batch, batch).into_iter().zip(broadcast_indices(b_batch, batch)) {
+            let (a, b) = (&a[a_index * m * k..][..m * k], &b[b_index * k * n..][..k * n]);
+            for row in 0..m {
+                let mut sums = vec![T::ZERO; n];
+                for inner in 0..k {
+                    let factor = a[row * a_row + inner * a_column];
+                    for (column, sum) in sums.iter_mut().enumerate() {
+                        *sum = sum.add(factor.multiply(b[inner * b_row + column * b_column]));
+                    }
+                }
+                y.extend(sums);
+            }
+        }
+        y
     }
 }

@@ -1,5 +1,9 @@
 //! `max_pool`: Largest element of each window of x [N, spatial…, C]; padding is never chosen, NaN always.
 
+use super::numbers::{Number, expect_values, indices, lowest_integer, order_key};
+use super::window::{SampleAxis, spatial_shape};
+use crate::tensor::Values;
+use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -34,19 +38,61 @@ impl Operator for MaxPool {
         Ok(vec![window.pooled(x, &self.window)?])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let values = match x.values() {
+            Values::Float(values) => Values::Float(self.largest(x.shape(), values, &results[0].shape, |value| value)),
+            Values::Integer(values) => {
+                let dtype = x.ty().dtype;
+                let keys: Vec<i64> = values.iter().map(|&value| order_key(dtype, value)).collect();
+                let lowest = lowest_integer(dtype);
+                let largest = self.largest(x.shape(), &keys, &results[0].shape, |key| key.max(order_key(dtype, lowest)));
+                Values::Integer(largest.into_iter().map(|key| order_key(dtype, key)).collect())
+            }
+        };
+        Ok(vec![Tensor::from_values(results[0].clone(), values)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        let taps: usize = self.window.iter().product();
+        Work { scalar_operations: (results[0].elements() * taps) as u64, ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let spatial = generator.choose(&[1, 2, 2, 2, 3]);
+        let axes: Vec<SampleAxis> = (0..spatial).map(|_| SampleAxis::random_pool(generator, spatial)).collect();
+        let channels = generator.extent();
+        let x = spatial_shape(generator.range(1, 2), axes.iter().map(|axis| axis.extent), channels);
+        let operator = MaxPool {
+            window: axes.iter().map(|axis| axis.window).collect(),
+            strides: axes.iter().map(|axis| axis.stride).collect(),
+            dilations: axes.iter().map(|axis| axis.dilation).collect(),
+            pads: axes.iter().map(|axis| axis.pads).collect(),
+        };
+        let dtype = generator.choose(&[DType::F32, DType::F32, DType::F32, DType::F32, DType::F64, DType::I8, DType::I32]);
+        (operator, vec![TensorType::new(dtype, x)])
+    }
+}
+
+impl MaxPool {
+    fn largest<T: Number>(&self, x_shape: &[usize], x: &[T], y_shape: &[usize], finish: impl Fn(T) -> T) -> Vec<T> {
+        let spatial = self.window.len();
+        let (extents, channels) = (&x_shape[1..=spatial], y_shape[spatial + 1]);
+        let plane: usize = extents.iter().product();
+        let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
+        let mut y = Vec::with_capacity(y_shape.iter().product());
+        for position in indices(&y_shape[..=spatial]) {
+            let mut row = vec![T::LOWEST; channels];
+            for (_, source) in window.taps(&position[1..], extents, &self.window) {
+                let pixel = &x[(position[0] * plane + source) * channels..][..channels];
+                row.iter_mut().zip(pixel).for_each(|(largest, &value)| *largest = largest.larger(value));
+            }
+            y.extend(row.into_iter().map(&finish));
+        }
+        y
     }
 }

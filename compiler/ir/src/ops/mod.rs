@@ -1,6 +1,7 @@
 //! The operators, one file each. [`op_set!`] below is the one list of them; everything that must know all operators derives from it.
 
 pub mod elementwise;
+mod numbers;
 pub mod window;
 
 use crate::fields::{FieldValue, Fields};
@@ -167,5 +168,46 @@ impl Op {
     /// Name in the text form.
     pub fn name(&self) -> &'static str {
         self.kind().name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_infer_and_evaluate() {
+        for &kind in OpKind::ALL {
+            let mut generator = Generator::new(kind as u64);
+            for round in 0..200 {
+                let (op, types) = kind.sample(&mut generator);
+                let results = op.infer(&types).unwrap_or_else(|error| panic!("{op:?} {types:?}: {error}"));
+                assert!(results.iter().all(|ty| ty.checked_bytes().is_some()));
+                let work = op.work(&types, &results);
+                assert!(work.macs < 1 << 30, "{op:?}");
+                let operands: Vec<Tensor> = types.iter().map(|ty| generator.tensor(ty)).collect();
+                let operands: Vec<&Tensor> = operands.iter().collect();
+                if kind == OpKind::Input {
+                    assert!(op.evaluate(&operands, &results).is_err());
+                    continue;
+                }
+                let values = op.evaluate(&operands, &results);
+                let values = values.unwrap_or_else(|error| panic!("{round}: {op:?} {types:?}: {error}"));
+                let found: Vec<TensorType> = values.iter().map(|value| value.ty().clone()).collect();
+                assert_eq!(found, results, "{op:?}");
+                assert!(values.iter().all(|value| value.to_floats().len() == value.ty().elements()));
+            }
+        }
+    }
+
+    #[test]
+    fn every_operator_is_documented() {
+        for &kind in OpKind::ALL {
+            assert!(kind.documentation().starts_with(&format!("`{}`: ", kind.name())), "{kind:?}");
+            assert_eq!(OpKind::parse(kind.name()), Some(kind));
+            for (field, text) in kind.field_descriptions() {
+                assert!(!text.is_empty(), "{kind:?}.{field}");
+            }
+        }
     }
 }

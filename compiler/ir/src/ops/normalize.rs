@@ -1,5 +1,7 @@
 //! `normalize`: (x - mean) / sqrt(variance + epsilon) over axes, with the biased variance; without centring, x / sqrt(mean(x^2) + epsilon).
 
+use super::numbers::{expect_values, groups};
+use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -36,19 +38,39 @@ impl Operator for Normalize {
         Ok(vec![x.clone()])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let mut values = x.to_floats();
+        for group in groups(x.shape(), &self.axes) {
+            let count = group.len() as f64;
+            let mean = if self.center { group.iter().map(|&place| values[place]).sum::<f64>() / count } else { 0.0 };
+            let variance = group.iter().map(|&place| (values[place] - mean).powi(2)).sum::<f64>() / count;
+            let deviation = (variance + self.epsilon.0).sqrt();
+            for place in group {
+                values[place] = (values[place] - mean) / deviation;
+            }
+        }
+        Ok(vec![Tensor::from_floats(results[0].clone(), values)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        let elements = operands[0].elements() as u64;
+        let group: usize = self.axes.iter().map(|&axis| operands[0].shape[axis]).product();
+        let per_element = if self.center { 5 } else { 3 };
+        let per_group = 14;
+        let scalar_operations = elements * per_element + elements / group.max(1) as u64 * per_group;
+        Work { scalar_operations, ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let shape = generator.shape(1, 4);
+        let axes = generator.axes(shape.len());
+        let epsilon = Float(generator.choose(&[1e-5, 1e-3, 1.0]));
+        let operator = Normalize { axes, epsilon, center: !generator.one_in(3) };
+        (operator, vec![TensorType::new(DType::F32, shape)])
     }
 }

@@ -1,5 +1,8 @@
 //! `pad`: Adds elements before and after each axis.
 
+use super::numbers::{dot, expect_values, indices};
+use crate::tensor::Values;
+use crate::types::{Shape, row_major_strides};
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -57,13 +60,32 @@ impl Operator for Pad {
             if before.max(after) > reach {
                 return Err(OperatorError::field(format!("{} pads ({before}, {after}) exceed axis {axis} of {x}", self.mode.name())));
             }
-            shape[axis] += before + after;
+            let extent = shape[axis].checked_add(before).and_then(|sum| sum.checked_add(after));
+            shape[axis] = extent.ok_or_else(|| OperatorError::field(format!("pads ({before}, {after}) are too large")))?;
         }
         Ok(vec![TensorType::new(x.dtype, shape)])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let strides = row_major_strides(x.shape());
+        let source = |index: Shape| -> Option<usize> {
+            let places = (0..index.len()).map(|axis| self.source(axis, index[axis], x.shape()[axis]));
+            let places: Option<Shape> = places.collect();
+            places.map(|places| dot(&places, &strides))
+        };
+        let sources = indices(&results[0].shape).map(source);
+        let values = match x.values() {
+            Values::Float(values) => {
+                let fill = self.value.to_f64();
+                Values::Float(sources.map(|source| source.map_or(fill, |source| values[source])).collect())
+            }
+            Values::Integer(values) => {
+                let fill = Tensor::splat(TensorType::new(x.ty().dtype, []), self.value).to_integers()[0];
+                Values::Integer(sources.map(|source| source.map_or(fill, |source| values[source])).collect())
+            }
+        };
+        Ok(vec![Tensor::from_values(results[0].clone(), values)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
@@ -74,7 +96,38 @@ impl Operator for Pad {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let shape = generator.shape(1, 4);
+        let mode = generator.choose(PadMode::ALL);
+        let pad = |&extent: &usize| {
+            let reach = match mode {
+                PadMode::Reflect => extent - 1,
+                PadMode::Circular => extent,
+                PadMode::Constant | PadMode::Replicate => 3,
+            };
+            if generator.one_in(2) { (0, 0) } else { (generator.range(0, reach.min(3)), generator.range(0, reach.min(3))) }
+        };
+        let pads = shape.iter().map(pad).collect();
+        let dtype = generator.movement_dtype();
+        let value = Literal::of(dtype, if generator.one_in(2) { 0.0 } else { generator.unit() * 3.0 });
+        (Pad { pads, mode, value }, vec![TensorType::new(dtype, shape)])
+    }
+}
+
+impl Pad {
+    /// The element along an axis that a result's element shows; `None` for the constant.
+    fn source(&self, axis: usize, place: usize, extent: usize) -> Option<usize> {
+        let place = place as i64 - self.pads[axis].0 as i64;
+        let last = extent as i64 - 1;
+        if (0..=last).contains(&place) {
+            return Some(place as usize);
+        }
+        match self.mode {
+            PadMode::Constant => None,
+            PadMode::Reflect if place < 0 => Some(-place as usize),
+            PadMode::Reflect => Some((2 * last - place) as usize),
+            PadMode::Replicate => Some(place.clamp(0, last) as usize),
+            PadMode::Circular => Some(place.rem_euclid(last + 1) as usize),
+        }
     }
 }

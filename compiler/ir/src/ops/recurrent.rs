@@ -1,5 +1,6 @@
 //! `recurrent`: A recurrent layer in one direction, after its input projection. Operands: projected input [T, B, G * H] (biases of the input side added), recurrent weights [P, G * H], recurrent bias [G * H], initial hidden state [B, P], for lstm initial cell state [B, H], with projection the projection weights [H, P]; without projection P = H. Results: sequence [T, B, P], last hidden state [B, P], for lstm last cell state [B, H].
 
+use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work};
 use crate::scalar::Expression;
@@ -92,19 +93,131 @@ impl Operator for Recurrent {
         Ok(results)
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let sequence = operands[0];
+        let [time, batch, gates] = sequence.shape() else { return Err(OperatorError::types("x isn't [T, B, G * H]")) };
+        let layer = Layer::new(self, operands, *gates / self.cell.gates());
+        let (inputs, mut hidden) = (sequence.to_floats(), operands[3].to_floats());
+        let mut cells = if self.cell == RecurrentCell::Lstm { operands[4].to_floats() } else { Vec::new() };
+        let mut outputs = vec![0.0; time * batch * layer.state];
+        for step in 0..*time {
+            let step = if self.reverse { time - 1 - step } else { step };
+            for item in 0..*batch {
+                let x = &inputs[(step * batch + item) * gates..][..*gates];
+                let h = &mut hidden[item * layer.state..][..layer.state];
+                let c = cells.get_mut(item * layer.units..(item + 1) * layer.units).unwrap_or_default();
+                let next = layer.step(x, h, c);
+                h.copy_from_slice(&next);
+                outputs[(step * batch + item) * layer.state..][..layer.state].copy_from_slice(&next);
+            }
+        }
+        let values = [outputs, hidden, cells];
+        Ok(results.iter().cloned().zip(values).map(|(ty, values)| Tensor::from_floats(ty, values)).collect())
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        let (steps, gates) = (operands[0].shape[0] * operands[0].shape[1], operands[0].shape[2]);
+        let (state, units) = (operands[1].shape[0], gates / self.cell.gates());
+        let projection = if self.projection { units * state } else { 0 };
+        // Sigmoid 16, tanh 10, and the sums and products of the equations.
+        let per_unit = match self.cell {
+            RecurrentCell::Lstm => 80,
+            RecurrentCell::Gru => 53,
+            RecurrentCell::RnnTanh => 12,
+            RecurrentCell::RnnRelu => 3,
+        };
+        Work {
+            macs: (steps * (state * gates + projection)) as u64,
+            scalar_operations: (steps * units * per_unit) as u64,
+            ..Work::moving(operands, results)
+        }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let cell = generator.choose(RecurrentCell::ALL);
+        let projection = cell == RecurrentCell::Lstm && generator.one_in(2);
+        let (time, batch, units) = (generator.range(1, 4), generator.range(1, 2), generator.range(1, 5));
+        let state = if projection { generator.range(1, 3) } else { units };
+        let gates = units * cell.gates();
+        let mut shapes = vec![vec![time, batch, gates], vec![state, gates], vec![gates], vec![batch, state]];
+        if cell == RecurrentCell::Lstm {
+            shapes.push(vec![batch, units]);
+        }
+        if projection {
+            shapes.push(vec![units, state]);
+        }
+        let operands = shapes.into_iter().map(|shape| TensorType::new(DType::F32, shape)).collect();
+        (Recurrent { cell, reverse: generator.one_in(2), projection }, operands)
     }
+}
+
+/// The weights of a layer, and its equations for one item of a batch.
+struct Layer {
+    cell: RecurrentCell,
+    units: usize,
+    state: usize,
+    weights: Vec<f64>,
+    bias: Vec<f64>,
+    projection: Option<Vec<f64>>,
+}
+
+impl Layer {
+    fn new(operator: &Recurrent, operands: &[&Tensor], units: usize) -> Self {
+        Layer {
+            cell: operator.cell,
+            units,
+            state: operands[1].shape()[0],
+            weights: operands[1].to_floats(),
+            bias: operands[2].to_floats(),
+            projection: operator.projection.then(|| operands[5].to_floats()),
+        }
+    }
+
+    /// The next hidden state; updates the cell state of an lstm.
+    fn step(&self, x: &[f64], h: &[f64], c: &mut [f64]) -> Vec<f64> {
+        let recurrent: Vec<f64> = product(h, &self.weights, self.bias.len()).iter().zip(&self.bias).map(|(y, b)| y + b).collect();
+        let gate = |gate: usize, unit: usize| x[gate * self.units + unit] + recurrent[gate * self.units + unit];
+        let units = 0..self.units;
+        match self.cell {
+            RecurrentCell::Lstm => {
+                let unit = |unit: usize| {
+                    c[unit] = sigmoid(gate(1, unit)) * c[unit] + sigmoid(gate(0, unit)) * gate(2, unit).tanh();
+                    sigmoid(gate(3, unit)) * c[unit].tanh()
+                };
+                let output: Vec<f64> = units.map(unit).collect();
+                match &self.projection {
+                    Some(projection) => product(&output, projection, self.state),
+                    None => output,
+                }
+            }
+            RecurrentCell::Gru => {
+                let unit = |unit: usize| {
+                    let (r, z) = (sigmoid(gate(0, unit)), sigmoid(gate(1, unit)));
+                    let n = (x[2 * self.units + unit] + r * recurrent[2 * self.units + unit]).tanh();
+                    (1.0 - z) * n + z * h[unit]
+                };
+                units.map(unit).collect()
+            }
+            RecurrentCell::RnnTanh => units.map(|unit| gate(0, unit).tanh()).collect(),
+            RecurrentCell::RnnRelu => units.map(|unit| gate(0, unit)).map(|y| if y < 0.0 { 0.0 } else { y }).collect(),
+        }
+    }
+}
+
+/// A row times a matrix of `columns` columns.
+fn product(row: &[f64], matrix: &[f64], columns: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; columns];
+    for (index, &value) in row.iter().enumerate() {
+        let factors = &matrix[index * columns..][..columns];
+        sums.iter_mut().zip(factors).for_each(|(sum, factor)| *sum += value * factor);
+    }
+    sums
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
 }

@@ -1,5 +1,7 @@
 //! `reduce`: Reduction over axes.
 
+use super::numbers::{Number, expect_values, groups, order_key};
+use crate::tensor::Values;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -72,19 +74,67 @@ impl Operator for Reduce {
         Ok(vec![TensorType::new(x.dtype, shape)])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let groups = groups(x.shape(), &self.axes);
+        let values = match x.values() {
+            Values::Float(values) => {
+                Values::Float(groups.map(|group| self.reduce_floats(group.iter().map(|&place| values[place]))).collect())
+            }
+            Values::Integer(values) => {
+                let dtype = x.ty().dtype;
+                let reduce = |group: Vec<usize>| self.reduce_integers(dtype, group.iter().map(|&place| values[place]));
+                Values::Integer(groups.map(reduce).collect())
+            }
+        };
+        Ok(vec![Tensor::from_values(results[0].clone(), values)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        let means = if self.function == ReduceFunction::Mean { results[0].elements() } else { 0 };
+        Work { scalar_operations: (operands[0].elements() + means) as u64, ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        use ReduceFunction as R;
+        let function = generator.choose(R::ALL);
+        let dtypes: &[DType] = match function {
+            R::All | R::Any => &[DType::Bool],
+            R::Mean => &[DType::F32, DType::F32, DType::F64],
+            _ => &[DType::F32, DType::F32, DType::F32, DType::F64, DType::I32, DType::I64, DType::I8],
+        };
+        let dtype = generator.choose(dtypes);
+        let shape = generator.shape(0, 4);
+        let axes = if shape.is_empty() { Vec::new() } else { generator.axes(shape.len()) };
+        (Reduce { function, axes, keep_axes: generator.one_in(2) }, vec![TensorType::new(dtype, shape)])
+    }
+}
+
+impl Reduce {
+    fn reduce_floats(&self, values: impl ExactSizeIterator<Item = f64>) -> f64 {
+        let count = values.len() as f64;
+        match self.function {
+            ReduceFunction::Sum => values.sum(),
+            ReduceFunction::Mean => values.sum::<f64>() / count,
+            ReduceFunction::Product => values.product(),
+            ReduceFunction::Minimum => -values.fold(f64::NEG_INFINITY, |largest, value| largest.larger(-value)),
+            _ => values.fold(f64::NEG_INFINITY, Number::larger),
+        }
+    }
+
+    fn reduce_integers(&self, dtype: DType, values: impl Iterator<Item = i64>) -> i64 {
+        let key = |value: &i64| order_key(dtype, *value);
+        match self.function {
+            ReduceFunction::Product => values.fold(1, i64::wrapping_mul),
+            ReduceFunction::Maximum => values.max_by_key(key).unwrap_or_default(),
+            ReduceFunction::Minimum => values.min_by_key(key).unwrap_or_default(),
+            ReduceFunction::All => values.fold(1, |all, value| all & value),
+            ReduceFunction::Any => values.fold(0, |any, value| any | value),
+            ReduceFunction::Sum | ReduceFunction::Mean => values.fold(0, i64::wrapping_add),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `reshape`: The same elements in the same order under another shape.
 
+use super::numbers::expect_values;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -30,8 +31,9 @@ impl Operator for Reshape {
         Ok(vec![result])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        Ok(vec![x.rearrange(results[0].clone(), |element| element)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
@@ -42,7 +44,19 @@ impl Operator for Reshape {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let x = generator.shape(0, 4);
+        let mut shape = Shape::new();
+        let mut rest: usize = x.iter().product();
+        while rest > 1 {
+            let divisors: Vec<usize> = (1..=rest).filter(|divisor| rest.is_multiple_of(*divisor)).collect();
+            let extent = if shape.len() == 3 { rest } else { generator.choose(&divisors) };
+            shape.push(extent);
+            rest /= extent;
+        }
+        if generator.one_in(3) {
+            shape.insert(generator.range(0, shape.len()), 1);
+        }
+        (Reshape { shape }, vec![TensorType::new(generator.movement_dtype(), x)])
     }
 }

@@ -1,5 +1,9 @@
 //! `resize`: Interpolation along axes. Element o of a resized axis reads around source coordinate f(o).
 
+use super::numbers::{expect_values, indices};
+use super::window::spatial_shape;
+use crate::types::{DType, Shape, row_major_strides};
+use smallvec::{SmallVec, smallvec};
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -74,19 +78,121 @@ impl Operator for Resize {
         Ok(vec![TensorType::new(x.dtype, shape)])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let taps: Vec<Vec<Taps>> = (0..x.shape().len()).map(|axis| self.taps(axis, x.shape()[axis])).collect();
+        let strides = row_major_strides(x.shape());
+        if self.mode == ResizeMode::Nearest {
+            let mut sources = indices(&results[0].shape).map(|index| -> usize {
+                index.iter().enumerate().map(|(axis, &place)| taps[axis][place][0].0 * strides[axis]).sum()
+            });
+            return Ok(vec![x.rearrange(results[0].clone(), |_| sources.next().unwrap_or_default())]);
+        }
+        let values = x.to_floats();
+        let interpolate = |index: Shape| {
+            let mut terms: Vec<(usize, f64)> = vec![(0, 1.0)];
+            for (axis, &place) in index.iter().enumerate() {
+                let mut wider = Vec::new();
+                for &(base, weight) in &terms {
+                    for &(source, factor) in &taps[axis][place] {
+                        wider.push((base + source * strides[axis], weight * factor));
+                    }
+                }
+                terms = wider;
+            }
+            terms.into_iter().map(|(source, weight)| values[source] * weight).sum()
+        };
+        Ok(vec![Tensor::from_floats(results[0].clone(), indices(&results[0].shape).map(interpolate).collect())])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        let taps: usize = match self.mode {
+            ResizeMode::Nearest => return Work::moving(operands, results),
+            ResizeMode::Linear => 1 << self.axes.len().min(20),
+            ResizeMode::Cubic => 1 << (2 * self.axes.len().min(10)),
+        };
+        Work { scalar_operations: (results[0].elements() * 2 * taps) as u64, ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let spatial = generator.choose(&[1, 2, 2, 2, 3]);
+        let extents: Vec<usize> = (0..spatial).map(|_| generator.extent()).collect();
+        let sizes: Vec<usize> = extents.iter().map(|&extent| generator.range(1, 2 * extent + 1)).collect();
+        let by_factor = generator.one_in(3);
+        let ratio = |(&extent, &size): (&usize, &usize)| {
+            let ratio = if by_factor { 1.0 / ((size as f32 + 0.3) / extent as f32) } else { extent as f32 / size as f32 };
+            Float(f64::from(ratio))
+        };
+        let ratios = extents.iter().zip(&sizes).map(ratio).collect();
+        let mode = generator.choose(ResizeMode::ALL);
+        let coordinates = generator.choose(ResizeCoordinates::ALL);
+        let integers = mode == ResizeMode::Nearest && generator.one_in(4);
+        let dtype = if integers { DType::I8 } else { DType::F32 };
+        let channels = generator.extent();
+        let x = spatial_shape(generator.range(1, 2), extents, channels);
+        (Resize { axes: (1..=spatial).collect(), sizes, ratios, mode, coordinates }, vec![TensorType::new(dtype, x)])
+    }
+}
+
+/// The source elements along an axis, with their weights, of one output element.
+pub type Taps = SmallVec<[(usize, f64); 4]>;
+
+impl Resize {
+    /// What each output element along an axis of x combines; an axis that isn't resized takes its own elements.
+    pub fn taps(&self, axis: usize, extent: usize) -> Vec<Taps> {
+        match self.axes.iter().position(|&resized| resized == axis) {
+            None => (0..extent).map(|place| smallvec![(place, 1.0)]).collect(),
+            Some(entry) => (0..self.sizes[entry]).map(|output| self.taps_of(entry, extent, output)).collect(),
+        }
+    }
+
+    /// The source coordinate in single precision, before any clamping.
+    fn coordinate(&self, entry: usize, extent: usize, output: usize) -> f32 {
+        let (place, ratio) = (output as f32, self.ratios[entry].0 as f32);
+        match self.coordinates {
+            ResizeCoordinates::HalfPixel if self.mode == ResizeMode::Nearest => (place + 0.5) * ratio,
+            ResizeCoordinates::HalfPixel => (place + 0.5) * ratio - 0.5,
+            ResizeCoordinates::Asymmetric => place * ratio,
+            ResizeCoordinates::AlignCorners => match self.sizes[entry] {
+                0 | 1 => 0.0,
+                size => place * ((extent - 1) as f32 / (size - 1) as f32),
+            },
+        }
+    }
+
+    fn taps_of(&self, entry: usize, extent: usize, output: usize) -> Taps {
+        let last = extent.saturating_sub(1) as i64;
+        let clamped = |place: i64| place.clamp(0, last) as usize;
+        let coordinate = self.coordinate(entry, extent, output);
+        match self.mode {
+            ResizeMode::Nearest => smallvec![(clamped(coordinate.floor() as i64), 1.0)],
+            ResizeMode::Linear => {
+                let coordinate = coordinate.max(0.0);
+                let first = (coordinate.floor() as i64).min(last);
+                let weight = f64::from((coordinate - first as f32).min(1.0));
+                smallvec![(clamped(first), 1.0 - weight), (clamped(first.saturating_add(1)), weight)]
+            }
+            ResizeMode::Cubic => {
+                let floor = coordinate.floor();
+                let (first, fraction) = (floor as i64, f64::from(coordinate - floor));
+                let distances = [1.0 + fraction, fraction, 1.0 - fraction, 2.0 - fraction];
+                let taps = distances.into_iter().zip(-1..);
+                taps.map(|(distance, offset)| (clamped(first.saturating_add(offset)), cubic_weight(distance))).collect()
+            }
+        }
+    }
+}
+
+/// The cubic convolution kernel with a = -0.75 at a distance of 0..=2.
+fn cubic_weight(distance: f64) -> f64 {
+    const A: f64 = -0.75;
+    if distance <= 1.0 {
+        ((A + 2.0) * distance - (A + 3.0)) * distance * distance + 1.0
+    } else {
+        ((A * distance - 5.0 * A) * distance + 8.0 * A) * distance - 4.0 * A
     }
 }

@@ -1,5 +1,7 @@
 //! `slice`: Every step-th element of each axis from a start on; a negative step walks backwards.
 
+use super::numbers::{expect_values, indices};
+use crate::types::row_major_strides;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -42,19 +44,35 @@ impl Operator for Slice {
         Ok(vec![TensorType::new(x.dtype, &self.sizes)])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let strides = row_major_strides(x.shape());
+        let place = |axis: usize, index: usize| (self.starts[axis] as i64 + index as i64 * self.steps[axis]) as usize;
+        let mut sources = indices(&results[0].shape).map(|index| -> usize {
+            index.iter().enumerate().map(|(axis, &index)| place(axis, index) * strides[axis]).sum()
+        });
+        Ok(vec![x.rearrange(results[0].clone(), |_| sources.next().unwrap_or_default())])
     }
 
-    fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+    fn work(&self, _operands: &[TensorType], results: &[TensorType]) -> Work {
+        Work::moving(results, results)
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let shape = generator.shape(0, 4);
+        let (mut starts, mut sizes, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+        for &extent in &shape {
+            let step: i64 = generator.choose(&[1, 1, 1, 2, 3, -1, -2]);
+            let start = if generator.one_in(2) && step > 0 { 0 } else { generator.range(0, extent - 1) };
+            let room = if step > 0 { extent - 1 - start } else { start };
+            starts.push(start);
+            sizes.push(generator.range(1, room / step.unsigned_abs() as usize + 1));
+            steps.push(step);
+        }
+        (Slice { starts, sizes, steps }, vec![TensorType::new(generator.movement_dtype(), shape)])
     }
 }

@@ -1,5 +1,7 @@
 //! `softmax`: Softmax along an axis, or its logarithm; the maximum is subtracted first.
 
+use super::numbers::{Number, expect_values, groups};
+use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -31,19 +33,35 @@ impl Operator for Softmax {
         Ok(vec![x.clone()])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let mut values = x.to_floats();
+        for group in groups(x.shape(), &[self.axis]) {
+            let largest = group.iter().fold(f64::NEG_INFINITY, |largest, &place| largest.larger(values[place]));
+            let sum: f64 = group.iter().map(|&place| (values[place] - largest).exp()).sum();
+            for place in group {
+                let shifted = values[place] - largest;
+                values[place] = if self.logarithm { shifted - sum.ln() } else { shifted.exp() / sum };
+            }
+        }
+        Ok(vec![Tensor::from_floats(results[0].clone(), values)])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        Work::moving(operands, results)
+        let elements = operands[0].elements() as u64;
+        let rows = elements / operands[0].shape[self.axis].max(1) as u64;
+        let scalar_operations = elements * 14 + rows * if self.logarithm { 10 } else { 4 };
+        Work { scalar_operations, ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let shape = generator.shape(1, 4);
+        let axis = generator.range(0, shape.len() - 1);
+        let dtype = if generator.one_in(8) { DType::F64 } else { DType::F32 };
+        (Softmax { axis, logarithm: generator.one_in(3) }, vec![TensorType::new(dtype, shape)])
     }
 }

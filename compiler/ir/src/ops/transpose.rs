@@ -1,5 +1,7 @@
 //! `transpose`: Permutes axes: axis i of the result is axis permutation[i] of x.
 
+use super::numbers::{dot, expect_values, indices};
+use crate::types::row_major_strides;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -32,8 +34,12 @@ impl Operator for Transpose {
         Ok(vec![TensorType::new(x.dtype, shape)])
     }
 
-    fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation("no evaluation yet".into()))
+    fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
+        let [x] = expect_values(operands)?;
+        let strides = row_major_strides(x.shape());
+        let permuted: Shape = self.permutation.iter().map(|&axis| strides[axis]).collect();
+        let mut sources = indices(&results[0].shape).map(|index| dot(&index, &permuted));
+        Ok(vec![x.rearrange(results[0].clone(), |_| sources.next().unwrap_or_default())])
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
@@ -44,7 +50,13 @@ impl Operator for Transpose {
         None
     }
 
-    fn sample(_generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        todo!()
+    fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
+        let shape = generator.shape(0, 5);
+        let mut rest: Vec<usize> = (0..shape.len()).collect();
+        let mut permutation = Vec::new();
+        while !rest.is_empty() {
+            permutation.push(rest.remove(generator.range(0, rest.len() - 1)));
+        }
+        (Transpose { permutation }, vec![TensorType::new(generator.movement_dtype(), shape)])
     }
 }

@@ -1,7 +1,9 @@
 //! The geometry that convolutions and pools share.
 
+use super::numbers::{dot, indices};
+use crate::generator::Generator;
 use crate::operator::OperatorError;
-use crate::types::{DType, TensorType};
+use crate::types::{DType, Shape, TensorType, row_major_strides};
 
 /// Strides, dilations and pads of a sliding window, an entry per spatial axis each.
 pub struct Window<'a> {
@@ -66,5 +68,66 @@ impl Window<'_> {
             shape[axis + 1] = self.output_extent(axis, x.shape[axis + 1], taps)?;
         }
         Ok(TensorType::new(x.dtype, shape))
+    }
+    /// The taps of the window at an output position that meet the tensor: row-major number of the tap in a window of
+    /// `taps`, and of the element among spatial `extents`.
+    pub fn taps(&self, position: &[usize], extents: &[usize], taps: &[usize]) -> Vec<(usize, usize)> {
+        let strides = row_major_strides(extents);
+        let source = |tap: &[usize]| -> Option<Shape> {
+            let along = |axis: usize| {
+                let spot = position[axis] * self.strides[axis] + tap[axis] * self.dilations[axis];
+                spot.checked_sub(self.pads[axis].0).filter(|&spot| spot < extents[axis])
+            };
+            (0..position.len()).map(along).collect()
+        };
+        let numbered = indices(taps).enumerate();
+        numbered.filter_map(|(number, tap)| Some((number, dot(&source(&tap)?, &strides)))).collect()
+    }
+}
+
+/// x [N, spatial…, C].
+pub(super) fn spatial_shape(batch: usize, extents: impl IntoIterator<Item = usize>, channels: usize) -> Shape {
+    let mut shape = Shape::from_slice(&[batch]);
+    shape.extend(extents);
+    shape.push(channels);
+    shape
+}
+
+/// One spatial axis of a random window that fits its tensor.
+pub(super) struct SampleAxis {
+    pub extent: usize,
+    pub window: usize,
+    pub stride: usize,
+    pub dilation: usize,
+    pub pads: (usize, usize),
+}
+
+impl SampleAxis {
+    /// Any window that fits; smaller tensors for more axes.
+    pub fn random(generator: &mut Generator, spatial: usize) -> Self {
+        let window = generator.choose(&[1, 1, 2, 3, 3, 4]);
+        let dilation = generator.choose(&[1, 1, 1, 2]);
+        let reach = (window - 1) * dilation;
+        let pads = match generator.range(0, 2) {
+            0 => (0, 0),
+            1 => (reach / 2, reach - reach / 2),
+            _ => (generator.range(0, reach), generator.range(0, reach + 1)),
+        };
+        let extent =
+            generator.range(1, if spatial > 2 { 4 } else { 9 }).max((reach + 1).saturating_sub(pads.0 + pads.1));
+        SampleAxis { extent, window, stride: generator.choose(&[1, 1, 2, 3]), dilation, pads }
+    }
+
+    /// A window of which at least one tap meets the tensor at every position.
+    pub fn random_pool(generator: &mut Generator, spatial: usize) -> Self {
+        let axis = SampleAxis::random(generator, spatial);
+        let window = Window { strides: &[axis.stride], dilations: &[axis.dilation], pads: &[axis.pads] };
+        let positions = window.output_extent(0, axis.extent, axis.window).unwrap_or_default();
+        let meets = |position| !window.taps(&[position], &[axis.extent], &[axis.window]).is_empty();
+        if (0..positions).all(meets) {
+            return axis;
+        }
+        let extent = axis.extent.max((axis.window - 1) * axis.dilation + 1);
+        SampleAxis { extent, pads: (0, 0), ..axis }
     }
 }
