@@ -76,19 +76,21 @@ impl Archive {
         (Some(Archive { entries }), diagnostics)
     }
 
-    /// The entry with this name.
+    /// The entry with this name, if it is there and wasn't refused.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.get(name.as_bytes())?.as_ref()
+        self.find(name)?.1
     }
 
-    /// Whether there is an entry with this name that was refused.
-    pub fn is_refused(&self, name: &str) -> bool {
-        matches!(self.entries.get(name.as_bytes()), Some(None))
+    /// Position and entry of this name; there is no entry in it if it was refused.
+    pub fn find(&self, name: &str) -> Option<(usize, Option<&Entry>)> {
+        self.entries.get_full(name.as_bytes()).map(|(position, _, entry)| (position, entry.as_ref()))
     }
 
-    /// All entries that weren't refused, in the directory's order. Names are untrusted: never open a file by them.
-    pub fn entries(&self) -> impl Iterator<Item = (Cow<'_, str>, &Entry)> {
-        self.entries.iter().filter_map(|(name, entry)| Some((String::from_utf8_lossy(name), entry.as_ref()?)))
+    /// All entries that weren't refused, with their positions in the directory's order and their names. Names are
+    /// untrusted: never open a file by them.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, Cow<'_, str>, &Entry)> {
+        let entries = self.entries.iter().enumerate();
+        entries.filter_map(|(position, (name, entry))| Some((position, String::from_utf8_lossy(name), entry.as_ref()?)))
     }
 }
 

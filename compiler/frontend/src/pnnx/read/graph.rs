@@ -1,6 +1,6 @@
 //! From lines to a graph: operands are resolved, values are read, weights are noted for later.
 
-use super::lines::{File, KeyValue, OperatorLine, Prefix};
+use super::lines::{File, KeyValue, OperatorLine, Prefix, shorten};
 use super::report::Report;
 use super::weights::Declaration;
 use super::{ReadOptions, structure};
@@ -13,6 +13,13 @@ use std::collections::{BTreeMap, VecDeque};
 /// Stands for an operand that isn't defined; a model that holds one is never returned.
 const UNDEFINED: OperandId = OperandId(u32::MAX);
 
+/// A token's place, small enough to keep for every operand.
+#[derive(Clone, Copy)]
+struct Place {
+    operator: OperatorId,
+    column: u32,
+}
+
 struct Builder<'a, 'r> {
     file: &'a File<'a>,
     report: &'r mut Report,
@@ -21,12 +28,12 @@ struct Builder<'a, 'r> {
     /// The operands defined so far.
     operands: IndexMap<&'a str, OperandId>,
     /// Where each operand is defined, and where it got its shape.
-    definitions: Vec<Location>,
-    shapes: Vec<Option<Location>>,
+    definitions: Vec<Place>,
+    shapes: Vec<Option<Place>>,
     /// The line that defines each operand, for those used too early. Built when the first one is.
     later: Option<IndexMap<&'a str, u32>>,
     undefined: IndexSet<&'a str>,
-    operator_names: IndexMap<&'a str, (Location, bool)>,
+    operator_names: IndexMap<&'a str, (Place, bool)>,
 }
 
 /// Builds the graph. The weights come back as declarations, without their bytes.
@@ -51,6 +58,10 @@ pub(super) fn build(file: &File<'_>, options: &ReadOptions, report: &mut Report)
 }
 
 impl<'a> Builder<'a, '_> {
+    fn location(&self, place: Place) -> Location {
+        self.file.operators[place.operator.index()].at(place.column)
+    }
+
     fn operator(&mut self, line: &'a OperatorLine<'a>) {
         let id = OperatorId(self.model.operators.len() as u32);
         let inputs: Vec<_> = line.inputs.iter().map(|token| self.input(line, id, token.text, token.column)).collect();
@@ -66,7 +77,7 @@ impl<'a> Builder<'a, '_> {
             attributes: BTreeMap::new(),
             line: line.number,
         };
-        self.operator_name(line);
+        self.operator_name(line, id);
         let mut attribute_keys = IndexSet::new();
         for key_value in &line.key_values {
             if key_value.key.is_empty() {
@@ -82,7 +93,7 @@ impl<'a> Builder<'a, '_> {
             }
         }
         self.labels(line, &mut operator);
-        self.operand_types(line, &operator);
+        self.operand_types(line, id, &operator);
         structure::check_operator(line, &operator, attribute_keys.len(), self.report);
         self.model.operators.push(operator);
     }
@@ -132,34 +143,38 @@ impl<'a> Builder<'a, '_> {
         if let Some(&first) = self.operands.get(name) {
             let message = format!("operand `{name}` is defined twice");
             let diagnostic = Diagnostic::error(Code::DuplicateDefinition, line.at(column), message);
-            self.report.push(diagnostic.with_related(self.definitions[first.index()].clone(), "first defined here"));
+            let place = self.location(self.definitions[first.index()]);
+            self.report.push(diagnostic.with_related(place, "first defined here"));
             return first;
         }
         let id = OperandId(self.model.operands.len() as u32);
         self.operands.insert(name, id);
-        self.definitions.push(line.at(column));
+        self.definitions.push(Place { operator: producer, column });
         self.shapes.push(None);
         self.model.operands.push(Operand { name: name.to_owned(), ty: None, producer, consumers: Vec::new() });
         id
     }
 
     /// Weights are found by their operator's name, so it must be unique where there are any.
-    fn operator_name(&mut self, line: &OperatorLine<'a>) {
+    fn operator_name(&mut self, line: &OperatorLine<'a>, id: OperatorId) {
         let has_attributes = line.key_values.iter().any(|key_value| key_value.prefix == Prefix::Attribute);
-        let place = line.at(line.name.column);
         let Some((first, first_has_attributes)) = self.operator_names.get_mut(line.name.text) else {
+            let place = Place { operator: id, column: line.name.column };
             self.operator_names.insert(line.name.text, (place, has_attributes));
             return;
         };
-        let message = format!("another operator is called `{}` too", line.name.text);
-        let diagnostic = if has_attributes || *first_has_attributes {
+        let either_has_attributes = has_attributes || *first_has_attributes;
+        *first_has_attributes = either_has_attributes;
+        let first = *first;
+        let place = line.at(line.name.column);
+        let message = format!("another operator is called `{}` too", shorten(line.name.text));
+        let diagnostic = if either_has_attributes {
             Diagnostic::error(Code::DuplicateDefinition, place, message)
                 .with_help("operators with weights need names of their own, because the weights are found by them")
         } else {
             Diagnostic::warning(Code::DuplicateDefinition, place, message)
         };
-        self.report.push(diagnostic.with_related(first.clone(), "the other one"));
-        *first_has_attributes |= has_attributes;
+        self.report.push(diagnostic.with_related(self.location(first), "the other one"));
     }
 
     fn parameter(&mut self, line: &OperatorLine<'_>, key_value: &KeyValue<'_>, operator: &mut Operator) {
@@ -194,7 +209,7 @@ impl<'a> Builder<'a, '_> {
             }
         };
         let key = key_value.key.to_owned();
-        self.declarations.push(Declaration { operator, key, ty, location: line.at(key_value.column) });
+        self.declarations.push(Declaration { operator, key, ty, column: key_value.column });
     }
 
     fn attribute_type(
@@ -256,7 +271,7 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    fn operand_types(&mut self, line: &OperatorLine<'a>, operator: &Operator) {
+    fn operand_types(&mut self, line: &OperatorLine<'a>, id: OperatorId, operator: &Operator) {
         let shapes = || line.key_values.iter().filter(|key_value| key_value.prefix == Prefix::Shape);
         if shapes().next().is_none() {
             return;
@@ -266,7 +281,7 @@ impl<'a> Builder<'a, '_> {
             names.zip(operator.inputs.iter().chain(&operator.outputs).copied()).collect();
         for key_value in shapes().filter(|key_value| !key_value.key.is_empty()) {
             match operands.get(key_value.key) {
-                Some(&operand) => self.operand_type(line, key_value, operand),
+                Some(&operand) => self.operand_type(line, id, key_value, operand),
                 None => {
                     let message = format!("`#{}` isn't an input or output of this operator", key_value.key);
                     self.report.push(Diagnostic::warning(Code::UndefinedValue, line.at(key_value.column), message));
@@ -275,31 +290,30 @@ impl<'a> Builder<'a, '_> {
         }
     }
 
-    fn operand_type(&mut self, line: &OperatorLine<'_>, key_value: &KeyValue<'_>, id: OperandId) {
-        let place = line.at(key_value.value_column);
+    fn operand_type(&mut self, line: &OperatorLine<'_>, at: OperatorId, key_value: &KeyValue<'_>, id: OperandId) {
         let (ty, unknown) = match value::parse_operand_type(key_value.value) {
             Ok(parsed) => parsed,
             Err(error) => {
                 let message = format!("shape of operand `{}`: {error}", key_value.key);
-                self.report.push(Diagnostic::error(code(&error), place, message));
+                self.report.push(Diagnostic::error(code(&error), line.at(key_value.value_column), message));
                 return;
             }
         };
         if let Some(suffix) = unknown {
             let message = format!("operand `{}` has the unknown element type `{suffix}`", key_value.key);
-            self.report.push(Diagnostic::warning(Code::Syntax, place.clone(), message));
+            self.report.push(Diagnostic::warning(Code::Syntax, line.at(key_value.value_column), message));
         }
         let Some(operand) = self.model.operands.get_mut(id.index()) else { return };
-        match (&operand.ty, &self.shapes[id.index()]) {
+        match (&operand.ty, self.shapes[id.index()]) {
             (Some(known), Some(first)) if *known != ty => {
                 let message = format!("operand `{}` is {ty} here and {known} elsewhere", operand.name);
-                let diagnostic = Diagnostic::error(Code::ShapeMismatch, place, message);
-                self.report.push(diagnostic.with_related(first.clone(), "the other shape"));
+                let diagnostic = Diagnostic::error(Code::ShapeMismatch, line.at(key_value.value_column), message);
+                self.report.push(diagnostic.with_related(self.location(first), "the other shape"));
             }
             (Some(_), _) => {}
             (None, _) => {
                 operand.ty = Some(ty);
-                self.shapes[id.index()] = Some(place);
+                self.shapes[id.index()] = Some(Place { operator: at, column: key_value.value_column });
             }
         }
     }

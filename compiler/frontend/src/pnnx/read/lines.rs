@@ -2,6 +2,7 @@
 
 use super::report::Report;
 use mlc_ir::{Code, Diagnostic, Location};
+use std::borrow::Cow;
 
 const MAGIC: &str = "7767517";
 const LONGEST_LINE: usize = 16 << 20;
@@ -35,7 +36,16 @@ pub(super) struct OperatorLine<'a> {
 impl OperatorLine<'_> {
     /// A place on the line, from the column of a token.
     pub(super) fn at(&self, column: u32) -> Location {
-        Location::line_column(self.number, column).at_operator(self.kind.text, self.name.text)
+        Location::line_column(self.number, column).at_operator(shorten(self.kind.text), shorten(self.name.text))
+    }
+}
+
+/// A text for a message. Names can take megabytes, and a line has room for a million mistakes.
+pub(super) fn shorten(text: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 200;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &text[..end]).into(),
+        None => text.into(),
     }
 }
 
@@ -215,7 +225,8 @@ fn parse_operator<'a>(line: &Line<'a>, report: &mut Report) -> Option<OperatorLi
         report.push(Diagnostic::error(Code::Syntax, location, message));
         return None;
     };
-    let place = |column: u32| Location::line_column(line.number, column).at_operator(kind.text, name.text);
+    let place =
+        |column: u32| Location::line_column(line.number, column).at_operator(shorten(kind.text), shorten(name.text));
     let mut remaining = rest.len();
     let mut counts = [0; 2];
     for (count, (token, what)) in counts.iter_mut().zip([(input_count, "inputs"), (output_count, "outputs")]) {

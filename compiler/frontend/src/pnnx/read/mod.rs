@@ -55,7 +55,7 @@ fn read_model(param: &[u8], bin: Option<Bytes>, options: &ReadOptions, report: &
     if !report.has_errors() {
         structure::check_graph(&model, report);
     }
-    weights::attach(&mut model, declarations, bin, report);
+    weights::attach(&mut model, &file, declarations, bin, report);
     Some(model)
 }
 

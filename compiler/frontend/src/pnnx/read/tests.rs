@@ -153,8 +153,13 @@ fn names_are_unique_where_weights_are() {
     check_warning(&with_line(2, "nn.ReLU m 1 1 0 2"), "another operator is called `m`");
     let text = with_line(2, "nn.PReLU m 1 1 0 2 @weight=(0)f32");
     check(&text, Code::DuplicateDefinition, (5, 10), "another operator is called `m`");
-    let same_entry = file(&["a.b x.y 0 0 @z=(0)f32", "a.b x 0 0 @y.z=(0)f32"], 0);
-    check(&same_entry, Code::DuplicateDefinition, (4, 11), "two weights are called `x.y.z`");
+    // Both name the entry `x.y.z`.
+    let lines = ["a.b x.y 0 0 @z=(0)f32", "a.b x 0 0 @y.z=(0)f32", "pnnx.Input in 0 1 0", "pnnx.Output out 1 0 0"];
+    let (model, _) = read(file(&lines, 1).as_bytes(), None).unwrap();
+    let bin = crate::pnnx::to_bin(&Model { operators: vec![model.operators[0].clone()], operands: vec![] }).unwrap();
+    let diagnostics = read(file(&lines, 1).as_bytes(), Some(bin.into())).unwrap_err();
+    assert_eq!((diagnostics[0].code, diagnostics[0].location.line), (Code::DuplicateDefinition, Some(4)));
+    assert_eq!(diagnostics[0].message, "two weights are called `x.y.z`");
 }
 
 #[test]
@@ -187,6 +192,20 @@ fn garbage_is_reported_briefly_and_quickly() {
     let (model, _) = read(text.as_bytes(), None).unwrap();
     assert_eq!(model.operators[1].input_names[99_999].as_deref(), Some("k99999"));
     assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+}
+
+#[test]
+fn long_names_dont_multiply() {
+    let name = "n".repeat(4 << 20);
+    let uses: String = (0..300_000).map(|index| format!("missing{index} ")).collect();
+    let weights: String = (0..300_000).map(|index| format!("@w{index}=(1)f32 ")).collect();
+    let text = format!("7767517\n1 0\na.b {name} 300000 0 {uses}{weights}\n");
+    let bin = crate::pnnx::to_bin(&Model::default()).unwrap();
+    let start = std::time::Instant::now();
+    let diagnostics = read(text.as_bytes(), Some(bin.into())).unwrap_err();
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    assert_eq!(diagnostics.len(), 100);
+    assert!(diagnostics.iter().all(|diagnostic| diagnostic.to_string().len() < 1000));
 }
 
 #[test]
