@@ -1,0 +1,103 @@
+//! Elementwise operators and plain movement: one loop nest over the result, with axes merged where all tensors allow it and
+//! vectors along the innermost axis.
+
+use super::{Argument, Kernel, expression_is_vectorizable};
+use crate::loops::{Expr, Index, Nest};
+use crate::lower::view::{View, merge_axes};
+use mlc_ir::scalar::Expression;
+use mlc_ir::{DType, Literal};
+
+const AXIS_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
+
+/// Computes an expression of the kernel's operands for each element of the first result.
+pub fn map(kernel: &mut Kernel<'_>, expression: &Expression) {
+    let result = kernel.results[0].clone();
+    let shape = result.view.shape.clone();
+    if result.view.elements() == 0 {
+        return;
+    }
+    let mut views = vec![result.view.clone()];
+    views.extend(kernel.operands.iter().map(|operand| operand.view.broadcast(&shape)));
+    let views = merge_axes(&views);
+    let dtypes: Vec<DType> = kernel.operands.iter().map(|operand| operand.view.dtype).collect();
+    let dtype = result.view.dtype;
+    let movement = expression.is_identity() && dtype.is_float();
+    let vectorizable = movement || expression_is_vectorizable(expression, &dtypes, dtype);
+    let unit_strides =
+        views.iter().all(|view| matches!(view.strides.last(), Some(0 | 1))) && views[0].strides.last() == Some(&1);
+    let lanes = if vectorizable && unit_strides { kernel.lanes(dtype) } else { 1 };
+    let operands: Vec<Argument> = kernel
+        .operands
+        .iter()
+        .zip(&views[1..])
+        .map(|(operand, view)| Argument { view: view.clone(), ..operand.clone() })
+        .collect();
+    let result = Argument { view: views[0].clone(), ..result };
+    nest(kernel, &result.view.clone(), lanes, |kernel, indices, lanes| {
+        let values = operands.iter().map(|operand| kernel.load(operand, indices, lanes, lanes)).collect();
+        let value = kernel.expression(expression, values, lanes);
+        kernel.store(&result, value, indices, lanes);
+    });
+}
+
+/// Copies the kernel's operand to its first result.
+pub fn copy(kernel: &mut Kernel<'_>) {
+    map(kernel, &Expression::operand(0));
+}
+
+/// Writes a constant into the border that pads leave around the interior of the first result.
+pub fn fill_border(kernel: &mut Kernel<'_>, pads: &[(usize, usize)], value: Literal) {
+    let whole = kernel.results[0].view.clone();
+    let mut starts = vec![0usize; whole.rank()];
+    let mut sizes: Vec<usize> = whole.shape.to_vec();
+    for (axis, &(before, after)) in pads.iter().enumerate() {
+        for (start, size) in [(0, before), (whole.shape[axis] - after, after)] {
+            if size > 0 {
+                let (mut from, mut extents) = (starts.clone(), sizes.clone());
+                from[axis] = start;
+                extents[axis] = size;
+                fill(kernel, &whole.slice(&from, &extents, &vec![1; from.len()]), value);
+            }
+        }
+        starts[axis] = before;
+        sizes[axis] -= before + after;
+    }
+}
+
+fn fill(kernel: &mut Kernel<'_>, view: &View, value: Literal) {
+    if view.elements() == 0 {
+        return;
+    }
+    let base = kernel.results[0].pointer;
+    let offset = view.offset - kernel.results[0].view.offset;
+    let merged = merge_axes(std::slice::from_ref(view)).remove(0);
+    let pointer = kernel.b.pointer("border", base, Index::from(offset));
+    let result = Argument { pointer, view: merged.clone(), constant: None, operand: None };
+    let lanes = if merged.strides.last() == Some(&1) { kernel.lanes(view.dtype) } else { 1 };
+    nest(kernel, &merged, lanes, |kernel, indices, lanes| {
+        let literal = Expr::Literal(value);
+        let value = if lanes == 1 { literal } else { Expr::Splat(Box::new(literal), lanes) };
+        kernel.store(&result, value, indices, lanes);
+    });
+}
+
+/// Loops over all positions of a view, in vectors of `lanes` along the last axis and single elements for the rest of it.
+pub fn nest(kernel: &mut Kernel<'_>, view: &View, lanes: usize, body: impl Fn(&mut Kernel<'_>, &[Index], usize)) {
+    let Some((&extent, outer)) = view.shape.split_last() else { return body(kernel, &[], 1) };
+    let outer = outer.to_vec();
+    let body = &body;
+    kernel.for_shape(&AXIS_NAMES, &outer, &mut |kernel, indices| {
+        let full = extent / lanes * lanes;
+        let at = |index: Index| indices.iter().cloned().chain([index]).collect::<Vec<_>>();
+        if full > 0 {
+            kernel.for_range("i", Index::default(), Index::from(full), lanes as i64, |kernel, index| {
+                body(kernel, &at(index), lanes);
+            });
+        }
+        if full < extent {
+            kernel.for_range("i", Index::from(full), Index::from(extent), 1, |kernel, index| {
+                body(kernel, &at(index), 1);
+            });
+        }
+    });
+}

@@ -1,0 +1,225 @@
+//! Schedules: from an operator over views to a loop program, one file per family of operators.
+//!
+//! A schedule gets its operands and results as [`Argument`]s, writes loops with [`Kernel::b`], and hands every element (or
+//! vector of elements) of its first result to [`Kernel::finish`], which computes the epilogue and stores it.
+
+mod elementwise;
+
+use crate::loops::{Builder, Expr, Index, Nest, Stmt, ValueType, Var};
+use crate::lower::view::View;
+use crate::target::Target;
+use mlc_ir::scalar::{Expression, ScalarNode};
+use mlc_ir::{Attribute, DType, Diagnostic, Op};
+
+pub use elementwise::{copy, fill_border, map};
+
+/// A tensor that a kernel reads or writes: a pointer to its element 0 and how its elements lie from there.
+#[derive(Debug, Clone)]
+pub struct Argument {
+    /// The pointer.
+    pub pointer: Var,
+    /// Shape and strides; the offset is in the pointer already.
+    pub view: View,
+    /// Its values when it is a constant, in the order of the view.
+    pub constant: Option<Attribute>,
+    /// Which of the kernel's operands it is; `None` for results.
+    pub operand: Option<usize>,
+}
+
+impl Argument {
+    /// Elements between the pointer and the element at some indices, right-aligned: leading axes that the indices have more
+    /// are skipped, axes of one element don't move.
+    pub fn address(&self, indices: &[Index]) -> Index {
+        let skipped = indices.len() - self.view.rank();
+        let mut address = Index::default();
+        for axis in 0..self.view.rank() {
+            if self.view.shape[axis] != 1 {
+                address = address.plus(&indices[axis + skipped].times(self.view.strides[axis]));
+            }
+        }
+        address
+    }
+
+    /// Stride of an axis of a result of `rank` axes that this operand broadcasts to.
+    pub fn stride(&self, axis: usize, rank: usize) -> i64 {
+        match (axis + self.view.rank()).checked_sub(rank) {
+            Some(own) if self.view.shape[own] != 1 => self.view.strides[own],
+            _ => 0,
+        }
+    }
+}
+
+/// What is computed from each element of the anchor's result before it is stored.
+#[derive(Debug, Clone)]
+pub struct Epilogue {
+    /// The expression; x0 is the anchor's element.
+    pub expression: Expression,
+    /// Operands x1, x2, …
+    pub operands: Vec<Argument>,
+}
+
+/// A constant in the layout that a kernel wants, asked for by a schedule.
+#[derive(Debug, Clone)]
+pub struct PackedOperand {
+    /// The pointer parameter that stands for it.
+    pub pointer: Var,
+    /// Which operand it was made of.
+    pub operand: usize,
+    /// The packed values.
+    pub value: Attribute,
+}
+
+/// A kernel under construction.
+pub struct Kernel<'a> {
+    /// Writes the loops.
+    pub b: Builder,
+    /// The machine.
+    pub target: &'a Target,
+    /// Operands in order, without the epilogue's.
+    pub operands: Vec<Argument>,
+    /// Results in order.
+    pub results: Vec<Argument>,
+    /// The epilogue of the first result.
+    pub epilogue: Option<Epilogue>,
+    /// Constants that were packed.
+    pub packed: Vec<PackedOperand>,
+    /// Scratch memory asked for: pointer and bytes.
+    pub scratch: Vec<(Var, usize)>,
+}
+
+impl Nest for Kernel<'_> {
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
+    }
+}
+
+impl Kernel<'_> {
+    /// Asks for a constant operand in another layout; the values are used in place of the operand's.
+    pub fn pack(&mut self, operand: usize, name: &str, value: Attribute) -> Var {
+        let pointer = self.b.parameter(name, value.ty().dtype, true);
+        self.packed.push(PackedOperand { pointer, operand, value });
+        pointer
+    }
+
+    /// Asks for scratch memory that lives during this kernel.
+    pub fn scratch(&mut self, name: &str, dtype: DType, elements: usize) -> Var {
+        let pointer = self.b.parameter(name, dtype, false);
+        self.scratch.push((pointer, elements * dtype.size()));
+        pointer
+    }
+
+    /// Loads an operand's element, or `lanes` of them along the last axis of the indices, of which `valid` exist.
+    pub fn load(&self, argument: &Argument, indices: &[Index], lanes: usize, valid: usize) -> Expr {
+        let ty = ValueType::vector(argument.view.dtype, lanes);
+        let pointer = argument.pointer;
+        let index = argument.address(indices);
+        let stride = if indices.is_empty() { 0 } else { argument.stride(indices.len() - 1, indices.len()) };
+        if lanes == 1 {
+            return Expr::Load { pointer, index, ty };
+        }
+        if stride == 0 {
+            return Expr::Splat(Box::new(Expr::Load { pointer, index, ty: ValueType::scalar(ty.dtype) }), lanes);
+        }
+        if stride == 1 && valid == lanes {
+            return Expr::Load { pointer, index, ty };
+        }
+        Expr::Gather { pointer, index, stride, valid, ty }
+    }
+
+    /// Computes the epilogue of the anchor's value at some indices of the first result and stores it. `value` is a scalar,
+    /// or a vector along the last axis of which `valid` lanes exist.
+    pub fn finish(&mut self, value: Expr, indices: &[Index], valid: usize) {
+        let value = match self.epilogue.clone() {
+            Some(epilogue) => self.apply(&epilogue, value, indices, valid),
+            None => value,
+        };
+        let result = self.results[0].clone();
+        self.store(&result, value, indices, valid);
+    }
+
+    /// Stores a value into a result at some indices.
+    pub fn store(&mut self, result: &Argument, value: Expr, indices: &[Index], valid: usize) {
+        let index = result.address(indices);
+        let stride = if indices.is_empty() { 1 } else { result.stride(indices.len() - 1, indices.len()) };
+        self.b.push(Stmt::Store { pointer: result.pointer, index, stride, valid, value });
+    }
+
+    fn apply(&mut self, epilogue: &Epilogue, value: Expr, indices: &[Index], valid: usize) -> Expr {
+        let lanes = self.b.ty(&value).lanes;
+        let mut operands = vec![value];
+        for argument in &epilogue.operands {
+            operands.push(self.load(argument, indices, lanes, valid));
+        }
+        self.expression(&epilogue.expression, operands, lanes)
+    }
+
+    /// Writes an expression over values; steps that are used several times get names.
+    pub fn expression(&mut self, expression: &Expression, operands: Vec<Expr>, lanes: usize) -> Expr {
+        let dtypes: Vec<DType> = operands.iter().map(|operand| self.b.ty(operand).dtype).collect();
+        let expression = expression.primitive(&dtypes);
+        let nodes = expression.nodes();
+        let mut uses = vec![0; nodes.len()];
+        nodes.iter().flat_map(ScalarNode::children).for_each(|child| uses[child as usize] += 1);
+        let mut values: Vec<Expr> = Vec::new();
+        for (id, node) in nodes.iter().enumerate() {
+            let child = |k: u32| values[k as usize].clone();
+            let value = match *node {
+                ScalarNode::Operand(k) => operands[k as usize].clone(),
+                ScalarNode::Literal(literal) => Expr::Literal(literal),
+                ScalarNode::Unary(function, x) => Expr::unary(function, child(x)),
+                ScalarNode::Binary(function, x, y) => Expr::binary(function, child(x), child(y)),
+                ScalarNode::Select(c, x, y) => Expr::Select(Box::new(child(c)), Box::new(child(x)), Box::new(child(y))),
+                ScalarNode::Cast(dtype, x) => Expr::Cast(dtype, Box::new(child(x))),
+            };
+            values.push(if uses[id] > 1 { self.b.define("t", value) } else { value });
+        }
+        let result = values.pop().unwrap_or(Expr::Literal(mlc_ir::Literal::float(DType::F32, 0.0)));
+        if self.b.ty(&result).lanes < lanes { Expr::Splat(Box::new(result), lanes) } else { result }
+    }
+
+    /// Lanes that kernels on elements of a type use when every value in them is of that type.
+    pub fn lanes(&self, dtype: DType) -> usize {
+        if dtype.is_float() { self.target.lanes(dtype.size()) } else { 1 }
+    }
+
+    /// Lanes that allow the epilogue: 1 when it has values of other types than `dtype` and bool.
+    pub fn epilogue_lanes(&self, dtype: DType) -> usize {
+        let lanes = self.lanes(dtype);
+        let Some(epilogue) = &self.epilogue else { return lanes };
+        let mut dtypes = vec![dtype];
+        dtypes.extend(epilogue.operands.iter().map(|operand| operand.view.dtype));
+        if expression_is_vectorizable(&epilogue.expression, &dtypes, dtype) { lanes } else { 1 }
+    }
+}
+
+/// Whether all values of an expression are of one floating-point type, or bools made of it, and no bool is read or stored.
+pub fn expression_is_vectorizable(expression: &Expression, operands: &[DType], dtype: DType) -> bool {
+    let Ok(dtypes) = expression.dtypes(operands) else { return false };
+    dtype.is_float()
+        && operands.iter().all(|&operand| operand == dtype)
+        && dtypes.last() == Some(&dtype)
+        && dtypes.iter().all(|&step| step == dtype || step == DType::Bool)
+        && !expression.nodes().iter().any(|node| {
+            matches!(
+                node,
+                ScalarNode::Unary(mlc_ir::scalar::UnaryFunction::IsInfinite, _) | ScalarNode::Cast(DType::Bool, _)
+            )
+        })
+}
+
+/// Writes the loops of an operator.
+///
+/// # Errors
+/// When there is no schedule for this operator with these types.
+pub fn schedule(op: &Op, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
+    match op {
+        Op::Map(map_op) => elementwise::map(kernel, &map_op.expression),
+        _ => return Err(unsupported(op)),
+    }
+    Ok(())
+}
+
+fn unsupported(op: &Op) -> Diagnostic {
+    let place = mlc_ir::Location::default();
+    Diagnostic::error(mlc_ir::Code::TargetLimit, place, format!("no schedule for operator {}", op.name()))
+}

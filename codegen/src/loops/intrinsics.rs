@@ -1,0 +1,259 @@
+//! The helper functions that generated C carries: what C has no operator for, or leaves undefined. Each is written once per
+//! type, as a `static inline` function named after what it computes, and only when a kernel needs it.
+
+use super::ValueType;
+use super::print::{c_type, value_type_name};
+use mlc_ir::DType;
+use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A helper that needs to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Intrinsic {
+    /// A function of one value of a type.
+    Unary(UnaryFunction, ValueType),
+    /// A function of two values of a type.
+    Binary(BinaryFunction, ValueType),
+    /// A choice per lane between vectors.
+    Select(ValueType),
+    /// A saturating conversion of scalars.
+    Cast(DType, DType),
+}
+
+/// The helpers and vector types that a file needs.
+#[derive(Debug, Clone, Default)]
+pub struct Intrinsics {
+    definitions: BTreeMap<(usize, String), String>,
+    vectors: BTreeSet<ValueType>,
+}
+
+impl Intrinsics {
+    /// Notes that a type is used.
+    pub fn use_type(&mut self, ty: ValueType) {
+        if ty.lanes > 1 && self.vectors.insert(ty) && ty.dtype.is_float() {
+            self.use_type(ValueType::vector(mask_dtype(ty.dtype), ty.lanes));
+        }
+    }
+
+    /// Notes that a helper is used and gives its name.
+    pub fn call(&mut self, intrinsic: Intrinsic) -> String {
+        let (name, ty) = match intrinsic {
+            Intrinsic::Unary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
+            Intrinsic::Binary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
+            Intrinsic::Select(ty) => (format!("mlc_select_{}", value_type_name(ty)), ty),
+            Intrinsic::Cast(from, to) => (format!("mlc_cast_{from}_{to}"), ValueType::scalar(from)),
+        };
+        self.use_type(ty);
+        let key = (ty.lanes, name.clone());
+        if !self.definitions.contains_key(&key) {
+            let definition = self.define(&name, intrinsic);
+            self.definitions.insert(key, definition);
+        }
+        name
+    }
+
+    /// Type definitions and helpers, ready to be put in front of the kernels.
+    pub fn prelude(&self) -> String {
+        let mut text = String::new();
+        for ty in &self.vectors {
+            let (name, element) = (value_type_name(*ty), c_type(ty.dtype));
+            let bytes = ty.dtype.size() * ty.lanes;
+            text += &format!("typedef {element} {name} __attribute__((vector_size({bytes})));\n");
+            text += &format!(
+                "typedef {element} {name}_unaligned __attribute__((vector_size({bytes}), aligned({}), may_alias));\n",
+                ty.dtype.size()
+            );
+        }
+        for definition in self.definitions.values() {
+            text += "\n";
+            text += definition;
+        }
+        text
+    }
+
+    fn define(&mut self, name: &str, intrinsic: Intrinsic) -> String {
+        match intrinsic {
+            Intrinsic::Unary(function, ty) if ty.lanes > 1 => self.vector_unary(name, function, ty),
+            Intrinsic::Binary(function, ty) if ty.lanes > 1 => self.vector_binary(name, function, ty),
+            Intrinsic::Unary(function, ty) => scalar_unary(name, function, ty.dtype),
+            Intrinsic::Binary(function, ty) => scalar_binary(name, function, ty.dtype),
+            Intrinsic::Select(ty) => {
+                let (t, mask) = (value_type_name(ty), mask_name(ty));
+                format!(
+                    "static inline {t} {name}({mask} condition, {t} x, {t} y) {{\n  \
+                     return ({t})((condition & ({mask})x) | (~condition & ({mask})y));\n}}\n"
+                )
+            }
+            Intrinsic::Cast(from, to) => saturating_cast(name, from, to),
+        }
+    }
+
+    fn vector_unary(&mut self, name: &str, function: UnaryFunction, ty: ValueType) -> String {
+        let (t, mask) = (value_type_name(ty), mask_name(ty));
+        match function {
+            UnaryFunction::Relu => {
+                format!("static inline {t} {name}({t} x) {{\n  return ({t})(({mask})x & ~(x < 0));\n}}\n")
+            }
+            UnaryFunction::Absolute => {
+                let sign = if ty.dtype == DType::F64 { "0x7fffffffffffffff" } else { "0x7fffffff" };
+                format!("static inline {t} {name}({t} x) {{\n  return ({t})(({mask})x & {sign});\n}}\n")
+            }
+            _ => {
+                let call = scalar_call(self, function, ty.dtype, "x[lane]");
+                format!(
+                    "static inline {t} {name}({t} x) {{\n  {t} y;\n  for (int lane = 0; lane < {}; ++lane) {{\n    \
+                     y[lane] = {call};\n  }}\n  return y;\n}}\n",
+                    ty.lanes
+                )
+            }
+        }
+    }
+
+    fn vector_binary(&mut self, name: &str, function: BinaryFunction, ty: ValueType) -> String {
+        let (t, mask) = (value_type_name(ty), mask_name(ty));
+        let order = match function {
+            BinaryFunction::Maximum => ">",
+            BinaryFunction::Minimum => "<",
+            _ => {
+                let scalar = super::print::binary_text(self, function, ty.dtype, "x[lane]", "y[lane]");
+                return format!(
+                    "static inline {t} {name}({t} x, {t} y) {{\n  {t} z;\n  for (int lane = 0; lane < {}; ++lane) {{\n    \
+                     z[lane] = {scalar};\n  }}\n  return z;\n}}\n",
+                    ty.lanes
+                );
+            }
+        };
+        format!(
+            "static inline {t} {name}({t} x, {t} y) {{\n  const {mask} first = (x {order} y) | (x != x);\n  \
+             return ({t})((first & ({mask})x) | (~first & ({mask})y));\n}}\n"
+        )
+    }
+}
+
+/// The integer type whose lanes hold comparisons of a floating-point type.
+pub fn mask_dtype(dtype: DType) -> DType {
+    if dtype.size() == 8 { DType::I64 } else { DType::I32 }
+}
+
+fn mask_name(ty: ValueType) -> String {
+    value_type_name(ValueType::vector(mask_dtype(ty.dtype), ty.lanes))
+}
+
+fn scalar_call(intrinsics: &mut Intrinsics, function: UnaryFunction, dtype: DType, x: &str) -> String {
+    super::print::unary_text(intrinsics, function, dtype, x)
+}
+
+fn unsigned_of(dtype: DType) -> &'static str {
+    if dtype.size() == 8 { "uint64_t" } else { "uint32_t" }
+}
+
+fn scalar_unary(name: &str, function: UnaryFunction, dtype: DType) -> String {
+    use UnaryFunction as U;
+    let t = c_type(dtype);
+    let unsigned = unsigned_of(dtype);
+    let body = match function {
+        U::Relu => "return x < 0 ? 0 : x;".to_owned(),
+        U::Sign if dtype.is_float() => "return x > 0 ? 1 : x < 0 ? -1 : x;".to_owned(),
+        U::Sign if dtype.is_signed() => format!("return ({t})((x > 0) - (x < 0));"),
+        U::Sign => format!("return ({t})(x != 0);"),
+        U::Absolute if dtype.is_signed() => format!("return x < 0 ? ({t})(0u - ({unsigned})x) : x;"),
+        U::Negate => format!("return ({t})(0u - ({unsigned})x);"),
+        _ => "return x;".to_owned(),
+    };
+    format!("static inline {t} {name}({t} x) {{\n  {body}\n}}\n")
+}
+
+fn scalar_binary(name: &str, function: BinaryFunction, dtype: DType) -> String {
+    let t = c_type(dtype);
+    let body = if dtype.is_float() { float_body(function, dtype) } else { integer_body(function, dtype) };
+    format!("static inline {t} {name}({t} x, {t} y) {{\n  {body}\n}}\n")
+}
+
+fn float_body(function: BinaryFunction, dtype: DType) -> String {
+    let (suffix, t) = if dtype == DType::F64 { ("", "double") } else { ("f", "float") };
+    match function {
+        BinaryFunction::Maximum => "return x > y || x != x ? x : y;".into(),
+        BinaryFunction::Minimum => "return x < y || x != x ? x : y;".into(),
+        BinaryFunction::Modulo => format!(
+            "const {t} remainder = fmod{suffix}(x, y);\n  \
+             return remainder != 0 && (remainder < 0) != (y < 0) ? remainder + y : remainder;"
+        ),
+        BinaryFunction::LogAddExp => format!(
+            "const {t} largest = x > y || x != x ? x : y;\n  \
+             return isinf(largest) ? largest : largest + log1p{suffix}(exp{suffix}(-fabs{suffix}(x - y)));"
+        ),
+        _ => "return x;".into(),
+    }
+}
+
+fn integer_body(function: BinaryFunction, dtype: DType) -> String {
+    use BinaryFunction as B;
+    let t = c_type(dtype);
+    let unsigned = unsigned_of(dtype);
+    let bits = dtype.size() * 8;
+    let signed = dtype.is_signed();
+    let wrapped = |operator: &str| format!("return ({t})(({unsigned})x {operator} ({unsigned})y);");
+    let floor_fix = "(remainder != 0 && (remainder < 0) != (y < 0))";
+    match function {
+        B::Add => wrapped("+"),
+        B::Subtract => wrapped("-"),
+        B::Multiply => wrapped("*"),
+        B::Divide | B::FloorDivide if !signed => format!("return y == 0 ? 0 : ({t})(x / y);"),
+        B::Modulo | B::Remainder if !signed => format!("return y == 0 ? 0 : ({t})(x % y);"),
+        B::Divide => format!("return y == 0 ? 0 : y == -1 ? ({t})(0u - ({unsigned})x) : ({t})(x / y);"),
+        B::FloorDivide => format!(
+            "if (y == 0) {{\n    return 0;\n  }}\n  if (y == -1) {{\n    return ({t})(0u - ({unsigned})x);\n  }}\n  \
+             const {t} remainder = ({t})(x % y);\n  return ({t})(x / y - {floor_fix});"
+        ),
+        B::Remainder => format!("return y == 0 || y == -1 ? 0 : ({t})(x % y);"),
+        B::Modulo => format!(
+            "if (y == 0 || y == -1) {{\n    return 0;\n  }}\n  const {t} remainder = ({t})(x % y);\n  \
+             return ({t})({floor_fix} ? remainder + y : remainder);"
+        ),
+        B::Power => power_body(dtype),
+        B::Maximum => "return x > y ? x : y;".into(),
+        B::Minimum => "return x < y ? x : y;".into(),
+        B::ShiftLeft if signed => format!("return y < 0 || y >= {bits} ? 0 : ({t})(({unsigned})x << y);"),
+        B::ShiftLeft => format!("return y >= {bits} ? 0 : ({t})(({unsigned})x << y);"),
+        B::ShiftRight if signed => {
+            format!("return ({t})(y < 0 || y >= {bits} ? -(x < 0) : x >> y);")
+        }
+        B::ShiftRight => format!("return ({t})(y >= {bits} ? 0 : x >> y);"),
+        _ => "return x;".into(),
+    }
+}
+
+fn power_body(dtype: DType) -> String {
+    let t = c_type(dtype);
+    let unsigned = unsigned_of(dtype);
+    let negative = if dtype.is_signed() {
+        format!("if (y < 0) {{\n    return ({t})(x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0);\n  }}\n  ")
+    } else {
+        String::new()
+    };
+    format!(
+        "{negative}{unsigned} base = ({unsigned})x;\n  {unsigned} result = 1;\n  for ({t} exponent = y; exponent > 0; exponent = \
+         ({t})(exponent / 2)) {{\n    if (exponent % 2 != 0) {{\n      result *= base;\n    }}\n    base *= base;\n  }}\n  \
+         return ({t})result;"
+    )
+}
+
+/// Truncates towards zero; values outside the range give its nearest end, NaN gives 0.
+fn saturating_cast(name: &str, from: DType, to: DType) -> String {
+    let (source, target) = (c_type(from), c_type(to));
+    let suffix = if from == DType::F64 { "" } else { "f" };
+    let bits = to.size() as i32 * 8;
+    let constant = to.name().to_uppercase();
+    let (kind, width) = constant.split_at(1);
+    let prefix = if kind == "I" { "INT" } else { "UINT" };
+    let high = 2f64.powi(if to.is_signed() { bits - 1 } else { bits });
+    let (low, minimum) = if to.is_signed() {
+        (format!("-{high:.1}{suffix}"), format!("{prefix}{width}_MIN"))
+    } else {
+        ("0".into(), "0".into())
+    };
+    format!(
+        "static inline {target} {name}({source} x) {{\n  if (x != x) {{\n    return 0;\n  }}\n  if (x >= {high:.1}{suffix}) {{\n    \
+         return {prefix}{width}_MAX;\n  }}\n  return x <= {low} ? {minimum} : ({target})x;\n}}\n"
+    )
+}

@@ -1,0 +1,505 @@
+//! The C printer: loop programs as C99, with GNU vector types where a program has vectors.
+
+use super::intrinsics::{Intrinsic, Intrinsics, mask_dtype};
+use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
+use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
+use mlc_ir::{DType, Literal};
+use std::fmt::Write;
+
+/// The C type that elements of a data type have in memory.
+pub fn c_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "float",
+        DType::F64 => "double",
+        DType::I8 => "int8_t",
+        DType::U8 | DType::Bool => "uint8_t",
+        DType::I16 => "int16_t",
+        DType::U16 | DType::F16 | DType::Bf16 => "uint16_t",
+        DType::I32 => "int32_t",
+        DType::U32 => "uint32_t",
+        DType::I64 => "int64_t",
+        DType::U64 => "uint64_t",
+    }
+}
+
+/// Name of a value's type in helper names and vector types: `f32`, `f32x8`.
+pub fn value_type_name(ty: ValueType) -> String {
+    if ty.lanes == 1 { ty.dtype.name().to_owned() } else { format!("{}x{}", ty.dtype, ty.lanes) }
+}
+
+fn variable_type(ty: ValueType, compared: DType) -> String {
+    match ty {
+        ValueType { dtype: DType::Bool, lanes: 1 } => "bool".into(),
+        ValueType { dtype: DType::Bool, lanes } => value_type_name(ValueType::vector(mask_dtype(compared), lanes)),
+        ValueType { dtype, lanes: 1 } => c_type(dtype).into(),
+        _ => value_type_name(ty),
+    }
+}
+
+/// Prints a function and notes the helpers that it needs.
+pub fn function(function: &Function, intrinsics: &mut Intrinsics) -> String {
+    let mut printer = Printer { vars: &function.vars, intrinsics, text: String::new(), depth: 0 };
+    let mut comment = String::new();
+    for (index, line) in function.comment.iter().enumerate() {
+        let line = line.replace("*/", "* /").replace("/*", "/ *");
+        comment += if index == 0 { "/* " } else { "   " };
+        comment += line.trim_end();
+        comment += "\n";
+    }
+    if !comment.is_empty() {
+        comment.truncate(comment.trim_end().len());
+        comment += " */\n";
+    }
+    let parameters: Vec<String> = function
+        .parameters
+        .iter()
+        .map(|parameter| {
+            let info = &function.vars[parameter.var as usize];
+            let restrict = if parameter.restrict { "restrict " } else { "" };
+            format!("{}{restrict}{}", pointer_type(info.kind), info.name)
+        })
+        .collect();
+    let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+    printer.depth = 1;
+    printer.block(&function.body);
+    let body = printer.text;
+    let head = format!("static void {}({parameters})", function.name);
+    let head = if head.len() > 98 { head.replace(", ", ",\n    ").replacen('(', "(\n    ", 1) } else { head };
+    format!("{comment}{head} {{\n{body}}}\n")
+}
+
+fn pointer_type(kind: VarKind) -> String {
+    match kind {
+        VarKind::Pointer { dtype, constant: true } => format!("const {} *", c_type(dtype)),
+        VarKind::Pointer { dtype, constant: false } => format!("{} *", c_type(dtype)),
+        _ => "int32_t ".into(),
+    }
+}
+
+struct Printer<'a> {
+    vars: &'a [VarInfo],
+    intrinsics: &'a mut Intrinsics,
+    text: String,
+    depth: usize,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, line: &str) {
+        let _ = writeln!(self.text, "{:1$}{line}", "", self.depth * 2);
+    }
+
+    fn name(&self, var: Var) -> &str {
+        &self.vars[var as usize].name
+    }
+
+    fn ty(&self, expr: &Expr) -> ValueType {
+        value_type(self.vars, expr)
+    }
+
+    fn block(&mut self, statements: &[Stmt]) {
+        for statement in statements {
+            self.statement(statement);
+        }
+    }
+
+    fn nested(&mut self, head: &str, body: &[Stmt]) {
+        self.line(&format!("{head} {{"));
+        self.depth += 1;
+        self.block(body);
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    fn statement(&mut self, statement: &Stmt) {
+        match statement {
+            Stmt::For { var, start, end, step, body } => {
+                let name = self.name(*var).to_owned();
+                let (start, end) = (self.index(start), self.index(end));
+                let step = if *step == 1 { format!("++{name}") } else { format!("{name} += {step}") };
+                self.nested(&format!("for (int32_t {name} = {start}; {name} < {end}; {step})"), body);
+            }
+            Stmt::Define { var, value, mutable } => {
+                let ty = self.ty(value);
+                self.intrinsics.use_type(ty);
+                let qualifier = if *mutable { "" } else { "const " };
+                let ty = variable_type(ty, self.compared_dtype(value));
+                let value = self.expr(value);
+                self.line(&format!("{qualifier}{ty} {} = {value};", self.name(*var)));
+            }
+            Stmt::DefineIndex { var, value } => {
+                let value = self.index(value);
+                self.line(&format!("const int32_t {} = {value};", self.name(*var)));
+            }
+            Stmt::Assign { var, value } => self.assign(*var, value),
+            Stmt::Pointer { var, base, offset } => {
+                let info = &self.vars[*var as usize];
+                let head = format!("{}{}", pointer_type(info.kind), info.name);
+                let offset = self.index(offset);
+                self.line(&format!("{head} = {} + {offset};", self.name(*base)));
+            }
+            Stmt::Store { pointer, index, stride, valid, value } => self.store(*pointer, index, *stride, *valid, value),
+            Stmt::If { conditions, then, otherwise } => {
+                let parts: Vec<String> = conditions
+                    .iter()
+                    .map(|(left, relation, right)| {
+                        let relation = match relation {
+                            Relation::Less => "<",
+                            Relation::GreaterEqual => ">=",
+                            Relation::Equal => "==",
+                        };
+                        format!("{} {relation} {}", self.index(left), self.index(right))
+                    })
+                    .collect();
+                self.nested(&format!("if ({})", parts.join(" && ")), then);
+                if !otherwise.is_empty() {
+                    self.nested("else", otherwise);
+                }
+            }
+            Stmt::IfValue { condition, then } => {
+                let condition = self.expr(condition);
+                self.nested(&format!("if ({})", unparenthesised(&condition)), then);
+            }
+            Stmt::Comment(text) => self.line(&format!("/* {} */", text.replace("*/", "* /"))),
+        }
+    }
+
+    /// The data type whose comparison made a mask, looked for through the value.
+    fn compared_dtype(&self, value: &Expr) -> DType {
+        match value {
+            Expr::Binary(function, x, _) if function.is_comparison() => self.ty(x).dtype,
+            Expr::Binary(_, x, _) | Expr::Unary(_, x) | Expr::Select(_, x, _) => self.compared_dtype(x),
+            _ => DType::F32,
+        }
+    }
+
+    fn assign(&mut self, var: Var, value: &Expr) {
+        let name = self.name(var).to_owned();
+        if let Expr::Binary(BinaryFunction::Add, left, right) = value
+            && **left == Expr::Var(var)
+            && self.ty(left).dtype.is_float()
+        {
+            let right = self.expr(right);
+            return self.line(&format!("{name} += {};", unparenthesised(&right)));
+        }
+        let value = self.expr(value);
+        self.line(&format!("{name} = {};", unparenthesised(&value)));
+    }
+
+    fn store(&mut self, pointer: Var, index: &Index, stride: i64, valid: usize, value: &Expr) {
+        let ty = self.ty(value);
+        let target = self.name(pointer).to_owned();
+        if ty.lanes > 1 && stride == 1 && valid == ty.lanes {
+            self.intrinsics.use_type(ty);
+            let address = self.address(pointer, index);
+            let value = self.expr(value);
+            return self.line(&format!(
+                "*({}_unaligned *)({address}) = {};",
+                value_type_name(ty),
+                unparenthesised(&value)
+            ));
+        }
+        if ty.lanes == 1 {
+            let at = self.index(index);
+            let value = self.expr(value);
+            let value = if ty.dtype == DType::Bool {
+                format!("(uint8_t)({value})")
+            } else {
+                unparenthesised(&value).to_owned()
+            };
+            return self.line(&format!("{target}[{at}] = {value};"));
+        }
+        let value = self.expr(value);
+        for lane in 0..valid {
+            let at = self.index(&index.offset(lane as i64 * stride));
+            self.line(&format!("{target}[{at}] = {value}[{lane}];"));
+        }
+    }
+
+    fn address(&mut self, pointer: Var, index: &Index) -> String {
+        if index.as_constant() == Some(0) {
+            return self.name(pointer).to_owned();
+        }
+        let index = self.index(index);
+        format!("{} + {index}", self.name(pointer))
+    }
+
+    fn index(&mut self, index: &Index) -> String {
+        let mut text = String::new();
+        for (atom, factor) in &index.terms {
+            let mut term = match atom {
+                Atom::Var(var) => self.name(*var).to_owned(),
+                Atom::Quotient(inner, divisor) => format!("({}) / {divisor}", self.index(inner)),
+                Atom::Remainder(inner, divisor) => format!("({}) % {divisor}", self.index(inner)),
+                Atom::Maximum(left, right) => self.extreme(left, ">", right),
+                Atom::Minimum(left, right) => self.extreme(left, "<", right),
+                Atom::Value(value) => format!("(int32_t){}", self.expr(value)),
+            };
+            if !matches!(atom, Atom::Var(_)) && (factor.abs() != 1 || !index.terms.is_empty()) {
+                term = format!("({term})");
+            }
+            if factor.abs() != 1 {
+                term = format!("{term} * {}", factor.abs());
+            }
+            text += match (text.is_empty(), *factor < 0) {
+                (true, true) => "-",
+                (true, false) => "",
+                (false, true) => " - ",
+                (false, false) => " + ",
+            };
+            text += &term;
+        }
+        if text.is_empty() {
+            return index.constant.to_string();
+        }
+        match index.constant {
+            0 => {}
+            constant if constant < 0 => text += &format!(" - {}", -constant),
+            constant => text += &format!(" + {constant}"),
+        }
+        text
+    }
+
+    fn extreme(&mut self, left: &Index, order: &str, right: &Index) -> String {
+        let (left, right) = (self.index(left), self.index(right));
+        format!("{left} {order} {right} ? {left} : {right}")
+    }
+
+    /// The value as an operand: a call, a name, a literal or something in parentheses.
+    fn expr(&mut self, expr: &Expr) -> String {
+        match expr {
+            Expr::Literal(value) => literal(*value),
+            Expr::Var(var) => self.name(*var).to_owned(),
+            Expr::Load { pointer, index, ty } if ty.lanes == 1 => {
+                let index = self.index(index);
+                format!("{}[{index}]", self.name(*pointer))
+            }
+            Expr::Load { pointer, index, ty } => {
+                self.intrinsics.use_type(*ty);
+                format!("*(const {}_unaligned *)({})", value_type_name(*ty), self.address(*pointer, index))
+            }
+            Expr::Gather { pointer, index, stride, valid, ty } => self.gather(*pointer, index, *stride, *valid, *ty),
+            Expr::Unary(function, x) => self.unary(*function, x),
+            Expr::Binary(function, x, y) => self.binary(*function, x, y),
+            Expr::Select(condition, x, y) => self.select(condition, x, y),
+            Expr::Cast(dtype, x) => self.cast(*dtype, x),
+            Expr::Splat(x, lanes) => {
+                let ty = ValueType { lanes: *lanes, ..self.ty(x) };
+                self.intrinsics.use_type(ty);
+                let x = self.expr(x);
+                if *lanes == 1 { x } else { format!("({}){{{}}}", value_type_name(ty), vec![x; *lanes].join(", ")) }
+            }
+            Expr::Lane(x, lane) => format!("{}[{lane}]", self.expr(x)),
+            Expr::Index(dtype, index) => format!("({})({})", c_type(*dtype), self.index(index)),
+        }
+    }
+
+    fn gather(&mut self, pointer: Var, index: &Index, stride: i64, valid: usize, ty: ValueType) -> String {
+        self.intrinsics.use_type(ty);
+        let lanes: Vec<String> = (0..ty.lanes)
+            .map(|lane| {
+                if lane >= valid {
+                    return "0".to_owned();
+                }
+                let at = self.index(&index.offset(lane as i64 * stride));
+                format!("{}[{at}]", self.name(pointer))
+            })
+            .collect();
+        if ty.lanes == 1 { lanes[0].clone() } else { format!("({}){{{}}}", value_type_name(ty), lanes.join(", ")) }
+    }
+
+    fn unary(&mut self, function: UnaryFunction, x: &Expr) -> String {
+        let ty = self.ty(x);
+        let text = self.expr(x);
+        if ty.lanes == 1 {
+            return unary_text(self.intrinsics, function, ty.dtype, &text);
+        }
+        match function {
+            UnaryFunction::Negate => format!("(-{text})"),
+            UnaryFunction::Not => format!("(~{text})"),
+            UnaryFunction::IsNan => format!("({text} != {text})"),
+            _ => format!("{}({})", self.intrinsics.call(Intrinsic::Unary(function, ty)), unparenthesised(&text)),
+        }
+    }
+
+    fn binary(&mut self, function: BinaryFunction, x: &Expr, y: &Expr) -> String {
+        use BinaryFunction as B;
+        let (left, right) = (self.ty(x), self.ty(y));
+        let ty = ValueType { lanes: left.lanes.max(right.lanes), ..left };
+        let arithmetic = matches!(function, B::Add | B::Subtract | B::Multiply | B::Divide);
+        if ty.lanes == 1 {
+            let (x, y) = (self.expr(x), self.expr(y));
+            return binary_text(self.intrinsics, function, ty.dtype, &x, &y);
+        }
+        self.intrinsics.use_type(ty);
+        let operator = match function {
+            B::And => Some("&"),
+            B::Or => Some("|"),
+            B::Xor => Some("^"),
+            _ => c_operator(function),
+        };
+        if arithmetic || operator.is_some() {
+            let (x, y) = (self.expr(x), self.expr(y));
+            return format!("({x} {} {y})", operator.unwrap_or("+"));
+        }
+        let x = self.widened(x, ty.lanes);
+        let y = self.widened(y, ty.lanes);
+        let name = self.intrinsics.call(Intrinsic::Binary(function, ty));
+        format!("{name}({}, {})", unparenthesised(&x), unparenthesised(&y))
+    }
+
+    fn widened(&mut self, x: &Expr, lanes: usize) -> String {
+        if self.ty(x).lanes == lanes { self.expr(x) } else { self.expr(&Expr::Splat(Box::new(x.clone()), lanes)) }
+    }
+
+    fn select(&mut self, condition: &Expr, x: &Expr, y: &Expr) -> String {
+        let lanes = [condition, x, y].map(|operand| self.ty(operand).lanes);
+        let lanes = lanes[0].max(lanes[1]).max(lanes[2]);
+        if lanes == 1 {
+            let (condition, x, y) = (self.expr(condition), self.expr(x), self.expr(y));
+            return format!("({condition} ? {x} : {y})");
+        }
+        let ty = ValueType { lanes, ..self.ty(x) };
+        let name = self.intrinsics.call(Intrinsic::Select(ty));
+        let (x, y) = (self.widened(x, lanes), self.widened(y, lanes));
+        if self.ty(condition).lanes == 1 {
+            return format!("({} ? {x} : {y})", self.expr(condition));
+        }
+        let condition = self.expr(condition);
+        format!("{name}({}, {}, {})", unparenthesised(&condition), unparenthesised(&x), unparenthesised(&y))
+    }
+
+    fn cast(&mut self, to: DType, x: &Expr) -> String {
+        let ty = self.ty(x);
+        let text = self.expr(x);
+        if ty.dtype == to {
+            return text;
+        }
+        match (ty.dtype, to) {
+            (DType::Bool, DType::F32 | DType::F64) if ty.lanes > 1 => {
+                let vector = ValueType::vector(to, ty.lanes);
+                self.intrinsics.use_type(vector);
+                let one = self.expr(&Expr::Splat(Box::new(Literal::float(to, 1.0).into()), ty.lanes));
+                let mask = value_type_name(ValueType::vector(mask_dtype(to), ty.lanes));
+                format!("(({})(({mask}){one} & {text}))", value_type_name(vector))
+            }
+            (_, DType::Bool) => format!("({text} != 0)"),
+            (from, _) if from.is_float() && to.is_integer() => {
+                format!("{}({})", self.intrinsics.call(Intrinsic::Cast(from, to)), unparenthesised(&text))
+            }
+            _ => format!("({}){text}", c_type(to)),
+        }
+    }
+}
+
+/// The text without a pair of parentheses around all of it.
+fn unparenthesised(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return text };
+    let mut depth = 0i32;
+    for byte in inner.bytes() {
+        depth += match byte {
+            b'(' => 1,
+            b')' => -1,
+            _ => 0,
+        };
+        if depth < 0 {
+            return text;
+        }
+    }
+    inner
+}
+
+fn c_operator(function: BinaryFunction) -> Option<&'static str> {
+    use BinaryFunction as B;
+    Some(match function {
+        B::Add => "+",
+        B::Subtract => "-",
+        B::Multiply => "*",
+        B::Divide => "/",
+        B::Equal => "==",
+        B::NotEqual => "!=",
+        B::Less => "<",
+        B::LessEqual => "<=",
+        B::Greater => ">",
+        B::GreaterEqual => ">=",
+        _ => return None,
+    })
+}
+
+/// A function of one scalar as C.
+pub fn unary_text(intrinsics: &mut Intrinsics, function: UnaryFunction, dtype: DType, x: &str) -> String {
+    use UnaryFunction as U;
+    if !dtype.is_float() {
+        return match function {
+            U::Not if dtype == DType::Bool => format!("!{x}"),
+            U::Not => format!("({})~{x}", c_type(dtype)),
+            U::Ceil | U::Floor | U::Round | U::Truncate => x.to_owned(),
+            _ => {
+                let name = intrinsics.call(Intrinsic::Unary(function, ValueType::scalar(dtype)));
+                format!("{name}({})", unparenthesised(x))
+            }
+        };
+    }
+    let library = match function {
+        U::Negate => return format!("(-{x})"),
+        U::IsNan => return format!("({x} != {x})"),
+        U::IsInfinite => return format!("(isinf({x}) != 0)"),
+        U::Relu | U::Sign => {
+            let name = intrinsics.call(Intrinsic::Unary(function, ValueType::scalar(dtype)));
+            return format!("{name}({})", unparenthesised(x));
+        }
+        U::Absolute => "fabs",
+        U::Round => "rint",
+        U::Truncate => "trunc",
+        U::LogGamma => "lgamma",
+        other => other.name(),
+    };
+    let suffix = if dtype == DType::F64 { "" } else { "f" };
+    format!("{library}{suffix}({})", unparenthesised(x))
+}
+
+/// A function of two scalars as C.
+pub fn binary_text(intrinsics: &mut Intrinsics, function: BinaryFunction, dtype: DType, x: &str, y: &str) -> String {
+    use BinaryFunction as B;
+    if function.is_comparison() || (dtype.is_float() && c_operator(function).is_some()) {
+        return format!("({x} {} {y})", c_operator(function).unwrap_or("+"));
+    }
+    let bitwise = match function {
+        B::And => Some("&"),
+        B::Or => Some("|"),
+        B::Xor => Some("^"),
+        _ => None,
+    };
+    if let Some(operator) = bitwise {
+        let ty = if dtype == DType::Bool { "bool" } else { c_type(dtype) };
+        return format!("({ty})({x} {operator} {y})");
+    }
+    let suffix = if dtype == DType::F64 { "" } else { "f" };
+    match function {
+        B::FloorDivide if dtype.is_float() => format!("floor{suffix}({x} / {y})"),
+        B::Remainder if dtype.is_float() => format!("fmod{suffix}({x}, {y})"),
+        B::Power if dtype.is_float() => format!("pow{suffix}({x}, {y})"),
+        B::Atan2 => format!("atan2{suffix}({x}, {y})"),
+        _ => {
+            let name = intrinsics.call(Intrinsic::Binary(function, ValueType::scalar(dtype)));
+            format!("{name}({}, {})", unparenthesised(x), unparenthesised(y))
+        }
+    }
+}
+
+/// A number as C, exact.
+pub fn literal(value: Literal) -> String {
+    let text = match value {
+        Literal::Float(_, value) if value.0.is_nan() => return "NAN".into(),
+        Literal::Float(_, value) if value.0.is_infinite() => {
+            return if value.0 > 0.0 { "INFINITY".into() } else { "(-INFINITY)".into() };
+        }
+        Literal::Float(DType::F64, value) => format!("{:?}", value.0),
+        Literal::Float(_, value) => format!("{:?}f", value.0 as f32),
+        Literal::Integer(DType::Bool, value) => return if value != 0 { "true".into() } else { "false".into() },
+        Literal::Integer(DType::U64, value) => format!("{}u", value as u64),
+        Literal::Integer(DType::U32, value) => format!("{value}u"),
+        Literal::Integer(DType::I64, i64::MIN) => return "INT64_MIN".into(),
+        Literal::Integer(_, value) => value.to_string(),
+    };
+    if text.starts_with('-') { format!("({text})") } else { text }
+}

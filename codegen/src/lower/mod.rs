@@ -1,0 +1,3 @@
+//! Lowering: from a graph to kernels over buffers.
+
+pub mod view;
