@@ -1,6 +1,6 @@
 //! The PNNX format: a `.param` text of operators beside a `.bin` archive of weights.
 //!
-//! [`read`] takes the bytes of both files and checks everything that can be checked without knowing the operators;
+//! [`read()`] takes the bytes of both files and checks everything that can be checked without knowing the operators;
 //! [`to_param_text`] and [`to_bin`] write them as the current exporter does, so that one of its files comes back byte
 //! for byte. Weights are never copied while reading: an [`Attribute`] is a slice of the archive.
 //!
