@@ -1,1 +1,0 @@
-//! The Model Library Format archive of a module.

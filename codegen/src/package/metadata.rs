@@ -1,0 +1,201 @@
+//! `metadata.json`, version 7, and the memory plan. Every figure comes from the module; keys are sorted.
+
+use super::PackageOptions;
+use crate::module::{KernelSummary, Module, Port};
+use mlc_ir::DType;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The device type of a CPU.
+const CPU: u32 = 1;
+
+// The fields of these structures are in alphabetical order, which is the order of the keys in the file.
+
+#[derive(Serialize)]
+struct Metadata {
+    modules: BTreeMap<String, ModuleEntry>,
+    version: u32,
+}
+
+#[derive(Serialize)]
+struct ModuleEntry {
+    executors: [&'static str; 1],
+    export_datetime: String,
+    external_dependencies: [Dependency; 1],
+    memory: Memory,
+    model_name: String,
+    style: &'static str,
+    target: [String; 1],
+}
+
+#[derive(Serialize)]
+struct Dependency {
+    short_name: &'static str,
+    url: &'static str,
+    url_type: &'static str,
+    version_spec: &'static str,
+}
+
+#[derive(Serialize)]
+struct Memory {
+    functions: Functions,
+}
+
+#[derive(Serialize)]
+struct Functions {
+    main: [Main; 1],
+    operator_functions: Vec<OperatorFunction>,
+}
+
+#[derive(Serialize)]
+struct Main {
+    constants_size_bytes: usize,
+    device: u32,
+    inputs: BTreeMap<String, PortEntry>,
+    io_size_bytes: usize,
+    outputs: BTreeMap<String, PortEntry>,
+    workspace_size_bytes: usize,
+}
+
+#[derive(Serialize)]
+struct PortEntry {
+    dtype: &'static str,
+    size: usize,
+}
+
+#[derive(Serialize)]
+struct OperatorFunction {
+    function_name: String,
+    workspace: [Workspace; 1],
+}
+
+#[derive(Serialize)]
+struct Workspace {
+    device: u32,
+    workspace_size_bytes: u64,
+}
+
+/// The text of `metadata.json`.
+pub(super) fn metadata(module: &Module, options: &PackageOptions) -> String {
+    let entry = ModuleEntry {
+        executors: ["aot"],
+        export_datetime: date_time(options.modified),
+        external_dependencies: [Dependency {
+            short_name: "tvm_standalone_crt",
+            url: "./runtime",
+            url_type: "mlf_path",
+            version_spec: env!("CARGO_PKG_VERSION"),
+        }],
+        memory: Memory {
+            functions: Functions {
+                main: [Main {
+                    constants_size_bytes: module.constants_bytes(),
+                    device: CPU,
+                    inputs: port_entries(&module.inputs),
+                    io_size_bytes: module.io_bytes(),
+                    outputs: port_entries(&module.outputs),
+                    workspace_size_bytes: module.plan.arena_bytes,
+                }],
+                operator_functions: module.kernels.iter().map(operator_function).collect(),
+            },
+        },
+        model_name: module.model_name.clone(),
+        style: "full-model",
+        target: [format!("c -keys=cpu -model={}", options.target.name)],
+    };
+    to_json(&Metadata { modules: [(module.model_name.clone(), entry)].into(), version: 7 })
+}
+
+/// The memory plan, with the kernels whose indices it uses.
+pub(super) fn plan(module: &Module) -> String {
+    #[derive(Serialize)]
+    struct Plan<'a> {
+        kernels: &'a [KernelSummary],
+        plan: &'a crate::module::MemoryPlan,
+    }
+    to_json(&Plan { kernels: &module.kernels, plan: &module.plan })
+}
+
+fn to_json(value: &impl Serialize) -> String {
+    // Structures of strings, numbers and lists: writing them to memory can't fail.
+    serde_json::to_string_pretty(value).map(|text| text + "\n").unwrap_or_default()
+}
+
+/// By name; two ports of one name go by their C identifiers.
+fn port_entries(ports: &[Port]) -> BTreeMap<String, PortEntry> {
+    let mut entries = BTreeMap::new();
+    for port in ports {
+        let key = if entries.contains_key(&port.name) { port.field.clone() } else { port.name.clone() };
+        entries.insert(key, PortEntry { dtype: dtype_name(port.ty.dtype), size: port.ty.bytes() });
+    }
+    entries
+}
+
+fn operator_function(kernel: &KernelSummary) -> OperatorFunction {
+    OperatorFunction {
+        function_name: kernel.function.clone(),
+        workspace: [Workspace { device: CPU, workspace_size_bytes: kernel.workspace_bytes }],
+    }
+}
+
+/// microTVM's spelling of a data type.
+fn dtype_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "float32",
+        DType::F64 => "float64",
+        DType::F16 => "float16",
+        DType::Bf16 => "bfloat16",
+        DType::I8 => "int8",
+        DType::U8 => "uint8",
+        DType::I16 => "int16",
+        DType::U16 => "uint16",
+        DType::I32 => "int32",
+        DType::U32 => "uint32",
+        DType::I64 => "int64",
+        DType::U64 => "uint64",
+        DType::Bool => "bool",
+    }
+}
+
+/// `2023-10-18 09:30:00Z` of seconds since 1970, in UTC.
+fn date_time(seconds: u64) -> String {
+    let (mut days, second) = (seconds / 86_400, seconds % 86_400);
+    // 400 years always have 146097 days, so that the loops below are short.
+    let mut year = 1970 + days / 146_097 * 400;
+    days %= 146_097;
+    let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    while days >= 365 + u64::from(leap(year)) {
+        days -= 365 + u64::from(leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    let (hour, minute) = (second / 3600, second / 60 % 60);
+    format!("{year:04}-{month:02}-{:02} {hour:02}:{minute:02}:{:02}Z", days + 1, second % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date_time;
+
+    #[test]
+    fn dates_follow_the_gregorian_calendar() {
+        for (seconds, expected) in [
+            (0, "1970-01-01 00:00:00Z"),
+            (951_782_399, "2000-02-28 23:59:59Z"),
+            (951_868_799, "2000-02-29 23:59:59Z"),
+            (1_709_251_199, "2024-02-29 23:59:59Z"),
+            (1_697_621_400, "2023-10-18 09:30:00Z"),
+            (4_107_542_400, "2100-03-01 00:00:00Z"),
+        ] {
+            assert_eq!(date_time(seconds), expected);
+        }
+    }
+}

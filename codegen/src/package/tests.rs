@@ -1,0 +1,191 @@
+use super::*;
+use crate::module::{KernelSummary, MemoryPlan, PackedConstant, PlannedBuffer, SourceFile};
+use crate::{Module, Port};
+use mlc_ir::{Attribute, DType, TensorType};
+use std::path::Path;
+use std::process::Command;
+
+/// Two inputs, two outputs with awkward names, one constant, an arena: `sum = (x + x) + 1`, `copy = y`.
+fn module() -> Module {
+    let port = |name: &str, field: &str, dtype, shape: &[usize]| Port {
+        name: name.into(),
+        field: field.into(),
+        ty: TensorType::new(dtype, shape),
+    };
+    let lib1 = "#include <stdint.h>\n#include <string.h>\n\
+        #ifdef __cplusplus\nextern \"C\" {\n#endif\n\
+        extern const float tvmgen_tiny_one[1];\n\
+        int32_t tvmgen_tiny___tvm_main__(const void* x, const void* y, void* sum, void* copy, uint8_t* workspace);\n\
+        int32_t tvmgen_tiny___tvm_main__(const void* x, const void* y, void* sum, void* copy, uint8_t* workspace) {\n\
+        \x20 float* twice = (float*)(void*)workspace;\n  int32_t i;\n\
+        \x20 if ((uintptr_t)workspace % 64U != 0U) {\n    return -1;\n  }\n\
+        \x20 for (i = 0; i < 4; ++i) {\n    twice[i] = 2.0F * ((const float*)x)[i];\n  }\n\
+        \x20 for (i = 0; i < 4; ++i) {\n    ((float*)sum)[i] = twice[i] + tvmgen_tiny_one[0];\n  }\n\
+        \x20 memcpy(copy, y, 2);\n  return 0;\n}\n\
+        #ifdef __cplusplus\n}\n#endif\n";
+    let lib2 = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\
+        extern const float tvmgen_tiny_one[1];\nconst float tvmgen_tiny_one[1] = { 1.0F };\n\
+        #ifdef __cplusplus\n}\n#endif\n";
+    Module {
+        model_name: "tiny".into(),
+        inputs: vec![port("x", "x", DType::F32, &[1, 4]), port("in/put:\"0\"", "in_put_0", DType::Bool, &[2])],
+        outputs: vec![port("sum", "X", DType::F32, &[1, 4]), port("100%", "_100_", DType::Bool, &[2])],
+        kernels: vec![KernelSummary {
+            function: "tvmgen_tiny_add".into(),
+            node: "add".into(),
+            operator: "map".into(),
+            origins: vec!["add_0".into(), "add_1".into()],
+            macs: 0,
+            workspace_bytes: 0,
+        }],
+        plan: MemoryPlan {
+            arena_bytes: 64,
+            alignment: 64,
+            buffers: vec![PlannedBuffer { values: vec!["twice".into()], offset: 0, bytes: 16, first: 0, last: 0 }],
+            liveness_bound_bytes: 16,
+        },
+        constants: vec![PackedConstant {
+            symbol: "tvmgen_tiny_one".into(),
+            name: "one".into(),
+            value: Attribute::from_f32(&[1], &[1.0]).unwrap(),
+        }],
+        sources: vec![
+            SourceFile { name: "tiny_lib1.c".into(), text: lib1.into() },
+            SourceFile { name: "tiny_lib2.c".into(), text: lib2.into() },
+        ],
+    }
+}
+
+fn options(target: &Target) -> PackageOptions<'_> {
+    PackageOptions { target, graph_text: "mlc 1\n", modified: 1_697_621_400 }
+}
+
+fn snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../../snapshots/package");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+#[test]
+fn the_archive_has_sorted_entries_with_fixed_owner_mode_and_time() {
+    let archive = archive(&module(), &options(&Target::generic())).unwrap();
+    let mut listing = String::new();
+    for entry in tar::Archive::new(archive.as_slice()).entries().unwrap() {
+        let entry = entry.unwrap();
+        let header = entry.header();
+        // The raw name: paths of the tar crate drop the leading dot.
+        let ustar = header.as_ustar().unwrap();
+        let name = String::from_utf8_lossy(&ustar.name).trim_end_matches('\0').to_owned();
+        listing += &format!(
+            "{:o} {}/{} {}/{} {} {name}\n",
+            header.mode().unwrap(),
+            header.username().unwrap().unwrap(),
+            header.groupname().unwrap().unwrap(),
+            header.uid().unwrap(),
+            header.gid().unwrap(),
+            header.mtime().unwrap(),
+        );
+    }
+    snapshot("archive", &listing);
+}
+
+#[test]
+fn the_same_module_gives_the_same_bytes() {
+    let target = Target::generic();
+    assert_eq!(archive(&module(), &options(&target)), archive(&module(), &options(&target)));
+}
+
+#[test]
+fn texts_are_as_reviewed() {
+    let files = files(&module(), &options(&Target::generic()));
+    for (name, path) in [
+        ("metadata", "metadata.json"),
+        ("header", "codegen/host/include/tvmgen_tiny.h"),
+        ("entry", "codegen/host/src/tiny_lib0.c"),
+        ("plan", "src/tiny.plan.json"),
+        ("makefile", "Makefile"),
+        ("cmake_lists", "CMakeLists.txt"),
+        ("example", "example/main.c"),
+    ] {
+        snapshot(name, std::str::from_utf8(&files[path]).unwrap());
+    }
+}
+
+#[test]
+fn parameters_are_an_empty_list() {
+    let files = files(&module(), &options(&Target::generic()));
+    let mut expected = vec![0xb7, 0x9c, 0x04, 0x05, 0x4f, 0x8d, 0xe5, 0xf7];
+    expected.resize(32, 0);
+    assert_eq!(files["parameters/tiny.params"], expected);
+}
+
+fn unpack(module: &Module, folder: &Path) {
+    for (path, bytes) in files(module, &options(&Target::generic())) {
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+}
+
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn c_compiler_builds_the_package_and_its_example_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    unpack(&module(), folder.path());
+    succeed(Command::new("make").args(["-C", folder.path().to_str().unwrap(), "example"]));
+    let printed = succeed(&mut Command::new(folder.path().join("build/example")));
+    assert_eq!(printed, "sum: 1 1 1 1\n100%: 0 0\n");
+}
+
+#[test]
+fn c_compiler_finds_nothing_to_warn_of_in_any_dialect() {
+    let folder = tempfile::tempdir().unwrap();
+    unpack(&module(), folder.path());
+    let strict = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-fsyntax-only"];
+    for dialect in [["-x", "c", "-std=c99"], ["-x", "c", "-std=c11"], ["-x", "c++", "-std=c++11"]] {
+        for source in ["codegen/host/src/tiny_lib0.c", "example/main.c"] {
+            succeed(
+                Command::new("cc")
+                    .args(dialect)
+                    .args(strict)
+                    .args(["-Icodegen/host/include", "-Iruntime/include", source])
+                    .current_dir(folder.path()),
+            );
+        }
+    }
+}
+
+#[test]
+fn c_compiler_without_gnu_extensions_aligns_the_arena() {
+    let folder = tempfile::tempdir().unwrap();
+    unpack(&module(), folder.path());
+    // As a plain C99 compiler sees it; undefining the macro itself would upset the system's headers.
+    let entry = folder.path().join("codegen/host/src/tiny_lib0.c");
+    let text = std::fs::read_to_string(&entry).unwrap();
+    assert!(text.contains("defined(__GNUC__)"));
+    std::fs::write(&entry, text.replace("defined(__GNUC__)", "0")).unwrap();
+    let arguments = "-std=c99 -Icodegen/host/include -o program example/main.c \
+        codegen/host/src/tiny_lib0.c codegen/host/src/tiny_lib1.c codegen/host/src/tiny_lib2.c";
+    succeed(Command::new("cc").args(arguments.split_whitespace()).current_dir(folder.path()));
+    assert!(succeed(&mut Command::new(folder.path().join("program"))).starts_with("sum: 1 1 1 1\n"));
+}
+
+#[test]
+fn a_model_without_inputs_arena_or_constants_is_valid_c() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut module = module();
+    module.inputs.clear();
+    module.outputs.truncate(1);
+    module.plan = MemoryPlan::default();
+    module.constants.clear();
+    unpack(&module, folder.path());
+    let strict = "-std=c99 -pedantic -Wall -Wextra -Werror -fsyntax-only -Icodegen/host/include \
+        codegen/host/src/tiny_lib0.c example/main.c";
+    succeed(Command::new("cc").args(strict.split_whitespace()).current_dir(folder.path()));
+}
