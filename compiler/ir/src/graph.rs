@@ -64,10 +64,10 @@ pub struct Output {
 pub struct Graph {
     /// Name of the model.
     pub name: String,
-    nodes: StableDiGraph<Node, Use, u32>,
-    inputs: Vec<NodeId>,
-    outputs: Vec<Output>,
-    names: BTreeMap<Arc<str>, NodeId>,
+    pub(crate) nodes: StableDiGraph<Node, Use, u32>,
+    pub(crate) inputs: Vec<NodeId>,
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) names: BTreeMap<Arc<str>, NodeId>,
 }
 
 impl Graph {

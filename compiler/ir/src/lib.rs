@@ -11,6 +11,7 @@
 
 pub mod attribute;
 pub mod diagnostics;
+pub mod evaluator;
 pub mod fields;
 pub mod generator;
 pub mod graph;
@@ -19,9 +20,11 @@ pub mod ops;
 pub mod scalar;
 pub mod tensor;
 pub mod types;
+pub mod verify;
 
 pub use attribute::{Attribute, AttributeError, Literal};
 pub use diagnostics::{Code, Diagnostic, Location, Severity};
+pub use evaluator::{evaluate, evaluate_all};
 pub use fields::{Field, FieldValue, Fields};
 pub use generator::Generator;
 pub use graph::{Graph, Node, NodeId, Output, Value};
@@ -29,3 +32,4 @@ pub use operator::{Category, Operator, OperatorError, Work};
 pub use ops::{Op, OpKind};
 pub use tensor::{Tensor, Values};
 pub use types::{DType, Float, Quantization, Shape, TensorType};
+pub use verify::verify;

@@ -1,0 +1,162 @@
+//! The reference evaluator: slow, plain and right. It folds constants, checks rules and passes, and is the oracle for
+//! generated code. It promises the same results on every machine, and never panics on a graph that
+//! [`verify`](crate::verify()) accepts.
+
+use crate::diagnostics::{Code, Diagnostic, Location};
+use crate::graph::{Graph, NodeId, Value};
+use crate::ops::Op;
+use crate::tensor::Tensor;
+use crate::types::TensorType;
+use std::collections::BTreeMap;
+
+/// Computes the graph's outputs, in order, for inputs in the order of [`Graph::inputs`]. Intermediate values are freed
+/// after their last use.
+///
+/// # Errors
+/// When number or types of the inputs aren't the graph's, when a value has no result, such as an index out of range, or
+/// when the graph has a cycle.
+pub fn evaluate(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, Diagnostic> {
+    let order = graph.topological_order();
+    let mut uses: BTreeMap<NodeId, usize> = BTreeMap::new();
+    for &node in &order {
+        for operand in graph.operands(node) {
+            *uses.entry(operand.node).or_default() += 1;
+        }
+    }
+    for output in graph.outputs() {
+        *uses.entry(output.value.node).or_default() += 1;
+    }
+    let mut evaluation = Evaluation::new(graph, inputs)?;
+    for node in order {
+        if !uses.contains_key(&node) {
+            continue;
+        }
+        evaluation.compute(node)?;
+        for operand in graph.operands(node) {
+            if let Some(left) = uses.get_mut(&operand.node) {
+                *left -= 1;
+                if *left == 0 {
+                    evaluation.results.remove(&operand.node);
+                }
+            }
+        }
+    }
+    let outputs = graph.outputs().iter();
+    outputs.map(|output| evaluation.value(output.value, &output.name).cloned()).collect()
+}
+
+/// Computes the results of every node, for debugging and for comparing kernel by kernel.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_all(graph: &Graph, inputs: &[Tensor]) -> Result<BTreeMap<NodeId, Vec<Tensor>>, Diagnostic> {
+    let mut evaluation = Evaluation::new(graph, inputs)?;
+    for node in graph.topological_order() {
+        evaluation.compute(node)?;
+    }
+    Ok(evaluation.results)
+}
+
+struct Evaluation<'a> {
+    graph: &'a Graph,
+    inputs: BTreeMap<NodeId, &'a Tensor>,
+    results: BTreeMap<NodeId, Vec<Tensor>>,
+}
+
+impl<'a> Evaluation<'a> {
+    fn new(graph: &'a Graph, inputs: &'a [Tensor]) -> Result<Self, Diagnostic> {
+        let expected = graph.inputs();
+        if expected.len() != inputs.len() {
+            let message = format!("{} inputs given, the graph has {}", inputs.len(), expected.len());
+            return Err(Diagnostic::error(Code::Evaluation, Location::default(), message));
+        }
+        for (&node, input) in expected.iter().zip(inputs) {
+            let ty = graph.ty(node.into());
+            if (ty.dtype, &ty.shape) != (input.ty().dtype, &input.ty().shape) {
+                return Err(fault(graph, node, format!("the input is {ty}, {} given", input.ty())));
+            }
+        }
+        let inputs = expected.iter().copied().zip(inputs).collect();
+        Ok(Evaluation { graph, inputs, results: BTreeMap::new() })
+    }
+
+    fn compute(&mut self, id: NodeId) -> Result<(), Diagnostic> {
+        let node = self.graph.node(id);
+        let results = match &node.op {
+            Op::Input(_) => {
+                let input = self.inputs.get(&id).ok_or_else(|| fault(self.graph, id, "the input isn't declared"))?;
+                vec![(*input).clone()]
+            }
+            op => {
+                let operands = self.graph.operands(id);
+                let operands: Result<Vec<&Tensor>, _> =
+                    operands.into_iter().map(|operand| self.value(operand, &node.name)).collect();
+                let results = op.evaluate(&operands?, &node.results);
+                results.map_err(|error| fault(self.graph, id, error.to_string()))?
+            }
+        };
+        let types = results.iter().map(Tensor::ty);
+        if !types.eq(node.results.iter()) && !matches!(node.op, Op::Input(_)) {
+            let list: Vec<String> = results.iter().map(Tensor::ty).map(TensorType::to_string).collect();
+            return Err(fault(self.graph, id, format!("the evaluation gave {}", list.join(", "))));
+        }
+        self.results.insert(id, results);
+        Ok(())
+    }
+
+    fn value(&self, value: Value, user: &str) -> Result<&Tensor, Diagnostic> {
+        let results = self.results.get(&value.node).and_then(|results| results.get(value.slot as usize));
+        results.ok_or_else(|| {
+            let location = Location { node: Some(user.to_owned()), ..Location::default() };
+            Diagnostic::error(Code::Evaluation, location, "an operand isn't computed: it is missing, or on a cycle")
+        })
+    }
+}
+
+fn fault(graph: &Graph, node: NodeId, message: impl Into<String>) -> Diagnostic {
+    let node = graph.node(node);
+    Diagnostic::error(Code::Evaluation, Location::default().at_operator(node.op.name(), &*node.name), message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribute::Attribute;
+    use crate::ops::{Binary, Gather, Softmax};
+    use crate::scalar::BinaryFunction;
+    use crate::types::DType;
+
+    #[test]
+    fn evaluates_in_order_and_keeps_outputs() {
+        let mut graph = Graph::new("g");
+        let x = graph.add_input("x", TensorType::new(DType::F32, [2]));
+        let w = graph.add_constant("w", Attribute::from_f32(&[2], &[10.0, 20.0]).unwrap());
+        let sum = graph.add(Binary { function: BinaryFunction::Add }, &[x, w], "sum").unwrap();
+        let product = graph.add(Binary { function: BinaryFunction::Multiply }, &[sum.into(), sum.into()], "p").unwrap();
+        graph.add(Softmax { axis: 0, logarithm: false }, &[x], "unused").unwrap();
+        graph.add_output("p", product.into());
+        graph.add_output("sum", sum.into());
+        graph.add_output("x", x);
+        let input = Tensor::from_floats(TensorType::new(DType::F32, [2]), vec![1.0, 2.0]);
+        let outputs = evaluate(&graph, std::slice::from_ref(&input)).unwrap();
+        let values: Vec<Vec<f64>> = outputs.iter().map(Tensor::to_floats).collect();
+        assert_eq!(values, [vec![121.0, 484.0], vec![11.0, 22.0], vec![1.0, 2.0]]);
+        assert_eq!(evaluate_all(&graph, &[input]).unwrap().len(), graph.len());
+    }
+
+    #[test]
+    fn reports_what_has_no_value() {
+        let mut graph = Graph::new("g");
+        let table = graph.add_input("table", TensorType::new(DType::F32, [3]));
+        let index = graph.add_constant("index", Attribute::from_i64(&[1], &[3]).unwrap());
+        let row = graph.add(Gather { axis: 0 }, &[table, index], "row").unwrap();
+        graph.add_output("row", row.into());
+        let input = Tensor::from_floats(TensorType::new(DType::F32, [3]), vec![0.0; 3]);
+        let error = evaluate(&graph, &[input]).unwrap_err();
+        assert_eq!(error.to_string(), "error[MLC0303]: index 3 leaves an axis of 3 elements (gather \"row\")");
+        let error = evaluate(&graph, &[]).unwrap_err();
+        assert_eq!(error.message, "0 inputs given, the graph has 1");
+        let wrong = Tensor::from_floats(TensorType::new(DType::F32, [1]), vec![0.0]);
+        assert_eq!(evaluate(&graph, &[wrong]).unwrap_err().message, "the input is f32[3], f32[1] given");
+    }
+}
