@@ -4,6 +4,7 @@
 //! vector of elements) of its first result to [`Kernel::finish`], which computes the epilogue and stores it.
 
 mod elementwise;
+pub mod transposed_convolution;
 
 use crate::loops::{Builder, Expr, Index, Nest, Stmt, ValueType, Var};
 use crate::lower::view::View;
@@ -83,8 +84,8 @@ pub struct Kernel<'a> {
     pub epilogue: Option<Epilogue>,
     /// Constants that were packed.
     pub packed: Vec<PackedOperand>,
-    /// Scratch memory asked for: pointer and bytes.
-    pub scratch: Vec<(Var, usize)>,
+    /// Scratch memory asked for: pointer, bytes, type of the elements.
+    pub scratch: Vec<(Var, usize, DType)>,
 }
 
 impl Nest for Kernel<'_> {
@@ -104,7 +105,7 @@ impl Kernel<'_> {
     /// Asks for scratch memory that lives during this kernel.
     pub fn scratch(&mut self, name: &str, dtype: DType, elements: usize) -> Var {
         let pointer = self.b.parameter(name, dtype, false);
-        self.scratch.push((pointer, elements * dtype.size()));
+        self.scratch.push((pointer, elements * dtype.size(), dtype));
         pointer
     }
 

@@ -271,6 +271,83 @@ impl Function {
     }
 }
 
+/// Calls `visit` with every variable that statements mention.
+pub fn visit_vars(body: &[Stmt], visit: &mut dyn FnMut(Var)) {
+    for statement in body {
+        match statement {
+            Stmt::For { start, end, body, .. } => {
+                visit_index(start, visit);
+                visit_index(end, visit);
+                visit_vars(body, visit);
+            }
+            Stmt::Define { value, .. } => visit_expr(value, visit),
+            Stmt::DefineIndex { value, .. } => visit_index(value, visit),
+            Stmt::Assign { var, value } => {
+                visit(*var);
+                visit_expr(value, visit);
+            }
+            Stmt::Pointer { base, offset, .. } => {
+                visit(*base);
+                visit_index(offset, visit);
+            }
+            Stmt::Store { pointer, index, value, .. } => {
+                visit(*pointer);
+                visit_index(index, visit);
+                visit_expr(value, visit);
+            }
+            Stmt::If { conditions, then, otherwise } => {
+                for (left, _, right) in conditions {
+                    visit_index(left, visit);
+                    visit_index(right, visit);
+                }
+                visit_vars(then, visit);
+                visit_vars(otherwise, visit);
+            }
+            Stmt::IfValue { condition, then } => {
+                visit_expr(condition, visit);
+                visit_vars(then, visit);
+            }
+            Stmt::Comment(_) => {}
+        }
+    }
+}
+
+fn visit_expr(expr: &Expr, visit: &mut dyn FnMut(Var)) {
+    match expr {
+        Expr::Literal(_) => {}
+        Expr::Var(var) => visit(*var),
+        Expr::Load { pointer, index, .. } | Expr::Gather { pointer, index, .. } => {
+            visit(*pointer);
+            visit_index(index, visit);
+        }
+        Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Splat(x, _) | Expr::Lane(x, _) => visit_expr(x, visit),
+        Expr::Binary(_, x, y) => {
+            visit_expr(x, visit);
+            visit_expr(y, visit);
+        }
+        Expr::Select(condition, x, y) => {
+            visit_expr(condition, visit);
+            visit_expr(x, visit);
+            visit_expr(y, visit);
+        }
+        Expr::Index(_, index) => visit_index(index, visit),
+    }
+}
+
+fn visit_index(index: &Index, visit: &mut dyn FnMut(Var)) {
+    for (atom, _) in &index.terms {
+        match atom {
+            Atom::Var(var) => visit(*var),
+            Atom::Quotient(inner, _) | Atom::Remainder(inner, _) => visit_index(inner, visit),
+            Atom::Maximum(left, right) | Atom::Minimum(left, right) => {
+                visit_index(left, visit);
+                visit_index(right, visit);
+            }
+            Atom::Value(value) => visit_expr(value, visit),
+        }
+    }
+}
+
 /// Type of a value over these variables.
 pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
     match expr {

@@ -1,0 +1,227 @@
+//! Emission: a lowered program as C files and a [`Module`].
+
+use crate::Options;
+use crate::loops::print::c_type;
+use crate::loops::{Intrinsics, print};
+use crate::lower::homes::BufferKind;
+use crate::lower::steps::{Binding, Step};
+use crate::lower::{Program, lower};
+use crate::module::{KernelSummary, Module, PackedConstant, Port, SourceFile};
+use crate::names::{Names, fields};
+use mlc_ir::{Attribute, Diagnostic, Graph, Op, Tensor, TensorType, Values};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Generates C for a verified graph.
+///
+/// # Errors
+/// When the target can't run an operator or a data type of the graph; all of them are reported.
+pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnostic>> {
+    let mut names = Names::new(&options.model_name);
+    let program = lower(graph, &options.target, &mut names)?;
+    let mut emitter = Emitter { program: &program, names, constants: Vec::new(), symbols: BTreeMap::new() };
+    let mut intrinsics = Intrinsics::default();
+    let mut kernels = String::new();
+    for step in &program.steps {
+        kernels += "\n";
+        kernels += &print::function(&step.function, &mut intrinsics);
+    }
+    let main = emitter.main(graph, &options.model_name);
+    let mut text =
+        format!("/* The kernels of model {}, made by mlc for target {}. */\n", options.model_name, options.target.name);
+    text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n";
+    text += &emitter.declarations();
+    text += &intrinsics.prelude();
+    text += &kernels;
+    text += &main;
+    let weights = emitter.definitions(&options.model_name, options.target.alignment);
+    let summaries = program.steps.iter().map(|step| summary(&program, step)).collect();
+    let model = &options.model_name;
+    Ok(Module {
+        model_name: model.clone(),
+        inputs: ports(graph.inputs().iter().map(|&id| (&*graph.node(id).name, &graph.node(id).results[0]))),
+        outputs: ports(graph.outputs().iter().map(|output| (&*output.name, graph.ty(output.value)))),
+        kernels: summaries,
+        plan: program.plan.clone(),
+        constants: emitter.constants,
+        sources: vec![
+            SourceFile { name: format!("{model}_lib1.c"), text },
+            SourceFile { name: format!("{model}_lib2.c"), text: weights },
+        ],
+    })
+}
+
+fn ports<'a>(list: impl Iterator<Item = (&'a str, &'a TensorType)> + Clone) -> Vec<Port> {
+    let fields = fields(list.clone().map(|(name, _)| name));
+    list.zip(fields).map(|((name, ty), field)| Port { name: name.to_owned(), field, ty: ty.clone() }).collect()
+}
+
+fn summary(program: &Program, step: &Step) -> KernelSummary {
+    let node = program.graph.node(step.node);
+    let bytes = |binding: &Binding| if let Binding::Scratch { bytes, .. } = binding { *bytes as u64 } else { 0 };
+    KernelSummary {
+        function: step.function.name.clone(),
+        node: node.name.to_string(),
+        operator: step.operator.clone(),
+        origins: node.origins.iter().map(ToString::to_string).collect(),
+        macs: step.macs,
+        workspace_bytes: step.bindings.iter().map(bytes).sum(),
+    }
+}
+
+struct Emitter<'a> {
+    program: &'a Program,
+    names: Names,
+    constants: Vec<PackedConstant>,
+    symbols: BTreeMap<u64, Vec<usize>>,
+}
+
+impl Emitter<'_> {
+    /// The symbol of a constant; equal ones share it.
+    fn constant(&mut self, name: &str, value: &Attribute) -> String {
+        let hash = value.content_hash();
+        let known = self.symbols.get(&hash).into_iter().flatten();
+        if let Some(index) = known.copied().find(|&index| self.constants[index].value == *value) {
+            return self.constants[index].symbol.clone();
+        }
+        let symbol = self.names.symbol(&format!("constant_{name}"));
+        self.symbols.entry(hash).or_default().push(self.constants.len());
+        self.constants.push(PackedConstant { symbol: symbol.clone(), name: name.to_owned(), value: value.clone() });
+        symbol
+    }
+
+    fn argument(&mut self, step: usize, number: usize, binding: &Binding) -> String {
+        match binding {
+            Binding::Packed { name, value } => self.constant(name, value),
+            Binding::Scratch { dtype, .. } => {
+                let offset = self.program.scratch[&(step, number)];
+                format!("({} *)(workspace + {offset})", c_type(*dtype))
+            }
+            Binding::Buffer { buffer, offset, dtype, constant } => {
+                let element = c_type(*dtype);
+                let qualifier = if *constant { "const " } else { "" };
+                let moved = |base: String| if *offset == 0 { base } else { format!("{base} + {offset}") };
+                match &self.program.buffers[*buffer].kind {
+                    BufferKind::Input(k) => moved(format!("(const {element} *)input{k}")),
+                    BufferKind::Output(k) => moved(format!("({qualifier}{element} *)output{k}")),
+                    BufferKind::Constant(node) => {
+                        let node = self.program.graph.node(*node);
+                        let Op::Constant(constant) = &node.op else { return String::new() };
+                        let symbol = self.constant(&node.name, &constant.value);
+                        moved(symbol)
+                    }
+                    BufferKind::Arena => {
+                        let start = self.program.offsets[buffer];
+                        moved(format!("({qualifier}{element} *)(workspace + {start})"))
+                    }
+                }
+            }
+        }
+    }
+
+    fn main(&mut self, graph: &Graph, model: &str) -> String {
+        let mut parameters: Vec<String> = (0..graph.inputs().len()).map(|k| format!("const void *input{k}")).collect();
+        parameters.extend((0..graph.outputs().len()).map(|k| format!("void *output{k}")));
+        parameters.push("uint8_t *workspace".into());
+        let head = format!("int32_t tvmgen_{model}___tvm_main__(\n    {})", parameters.join(",\n    "));
+        let mut body = String::new();
+        let mut used = vec![String::new(); 0];
+        for (index, step) in self.program.steps.iter().enumerate() {
+            let arguments: Vec<String> = step
+                .bindings
+                .iter()
+                .enumerate()
+                .map(|(number, binding)| self.argument(index, number, binding))
+                .collect();
+            let _ = writeln!(body, "  {}({});", step.function.name, arguments.join(", "));
+            used.extend(arguments);
+        }
+        let names = (0..graph.inputs().len()).map(|k| format!("input{k}"));
+        let names =
+            names.chain((0..graph.outputs().len()).map(|k| format!("output{k}"))).chain(["workspace".to_owned()]);
+        for name in names {
+            let mentions = |text: &String| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
+            if !used.iter().any(mentions) {
+                let _ = writeln!(body, "  (void){name};");
+            }
+        }
+        format!("\n{head};\n\n/* Runs all kernels. Returns 0. */\n{head} {{\n{body}  return 0;\n}}\n")
+    }
+
+    fn declarations(&self) -> String {
+        let mut text = String::new();
+        for constant in &self.constants {
+            let _ = writeln!(text, "{};", declaration(constant));
+        }
+        if !text.is_empty() {
+            text += "\n";
+        }
+        text
+    }
+
+    fn definitions(&self, model: &str, alignment: usize) -> String {
+        let mut text = format!("/* The constants of model {model}. */\n#include <math.h>\n#include <stdint.h>\n\n");
+        if self.constants.is_empty() {
+            text += "/* There are none. */\ntypedef int mlc_no_constants;\n";
+            return text;
+        }
+        let _ = write!(
+            text,
+            "#if defined(__GNUC__)\n#define MLC_CONSTANT __attribute__((aligned({alignment})))\n#else\n\
+             #define MLC_CONSTANT\n#endif\n"
+        );
+        for constant in &self.constants {
+            let head = declaration(constant);
+            let bare = head.trim_start_matches("extern ");
+            let _ = write!(
+                text,
+                "\n/* {} {} */\n{head};\n{bare} MLC_CONSTANT = {{\n",
+                comment(&constant.name),
+                constant.value.ty()
+            );
+            write_values(&mut text, &constant.value.to_tensor());
+            text += "};\n";
+        }
+        text
+    }
+}
+
+fn comment(name: &str) -> String {
+    name.replace("*/", "* /").replace("/*", "/ *")
+}
+
+fn declaration(constant: &PackedConstant) -> String {
+    let ty = constant.value.ty();
+    format!("extern const {} {}[{}]", c_type(ty.dtype), constant.symbol, ty.elements().max(1))
+}
+
+/// The elements as C initialisers, in lines of at most 100 columns.
+fn write_values(text: &mut String, tensor: &Tensor) {
+    let dtype = tensor.ty().dtype;
+    let mut column = 0;
+    let mut put = |word: String| {
+        if column + word.len() + 2 > 100 {
+            text.push('\n');
+            column = 0;
+        }
+        text.push_str(if column == 0 { "  " } else { " " });
+        text.push_str(&word);
+        text.push(',');
+        column += word.len() + 2 + usize::from(column == 0);
+    };
+    match tensor.values() {
+        Values::Float(values) => {
+            values.iter().for_each(|&value| put(print::literal(mlc_ir::Literal::float(dtype, value))))
+        }
+        Values::Integer(values) if dtype == mlc_ir::DType::Bool => {
+            values.iter().for_each(|&value| put(value.to_string()))
+        }
+        Values::Integer(values) => {
+            values.iter().for_each(|&value| put(print::literal(mlc_ir::Literal::integer(dtype, value))))
+        }
+    }
+    if tensor.ty().elements() == 0 {
+        put("0".into());
+    }
+    text.push('\n');
+}

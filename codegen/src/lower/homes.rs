@@ -1,0 +1,235 @@
+//! Homes: where each value of a legal graph lives, as a view of a buffer.
+//!
+//! Views cost nothing: a transpose, slice, broadcast or reshape of a value is another view of its buffer. A value that is
+//! joined or padded later is computed right inside the buffer of the whole, where that is possible; where not, lowering copies.
+
+use super::legalize::{is_computed, is_view};
+use super::view::View;
+use mlc_ir::ops::PadMode;
+use mlc_ir::{Graph, NodeId, Op, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A buffer, by its number.
+pub type BufferId = usize;
+
+/// What a buffer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BufferKind {
+    /// Input number k of the model; read only.
+    Input(usize),
+    /// Output number k of the model.
+    Output(usize),
+    /// A constant of the graph.
+    Constant(NodeId),
+    /// Memory in the arena.
+    Arena,
+}
+
+/// Memory for elements of one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Buffer {
+    /// What it is.
+    pub kind: BufferKind,
+    /// Size in bytes.
+    pub bytes: usize,
+    /// The values that live in it.
+    pub values: Vec<String>,
+}
+
+/// How a value lies inside another one.
+#[derive(Debug, Clone)]
+enum Inside {
+    Interior(Vec<(usize, usize)>),
+    Part { axis: usize, start: usize },
+    Reshaped,
+}
+
+/// Where a computed value is put.
+#[derive(Debug, Clone)]
+enum Placement {
+    Output(usize),
+    Inside(Value, Inside),
+}
+
+/// The buffers of a graph and every value's view of one.
+#[derive(Debug, Default)]
+pub struct Homes {
+    /// The buffers.
+    pub buffers: Vec<Buffer>,
+    views: BTreeMap<Value, (BufferId, View)>,
+    placements: BTreeMap<Value, Placement>,
+    materialized: BTreeSet<Value>,
+}
+
+impl Homes {
+    /// Decides the homes of all values of a legal graph.
+    pub fn assign(graph: &Graph) -> Homes {
+        let mut homes = Homes { materialized: materialized(graph), ..Homes::default() };
+        homes.place_outputs(graph);
+        for id in graph.topological_order() {
+            homes.place_parts(graph, id);
+        }
+        for id in graph.topological_order() {
+            for slot in 0..graph.node(id).results.len() {
+                homes.resolve(graph, Value { node: id, slot: slot as u32 });
+            }
+        }
+        homes
+    }
+
+    /// A value's buffer and its view of it. Precondition: it is a value of the graph.
+    pub fn view(&self, value: Value) -> &(BufferId, View) {
+        &self.views[&value]
+    }
+
+    /// Whether a view node has no view, so that its value must be copied.
+    pub fn is_copied(&self, value: Value) -> bool {
+        self.materialized.contains(&value)
+    }
+
+    /// Whether an operand was put inside the whole, so that it needs no copy.
+    pub fn is_inside(&self, part: Value, whole: Value) -> bool {
+        matches!(self.placements.get(&part), Some(Placement::Inside(host, _)) if *host == whole)
+    }
+
+    /// Whether an output's value is in the output's buffer.
+    pub fn is_output(&self, value: Value, output: usize) -> bool {
+        self.buffers[self.views[&value].0].kind == BufferKind::Output(output)
+    }
+
+    fn is_placeable(&self, graph: &Graph, value: Value) -> bool {
+        let op = &graph.node(value.node).op;
+        let own = is_computed(op) || matches!(op, Op::Concat(_) | Op::Pad(_)) || self.materialized.contains(&value);
+        own && !self.placements.contains_key(&value)
+    }
+
+    fn place_outputs(&mut self, graph: &Graph) {
+        for (number, output) in graph.outputs().iter().enumerate() {
+            let mut value = output.value;
+            let mut reshaped = false;
+            while let Op::Reshape(_) = graph.node(value.node).op
+                && !self.materialized.contains(&value)
+            {
+                value = graph.operands(value.node)[0];
+                reshaped = true;
+            }
+            if !self.is_placeable(graph, value) {
+                continue;
+            }
+            if reshaped {
+                self.placements.insert(value, Placement::Inside(output.value, Inside::Reshaped));
+            }
+            self.placements.entry(output.value).or_insert(Placement::Output(number));
+        }
+    }
+
+    fn place_parts(&mut self, graph: &Graph, id: NodeId) {
+        let whole = Value::from(id);
+        let operands = graph.operands(id);
+        match &graph.node(id).op {
+            Op::Concat(concat) => {
+                let mut start = 0;
+                for &part in &operands {
+                    let once = operands.iter().filter(|&&other| other == part).count() == 1;
+                    if once && self.is_placeable(graph, part) {
+                        let inside = Inside::Part { axis: concat.axis, start };
+                        self.placements.insert(part, Placement::Inside(whole, inside));
+                    }
+                    start += graph.ty(part).shape[concat.axis];
+                }
+            }
+            Op::Pad(pad) if pad.mode == PadMode::Constant && self.is_placeable(graph, operands[0]) => {
+                let inside = Inside::Interior(pad.pads.clone());
+                self.placements.insert(operands[0], Placement::Inside(whole, inside));
+            }
+            _ => {}
+        }
+    }
+
+    fn resolve(&mut self, graph: &Graph, value: Value) -> (BufferId, View) {
+        if let Some(known) = self.views.get(&value) {
+            return known.clone();
+        }
+        let node = graph.node(value.node);
+        let ty = graph.ty(value);
+        let dense = View::dense(ty.dtype, &ty.shape);
+        let view = match (self.placements.get(&value).cloned(), &node.op) {
+            (Some(Placement::Output(number)), _) => (self.buffer(BufferKind::Output(number), ty.bytes()), dense),
+            (Some(Placement::Inside(host, inside)), _) => {
+                let (buffer, whole) = self.resolve(graph, host);
+                let view = match inside {
+                    Inside::Interior(pads) => whole.interior(&pads),
+                    Inside::Part { axis, start } => {
+                        let mut starts = vec![0; whole.rank()];
+                        starts[axis] = start;
+                        whole.slice(&starts, &ty.shape, &vec![1; whole.rank()])
+                    }
+                    Inside::Reshaped => View { offset: whole.offset, ..dense },
+                };
+                (buffer, view)
+            }
+            (None, Op::Input(_)) => {
+                let number = graph.inputs().iter().position(|&input| input == value.node).unwrap_or(0);
+                (self.buffer(BufferKind::Input(number), ty.bytes()), dense)
+            }
+            (None, Op::Constant(_)) => (self.buffer(BufferKind::Constant(value.node), ty.bytes()), dense),
+            (None, op) if is_view(op) && !self.materialized.contains(&value) => {
+                let (buffer, operand) = self.resolve(graph, graph.operands(value.node)[0]);
+                match moved(op, &operand, &ty.shape) {
+                    Some(view) => (buffer, view),
+                    None => {
+                        self.materialized.insert(value);
+                        (self.buffer(BufferKind::Arena, ty.bytes()), dense)
+                    }
+                }
+            }
+            (None, _) => (self.buffer(BufferKind::Arena, ty.bytes()), dense),
+        };
+        self.buffers[view.0].values.push(node.name.to_string());
+        self.views.insert(value, view.clone());
+        view
+    }
+
+    fn buffer(&mut self, kind: BufferKind, bytes: usize) -> BufferId {
+        self.buffers.push(Buffer { kind, bytes, values: Vec::new() });
+        self.buffers.len() - 1
+    }
+}
+
+fn moved(op: &Op, operand: &View, shape: &[usize]) -> Option<View> {
+    match op {
+        Op::Transpose(transpose) => Some(operand.transpose(&transpose.permutation)),
+        Op::Slice(slice) => Some(operand.slice(&slice.starts, &slice.sizes, &slice.steps)),
+        Op::Broadcast(_) => Some(operand.broadcast(shape)),
+        Op::Reshape(_) => operand.reshape(shape),
+        _ => None,
+    }
+}
+
+/// Views that a consumer would read badly, and are copied therefore: ones whose last axis isn't contiguous, where a window
+/// slides over vectors of channels, or where a large matrix product would read them again and again.
+fn materialized(graph: &Graph) -> BTreeSet<Value> {
+    let mut result = BTreeSet::new();
+    for id in graph.node_ids() {
+        let op = match &graph.node(id).op {
+            Op::Kernel(kernel) => &kernel.anchor,
+            op => op,
+        };
+        let wants_channels = match op {
+            Op::MaxPool(_) | Op::AveragePool(_) | Op::AdaptivePool(_) | Op::Resize(_) | Op::Recurrent(_) => true,
+            Op::Convolution(convolution) => convolution.groups > 1,
+            _ => false,
+        };
+        let operands = graph.operands(id);
+        if wants_channels && let Some(&operand) = operands.first() {
+            let moves_last = match &graph.node(operand.node).op {
+                Op::Transpose(transpose) => transpose.permutation.last() != Some(&(transpose.permutation.len() - 1)),
+                _ => false,
+            };
+            if moves_last && graph.ty(operand).shape.last() != Some(&1) {
+                result.insert(operand);
+            }
+        }
+    }
+    result
+}

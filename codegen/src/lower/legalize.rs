@@ -1,0 +1,199 @@
+//! Legalisation: a graph in which every node is something that lowering knows how to place or to compute.
+//!
+//! Convolutions get their zero borders from `pad` nodes of their own, so that no schedule checks bounds; several pads of one
+//! value become slices of the widest; nodes over constants only are folded.
+
+use crate::kernels;
+use mlc_ir::operator::OperatorError;
+use mlc_ir::ops::{Constant, Kernel, Pad, PadMode, Slice};
+use mlc_ir::{Attribute, Category, Code, Diagnostic, Graph, Literal, Location, Node, Op, Tensor, Value};
+use std::collections::BTreeMap;
+
+/// Pads around each axis.
+type Pads = Vec<(usize, usize)>;
+
+/// Rewrites a verified graph for lowering.
+///
+/// # Errors
+/// When a constant can't be folded or a rewritten operator doesn't fit: defects of mlc.
+pub fn legalize(graph: &Graph) -> Result<Graph, Diagnostic> {
+    share_pads(rewrite(graph, explicit_pads)?)
+}
+
+/// Copies a graph; `apply` adds each node's replacement and gives its results.
+fn rewrite(
+    graph: &Graph,
+    apply: impl Fn(&mut Graph, &Node, &[Value]) -> Result<Vec<Value>, OperatorError>,
+) -> Result<Graph, Diagnostic> {
+    let mut result = Graph::new(graph.name.clone());
+    let mut values: BTreeMap<Value, Value> = BTreeMap::new();
+    for &input in graph.inputs() {
+        let node = graph.node(input);
+        values.insert(input.into(), result.add_input(&node.name, node.results[0].clone()));
+    }
+    for id in graph.topological_order() {
+        let node = graph.node(id);
+        if matches!(node.op, Op::Input(_)) {
+            continue;
+        }
+        let operands: Vec<Value> = graph.operands(id).iter().map(|operand| values[operand]).collect();
+        let results = match fold(&mut result, node, &operands) {
+            Some(results) => results,
+            None => apply(&mut result, node, &operands),
+        };
+        let results = results.map_err(|error| {
+            let place = Location::default().at_operator(node.op.name(), node.name.to_string());
+            Diagnostic::error(Code::InvalidGraph, place, error.to_string())
+        })?;
+        for (slot, value) in results.into_iter().enumerate() {
+            values.insert(Value { node: id, slot: slot as u32 }, value);
+        }
+    }
+    for output in graph.outputs() {
+        result.add_output(&output.name, values[&output.value]);
+    }
+    result.remove_dead();
+    Ok(result)
+}
+
+fn add(graph: &mut Graph, op: Op, operands: &[Value], node: &Node) -> Result<Vec<Value>, OperatorError> {
+    let id = graph.add_with_origins(op, operands, &node.name, node.origins.clone())?;
+    let count = graph.node(id).results.len();
+    Ok((0..count).map(|slot| Value { node: id, slot: slot as u32 }).collect())
+}
+
+/// Evaluates a node whose operands are all constants.
+fn fold(graph: &mut Graph, node: &Node, operands: &[Value]) -> Option<Result<Vec<Value>, OperatorError>> {
+    if let Op::Constant(Constant { value }) = &node.op {
+        return Some(Ok(vec![graph.add_constant(&node.name, value.clone())]));
+    }
+    let constants: Vec<Tensor> =
+        operands.iter().map(|&operand| graph.constant(operand).map(Attribute::to_tensor)).collect::<Option<_>>()?;
+    if constants.is_empty() || matches!(node.op, Op::Broadcast(_)) {
+        return None;
+    }
+    let references: Vec<&Tensor> = constants.iter().collect();
+    Some(node.op.evaluate(&references, &node.results).map(|results| {
+        results.iter().map(|tensor| graph.add_constant(&node.name, Attribute::from_tensor(tensor))).collect()
+    }))
+}
+
+fn anchor_mut(op: &mut Op) -> &mut Op {
+    match op {
+        Op::Kernel(Kernel { anchor, .. }) => anchor,
+        other => other,
+    }
+}
+
+/// Puts a zero border around the first operand of convolutions, and takes it out of the operator.
+fn explicit_pads(graph: &mut Graph, node: &Node, operands: &[Value]) -> Result<Vec<Value>, OperatorError> {
+    let mut op = node.op.clone();
+    let mut operands = operands.to_vec();
+    let spatial = match anchor_mut(&mut op) {
+        Op::Convolution(convolution) => {
+            let rank = convolution.pads.len();
+            std::mem::replace(&mut convolution.pads, vec![(0, 0); rank])
+        }
+        Op::TransposedConvolution(convolution) => {
+            let (x, weights) = (graph.ty(operands[0]), graph.ty(operands[1]));
+            kernels::transposed_convolution::required_input_pads(convolution, &x.shape, &weights.shape)
+        }
+        _ => Pads::new(),
+    };
+    if spatial.iter().any(|&pad| pad != (0, 0)) {
+        let transposed = matches!(anchor_mut(&mut op), Op::TransposedConvolution(_));
+        let ty = graph.ty(operands[0]).clone();
+        let mut pads = vec![(0, 0)];
+        pads.extend(spatial);
+        pads.push((0, 0));
+        let pad = Pad { pads, mode: PadMode::Constant, value: Literal::of(ty.dtype, 0.0) };
+        let name = format!("{}_padded", graph.node(operands[0].node).name);
+        let padded: Value = graph.add(pad, &[operands[0]], &name)?.into();
+        if transposed {
+            return add_unchecked(graph, op, operands, padded, node);
+        }
+        operands[0] = padded;
+    }
+    add(graph, op, &operands, node)
+}
+
+/// A transposed convolution reads a padded operand, which its shape inference knows nothing of: the operand becomes a slice
+/// of the padded value, from which the schedule finds the border again.
+fn add_unchecked(
+    graph: &mut Graph,
+    op: Op,
+    mut operands: Vec<Value>,
+    padded: Value,
+    node: &Node,
+) -> Result<Vec<Value>, OperatorError> {
+    let (whole, inner) = (graph.ty(padded).clone(), graph.ty(operands[0]).clone());
+    let Op::Pad(Pad { pads, .. }) = &graph.node(padded.node).op else { return add(graph, op, &operands, node) };
+    let starts = pads.iter().map(|pad| pad.0).collect();
+    let slice = Slice { starts, sizes: inner.shape.to_vec(), steps: vec![1; whole.rank()] };
+    operands[0] = graph.add(slice, &[padded], &format!("{}_inside", node.name))?.into();
+    add(graph, op, &operands, node)
+}
+
+/// Where several nodes pad one value with one constant, they all become slices of the widest pad.
+fn share_pads(graph: Graph) -> Result<Graph, Diagnostic> {
+    let mut widest: BTreeMap<(Value, Literal), (usize, Pads)> = BTreeMap::new();
+    for id in graph.node_ids() {
+        if let Op::Pad(pad) = &graph.node(id).op
+            && pad.mode == PadMode::Constant
+        {
+            let key = (graph.operands(id)[0], pad.value);
+            let (count, pads) = widest.entry(key).or_insert_with(|| (0, vec![(0, 0); pad.pads.len()]));
+            *count += 1;
+            for (own, other) in pads.iter_mut().zip(&pad.pads) {
+                *own = (own.0.max(other.0), own.1.max(other.1));
+            }
+        }
+    }
+    let plan: BTreeMap<String, Pads> = graph
+        .node_ids()
+        .filter_map(|id| {
+            let Op::Pad(pad) = &graph.node(id).op else { return None };
+            let (count, pads) = widest.get(&(graph.operands(id)[0], pad.value))?;
+            (*count > 1 && pad.mode == PadMode::Constant).then(|| (graph.node(id).name.to_string(), pads.clone()))
+        })
+        .collect();
+    if plan.is_empty() {
+        return Ok(graph);
+    }
+    let shared: std::cell::RefCell<BTreeMap<(Value, Literal), Value>> = std::cell::RefCell::default();
+    rewrite(&graph, |graph, node, operands| {
+        let (Op::Pad(pad), Some(widest)) = (&node.op, plan.get(&*node.name)) else {
+            return add(graph, node.op.clone(), operands, node);
+        };
+        let key = (operands[0], pad.value);
+        let known = shared.borrow().get(&key).copied();
+        let wide = match known {
+            Some(value) => value,
+            None => {
+                let wide = add(graph, Pad { pads: widest.clone(), ..pad.clone() }.into(), operands, node)?[0];
+                shared.borrow_mut().insert(key, wide);
+                wide
+            }
+        };
+        let starts: Vec<usize> = widest.iter().zip(&pad.pads).map(|(wide, own)| wide.0 - own.0).collect();
+        let sizes = node.results[0].shape.to_vec();
+        if starts.iter().all(|&start| start == 0) && sizes == graph.ty(wide).shape.to_vec() {
+            return Ok(vec![wide]);
+        }
+        let steps = vec![1; sizes.len()];
+        add(graph, Slice { starts, sizes, steps }.into(), &[wide], node)
+    })
+}
+
+/// Whether a node only says where elements lie.
+pub fn is_view(op: &Op) -> bool {
+    matches!(op, Op::Transpose(_) | Op::Reshape(_) | Op::Broadcast(_) | Op::Slice(_))
+}
+
+/// Whether a node computes, rather than places, its results.
+pub fn is_computed(op: &Op) -> bool {
+    match op {
+        Op::Pad(pad) => pad.mode != PadMode::Constant,
+        other => matches!(other.category(), Category::Anchor | Category::Elementwise),
+    }
+}

@@ -1,0 +1,420 @@
+//! Steps: the kernels of a legal graph over the homes of its values, in execution order.
+
+use super::homes::{BufferId, BufferKind, Homes};
+use super::legalize::{is_computed, is_view};
+use super::view::View;
+use crate::kernels::{self, Argument, Epilogue, Kernel};
+use crate::loops::{Builder, Function, Parameter, Stmt, Var};
+use crate::names::Names;
+use crate::target::Target;
+use mlc_ir::ops::{Map, PadMode};
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, NodeId, Op, Value};
+use std::collections::BTreeSet;
+
+/// What a kernel's parameter points at.
+#[derive(Debug, Clone)]
+pub enum Binding {
+    /// An element of a buffer.
+    Buffer {
+        /// The buffer.
+        buffer: BufferId,
+        /// The element.
+        offset: i64,
+        /// Type of the elements.
+        dtype: DType,
+        /// Whether it is only read.
+        constant: bool,
+    },
+    /// A packed constant.
+    Packed {
+        /// Name of the constant that it was made of.
+        name: String,
+        /// The values.
+        value: Attribute,
+    },
+    /// Scratch memory of the kernel.
+    Scratch {
+        /// Bytes.
+        bytes: usize,
+        /// Type of the elements.
+        dtype: DType,
+    },
+}
+
+/// One kernel and what its parameters point at.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The loop program.
+    pub function: Function,
+    /// What each parameter of the function points at.
+    pub bindings: Vec<Binding>,
+    /// The node that is computed.
+    pub node: NodeId,
+    /// What is computed, for the summary.
+    pub operator: String,
+    /// Multiply-accumulate operations.
+    pub macs: u64,
+    /// Buffers that may be overwritten by the result: an operand of the same layout that is read element by element.
+    pub in_place: Vec<BufferId>,
+}
+
+impl Step {
+    /// Buffers that are read.
+    pub fn reads(&self) -> impl Iterator<Item = BufferId> + '_ {
+        self.bindings.iter().filter_map(|binding| match binding {
+            Binding::Buffer { buffer, constant: true, .. } => Some(*buffer),
+            _ => None,
+        })
+    }
+
+    /// Buffers that are written.
+    pub fn writes(&self) -> impl Iterator<Item = BufferId> + '_ {
+        self.bindings.iter().filter_map(|binding| match binding {
+            Binding::Buffer { buffer, constant: false, .. } => Some(*buffer),
+            _ => None,
+        })
+    }
+}
+
+/// Makes the steps of a legal graph; adds the buffers of outputs that must be copied.
+///
+/// # Errors
+/// All nodes that the target can't run.
+pub fn steps(
+    graph: &Graph,
+    homes: &mut Homes,
+    target: &Target,
+    names: &mut Names,
+) -> Result<Vec<Step>, Vec<Diagnostic>> {
+    let mut maker = Maker { graph, target, names, steps: Vec::new(), errors: Vec::new() };
+    for id in graph.topological_order() {
+        maker.node(homes, id);
+    }
+    for (number, output) in graph.outputs().iter().enumerate() {
+        if !homes.is_output(output.value, number) {
+            let ty = graph.ty(output.value);
+            homes.buffers.push(super::homes::Buffer {
+                kind: BufferKind::Output(number),
+                bytes: ty.bytes(),
+                values: vec![output.name.to_string()],
+            });
+            let target = (homes.buffers.len() - 1, View::dense(ty.dtype, &ty.shape));
+            let source = homes.view(output.value).clone();
+            maker.copy(output.value.node, "copy", &[source], &target, |kernel| kernels::copy(kernel));
+        }
+    }
+    if maker.errors.is_empty() { Ok(maker.steps) } else { Err(maker.errors) }
+}
+
+type Home = (BufferId, View);
+
+struct Maker<'a> {
+    graph: &'a Graph,
+    target: &'a Target,
+    names: &'a mut Names,
+    steps: Vec<Step>,
+    errors: Vec<Diagnostic>,
+}
+
+impl Maker<'_> {
+    fn node(&mut self, homes: &Homes, id: NodeId) {
+        let node = self.graph.node(id);
+        let value = Value::from(id);
+        let operands = self.graph.operands(id);
+        match &node.op {
+            op if is_view(op) => {
+                if homes.is_copied(value) {
+                    self.movement(homes, id, &operands[0], op);
+                }
+            }
+            Op::Concat(concat) => {
+                let (buffer, whole) = homes.view(value).clone();
+                let mut start = 0;
+                for part in operands {
+                    let shape = &self.graph.ty(part).shape;
+                    if !homes.is_inside(part, value) {
+                        let mut starts = vec![0; whole.rank()];
+                        starts[concat.axis] = start;
+                        let place = whole.slice(&starts, shape, &vec![1; whole.rank()]);
+                        let source = homes.view(part).clone();
+                        self.copy(id, "concat", &[source], &(buffer, place), |kernel| kernels::copy(kernel));
+                    }
+                    start += shape[concat.axis];
+                }
+            }
+            Op::Pad(pad) if pad.mode == PadMode::Constant => {
+                let whole = homes.view(value).clone();
+                if !homes.is_inside(operands[0], value) {
+                    let inside = (whole.0, whole.1.interior(&pad.pads));
+                    let source = homes.view(operands[0]).clone();
+                    self.copy(id, "pad", &[source], &inside, |kernel| kernels::copy(kernel));
+                }
+                let pad = pad.clone();
+                self.copy(id, "border", &[], &whole, move |kernel| kernels::fill_border(kernel, &pad.pads, pad.value));
+            }
+            op if is_computed(op) => self.computed(homes, id, &operands),
+            _ => {}
+        }
+    }
+
+    fn movement(&mut self, homes: &Homes, id: NodeId, operand: &Value, op: &Op) {
+        let result = homes.view(id.into()).clone();
+        let (buffer, source) = homes.view(*operand).clone();
+        let view = match op {
+            Op::Transpose(transpose) => Some((source.transpose(&transpose.permutation), result.1.clone())),
+            Op::Slice(slice) => Some((source.slice(&slice.starts, &slice.sizes, &slice.steps), result.1.clone())),
+            Op::Broadcast(_) => Some((source.broadcast(&result.1.shape), result.1.clone())),
+            Op::Reshape(_) => {
+                let target = result.1.reshape(&source.shape);
+                target.map(|target| (source, target))
+            }
+            _ => None,
+        };
+        match view {
+            Some((source, target)) => {
+                self.copy(id, "copy", &[(buffer, source)], &(result.0, target), |kernel| kernels::copy(kernel));
+            }
+            None => self.errors.push(self.error(id, "the elements of this reshape can't be addressed")),
+        }
+    }
+
+    fn error(&self, id: NodeId, message: &str) -> Diagnostic {
+        let node = self.graph.node(id);
+        let place = Location::default().at_operator(node.op.name(), node.name.to_string());
+        Diagnostic::error(Code::TargetLimit, place, message)
+    }
+
+    /// A step that moves elements; `write` writes its loops.
+    fn copy(&mut self, id: NodeId, what: &str, sources: &[Home], target: &Home, write: impl FnOnce(&mut Kernel<'_>)) {
+        let mut made = Making::new(self.target);
+        let kernel = &mut made.kernel;
+        for source in sources {
+            let argument = made.bindings.argument(kernel, "x", source, true, None);
+            kernel.operands.push(argument);
+        }
+        let result = made.bindings.argument(kernel, "y", target, false, None);
+        kernel.results.push(result);
+        write(kernel);
+        self.push(made, id, what, 0, Vec::new());
+    }
+
+    fn computed(&mut self, homes: &Homes, id: NodeId, operands: &[Value]) {
+        let node = self.graph.node(id);
+        let types: Vec<_> = operands.iter().map(|&operand| self.graph.ty(operand).clone()).collect();
+        let half = types.iter().chain(&node.results).find(|ty| matches!(ty.dtype, DType::F16 | DType::Bf16));
+        if let Some(ty) = half {
+            let message = format!("{} has no arithmetic in generated C yet: {ty}", ty.dtype);
+            return self.errors.push(self.error(id, &message));
+        }
+        let (anchor, own, expression) = match &node.op {
+            Op::Kernel(kernel) => ((*kernel.anchor).clone(), kernel.anchor_operands, Some(kernel.expression.clone())),
+            op => match op.expression(&types) {
+                Some(expression) => (Map { expression }.into(), operands.len(), None),
+                None => (op.clone(), operands.len(), None),
+            },
+        };
+        let mut made = Making::new(self.target);
+        let result_homes: Vec<Home> =
+            (0..node.results.len()).map(|slot| homes.view(Value { node: id, slot: slot as u32 }).clone()).collect();
+        let names = operand_names(&anchor, operands.len());
+        let mut arguments: Vec<Argument> = Vec::new();
+        for (index, &operand) in operands.iter().enumerate() {
+            let mut home = homes.view(operand).clone();
+            if index == 0
+                && let Op::TransposedConvolution(_) = anchor
+                && let Some(padded) = self.border_of(operand)
+            {
+                home = homes.view(padded).clone();
+            }
+            let constant = self.constant_values(operand);
+            let mut argument = made.bindings.argument(&mut made.kernel, &names[index], &home, true, Some(index));
+            argument.constant = constant;
+            arguments.push(argument);
+        }
+        let extras = arguments.split_off(own);
+        made.kernel.operands = arguments;
+        for (slot, home) in result_homes.iter().enumerate() {
+            let name = if result_homes.len() == 1 { "y".to_owned() } else { format!("y{slot}") };
+            let argument = made.bindings.argument(&mut made.kernel, &name, home, false, None);
+            made.kernel.results.push(argument);
+        }
+        made.kernel.epilogue = expression.map(|expression| Epilogue { expression, operands: extras });
+        if let Err(mut error) = kernels::schedule(&anchor, &mut made.kernel) {
+            error.location = Location::default().at_operator(node.op.name(), node.name.to_string());
+            return self.errors.push(error);
+        }
+        for packed in std::mem::take(&mut made.kernel.packed) {
+            let source = operands.get(packed.operand).map(|operand| self.graph.node(operand.node).name.to_string());
+            let name = source.unwrap_or_else(|| node.name.to_string());
+            made.bindings.list.push((packed.pointer, Binding::Packed { name, value: packed.value }));
+        }
+        for (pointer, bytes, dtype) in std::mem::take(&mut made.kernel.scratch) {
+            made.bindings.list.push((pointer, Binding::Scratch { bytes, dtype }));
+        }
+        let elementwise = if matches!(anchor, Op::Map(_)) { 0 } else { own };
+        let in_place = self.in_place(homes, operands, elementwise, &result_homes[0]);
+        let what = if own < operands.len() || !matches!(node.op, Op::Kernel(_)) {
+            format!("{}{}", anchor.name(), if matches!(node.op, Op::Kernel(_)) { " with epilogue" } else { "" })
+        } else {
+            format!("{} with epilogue", anchor.name())
+        };
+        let macs = node.op.work(&types, &node.results).macs;
+        self.push(made, id, &what, macs, in_place);
+    }
+
+    /// The padded value around the operand of a transposed convolution, see legalisation.
+    fn border_of(&self, operand: Value) -> Option<Value> {
+        match &self.graph.node(operand.node).op {
+            Op::Slice(_) => {
+                let whole = self.graph.operands(operand.node)[0];
+                matches!(&self.graph.node(whole.node).op, Op::Pad(_) | Op::Slice(_)).then_some(whole)
+            }
+            _ => None,
+        }
+    }
+
+    /// The values of a constant behind views, in the order of the view.
+    fn constant_values(&self, value: Value) -> Option<Attribute> {
+        let node = self.graph.node(value.node);
+        match &node.op {
+            Op::Constant(constant) => Some(constant.value.clone()),
+            op if is_view(op) => {
+                let inner = self.constant_values(self.graph.operands(value.node)[0])?;
+                let tensor = inner.to_tensor();
+                let results = op.evaluate(&[&tensor], &node.results).ok()?;
+                results.first().map(Attribute::from_tensor)
+            }
+            _ => None,
+        }
+    }
+
+    /// Buffers of operands, from number `first` on, that lie exactly as the result does and are read nowhere else in the step.
+    fn in_place(&self, homes: &Homes, operands: &[Value], first: usize, result: &Home) -> Vec<BufferId> {
+        let buffer_of = |value: &Value| homes.view(*value).0;
+        let candidates = operands[first..].iter().filter(|operand| {
+            let (buffer, view) = homes.view(**operand);
+            let alone = operands.iter().filter(|other| buffer_of(other) == *buffer).count() == 1;
+            alone
+                && homes.buffers[*buffer].kind == BufferKind::Arena
+                && homes.buffers[result.0].kind == BufferKind::Arena
+                && homes.buffers[*buffer].bytes == homes.buffers[result.0].bytes
+                && *view == result.1
+        });
+        candidates.map(buffer_of).collect()
+    }
+
+    fn push(&mut self, made: Making<'_>, id: NodeId, what: &str, macs: u64, in_place: Vec<BufferId>) {
+        let node = self.graph.node(id);
+        let (vars, body) = made.kernel.b.finish();
+        if body.is_empty() {
+            return;
+        }
+        let used = used_pointers(&body);
+        let (mut parameters, mut bindings) = (Vec::new(), Vec::new());
+        let mut list = made.bindings.list;
+        list.sort_by_key(|(var, binding)| {
+            (matches!(binding, Binding::Buffer { constant: false, .. } | Binding::Scratch { .. }), *var)
+        });
+        for (var, binding) in list {
+            if used.contains(&var) {
+                parameters.push(Parameter { var, restrict: in_place.is_empty() });
+                bindings.push(binding);
+            }
+        }
+        let moves = !is_computed(&node.op);
+        let base =
+            if moves && !node.name.contains(what) { format!("{}_{what}", node.name) } else { node.name.to_string() };
+        let function =
+            Function { name: self.names.symbol(&base), comment: self.comment(id, what, macs), parameters, vars, body };
+        self.steps.push(Step { function, bindings, node: id, operator: what.to_owned(), macs, in_place });
+    }
+
+    fn comment(&self, id: NodeId, what: &str, macs: u64) -> Vec<String> {
+        let node = self.graph.node(id);
+        let operands: Vec<String> = self.graph.operand_types(id).iter().map(ToString::to_string).collect();
+        let results: Vec<String> = node.results.iter().map(ToString::to_string).collect();
+        let mut lines = vec![format!("{}: {what}", node.name)];
+        lines.push(format!("{} -> {}", operands.join(", "), results.join(", ")));
+        if let Op::Kernel(kernel) = &node.op {
+            let fields: Vec<String> =
+                kernel.anchor.fields().iter().map(|(name, value)| format!("{name} = {value:?}")).collect();
+            lines.push(fields.join(", "));
+            lines.push(format!("epilogue: {}", kernel.expression));
+        } else if let Op::Map(map) = &node.op {
+            lines.push(format!("y = {}", map.expression));
+        }
+        if macs > 0 {
+            lines.push(format!("{macs} multiply-accumulate operations"));
+        }
+        if !node.origins.is_empty() {
+            let origins: Vec<&str> = node.origins.iter().map(|origin| &**origin).collect();
+            lines.push(format!("from {}", origins.join(", ")));
+        }
+        lines
+    }
+}
+
+/// Names of the operands in C: by role where the operator gives roles.
+fn operand_names(anchor: &Op, count: usize) -> Vec<String> {
+    let roles: &[&str] = match anchor {
+        Op::Convolution(_) | Op::TransposedConvolution(_) => &["x", "weights"],
+        Op::Matmul(_) => &["left", "right"],
+        Op::Gather(_) => &["data", "indices"],
+        Op::Recurrent(_) => &["x", "weights", "bias", "hidden", "cell", "projection"],
+        _ if count == 1 => &["x"],
+        Op::Map(_) => &[],
+        _ => &["x"],
+    };
+    (0..count).map(|index| roles.get(index).map_or_else(|| format!("x{index}"), |role| (*role).to_owned())).collect()
+}
+
+#[derive(Default)]
+struct Bindings {
+    list: Vec<(Var, Binding)>,
+}
+
+impl Bindings {
+    fn argument(
+        &mut self,
+        kernel: &mut Kernel<'_>,
+        name: &str,
+        home: &Home,
+        constant: bool,
+        operand: Option<usize>,
+    ) -> Argument {
+        let (buffer, view) = home;
+        let pointer = kernel.b.parameter(name, view.dtype, constant);
+        let binding = Binding::Buffer { buffer: *buffer, offset: view.offset, dtype: view.dtype, constant };
+        self.list.push((pointer, binding));
+        Argument { pointer, view: View { offset: 0, ..view.clone() }, constant: None, operand }
+    }
+}
+
+struct Making<'a> {
+    kernel: Kernel<'a>,
+    bindings: Bindings,
+}
+
+impl<'a> Making<'a> {
+    fn new(target: &'a Target) -> Self {
+        let kernel = Kernel {
+            b: Builder::new(),
+            target,
+            operands: Vec::new(),
+            results: Vec::new(),
+            epilogue: None,
+            packed: Vec::new(),
+            scratch: Vec::new(),
+        };
+        Making { kernel, bindings: Bindings::default() }
+    }
+}
+
+/// The pointers that a body really uses.
+fn used_pointers(body: &[Stmt]) -> BTreeSet<Var> {
+    let mut used = BTreeSet::new();
+    crate::loops::visit_vars(body, &mut |var| {
+        used.insert(var);
+    });
+    used
+}

@@ -1,0 +1,160 @@
+//! C identifiers made of model names: every character that isn't a letter or digit becomes `_`, and equal ones get numbers.
+
+use std::collections::BTreeSet;
+
+/// Gives out symbols that are unique in a module.
+#[derive(Debug, Clone)]
+pub struct Names {
+    prefix: String,
+    taken: BTreeSet<String>,
+}
+
+/// Longest identifier part made of a name.
+const LONGEST: usize = 60;
+
+impl Names {
+    /// Symbols that start with `tvmgen_<model>_`.
+    pub fn new(model_name: &str) -> Self {
+        let prefix = format!("tvmgen_{model_name}_");
+        let taken = ["run", "__tvm_main__", "inputs", "outputs"].iter().map(|name| format!("{prefix}{name}")).collect();
+        Names { prefix, taken }
+    }
+
+    /// A new symbol for a name.
+    pub fn symbol(&mut self, name: &str) -> String {
+        let prefix = self.prefix.clone();
+        self.unique(format!("{prefix}{}", identifier(name)))
+    }
+
+    fn unique(&mut self, base: String) -> String {
+        let mut symbol = base.clone();
+        let mut number = 1;
+        while !self.taken.insert(symbol.clone()) {
+            number += 1;
+            symbol = format!("{base}_{number}");
+        }
+        symbol
+    }
+}
+
+/// A name as a part of a C identifier: ASCII letters, digits and `_`, of bounded length, not empty.
+pub fn identifier(name: &str) -> String {
+    let mut text: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    text.truncate(LONGEST);
+    if text.is_empty() { "_".into() } else { text }
+}
+
+/// Names as C fields of one structure: identifiers that don't start with a digit and differ.
+pub fn fields<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let mut fields = Vec::new();
+    for name in names {
+        let mut base = identifier(name);
+        if base.starts_with(|c: char| c.is_ascii_digit()) || KEYWORDS.contains(&base.as_str()) {
+            base.insert(0, '_');
+        }
+        let mut field = base.clone();
+        let mut number = 1;
+        // Two fields that differ in case only would give one size macro, which is upper case.
+        while !taken.insert(field.to_ascii_uppercase()) {
+            number += 1;
+            field = format!("{base}_{number}");
+        }
+        fields.push(field);
+    }
+    fields
+}
+
+/// Words that C and C++ reserve.
+const KEYWORDS: [&str; 72] = [
+    "alignas",
+    "alignof",
+    "and",
+    "asm",
+    "auto",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "const",
+    "constexpr",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "nullptr",
+    "operator",
+    "or",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "while",
+    "xor",
+    "_Bool",
+    "inline_",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_identifiers_and_unique() {
+        let mut names = Names::new("m");
+        assert_eq!(names.symbol("a.b"), "tvmgen_m_a_b");
+        assert_eq!(names.symbol("a_b"), "tvmgen_m_a_b_2");
+        assert_eq!(names.symbol("run"), "tvmgen_m_run_2");
+    }
+
+    #[test]
+    fn fields_avoid_digits_keywords_and_equal_macros() {
+        assert_eq!(fields(["0", "int", "x:0", "X_0"]), ["_0", "_int", "x_0", "X_0_2"]);
+    }
+}
