@@ -1,1 +1,23 @@
-//! Placeholder.
+//! The optimiser: named stages of named rewrite rules, from a frontend's graph to a graph of fused kernels.
+//!
+//! [`pipeline::optimize`] runs the stages. The first, canonicalisation, rewrites eagerly in linear time
+//! ([`canonicalise`]); the others saturate an e-graph with rules and choose the cheapest graph in it ([`egraph`]). Every
+//! rule is a [`rewrite::Rule`], which carries the sampler that the soundness check needs.
+//!
+//! Promises: the result computes what the graph computed, up to floating-point reassociation; the same graph gives the same
+//! result on every machine; every result is verified. Never: reads a clock or a file, or knows a model format or C.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
+
+pub mod canonicalise;
+pub mod cost;
+pub mod egraph;
+mod folding;
+pub mod pipeline;
+pub mod report;
+pub mod rewrite;
+mod sketch;
+#[cfg(test)]
+mod soundness;
+
+pub use cost::CostModel;
+pub use pipeline::{OptimizeOptions, OptimizeReport, Pipeline, optimize};

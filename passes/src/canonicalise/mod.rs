@@ -1,0 +1,37 @@
+//! Canonicalisation: what is never worse, done eagerly while the graph is rebuilt, in linear time and without an e-graph.
+//!
+//! Equal applications become one, small constants are computed, dead nodes vanish, and the rules of [`rules`] simplify each
+//! application before it is added.
+
+pub(crate) mod builder;
+pub mod rules;
+
+use builder::Builder;
+use indexmap::IndexMap;
+use mlc_ir::{Graph, OperatorError};
+use std::sync::Arc;
+
+/// What canonicalisation did.
+#[derive(Debug, Default)]
+pub struct Canonicalised {
+    /// How often each rule fired.
+    pub fired: IndexMap<&'static str, usize>,
+    /// For each node made by a rule, the rules in the order in which they fired.
+    pub steps: IndexMap<Arc<str>, Vec<&'static str>>,
+}
+
+/// Rebuilds the graph in canonical form.
+///
+/// # Errors
+/// When an operator of the graph doesn't accept its operands, which a verified graph excludes.
+pub fn canonicalise(graph: &Graph) -> Result<(Graph, Canonicalised), OperatorError> {
+    let rules = rules::all();
+    let mut builder = Builder::new(&graph.name, &rules, true);
+    builder.import(graph)?;
+    let Builder { graph: mut result, mut fired, steps, .. } = builder;
+    let before = result.len();
+    if result.remove_dead() {
+        fired.insert("remove-dead-nodes", before - result.len());
+    }
+    Ok((result, Canonicalised { fired, steps }))
+}

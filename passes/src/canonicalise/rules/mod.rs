@@ -1,0 +1,11 @@
+//! The canonical rules: a right side that is always at least as good, so that they need no search.
+
+mod elementwise;
+mod movement;
+
+use crate::rewrite::Rule;
+
+/// Every canonical rule, in the order in which they are tried.
+pub fn all() -> Vec<Rule> {
+    [elementwise::RULES, movement::RULES].concat()
+}

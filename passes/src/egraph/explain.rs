@@ -1,0 +1,74 @@
+//! Chains of rule names, read from egg's explanations.
+
+use super::language::{Head, Node};
+use super::rebuild::Rebuilt;
+use super::space::Space;
+use egg::{Id, Language, TreeTerm};
+use indexmap::{IndexMap, IndexSet};
+use mlc_ir::NodeId;
+use smallvec::SmallVec;
+use std::rc::Rc;
+
+/// Rules of one value at most; a longer chain is cut.
+const LIMIT: usize = 64;
+
+/// For each new node the rules that turn the source's term for its class into the chosen one.
+///
+/// Precondition: the space was made to explain.
+pub fn chains(space: &mut Space, rebuilt: &Rebuilt, chosen: &IndexMap<Id, Node>) -> IndexMap<NodeId, Vec<String>> {
+    let first = first_ids(space);
+    let mut chains = IndexMap::new();
+    for (&new, (class, made_of)) in &rebuilt.made_of {
+        let mut rules: IndexSet<String> = IndexSet::new();
+        let node = chosen.get(class).map(|node| canonical(space, node));
+        let target = node.and_then(|node| first.get(&node).copied());
+        let original = made_of.iter().rev().find_map(|node| {
+            let id = space.ids[node];
+            (space.egraph.find(id) == *class).then_some(id)
+        });
+        if let (Some(original), Some(target)) = (original, target)
+            && original != target
+        {
+            let explanation = space.egraph.explain_id_equivalence(original, target);
+            let mut seen = IndexSet::new();
+            collect(&explanation.explanation_trees, &mut rules, &mut seen, 0);
+        }
+        chains.insert(new, rules.into_iter().collect());
+    }
+    chains
+}
+
+type Key = (Head, SmallVec<[Id; 4]>);
+
+fn canonical(space: &Space, node: &Node) -> Key {
+    (node.head.clone(), node.children().iter().map(|&child| space.egraph.find(child)).collect())
+}
+
+/// The first id of each node, up to equality of its children.
+fn first_ids(space: &Space) -> IndexMap<Key, Id> {
+    let mut first = IndexMap::new();
+    for (index, node) in space.egraph.nodes().iter().enumerate() {
+        first.entry(canonical(space, node)).or_insert(Id::from(index));
+    }
+    first
+}
+
+/// Rules of a proof and, where an operand was rewritten on the way, of that proof.
+fn collect(
+    proof: &[Rc<TreeTerm<Node>>],
+    rules: &mut IndexSet<String>,
+    seen: &mut IndexSet<*const TreeTerm<Node>>,
+    depth: usize,
+) {
+    for term in proof {
+        if rules.len() >= LIMIT || !seen.insert(Rc::as_ptr(term)) {
+            continue;
+        }
+        for rule in [term.backward_rule, term.forward_rule].into_iter().flatten() {
+            rules.insert(rule.to_string());
+        }
+        if depth < 2 {
+            term.child_proofs.iter().for_each(|proof| collect(proof, rules, seen, depth + 1));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Extraction: which node of each class to compute, by what the whole graph costs when shared values are paid once.
+//!
+//! [`greedy`] gives a start that decides class by class; [`moves`] then changes one class, or all classes that would share a
+//! new ingredient, as long as the whole gets cheaper. Without the latter a merged kernel is never chosen: to each sibling
+//! alone it looks as dear as all siblings together.
+
+mod greedy;
+mod moves;
+
+use super::language::{Head, Node};
+use super::space::Space;
+use crate::cost::CostModel;
+use crate::rewrite::View;
+use egg::{Id, Language};
+use indexmap::IndexMap;
+use mlc_ir::TensorType;
+
+/// One node of a class, with dense class numbers.
+struct Candidate {
+    cost: u64,
+    children: Vec<usize>,
+    node: Node,
+}
+
+/// The e-graph with dense class numbers and costs.
+pub struct Problem {
+    /// Class of each number.
+    ids: Vec<Id>,
+    numbers: IndexMap<Id, usize>,
+    options: Vec<Vec<Candidate>>,
+    root: usize,
+    start: Vec<Option<usize>>,
+}
+
+/// For each class number the option chosen, where the class can be computed.
+pub type Choice = Vec<Option<usize>>;
+
+/// What was chosen.
+pub struct Selection {
+    /// For each class that the graph needs, the node that computes it; operands before users. Constants are leaves.
+    pub nodes: IndexMap<Id, Node>,
+    /// Cost of the graph as it was.
+    pub cost_before: u64,
+    /// Cost of the chosen graph.
+    pub cost_after: u64,
+}
+
+impl Problem {
+    /// Reads a space.
+    pub fn new(space: &Space, model: &CostModel) -> Problem {
+        let ids = space.classes();
+        let numbers: IndexMap<Id, usize> = ids.iter().enumerate().map(|(number, &id)| (id, number)).collect();
+        let options: Vec<Vec<Candidate>> = ids.iter().map(|&id| options(space, id, &numbers, model)).collect();
+        let mut start = vec![None; ids.len()];
+        for (&node, &id) in &space.ids {
+            let number = numbers[&space.egraph.find(id)];
+            let children: Vec<Id> = space.egraph.nodes()[usize::from(id)]
+                .children()
+                .iter()
+                .map(|&child| space.egraph.find(child))
+                .collect();
+            let head = &space.egraph.nodes()[usize::from(id)].head;
+            let same = |option: &Candidate| option.node.head == *head && option.node.children[..] == children[..];
+            if start[number].is_none() {
+                start[number] = options[number].iter().position(same);
+            }
+            debug_assert!(space.source.node(node).results.len() != 1 || !options[number].is_empty());
+        }
+        let root = numbers[&space.egraph.find(space.root)];
+        for (number, options) in options.iter().enumerate() {
+            let structural = |option: &Candidate| matches!(option.node.head, Head::Projection(_) | Head::Outputs);
+            if start[number].is_none() && options.iter().any(structural) {
+                start[number] = options.iter().position(structural);
+            }
+        }
+        Problem { ids, numbers, options, root, start }
+    }
+
+    /// The classes that a choice needs, operands before users, and their cost; `None` on a cycle or a gap.
+    fn schedule(&self, choice: &Choice) -> Option<(Vec<usize>, u64)> {
+        let mut state = vec![0u8; self.ids.len()];
+        let mut order = Vec::new();
+        let mut cost = 0u64;
+        let mut stack = vec![(self.root, 0usize)];
+        state[self.root] = 1;
+        while let Some((class, position)) = stack.pop() {
+            let option = &self.options[class][choice[class]?];
+            match option.children.get(position) {
+                Some(&child) => {
+                    stack.push((class, position + 1));
+                    match state[child] {
+                        0 => {
+                            state[child] = 1;
+                            stack.push((child, 0));
+                        }
+                        1 => return None,
+                        _ => {}
+                    }
+                }
+                None => {
+                    state[class] = 2;
+                    cost = cost.saturating_add(option.cost);
+                    order.push(class);
+                }
+            }
+        }
+        Some((order, cost))
+    }
+
+    /// Chooses. The source graph itself is always an answer.
+    pub fn solve(&self) -> Option<Selection> {
+        let (_, cost_before) = self.schedule(&self.start)?;
+        let mut choice = greedy::choose(self);
+        let mut cost = self.schedule(&choice).map(|(_, cost)| cost);
+        if cost.is_none_or(|cost| cost > cost_before) {
+            choice = self.completed_start(&choice);
+            cost = self.schedule(&choice).map(|(_, cost)| cost);
+        }
+        let choice = moves::improve(self, choice, cost?);
+        let (order, cost_after) = self.schedule(&choice)?;
+        let nodes = order.iter().filter_map(|&class| {
+            let option = &self.options[class][choice[class]?];
+            Some((self.ids[class], option.node.clone()))
+        });
+        Some(Selection { nodes: nodes.collect(), cost_before, cost_after })
+    }
+
+    /// The source's choice, with the greedy one for classes that the source doesn't have.
+    fn completed_start(&self, greedy: &Choice) -> Choice {
+        self.start.iter().zip(greedy).map(|(start, greedy)| start.or(*greedy)).collect()
+    }
+}
+
+fn options(space: &Space, id: Id, numbers: &IndexMap<Id, usize>, model: &CostModel) -> Vec<Candidate> {
+    let class = &space.egraph[id];
+    if class.data.constant {
+        let leaf = class.nodes.iter().find(|node| node.children.is_empty()).or(class.nodes.first());
+        return leaf.map(|node| Candidate { cost: 0, children: Vec::new(), node: node.clone() }).into_iter().collect();
+    }
+    let option = |node: &Node| {
+        let types: Vec<TensorType> =
+            node.children.iter().filter_map(|&child| space.egraph[child].data.results.first().cloned()).collect();
+        let cost = match (&node.head, &node.op) {
+            (Head::Op(_), Some(op)) => model.application(op, &types, &node.results),
+            _ => 0,
+        };
+        let mut children: Vec<usize> = Vec::new();
+        for child in &node.children {
+            let number = numbers[&space.egraph.find(*child)];
+            if !children.contains(&number) {
+                children.push(number);
+            }
+        }
+        Candidate { cost, children, node: node.clone() }
+    };
+    class.nodes.iter().map(option).collect()
+}

@@ -1,0 +1,128 @@
+//! The way out: a graph from a selection, with derived constants computed and names kept.
+
+use super::extract::Selection;
+use super::language::{Head, Node};
+use super::provenance::Ancestry;
+use super::space::Space;
+use crate::folding;
+use egg::Id;
+use indexmap::IndexMap;
+use mlc_ir::{Attribute, Graph, NodeId, Op, OperatorError, Value};
+use std::sync::Arc;
+
+/// A graph that came out, and what each of its nodes was made of.
+pub struct Rebuilt {
+    /// The graph.
+    pub graph: Graph,
+    /// For each new node, its class and the nodes of the source that it replaces.
+    pub made_of: IndexMap<NodeId, (Id, Vec<NodeId>)>,
+}
+
+struct Rebuilder<'s> {
+    space: &'s Space,
+    selection: &'s Selection,
+    ancestry: Ancestry<'s>,
+    graph: Graph,
+    values: IndexMap<Id, Value>,
+    constants: IndexMap<Id, Attribute>,
+    made_of: IndexMap<NodeId, (Id, Vec<NodeId>)>,
+}
+
+/// Builds the selected graph.
+///
+/// # Errors
+/// When an operator refuses its operands, or a constant can't be computed; both would be faults of a rule.
+pub fn from_egraph(space: &Space, selection: &Selection) -> Result<Rebuilt, OperatorError> {
+    let mut rebuilder = Rebuilder {
+        space,
+        selection,
+        ancestry: Ancestry::new(space, selection),
+        graph: Graph::new(space.source.name.clone()),
+        values: IndexMap::new(),
+        constants: IndexMap::new(),
+        made_of: IndexMap::new(),
+    };
+    for &input in space.source.inputs() {
+        let node = space.source.node(input);
+        let value = rebuilder.graph.add_input(&node.name, node.results[0].clone());
+        rebuilder.values.insert(space.egraph.find(space.ids[&input]), value);
+    }
+    for (&class, node) in &selection.nodes {
+        rebuilder.node(class, node)?;
+    }
+    Ok(Rebuilt { graph: rebuilder.graph, made_of: rebuilder.made_of })
+}
+
+impl Rebuilder<'_> {
+    fn node(&mut self, class: Id, node: &Node) -> Result<(), OperatorError> {
+        if self.space.egraph[class].data.constant {
+            return Ok(());
+        }
+        match (&node.head, &node.op) {
+            (Head::Op(_), Some(op)) => self.operator(class, op, node),
+            (Head::Projection(slot), _) => {
+                let tuple = self.value(node.children[0])?;
+                self.values.insert(class, Value { node: tuple.node, slot: *slot });
+                Ok(())
+            }
+            (Head::Outputs, _) => {
+                let names: Vec<Arc<str>> =
+                    self.space.source.outputs().iter().map(|output| output.name.clone()).collect();
+                for (name, &child) in names.iter().zip(&node.children) {
+                    let value = self.value(child)?;
+                    self.graph.add_output(name, value);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn operator(&mut self, class: Id, op: &Op, node: &Node) -> Result<(), OperatorError> {
+        let operands = node.children.iter().map(|&child| self.value(child)).collect::<Result<Vec<_>, _>>()?;
+        let made_of = self.ancestry.replaced(class);
+        let name = self.ancestry.name(&made_of, op);
+        let origins = self.ancestry.origins(&made_of);
+        let id = self.graph.add_with_origins(op.clone(), &operands, &name, origins)?;
+        self.values.insert(class, id.into());
+        self.made_of.insert(id, (class, made_of));
+        Ok(())
+    }
+
+    fn value(&mut self, child: Id) -> Result<Value, OperatorError> {
+        let class = self.space.egraph.find(child);
+        if let Some(&value) = self.values.get(&class) {
+            return Ok(value);
+        }
+        let attribute = self.constant(class)?;
+        let name = self.ancestry.constant_name(class);
+        let value = self.graph.add_constant(&name, attribute);
+        self.values.insert(class, value);
+        Ok(value)
+    }
+
+    /// The elements of a constant class.
+    fn constant(&mut self, class: Id) -> Result<Attribute, OperatorError> {
+        let class = self.space.egraph.find(class);
+        if let Some(value) = self.constants.get(&class) {
+            return Ok(value.clone());
+        }
+        let data = &self.space.egraph[class].data;
+        let value = match &data.value {
+            Some(value) => value.clone(),
+            None => {
+                let node = self.selection.nodes.get(&class).or(self.space.egraph[class].nodes.first());
+                let missing = || OperatorError::Evaluation("a value that isn't constant was taken for one".into());
+                let node = node.filter(|_| data.constant).ok_or_else(missing)?;
+                let operands =
+                    node.children.iter().map(|&child| self.constant(child)).collect::<Result<Vec<_>, _>>()?;
+                let references: Vec<&Attribute> = operands.iter().collect();
+                let op = node.op.as_deref().ok_or_else(missing)?;
+                folding::evaluate(op, &references)
+                    .ok_or_else(|| OperatorError::Evaluation(format!("{} of constants can't be computed", op.name())))?
+            }
+        };
+        self.constants.insert(class, value.clone());
+        Ok(value)
+    }
+}

@@ -1,0 +1,177 @@
+//! [`Space`]: an e-graph with what it needs to talk to rules and graphs. Two doors only: [`Space::into_egraph`] lets a graph
+//! in, [`super::rebuild::from_egraph`] lets the chosen one out.
+
+use super::language::{self, Graph as EGraph, Head, Node, TypeAnalysis};
+use crate::folding;
+use crate::rewrite::{Application, Class, Term, View};
+use egg::Id;
+use indexmap::{IndexMap, IndexSet};
+use mlc_ir::ops::Constant;
+use mlc_ir::{Attribute, Graph, Literal, NodeId, Op, TensorType};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Constants of at most so many elements are computed as soon as they are built.
+const SMALL: usize = 64;
+
+/// A graph's e-graph.
+pub struct Space {
+    /// The classes.
+    pub egraph: EGraph,
+    /// The graph that came in.
+    pub source: Graph,
+    /// For each node of the source, the id of its e-node, which names the term as it came in.
+    pub ids: IndexMap<NodeId, Id>,
+    /// The root, whose children are the outputs.
+    pub root: Id,
+    /// For each class that rules built, the ids of the classes on which they fired.
+    pub built_for: IndexMap<Id, IndexSet<Id>>,
+    operators: IndexMap<Arc<Op>, u32>,
+    outputs: IndexSet<Id>,
+}
+
+impl Space {
+    /// Lets a graph in. `explain` keeps what explanations need.
+    pub fn into_egraph(source: Graph, explain: bool) -> Space {
+        let mut egraph = EGraph::new(TypeAnalysis);
+        if explain {
+            egraph = egraph.with_explanations_enabled().without_explanation_length_optimization();
+        }
+        let mut space = Space {
+            egraph,
+            ids: IndexMap::new(),
+            root: Id::from(0),
+            built_for: IndexMap::new(),
+            operators: IndexMap::new(),
+            outputs: IndexSet::new(),
+            source: Graph::default(),
+        };
+        for id in source.topological_order() {
+            space.import(&source, id);
+        }
+        let outputs: SmallVec<[Id; 4]> =
+            source.outputs().iter().map(|output| space.value_id(&source, output.value)).collect();
+        space.outputs = outputs.iter().copied().collect();
+        space.root = space.add(Head::Outputs, None, outputs, Arc::from([]));
+        space.egraph.rebuild();
+        space.source = source;
+        space
+    }
+
+    fn import(&mut self, source: &Graph, id: NodeId) {
+        let node = source.node(id);
+        let results: Arc<[TensorType]> = node.results.clone().into();
+        if let Some(number) = source.inputs().iter().position(|&input| input == id) {
+            let added = self.add(Head::Input(number as u32), Some(Arc::new(node.op.clone())), SmallVec::new(), results);
+            self.ids.insert(id, added);
+            return;
+        }
+        let children = source.operands(id).into_iter().map(|value| self.value_id(source, value)).collect();
+        let (head, op) = self.intern(node.op.clone());
+        let added = self.add(head, Some(op), children, results);
+        self.ids.insert(id, added);
+    }
+
+    fn value_id(&mut self, source: &Graph, value: mlc_ir::Value) -> Id {
+        let id = self.ids[&value.node];
+        let results = &source.node(value.node).results;
+        if results.len() == 1 {
+            return id;
+        }
+        let ty: Arc<[TensorType]> = Arc::from([results[value.slot as usize].clone()]);
+        self.add(Head::Projection(value.slot), None, SmallVec::from_slice(&[id]), ty)
+    }
+
+    fn intern(&mut self, op: Op) -> (Head, Arc<Op>) {
+        let next = self.operators.len() as u32;
+        let entry = self.operators.entry(Arc::new(op));
+        let op = entry.key().clone();
+        (Head::Op(*entry.or_insert(next)), op)
+    }
+
+    fn add(&mut self, head: Head, op: Option<Arc<Op>>, children: SmallVec<[Id; 4]>, results: Arc<[TensorType]>) -> Id {
+        self.egraph.add_uncanonical(Node { head, op, children, results })
+    }
+
+    /// Adds a term for a class on which a rule fired. `None` when an operator doesn't accept its operands.
+    pub fn build(&mut self, term: &Term, site: Id) -> Option<Id> {
+        match term {
+            Term::Value(class) => Some(*class),
+            Term::Apply(op, operands) => {
+                let mut children = SmallVec::new();
+                for operand in operands {
+                    children.push(self.build(operand, site)?);
+                }
+                let types: Vec<TensorType> =
+                    children.iter().map(|&child| language::ty(&self.egraph, child).clone()).collect();
+                let results = op.infer(&types).ok()?;
+                if results.len() != 1 || results[0].checked_bytes().is_none() {
+                    return None;
+                }
+                let before = self.egraph.nodes().len();
+                let added = match self.folded(op, &children, &results) {
+                    Some(value) => {
+                        let (head, op) = self.intern(Constant { value }.into());
+                        self.add(head, Some(op), SmallVec::new(), results.into())
+                    }
+                    None => {
+                        let (head, op) = self.intern((**op).clone());
+                        self.add(head, Some(op), children, results.into())
+                    }
+                };
+                if usize::from(added) >= before || self.built_for.contains_key(&added) {
+                    self.built_for.entry(added).or_default().insert(site);
+                }
+                Some(added)
+            }
+        }
+    }
+
+    fn folded(&self, op: &Op, children: &[Id], results: &[TensorType]) -> Option<Attribute> {
+        if results[0].elements() > SMALL || children.is_empty() {
+            return None;
+        }
+        let values: Vec<&Attribute> =
+            children.iter().map(|&child| self.egraph[child].data.value.as_ref()).collect::<Option<_>>()?;
+        if values.iter().any(|value| value.ty().elements() > SMALL * 4) {
+            return None;
+        }
+        folding::evaluate(op, &values)
+    }
+}
+
+impl View for Space {
+    fn ty(&self, class: Class) -> &TensorType {
+        language::ty(&self.egraph, class)
+    }
+
+    fn applications(&self, class: Class) -> SmallVec<[Application<'_>; 4]> {
+        let nodes = self.egraph[class].nodes.iter();
+        nodes
+            .filter(|node| matches!(node.head, Head::Op(_)) && node.results.len() == 1)
+            .filter_map(|node| Some(Application { op: node.op.as_deref()?, operands: &node.children }))
+            .collect()
+    }
+
+    fn is_constant(&self, class: Class) -> bool {
+        self.egraph[class].data.constant
+    }
+
+    fn splat(&self, class: Class) -> Option<Literal> {
+        self.egraph[class].data.splat
+    }
+
+    fn value(&self, class: Class) -> Option<&Attribute> {
+        self.egraph[class].data.value.as_ref()
+    }
+
+    fn classes(&self) -> Vec<Class> {
+        let mut classes: Vec<Class> = self.egraph.classes().map(|class| class.id).collect();
+        classes.sort_unstable();
+        classes
+    }
+
+    fn is_output(&self, class: Class) -> bool {
+        self.outputs.iter().any(|&output| self.egraph.find(output) == self.egraph.find(class))
+    }
+}

@@ -1,0 +1,272 @@
+//! The stages of the optimiser, in one place, and [`optimize`], which runs them.
+
+use crate::canonicalise::{self, canonicalise};
+use crate::cost::CostModel;
+use crate::egraph::extract::Problem;
+use crate::egraph::rebuild::{Rebuilt, from_egraph};
+use crate::egraph::saturate::{Budget, saturate};
+use crate::egraph::space::Space;
+use crate::egraph::{explain, rules};
+use crate::report::{Explanation, SaturationReport, StageReport, Step};
+use crate::rewrite::Rule;
+use indexmap::{IndexMap, IndexSet};
+use mlc_ir::{Category, Code, Diagnostic, Graph, Location, NodeId, Op, OperatorError, verify};
+use std::sync::Arc;
+
+pub use crate::report::OptimizeReport;
+
+/// A group of rules within a stage.
+#[derive(Debug, Clone)]
+pub struct Pass {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Its rules.
+    pub rules: Vec<Rule>,
+}
+
+/// How a stage applies its rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// Eagerly, while the graph is rebuilt.
+    Canonicalise,
+    /// In an e-graph, from which the cheapest graph is taken.
+    Saturate,
+}
+
+/// A named step of the optimiser.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// How it applies the rules.
+    pub strategy: Strategy,
+    /// The rules, in groups.
+    pub passes: Vec<Pass>,
+}
+
+/// The stages, in the order in which they run.
+#[derive(Debug, Clone)]
+pub struct Pipeline {
+    /// See [`Stage`].
+    pub stages: Vec<Stage>,
+}
+
+impl Default for Pipeline {
+    fn default() -> Self {
+        let canonical = || Pass {
+            name: "canonical",
+            summary: "identities, equal applications, small constants, dead nodes",
+            rules: canonicalise::rules::all(),
+        };
+        let stage = |name, summary, passes| Stage { name, summary, strategy: Strategy::Saturate, passes };
+        let mut stages = vec![Stage {
+            name: "canonicalise",
+            summary: "normal forms: what is never worse, in linear time",
+            strategy: Strategy::Canonicalise,
+            passes: vec![canonical()],
+        }];
+        for (name, summary, groups) in rules::stages() {
+            let mut passes = vec![canonical()];
+            passes.extend(groups);
+            stages.push(stage(name, summary, passes));
+        }
+        Pipeline { stages }
+    }
+}
+
+/// Every rule of the default pipeline once, in the order of first use.
+pub fn all_rules() -> Vec<Rule> {
+    let mut rules: IndexMap<&'static str, Rule> = IndexMap::new();
+    for stage in Pipeline::default().stages {
+        for pass in stage.passes {
+            pass.rules.into_iter().for_each(|rule| {
+                rules.entry(rule.name).or_insert(rule);
+            });
+        }
+    }
+    rules.into_values().collect()
+}
+
+/// What the caller chooses.
+#[derive(Debug, Clone, Default)]
+pub struct OptimizeOptions {
+    /// What the target pays.
+    pub cost: CostModel,
+    /// How much each saturation may do.
+    pub budget: Budget,
+    /// Whether the report explains every changed node; slower.
+    pub explain: bool,
+    /// The stage after which to stop.
+    pub stop_after: Option<String>,
+}
+
+/// Runs the default pipeline. `observer` sees the graph after each stage, under the stage's name.
+///
+/// # Errors
+/// When the graph breaks an invariant, before or after a stage.
+pub fn optimize(
+    graph: Graph,
+    options: &OptimizeOptions,
+    observer: &mut dyn FnMut(&str, &Graph),
+) -> Result<(Graph, OptimizeReport), Diagnostic> {
+    Pipeline::default().run(graph, options, observer)
+}
+
+/// For each node of the present graph, by name, the steps that made it.
+type History = IndexMap<Arc<str>, IndexSet<Step>>;
+
+impl Pipeline {
+    /// Runs the stages. `observer` sees the graph after each, under the stage's name.
+    ///
+    /// # Errors
+    /// When the graph breaks an invariant, before or after a stage.
+    pub fn run(
+        &self,
+        mut graph: Graph,
+        options: &OptimizeOptions,
+        observer: &mut dyn FnMut(&str, &Graph),
+    ) -> Result<(Graph, OptimizeReport), Diagnostic> {
+        checked(&graph, "input")?;
+        let mut report = OptimizeReport::default();
+        let mut history = History::new();
+        for stage in &self.stages {
+            let rules: Vec<Rule> = stage.passes.iter().flat_map(|pass| pass.rules.iter().copied()).collect();
+            let before = graph.len();
+            let mut stage_report = StageReport {
+                name: stage.name,
+                fired: IndexMap::new(),
+                refused: IndexMap::new(),
+                nodes: (before, before),
+                saturation: None,
+            };
+            if stage.strategy == Strategy::Saturate {
+                graph = saturated(graph, stage.name, &rules, options, &mut stage_report, &mut history)
+                    .map_err(|error| failure(stage.name, &error))?;
+                checked(&graph, stage.name)?;
+            }
+            graph = canonical(&graph, stage.name, &mut stage_report, &mut history)
+                .map_err(|error| failure(stage.name, &error))?;
+            checked(&graph, stage.name)?;
+            stage_report.nodes.1 = graph.len();
+            report.stages.push(stage_report);
+            observer(stage.name, &graph);
+            if options.stop_after.as_deref() == Some(stage.name) {
+                break;
+            }
+        }
+        if options.explain {
+            report.explanations = explanations(&graph, &history);
+        }
+        Ok((graph, report))
+    }
+}
+
+/// The first broken invariant, if any, with the stage that left it.
+fn checked(graph: &Graph, stage: &str) -> Result<(), Diagnostic> {
+    let Err(findings) = verify(graph) else { return Ok(()) };
+    let count = findings.len();
+    let first = findings.into_iter().next();
+    let mut first =
+        first.unwrap_or_else(|| Diagnostic::error(Code::InvalidGraph, Location::default(), "invalid graph"));
+    first.notes.push(format!("found after stage {stage}; {count} findings in all"));
+    Err(first)
+}
+
+fn failure(stage: &str, error: &OperatorError) -> Diagnostic {
+    Diagnostic::error(Code::InvalidGraph, Location::default(), format!("stage {stage} built a graph in which {error}"))
+}
+
+fn canonical(
+    graph: &Graph,
+    stage: &'static str,
+    report: &mut StageReport,
+    history: &mut History,
+) -> Result<Graph, OperatorError> {
+    let (graph, done) = canonicalise(graph)?;
+    for (rule, count) in done.fired {
+        *report.fired.entry(rule).or_default() += count;
+    }
+    for (name, rules) in done.steps {
+        history.entry(name).or_default().extend(rules.into_iter().map(|rule| Step { stage, rule }));
+    }
+    Ok(graph)
+}
+
+fn saturated(
+    graph: Graph,
+    stage: &'static str,
+    rules: &[Rule],
+    options: &OptimizeOptions,
+    report: &mut StageReport,
+    history: &mut History,
+) -> Result<Graph, OperatorError> {
+    let nodes = options.budget.nodes.max(graph.len().saturating_mul(8));
+    let mut space = Space::into_egraph(graph, options.explain);
+    let saturation = saturate(&mut space, rules, Budget { nodes, ..options.budget });
+    let problem = Problem::new(&space, &options.cost);
+    let selection = problem.solve().ok_or_else(|| OperatorError::Evaluation("values depend on themselves".into()))?;
+    let rebuilt = from_egraph(&space, &selection)?;
+    report.saturation = Some(SaturationReport {
+        nodes: space.egraph.total_size(),
+        classes: space.egraph.number_of_classes(),
+        iterations: saturation.iterations,
+        stop: vec![saturation.stop],
+        extractor: "greedy on shared cost, then group moves",
+        cost_before: selection.cost_before,
+        cost_after: selection.cost_after,
+    });
+    report.fired.extend(saturation.fired);
+    report.refused = saturation.refused;
+    if options.explain {
+        let chains = explain::chains(&mut space, &rebuilt, &selection.nodes);
+        *history = continued(history, &space.source, &rebuilt, &chains, stage, rules);
+    }
+    Ok(rebuilt.graph)
+}
+
+/// The history of the rebuilt graph: that of the nodes each new node replaces, and the rules that joined them.
+fn continued(
+    history: &History,
+    source: &Graph,
+    rebuilt: &Rebuilt,
+    chains: &IndexMap<NodeId, Vec<String>>,
+    stage: &'static str,
+    rules: &[Rule],
+) -> History {
+    let mut next = History::new();
+    for (new, (_, made_of)) in &rebuilt.made_of {
+        let mut steps: IndexSet<Step> = IndexSet::new();
+        for old in made_of {
+            steps.extend(history.get(&source.node(*old).name).into_iter().flatten().copied());
+        }
+        for name in chains.get(new).into_iter().flatten() {
+            let rule = rules.iter().find(|rule| rule.name == name).map(|rule| rule.name);
+            steps.extend(rule.map(|rule| Step { stage, rule }));
+        }
+        next.insert(rebuilt.graph.node(*new).name.clone(), steps);
+    }
+    next
+}
+
+fn explanations(graph: &Graph, history: &History) -> Vec<Explanation> {
+    let mut explanations = Vec::new();
+    for id in graph.topological_order() {
+        let node = graph.node(id);
+        let steps: Vec<Step> = history.get(&node.name).into_iter().flatten().copied().collect();
+        if node.op.category() == Category::Source || steps.is_empty() {
+            continue;
+        }
+        let operator = match &node.op {
+            Op::Kernel(kernel) => format!("kernel({})", kernel.anchor.name()),
+            op => op.name().to_owned(),
+        };
+        let value = node.name.to_string();
+        let origins = node.origins.iter().map(|origin| origin.to_string()).collect();
+        explanations.push(Explanation { value, operator, origins, steps });
+    }
+    explanations
+}
