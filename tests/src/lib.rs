@@ -8,5 +8,6 @@
 pub mod array;
 pub mod case;
 pub mod compare;
+pub mod documents;
 pub mod paths;
 pub mod program;

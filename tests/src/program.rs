@@ -99,6 +99,11 @@ pub struct Program {
 }
 
 impl Program {
+    /// The executable file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Runs the model on the inputs; the result has one tensor per output.
     ///
     /// # Errors
@@ -129,46 +134,40 @@ impl Program {
 
 /// A `main` that reads all inputs from one file, runs the model twice and writes all outputs to another.
 ///
-/// The sizes of the header's macros are checked at compile time, and the second run must repeat the first one's outputs:
-/// nothing may rest on what an arena held at the start.
+/// The header's descriptors must say the same sizes, and the second run must repeat the first one's outputs: nothing may rest
+/// on what the arena held at the start.
 pub fn main_source(model: &str, inputs: &[Port], outputs: &[Port]) -> String {
     let mut text = format!("#include <stdio.h>\n#include <string.h>\n#include \"tvmgen_{model}.h\"\n\n");
-    for (direction, ports) in [("in", inputs), ("out", outputs)] {
+    for (buffer, ports) in [("in", inputs), ("out", outputs), ("again", outputs)] {
         for (number, port) in ports.iter().enumerate() {
-            let (bytes, field) = (port.ty.bytes(), port.field.to_uppercase());
-            let size = bytes.max(1);
-            let _ = writeln!(
-                text,
-                "typedef char check_{direction}_{number}[TVMGEN_{}_{field}_SIZE == {bytes} ? 1 : -1];\n\
-                 static unsigned char {direction}_{number}[{size}] __attribute__((aligned(64)));",
-                model.to_uppercase()
-            );
-            if direction == "out" {
-                let _ = writeln!(text, "static unsigned char again_{number}[{size}] __attribute__((aligned(64)));");
-            }
+            let size = port.ty.bytes().max(1);
+            let _ = writeln!(text, "static unsigned char {buffer}_{number}[{size}] __attribute__((aligned(64)));");
         }
     }
     text += "\nint main(int argc, char **argv) {\n";
     text += &structure(model, "inputs", "inputs", inputs, "in");
     text += &structure(model, "outputs", "outputs", outputs, "out");
     text += &structure(model, "outputs", "repeated", outputs, "again");
-    text += "  FILE *file;\n  if (argc != 3) return 2;\n  file = fopen(argv[1], \"rb\");\n  if (!file) return 2;\n";
+    text += "  FILE *file;\n  if (argc != 3) return 2;\n";
+    for (kind, ports) in [("inputs", inputs), ("outputs", outputs)] {
+        for (number, port) in ports.iter().enumerate() {
+            let wrong = fail(6, &format!("the header has another size of {kind} {number}"));
+            let _ = writeln!(text, "  if (mlc_{model}_{kind}[{number}].bytes != {}) {wrong}", port.ty.bytes());
+        }
+    }
+    text += "  file = fopen(argv[1], \"rb\");\n  if (!file) return 2;\n";
     for (number, port) in inputs.iter().enumerate() {
         let bytes = port.ty.bytes();
         let _ = writeln!(text, "  if (fread(in_{number}, 1, {bytes}, file) != {bytes}) return 2;");
     }
-    let _ = write!(
-        text,
-        "  fclose(file);\n\
-         \x20 if (tvmgen_{model}_run(&inputs, &outputs) != 0) {{ fputs(\"ERROR: the model fails\\n\", stderr); return 3; }}\n\
-         \x20 if (tvmgen_{model}_run(&inputs, &repeated) != 0) {{ fputs(\"ERROR: the second run fails\\n\", stderr); return 3; }}\n"
-    );
+    text += "  fclose(file);\n";
+    for (run, buffers) in [("first", "outputs"), ("second", "repeated")] {
+        let failed = fail(3, &format!("the {run} run fails"));
+        let _ = writeln!(text, "  if (tvmgen_{model}_run(&inputs, &{buffers}) != 0) {failed}");
+    }
     for (number, port) in outputs.iter().enumerate() {
-        let bytes = port.ty.bytes();
-        let _ = writeln!(
-            text,
-            "  if (memcmp(out_{number}, again_{number}, {bytes}) != 0) {{ fputs(\"ERROR: the second run gives another output {number}\\n\", stderr); return 4; }}"
-        );
+        let differs = fail(4, &format!("the second run gives another output {number}"));
+        let _ = writeln!(text, "  if (memcmp(out_{number}, again_{number}, {}) != 0) {differs}", port.ty.bytes());
     }
     text += "  file = fopen(argv[2], \"wb\");\n  if (!file) return 2;\n";
     for (number, port) in outputs.iter().enumerate() {
@@ -177,6 +176,11 @@ pub fn main_source(model: &str, inputs: &[Port], outputs: &[Port]) -> String {
     }
     text += "  return fclose(file) == 0 ? 0 : 2;\n}\n";
     text
+}
+
+/// A C block that says what failed and leaves `main`.
+fn fail(status: u8, message: &str) -> String {
+    format!("{{ fputs(\"ERROR: {message}\\n\", stderr); return {status}; }}")
 }
 
 fn structure(model: &str, kind: &str, name: &str, ports: &[Port], buffer: &str) -> String {

@@ -1,0 +1,121 @@
+"""Times generated code and onnxruntime side by side on one core.
+
+    python tests/benches/onnxruntime_comparison.py [--bursts N] [CASE…]
+
+Each case of tests/data/pnnx has the same network as model.pnnx.param and model.onnx. Both run with one thread on one core,
+in interleaved bursts, on the case's input; the minimum over all bursts counts. Needs numpy, onnxruntime, a C compiler, and
+`target/release/mlc` (cargo build --release --bin mlc). Exits with 1 when the two disagree about the numbers.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+import numpy
+import onnxruntime
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES = ["net_mlperftiny_resnet8", "net_mlperftiny_dscnn_kws"]
+
+# A burst runs inside C, so that no interpreter is in the measured time.
+BURST = """
+#define _POSIX_C_SOURCE 199309L
+#include <stdint.h>
+#include <time.h>
+#include "tvmgen_%(name)s.h"
+uint64_t burst(void **in, void **out, int runs);
+uint64_t burst(void **in, void **out, int runs) {
+  struct tvmgen_%(name)s_inputs inputs = {in[0]};
+  struct tvmgen_%(name)s_outputs outputs = {out[0]};
+  struct timespec start, end;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  for (int run = 0; run < runs; ++run) {
+    if (tvmgen_%(name)s_run(&inputs, &outputs) != 0) return 0;
+  }
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  return (uint64_t)(end.tv_sec - start.tv_sec) * 1000000000u + (uint64_t)end.tv_nsec - (uint64_t)start.tv_nsec;
+}
+"""
+
+
+def aligned(array):
+    """A copy of the array that starts at a multiple of 64 bytes."""
+    memory = numpy.zeros(array.nbytes + 64, numpy.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def build(case, folder):
+    """Compiles the case's model with mlc and a C compiler; the result is a function that runs a burst."""
+    archive = folder / "model.tar"
+    mlc = ROOT / "target/release/mlc"
+    subprocess.run([mlc, "compile", case / "model.pnnx.param", "--target", "host", "-o", archive], check=True, stdout=sys.stderr)
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder / "model", filter="data")
+    host = folder / "model/codegen/host"
+    name = re.fullmatch(r"tvmgen_(\w+)\.h", next((host / "include").glob("tvmgen_*.h")).name).group(1)
+    source = folder / "burst.c"
+    source.write_text(BURST % {"name": name})
+    flags = ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC"]
+    library = folder / "model.so"
+    includes = ["-I", host / "include", "-I", folder / "model/runtime/include"]
+    sources = sorted((host / "src").glob("*.c"))
+    subprocess.run([os.environ.get("CC", "cc"), *flags, *includes, source, *sources, "-o", library, "-lm"], check=True)
+    burst = ctypes.CDLL(str(library)).burst
+    burst.restype = ctypes.c_uint64
+    return burst
+
+
+def compare(case, bursts):
+    """Prints a line of the table; returns whether both agree."""
+    description = json.loads((case / "case.json").read_text())
+    x = aligned(numpy.load(case / description["inputs"][0]["file"]))
+    golden = numpy.load(case / description["outputs"][0]["file"])
+    y = aligned(numpy.zeros_like(golden))
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(case / "model.onnx", options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    binding.bind_cpu_input(session.get_inputs()[0].name, x)
+    theirs = aligned(numpy.zeros_like(golden))
+    binding.bind_output(session.get_outputs()[0].name, "cpu", 0, theirs.dtype, theirs.shape, theirs.ctypes.data)
+    with tempfile.TemporaryDirectory() as folder:
+        burst = build(case, Path(folder))
+        inputs, outputs = (ctypes.c_void_p * 1)(x.ctypes.data), (ctypes.c_void_p * 1)(y.ctypes.data)
+        runs, own, other = 20, float("inf"), float("inf")
+        for _ in range(bursts):
+            own = min(own, burst(inputs, outputs, runs) / runs)
+            start = time.perf_counter_ns()
+            for _ in range(runs):
+                session.run_with_iobinding(binding)
+            other = min(other, (time.perf_counter_ns() - start) / runs)
+    tolerance = {"rtol": description["rtol"], "atol": description["atol"]}
+    agree = numpy.allclose(y, golden, **tolerance) and numpy.allclose(theirs, golden, **tolerance)
+    print(f"| {case.name} | {own / 1000:.1f} | {other / 1000:.1f} | {other / own:.2f} |" + ("" if agree else " wrong numbers"))
+    return agree
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bursts", type=int, default=200)
+    parser.add_argument("cases", nargs="*", default=CASES)
+    arguments = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    print(f"| network | mlc, µs | onnxruntime {onnxruntime.__version__}, µs | ratio |\n|---|---:|---:|---:|")
+    agree = [compare(ROOT / "tests/data/pnnx" / case, arguments.bursts) for case in arguments.cases]
+    return 0 if all(agree) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
