@@ -214,7 +214,7 @@ pub fn expression_is_vectorizable(expression: &Expression, operands: &[DType], d
 /// When there is no schedule for this operator with these types.
 pub fn schedule(op: &Op, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
     match op {
-        Op::Map(map_op) => elementwise::map(kernel, &map_op.expression),
+        Op::Map(map_op) => map(kernel, &map_op.expression),
         _ => return Err(unsupported(op)),
     }
     Ok(())

@@ -152,7 +152,7 @@ fn scalar_unary(name: &str, function: UnaryFunction, dtype: DType) -> String {
     let t = c_type(dtype);
     let unsigned = unsigned_of(dtype);
     let body = match function {
-        U::Relu => "return x < 0 ? 0 : x;".to_owned(),
+        U::Relu if dtype.is_signed() => "return x < 0 ? 0 : x;".to_owned(),
         U::Sign if dtype.is_float() => "return x > 0 ? 1 : x < 0 ? -1 : x;".to_owned(),
         U::Sign if dtype.is_signed() => format!("return ({t})((x > 0) - (x < 0));"),
         U::Sign => format!("return ({t})(x != 0);"),
@@ -198,14 +198,16 @@ fn integer_body(function: BinaryFunction, dtype: DType) -> String {
         B::Add => wrapped("+"),
         B::Subtract => wrapped("-"),
         B::Multiply => wrapped("*"),
-        B::Divide | B::FloorDivide if !signed => format!("return y == 0 ? 0 : ({t})(x / y);"),
-        B::Modulo | B::Remainder if !signed => format!("return y == 0 ? 0 : ({t})(x % y);"),
-        B::Divide => format!("return y == 0 ? 0 : y == -1 ? ({t})(0u - ({unsigned})x) : ({t})(x / y);"),
+        B::Divide | B::FloorDivide if !signed => format!("return ({t})(y == 0 ? 0 : x / y);"),
+        B::Modulo | B::Remainder if !signed => format!("return ({t})(y == 0 ? 0 : x % y);"),
+        B::Divide => {
+            format!("if (y == -1) {{\n    return ({t})(0u - ({unsigned})x);\n  }}\n  return ({t})(y == 0 ? 0 : x / y);")
+        }
         B::FloorDivide => format!(
             "if (y == 0) {{\n    return 0;\n  }}\n  if (y == -1) {{\n    return ({t})(0u - ({unsigned})x);\n  }}\n  \
              const {t} remainder = ({t})(x % y);\n  return ({t})(x / y - {floor_fix});"
         ),
-        B::Remainder => format!("return y == 0 || y == -1 ? 0 : ({t})(x % y);"),
+        B::Remainder => format!("return ({t})(y == 0 || y == -1 ? 0 : x % y);"),
         B::Modulo => format!(
             "if (y == 0 || y == -1) {{\n    return 0;\n  }}\n  const {t} remainder = ({t})(x % y);\n  \
              return ({t})({floor_fix} ? remainder + y : remainder);"
@@ -213,8 +215,8 @@ fn integer_body(function: BinaryFunction, dtype: DType) -> String {
         B::Power => power_body(dtype),
         B::Maximum => "return x > y ? x : y;".into(),
         B::Minimum => "return x < y ? x : y;".into(),
-        B::ShiftLeft if signed => format!("return y < 0 || y >= {bits} ? 0 : ({t})(({unsigned})x << y);"),
-        B::ShiftLeft => format!("return y >= {bits} ? 0 : ({t})(({unsigned})x << y);"),
+        B::ShiftLeft if signed => format!("return ({t})(y < 0 || y >= {bits} ? 0 : ({unsigned})x << y);"),
+        B::ShiftLeft => format!("return ({t})(y >= {bits} ? 0 : ({unsigned})x << y);"),
         B::ShiftRight if signed => {
             format!("return ({t})(y < 0 || y >= {bits} ? -(x < 0) : x >> y);")
         }

@@ -1,0 +1,148 @@
+//! Builds and runs generated C: many models in one program, so that the C compiler runs once.
+#![allow(dead_code)]
+
+use mlc_codegen::{Module, Options, Target, generate};
+use mlc_ir::{Generator, Graph, Tensor, Values};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+/// The targets that every test runs on.
+pub fn targets() -> Vec<Target> {
+    vec![Target::generic(), Target::host(16), Target::host(32), Target::host(64)]
+}
+
+/// Generates all graphs, runs them on seeded inputs, compares with the evaluator within a relative tolerance.
+pub fn check(graphs: &[Graph], target: &Target, tolerance: f64) -> Vec<Module> {
+    let mut modules = Vec::new();
+    let mut expected = Vec::new();
+    let mut input_bytes = Vec::new();
+    for (number, graph) in graphs.iter().enumerate() {
+        let options = Options { model_name: format!("m{number}"), target: target.clone() };
+        modules.push(generate(graph, &options).unwrap_or_else(|errors| panic!("{}: {errors:?}", graph.name)));
+        let mut generator = Generator::new(number as u64 + 100);
+        let inputs: Vec<Tensor> =
+            graph.inputs().iter().map(|&id| generator.tensor(&graph.node(id).results[0])).collect();
+        inputs.iter().for_each(|tensor| input_bytes.extend(tensor.to_le_bytes()));
+        expected.push(mlc_ir::evaluator::evaluate(graph, &inputs).unwrap());
+    }
+    let Some(output) = run(&modules, target, &input_bytes) else { return modules };
+    let mut rest = &output[..];
+    for (graph, results) in graphs.iter().zip(&expected) {
+        for (port, tensor) in graph.outputs().iter().zip(results) {
+            let (own, behind) = rest.split_at(tensor.ty().bytes());
+            rest = behind;
+            let found = Tensor::from_le_bytes(tensor.ty().clone(), own);
+            compare(
+                &format!("{} output {} on {} {}", graph.name, port.name, target.name, target.vector_bytes),
+                tensor,
+                &found,
+                tolerance,
+            );
+        }
+    }
+    assert!(rest.is_empty());
+    modules
+}
+
+fn compare(what: &str, expected: &Tensor, found: &Tensor, tolerance: f64) {
+    match (expected.values(), found.values()) {
+        (Values::Integer(expected), Values::Integer(found)) => assert_eq!(expected, found, "{what}"),
+        _ => {
+            for (index, (e, f)) in expected.to_floats().into_iter().zip(found.to_floats()).enumerate() {
+                let close = e == f || (e.is_nan() && f.is_nan()) || (e - f).abs() <= tolerance * (1.0 + e.abs());
+                assert!(close, "{what}, element {index}: expected {e}, found {f}");
+            }
+        }
+    }
+}
+
+/// The bytes of all outputs of all models, in order; `None` without a C compiler.
+fn run(modules: &[Module], target: &Target, inputs: &[u8]) -> Option<Vec<u8>> {
+    if Command::new("cc").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no C compiler `cc`");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = vec!["main.c".to_owned()];
+    for module in modules {
+        for source in &module.sources {
+            write(folder.path(), &source.name, source.text.as_bytes());
+            files.push(source.name.clone());
+        }
+    }
+    write(folder.path(), "main.c", harness(modules).as_bytes());
+    write(folder.path(), "input.bin", inputs);
+    let strict =
+        if target.name == "generic" { vec!["-std=c99", "-pedantic"] } else { vec!["-std=gnu99", "-march=native"] };
+    let warnings = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-Wno-psabi"];
+    let sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let build = Command::new("cc")
+        .current_dir(folder.path())
+        .args(strict)
+        .args(warnings)
+        .args(sanitizers)
+        .args(["-O1", "-o", "program"])
+        .args(files)
+        .arg("-lm")
+        .output()
+        .unwrap();
+    if !build.status.success() {
+        let kept = folder.keep();
+        panic!("{}: {}", kept.display(), String::from_utf8_lossy(&build.stderr).chars().take(3000).collect::<String>());
+    }
+    let run = Command::new(folder.path().join("program")).current_dir(folder.path()).output().unwrap();
+    if !run.status.success() {
+        let kept = folder.keep();
+        panic!("{}: {}", kept.display(), String::from_utf8_lossy(&run.stderr));
+    }
+    Some(std::fs::read(folder.path().join("output.bin")).unwrap())
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) {
+    std::fs::write(folder.join(name), bytes).unwrap();
+}
+
+/// A program that feeds each model from one file and appends its outputs to another. Buffers are allocated exactly, so that the
+/// address sanitizer sees every element out of bounds.
+fn harness(modules: &[Module]) -> String {
+    let mut text = String::from("#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n");
+    let mut body = String::new();
+    for module in modules {
+        let name = &module.model_name;
+        let mut parameters = vec!["const void *".to_owned(); module.inputs.len()];
+        parameters.extend(vec!["void *".to_owned(); module.outputs.len()]);
+        let _ = writeln!(text, "int32_t tvmgen_{name}___tvm_main__({}, uint8_t *);", parameters.join(", "));
+        body += "  {\n";
+        let mut arguments = Vec::new();
+        for (number, port) in module.inputs.iter().enumerate() {
+            let _ = writeln!(
+                body,
+                "    void *in{number} = malloc({0}); if (fread(in{number}, 1, {0}, in) != {0}) return 1;",
+                port.ty.bytes()
+            );
+            arguments.push(format!("in{number}"));
+        }
+        for (number, port) in module.outputs.iter().enumerate() {
+            let _ =
+                writeln!(body, "    void *out{number} = malloc({0}); memset(out{number}, 0x5a, {0});", port.ty.bytes());
+            arguments.push(format!("out{number}"));
+        }
+        let bytes = module.plan.arena_bytes;
+        let _ = writeln!(body, "    uint8_t *arena = malloc({0}); memset(arena, 0x5a, {0});", bytes.max(1));
+        let _ = writeln!(body, "    if (tvmgen_{name}___tvm_main__({}, arena) != 0) return 2;", arguments.join(", "));
+        for (number, port) in module.outputs.iter().enumerate() {
+            let _ = writeln!(body, "    fwrite(out{number}, 1, {}, out); free(out{number});", port.ty.bytes());
+        }
+        for number in 0..module.inputs.len() {
+            let _ = writeln!(body, "    free(in{number});");
+        }
+        body += "    free(arena);\n  }\n";
+    }
+    text +=
+        "int main(void) {\n  FILE *in = fopen(\"input.bin\", \"rb\");\n  FILE *out = fopen(\"output.bin\", \"wb\");\n";
+    text += "  if (!in || !out) return 1;\n";
+    text += &body;
+    text += "  fclose(in);\n  fclose(out);\n  return 0;\n}\n";
+    text
+}
