@@ -308,7 +308,10 @@ impl fmt::Display for Literal {
             Literal::Integer(DType::U64, value) => write!(f, "{}_u64", *value as u64),
             Literal::Integer(dtype, value) => write!(f, "{value}_{dtype}"),
             Literal::Float(DType::F32, value) if value.0.is_finite() => write!(f, "{:?}_f32", value.0 as f32),
-            Literal::Float(dtype, value) => write!(f, "{value}_{dtype}"),
+            Literal::Float(dtype, value) => match value.to_string().split_once('(') {
+                Some((nan, bits)) => write!(f, "{nan}_{dtype}({bits}"),
+                None => write!(f, "{value}_{dtype}"),
+            },
         }
     }
 }

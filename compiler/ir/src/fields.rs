@@ -81,7 +81,7 @@ macro_rules! operator_fields {
 /// Looks a field up and gives it its type.
 pub fn typed_field<T: Field>(values: &[(String, FieldValue)], name: &str) -> Result<T, String> {
     let (_, value) = values.iter().find(|(key, _)| key == name).ok_or_else(|| format!("field {name} is missing"))?;
-    T::from_value(value).ok_or_else(|| format!("field {name} can't be {value:?}"))
+    T::from_value(value).ok_or_else(|| format!("field {name} can't be {value}"))
 }
 
 /// Checks that no name is unknown or given twice.
@@ -148,11 +148,39 @@ macro_rules! simple_field {
 
 simple_field!(bool, Bool);
 simple_field!(i64, Integer);
-simple_field!(Literal, Literal);
-simple_field!(Expression, Expression);
 simple_field!(TensorType, Type);
 simple_field!(Attribute, Attribute);
 simple_field!(Box<Op>, Operator);
+
+/// A bool in text may also stand for a literal.
+impl Field for Literal {
+    fn to_value(&self) -> FieldValue {
+        FieldValue::Literal(*self)
+    }
+
+    fn from_value(value: &FieldValue) -> Option<Self> {
+        match value {
+            FieldValue::Literal(value) => Some(*value),
+            FieldValue::Bool(value) => Some(Literal::integer(DType::Bool, i64::from(*value))),
+            _ => None,
+        }
+    }
+}
+
+/// An operand such as `x0`, which in text is a word, and a literal are expressions too.
+impl Field for Expression {
+    fn to_value(&self) -> FieldValue {
+        FieldValue::Expression(self.clone())
+    }
+
+    fn from_value(value: &FieldValue) -> Option<Self> {
+        match value {
+            FieldValue::Expression(value) => Some(value.clone()),
+            FieldValue::Word(word) => Expression::parse(word).ok(),
+            value => Literal::from_value(value).map(|literal| Expression::build(|b| b.literal(literal))),
+        }
+    }
+}
 
 impl Field for Float {
     fn to_value(&self) -> FieldValue {

@@ -277,4 +277,29 @@ impl Graph {
         self.names.retain(|_, node| live.contains(node));
         self.nodes.node_count() != before
     }
+
+    /// Whether both graphs have the same name, inputs, outputs and nodes, by their names, and the same connections. The
+    /// numbers of the nodes don't matter.
+    pub fn structurally_equal(&self, other: &Graph) -> bool {
+        let node_name = |graph: &Graph, node: NodeId| graph.nodes.node_weight(node).map(|node| node.name.clone());
+        let inputs = |graph: &Graph| -> Vec<_> { graph.inputs.iter().map(|&node| node_name(graph, node)).collect() };
+        let outputs = |graph: &Graph| -> Vec<_> {
+            let value = |output: &Output| (output.name.clone(), node_name(graph, output.value.node), output.value.slot);
+            graph.outputs.iter().map(value).collect()
+        };
+        let operands = |graph: &Graph, node: NodeId| -> Vec<_> {
+            graph.operands(node).into_iter().map(|value| (node_name(graph, value.node), value.slot)).collect()
+        };
+        let same_node = |(name, &node): (&Arc<str>, &NodeId)| {
+            other.find(name).is_some_and(|twin| {
+                self.nodes.node_weight(node) == other.nodes.node_weight(twin)
+                    && operands(self, node) == operands(other, twin)
+            })
+        };
+        self.name == other.name
+            && self.len() == other.len()
+            && inputs(self) == inputs(other)
+            && outputs(self) == outputs(other)
+            && self.names.iter().all(same_node)
+    }
 }

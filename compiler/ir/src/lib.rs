@@ -19,6 +19,7 @@ pub mod operator;
 pub mod ops;
 pub mod scalar;
 pub mod tensor;
+pub mod text;
 pub mod types;
 pub mod verify;
 
@@ -29,7 +30,7 @@ pub use fields::{Field, FieldValue, Fields};
 pub use generator::Generator;
 pub use graph::{Graph, Node, NodeId, Output, Value};
 pub use operator::{Category, Operator, OperatorError, Work};
-pub use ops::{Op, OpKind};
+pub use ops::{Op, OpKind, ops_table};
 pub use tensor::{Tensor, Values};
 pub use types::{DType, Float, Quantization, Shape, TensorType};
 pub use verify::verify;

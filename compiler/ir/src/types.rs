@@ -149,9 +149,16 @@ impl fmt::Debug for Float {
 }
 
 /// Shortest decimal text that reads back to the same bits; always has a point, an exponent, or is `inf`, `-inf`, `nan`.
+/// A NaN of other bits than the usual ones shows them: `nan(0x7ff8000000000001)`.
 impl fmt::Display for Float {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_nan() { f.write_str("nan") } else { write!(f, "{:?}", self.0) }
+        if !self.0.is_nan() {
+            write!(f, "{:?}", self.0)
+        } else if self.0.to_bits() == f64::NAN.to_bits() {
+            f.write_str("nan")
+        } else {
+            write!(f, "nan(0x{:016x})", self.0.to_bits())
+        }
     }
 }
 

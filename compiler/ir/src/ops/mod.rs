@@ -2,7 +2,10 @@
 
 pub mod elementwise;
 mod numbers;
+mod table;
 pub mod window;
+
+pub use table::ops_table;
 
 use crate::fields::{FieldValue, Fields};
 use crate::generator::Generator;

@@ -311,7 +311,7 @@ impl ExpressionBuilder {
 
     /// Keeps what the result needs, in the order in which an evaluation from left to right first needs it: however it was
     /// built, the same expression has the same steps.
-    fn finish(self, result: ScalarId) -> Expression {
+    pub(crate) fn finish(self, result: ScalarId) -> Expression {
         let mut places: Vec<Option<ScalarId>> = vec![None; self.nodes.len()];
         let mut kept = Vec::new();
         let mut stack = vec![result];

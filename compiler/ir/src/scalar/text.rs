@@ -2,26 +2,44 @@
 //! `t0 = add(x0, x1); multiply(t0, tanh(t0))`.
 
 use super::expression::{Expression, ScalarId, ScalarNode};
+use crate::diagnostics::Diagnostic;
 use std::fmt;
+
+/// Calls that nest deeper are named as steps, so that no reader of the text has to recurse deeply.
+const MAXIMUM_DEPTH: usize = 32;
+
+impl Expression {
+    /// Parses what [`fmt::Display`] prints, or any such text: steps may be nested or named.
+    ///
+    /// # Errors
+    /// A diagnostic with line and column.
+    pub fn parse(text: &str) -> Result<Expression, Diagnostic> {
+        crate::text::parse_expression(text)
+    }
+}
 
 impl fmt::Display for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nodes = self.nodes();
+        let Some(last) = nodes.len().checked_sub(1) else { return Ok(()) };
         let mut uses = vec![0usize; nodes.len()];
         for node in nodes {
             node.children().for_each(|child| uses[child as usize] += 1);
         }
         let mut names: Vec<Option<usize>> = vec![None; nodes.len()];
+        let mut depths = vec![0; nodes.len()];
         let mut next = 0;
         for (id, node) in nodes.iter().enumerate() {
-            if uses[id] > 1 && node.children().next().is_some() {
+            depths[id] = node.children().map(|child| depths[child as usize] + 1).max().unwrap_or(0);
+            let shared = uses[id] > 1 && node.children().next().is_some();
+            if id != last && (shared || depths[id] >= MAXIMUM_DEPTH) {
                 write!(f, "t{next} = {}; ", Step { expression: self, names: &names, id: id as ScalarId })?;
                 names[id] = Some(next);
+                depths[id] = 0;
                 next += 1;
             }
         }
-        let last = nodes.len().saturating_sub(1) as ScalarId;
-        write!(f, "{}", Step { expression: self, names: &names, id: last })
+        write!(f, "{}", Step { expression: self, names: &names, id: last as ScalarId })
     }
 }
 

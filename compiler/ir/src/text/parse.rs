@@ -1,0 +1,273 @@
+//! Parses graphs.
+
+use super::cursor::Cursor;
+use super::lexer::{Kind, Token, lex, plain_or_quoted};
+use super::{ConstantSource, VERSION, constants, values};
+use crate::diagnostics::{Code, Diagnostic};
+use crate::graph::{Graph, NodeId, Value};
+use crate::ops::OpKind;
+use crate::types::TensorType;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Faults are collected up to this many.
+const MAXIMUM_FAULTS: usize = 50;
+
+/// Parses the text form of a graph. Types behind operators may be left out; where they are given they are checked.
+///
+/// # Errors
+/// Everything that is wrong with the text, with lines and columns.
+pub fn parse(text: &str, constants: &dyn ConstantSource) -> Result<Graph, Vec<Diagnostic>> {
+    let tokens = lex(text).map_err(|fault| vec![fault])?;
+    let mut parser = Parser {
+        cursor: Cursor::new(tokens),
+        constants,
+        graph: Graph::default(),
+        nodes: BTreeMap::new(),
+        failed: BTreeSet::new(),
+        faults: Vec::new(),
+    };
+    let outcome = parser.graph();
+    parser.faults.extend(outcome.err());
+    if parser.faults.is_empty() { Ok(parser.graph) } else { Err(parser.faults) }
+}
+
+struct Parser<'a, 'text> {
+    cursor: Cursor<'text>,
+    constants: &'a dyn ConstantSource,
+    graph: Graph,
+    nodes: BTreeMap<String, NodeId>,
+    /// Names whose definition is at fault; their uses aren't reported again.
+    failed: BTreeSet<String>,
+    faults: Vec<Diagnostic>,
+}
+
+/// The use of a value, and where it is.
+type Operand<'text> = (Token<'text>, String, u32);
+
+impl<'text> Parser<'_, 'text> {
+    fn graph(&mut self) -> Result<(), Diagnostic> {
+        self.cursor.expect_word("mlc")?;
+        let token = self.cursor.peek().clone();
+        let version = values::extent(&mut self.cursor)?;
+        if version != VERSION as usize {
+            return Err(token.error(format!("the text form's version is {version}, {VERSION} expected")));
+        }
+        self.cursor.expect_word("graph")?;
+        let Kind::Symbol(name) = self.cursor.kind() else { return Err(self.cursor.unexpected("`@` and a name")) };
+        self.graph.name = name.clone();
+        self.cursor.next();
+        self.inputs()?;
+        let outputs = self.outputs()?;
+        self.cursor.expect('{')?;
+        while let Kind::Value(name, _) = self.cursor.kind() {
+            let name = name.clone();
+            let start = self.cursor.position();
+            if let Err(fault) = self.statement() {
+                if !self.nodes.contains_key(&name) {
+                    self.failed.insert(name);
+                }
+                self.faults.push(fault);
+                if self.faults.len() >= MAXIMUM_FAULTS {
+                    return Ok(());
+                }
+                self.cursor.skip_to_statement(start);
+            }
+        }
+        self.results(outputs)?;
+        self.cursor.expect('}')?;
+        if *self.cursor.kind() == Kind::End { Ok(()) } else { Err(self.cursor.unexpected("the end of the text")) }
+    }
+
+    fn inputs(&mut self) -> Result<(), Diagnostic> {
+        self.cursor.expect('(')?;
+        if self.cursor.accept(')') {
+            return Ok(());
+        }
+        loop {
+            let name = self.new_name()?;
+            self.cursor.expect(':')?;
+            let ty = values::tensor_type(&mut self.cursor)?;
+            let origins = self.origins()?;
+            let value = self.graph.add_input(&name, ty);
+            self.define(name, value.node, origins);
+            if self.cursor.accept(')') {
+                return Ok(());
+            }
+            self.cursor.expect(',')?;
+        }
+    }
+
+    fn outputs(&mut self) -> Result<Vec<(String, Option<TensorType>)>, Diagnostic> {
+        if *self.cursor.kind() != Kind::Arrow {
+            return Err(self.cursor.unexpected("`->`"));
+        }
+        self.cursor.next();
+        self.cursor.expect('(')?;
+        self.cursor.list(')', |cursor| {
+            let name = cursor.text("the name of an output in quotes")?;
+            let ty = if cursor.accept(':') { Some(values::tensor_type(cursor)?) } else { None };
+            Ok((name, ty))
+        })
+    }
+
+    /// The name of a definition, which must be new.
+    fn new_name(&mut self) -> Result<String, Diagnostic> {
+        let token = self.cursor.peek().clone();
+        let Kind::Value(name, slot) = &token.kind else { return Err(self.cursor.unexpected("`%` and a name")) };
+        if slot.is_some() {
+            return Err(token.error("a definition names the node, not one of its results"));
+        }
+        if self.nodes.contains_key(name) || self.failed.contains(name) {
+            let message = format!("%{} is defined twice", plain_or_quoted(name));
+            return Err(token.fault(Code::DuplicateDefinition, message));
+        }
+        self.cursor.next();
+        Ok(name.clone())
+    }
+
+    fn define(&mut self, name: String, node: NodeId, origins: BTreeSet<Arc<str>>) {
+        *self.graph.origins_mut(node) = origins;
+        self.nodes.insert(name, node);
+    }
+
+    fn origins(&mut self) -> Result<BTreeSet<Arc<str>>, Diagnostic> {
+        if !self.cursor.accept_word("from") {
+            return Ok(BTreeSet::new());
+        }
+        self.cursor.expect('(')?;
+        let origins = self.cursor.list(')', |cursor| cursor.text("a name in quotes"))?;
+        Ok(origins.into_iter().map(Arc::from).collect())
+    }
+
+    fn statement(&mut self) -> Result<(), Diagnostic> {
+        let name_token = self.cursor.peek().clone();
+        let name = self.new_name()?;
+        self.cursor.expect('=')?;
+        let token = self.cursor.peek().clone();
+        let operator = self.cursor.word("the name of an operator")?;
+        match operator {
+            "input" => Err(token.error("inputs are declared behind the graph's name")),
+            "constant" => {
+                let value = constants::parse(&mut self.cursor, self.constants)?;
+                let origins = self.origins()?;
+                let value = self.graph.add_constant(&name, value);
+                self.define(name, value.node, origins);
+                Ok(())
+            }
+            operator => {
+                let kind = values::operator_kind(&token, operator)?;
+                self.application(name, &name_token, kind, &token)
+            }
+        }
+    }
+
+    fn application(
+        &mut self,
+        name: String,
+        name_token: &Token<'text>,
+        kind: OpKind,
+        token: &Token<'text>,
+    ) -> Result<(), Diagnostic> {
+        let operands = self.operands(name_token)?;
+        let fields = if self.cursor.at_mark('{') { values::fields(&mut self.cursor, kind, 0)? } else { Vec::new() };
+        let types = self.types()?;
+        let origins = self.origins()?;
+        let op = kind.with_fields(&fields).map_err(|message| token.error(format!("{}: {message}", kind.name())))?;
+        if operands.iter().any(|(_, operand, _)| self.failed.contains(operand)) {
+            self.failed.insert(name);
+            return Ok(());
+        }
+        let operands: Vec<Value> = operands.iter().map(|operand| self.value(operand)).collect::<Result<_, _>>()?;
+        let added = self.graph.add(op, &operands, &name);
+        let node = added.map_err(|error| token.error(format!("{}: {error}", kind.name())))?;
+        self.define(name, node, origins);
+        let found = &self.graph.node(node).results;
+        match types {
+            Some((token, types)) if types != *found => {
+                let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+                Err(token.fault(Code::ShapeMismatch, format!("the results are {}", found.join(", "))))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Operands up to the fields or the types. A name with a definition's `=` behind it belongs to the next statement.
+    fn operands(&mut self, own: &Token<'text>) -> Result<Vec<Operand<'text>>, Diagnostic> {
+        let mut operands = Vec::new();
+        if !matches!(self.cursor.kind(), Kind::Value(..)) || *self.cursor.second() == Kind::Mark('=') {
+            return Err(own.error("the operator has no operands"));
+        }
+        loop {
+            operands.push(self.operand()?);
+            if !self.cursor.accept(',') {
+                return Ok(operands);
+            }
+        }
+    }
+
+    fn operand(&mut self) -> Result<Operand<'text>, Diagnostic> {
+        let token = self.cursor.peek().clone();
+        let Kind::Value(name, slot) = token.kind.clone() else { return Err(self.cursor.unexpected("an operand")) };
+        self.cursor.next();
+        Ok((token, name, slot.unwrap_or(0)))
+    }
+
+    fn types(&mut self) -> Result<Option<(Token<'text>, Vec<TensorType>)>, Diagnostic> {
+        if !self.cursor.accept(':') {
+            return Ok(None);
+        }
+        let token = self.cursor.peek().clone();
+        let mut types = Vec::new();
+        loop {
+            types.push(values::tensor_type(&mut self.cursor)?);
+            if !self.cursor.accept(',') {
+                return Ok(Some((token, types)));
+            }
+        }
+    }
+
+    fn value(&self, (token, name, slot): &Operand<'text>) -> Result<Value, Diagnostic> {
+        let Some(&node) = self.nodes.get(name) else {
+            let fault = token.fault(Code::UndefinedValue, format!("%{} isn't defined before", plain_or_quoted(name)));
+            return Err(match super::nearest(name, self.nodes.keys().map(String::as_str)) {
+                Some(near) => fault.with_help(format!("is %{} meant?", plain_or_quoted(near))),
+                None => fault,
+            });
+        };
+        let count = self.graph.node(node).results.len();
+        if *slot as usize >= count {
+            let message = format!("%{} has {count} results, there is no result {slot}", plain_or_quoted(name));
+            return Err(token.fault(Code::UndefinedValue, message));
+        }
+        Ok(Value { node, slot: *slot })
+    }
+
+    fn results(&mut self, outputs: Vec<(String, Option<TensorType>)>) -> Result<(), Diagnostic> {
+        let token = self.cursor.peek().clone();
+        self.cursor.expect_word("return")?;
+        let mut operands = Vec::new();
+        if !self.cursor.at_mark('}') {
+            operands.push(self.operand()?);
+            while self.cursor.accept(',') {
+                operands.push(self.operand()?);
+            }
+        }
+        if operands.len() != outputs.len() {
+            let message = format!("{} values returned, {} outputs declared", operands.len(), outputs.len());
+            return Err(token.fault(Code::CountMismatch, message));
+        }
+        for ((name, ty), operand) in outputs.into_iter().zip(operands) {
+            if self.failed.contains(&operand.1) {
+                continue;
+            }
+            let value = self.value(&operand)?;
+            let found = self.graph.ty(value);
+            if ty.as_ref().is_some_and(|ty| ty != found) {
+                return Err(operand.0.fault(Code::ShapeMismatch, format!("output \"{name}\" is {found}")));
+            }
+            self.graph.add_output(&name, value);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,251 @@
+//! Values of fields, numbers and types in the text form.
+
+use super::cursor::Cursor;
+use super::expression;
+use super::lexer::{Kind, Token};
+use super::suggest::nearest;
+use crate::attribute::Literal;
+use crate::diagnostics::Diagnostic;
+use crate::fields::FieldValue;
+use crate::ops::{Op, OpKind};
+use crate::types::{DType, Float, Quantization, Shape, TensorType};
+use std::sync::Arc;
+
+/// How deep lists and operators may nest.
+const MAXIMUM_DEPTH: usize = 32;
+
+/// The text of a field's value.
+pub(super) fn value_text(value: &FieldValue) -> String {
+    match value {
+        FieldValue::Bool(value) => value.to_string(),
+        FieldValue::Integer(value) => value.to_string(),
+        FieldValue::Float(value) => value.to_string(),
+        FieldValue::Word(word) => word.clone(),
+        FieldValue::List(values) => {
+            let values: Vec<String> = values.iter().map(value_text).collect();
+            format!("[{}]", values.join(", "))
+        }
+        FieldValue::Literal(literal) => literal.to_string(),
+        FieldValue::Expression(expression) => expression.to_string(),
+        FieldValue::Type(ty) => ty.to_string(),
+        FieldValue::Attribute(attribute) => format!("{attribute:?}"),
+        FieldValue::Operator(op) => format!("{} {}", op.name(), fields_text(op)),
+    }
+}
+
+/// The text of an operator's fields, in braces.
+pub(super) fn fields_text(op: &Op) -> String {
+    let fields: Vec<String> =
+        op.fields().iter().map(|(name, value)| format!("{name} = {}", value_text(value))).collect();
+    format!("{{{}}}", fields.join(", "))
+}
+
+/// Parses fields in braces.
+pub(super) fn fields(
+    cursor: &mut Cursor<'_>,
+    kind: OpKind,
+    depth: usize,
+) -> Result<Vec<(String, FieldValue)>, Diagnostic> {
+    cursor.expect('{')?;
+    cursor.list('}', |cursor| {
+        let token = cursor.peek().clone();
+        let name = cursor.word("the name of a field")?;
+        let known = kind.field_descriptions().iter().map(|(known, _)| *known);
+        if !known.clone().any(|known| known == name) {
+            let fault = token.error(format!("{} has no field {name}", kind.name()));
+            let list: Vec<&str> = known.clone().collect();
+            return Err(match nearest(name, known) {
+                Some(near) => fault.with_help(format!("is {near} meant?")),
+                None => fault.with_note(format!("its fields are: {}", list.join(", "))),
+            });
+        }
+        cursor.expect('=')?;
+        Ok((name.to_owned(), value(cursor, depth)?))
+    })
+}
+
+/// Finds an operator by name.
+pub(super) fn operator_kind(token: &Token<'_>, name: &str) -> Result<OpKind, Diagnostic> {
+    OpKind::parse(name).ok_or_else(|| {
+        let fault = token.error(format!("there is no operator {name}"));
+        match nearest(name, OpKind::ALL.iter().map(|kind| kind.name())) {
+            Some(near) => fault.with_help(format!("is {near} meant?")),
+            None => fault.with_help("`mlc ops` lists the operators"),
+        }
+    })
+}
+
+fn value(cursor: &mut Cursor<'_>, depth: usize) -> Result<FieldValue, Diagnostic> {
+    let token = cursor.peek().clone();
+    if depth >= MAXIMUM_DEPTH {
+        return Err(token.error(format!("values nest deeper than {MAXIMUM_DEPTH}")));
+    }
+    match token.kind {
+        Kind::Mark('[') => {
+            cursor.next();
+            cursor.list(']', |cursor| value(cursor, depth + 1)).map(FieldValue::List)
+        }
+        Kind::Number(_) => number(cursor),
+        Kind::Word(word) => word_value(cursor, &token, word, depth),
+        _ => Err(cursor.unexpected("a value")),
+    }
+}
+
+fn word_value(cursor: &mut Cursor<'_>, token: &Token<'_>, word: &str, depth: usize) -> Result<FieldValue, Diagnostic> {
+    if let Some(special) = special_number(cursor)? {
+        return Ok(special);
+    }
+    match cursor.second() {
+        Kind::Mark('(' | '=') => expression::parse(cursor).map(FieldValue::Expression),
+        Kind::Mark('[' | '<') => tensor_type(cursor).map(FieldValue::Type),
+        Kind::Mark('{') => {
+            let kind = operator_kind(token, word)?;
+            cursor.next();
+            let fields = fields(cursor, kind, depth + 1)?;
+            let op = kind.with_fields(&fields).map_err(|message| token.error(format!("{word}: {message}")))?;
+            Ok(FieldValue::Operator(Box::new(op)))
+        }
+        _ => {
+            cursor.next();
+            Ok(match word {
+                "true" => FieldValue::Bool(true),
+                "false" => FieldValue::Bool(false),
+                word => FieldValue::Word(word.to_owned()),
+            })
+        }
+    }
+}
+
+/// Parses a number: an integer, a float, or with a suffix a literal.
+pub(super) fn number(cursor: &mut Cursor<'_>) -> Result<FieldValue, Diagnostic> {
+    let token = cursor.next();
+    let Kind::Number(text) = token.kind else { return Err(token.error("a number expected")) };
+    let typed = text.rsplit_once('_').and_then(|(body, suffix)| Some((body, DType::parse(suffix)?)));
+    let value = match typed {
+        Some((body, dtype)) => literal(dtype, body).map(FieldValue::Literal),
+        None => text
+            .parse()
+            .map(FieldValue::Integer)
+            .ok()
+            .or_else(|| plain_float(text).map(|value| FieldValue::Float(Float(value)))),
+    };
+    value.ok_or_else(|| token.error(format!("{text} isn't a number, or out of its type's range")))
+}
+
+/// Parses words that are numbers: `inf`, `nan`, `nan(0x7ff8000000000001)`, and these with a type: `nan_f32(…)`.
+pub(super) fn special_number(cursor: &mut Cursor<'_>) -> Result<Option<FieldValue>, Diagnostic> {
+    let Kind::Word(word) = *cursor.kind() else { return Ok(None) };
+    let (body, dtype) = match word.split_once('_') {
+        None => (word, None),
+        Some((body, suffix)) => (body, DType::parse(suffix).filter(|dtype| dtype.is_float())),
+    };
+    if !matches!(body, "inf" | "nan") || (dtype.is_none() && body != word) {
+        return Ok(None);
+    }
+    cursor.next();
+    let mut value = if body == "inf" { f64::INFINITY } else { f64::NAN };
+    if body == "nan" && cursor.accept('(') {
+        let token = cursor.next();
+        let bits = match token.kind {
+            Kind::Number(text) => text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok()),
+            _ => None,
+        };
+        let bits = bits.map(f64::from_bits).filter(|value| value.is_nan());
+        value = bits.ok_or_else(|| token.error("the bits of a NaN expected, such as 0x7ff8000000000001"))?;
+        cursor.expect(')')?;
+    }
+    Ok(Some(match dtype {
+        None => FieldValue::Float(Float(value)),
+        Some(dtype) => FieldValue::Literal(Literal::Float(dtype, Float(value))),
+    }))
+}
+
+/// A literal from digits; `None` when they aren't a number of the type.
+pub(super) fn literal(dtype: DType, digits: &str) -> Option<Literal> {
+    match dtype {
+        DType::Bool => None,
+        // Read as what it is, since rounding to double first would round twice.
+        DType::F32 => {
+            plain_float(digits).and(digits.parse::<f32>().ok()).map(|value| Literal::float(dtype, value.into()))
+        }
+        _ if dtype.is_float() => plain_float(digits).map(|value| Literal::float(dtype, value)),
+        DType::U64 => digits.parse::<u64>().ok().map(|value| Literal::integer(dtype, value as i64)),
+        _ => {
+            let value: i64 = digits.parse().ok()?;
+            let literal = Literal::integer(dtype, value);
+            (literal == Literal::Integer(dtype, value)).then_some(literal)
+        }
+    }
+}
+
+/// A float of digits, or `-inf`: not all that the standard library reads.
+fn plain_float(text: &str) -> Option<f64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    (digits.starts_with(|digit: char| digit.is_ascii_digit()) || text == "-inf").then(|| text.parse().ok()).flatten()
+}
+
+/// Parses an integer that isn't negative.
+pub(super) fn extent(cursor: &mut Cursor<'_>) -> Result<usize, Diagnostic> {
+    let token = cursor.next();
+    let value = match token.kind {
+        Kind::Number(text) => text.parse().ok(),
+        _ => None,
+    };
+    value.ok_or_else(|| token.error(format!("{} found, a number of 0 or more expected", token.kind.describe())))
+}
+
+/// Parses a tensor type, such as `f32[1, 8]` or `i8<[0.5], [0]>[2]`.
+pub(super) fn tensor_type(cursor: &mut Cursor<'_>) -> Result<TensorType, Diagnostic> {
+    let token = cursor.peek().clone();
+    let name = cursor.word("a type")?;
+    let dtype = DType::parse(name).ok_or_else(|| {
+        let names: Vec<&str> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
+        token.error(format!("there is no data type {name}")).with_note(format!("they are: {}", names.join(", ")))
+    })?;
+    let quantization = if cursor.accept('<') { Some(Arc::new(quantization(cursor)?)) } else { None };
+    cursor.expect('[')?;
+    let shape: Shape = cursor.list(']', extent)?.into();
+    let ty = TensorType { dtype, shape, quantization };
+    if ty.checked_bytes().is_none() {
+        return Err(token.error(format!("a tensor {ty} is too large")));
+    }
+    Ok(ty)
+}
+
+fn quantization(cursor: &mut Cursor<'_>) -> Result<Quantization, Diagnostic> {
+    let token = cursor.peek().clone();
+    cursor.expect('[')?;
+    let scales = cursor.list(']', |cursor| {
+        let token = cursor.peek().clone();
+        let value = match special_number(cursor)? {
+            Some(value) => value,
+            None => number(cursor)?,
+        };
+        match value {
+            FieldValue::Float(value) => Ok(value),
+            FieldValue::Integer(value) => Ok(Float(value as f64)),
+            _ => Err(token.error("a scale is a plain number")),
+        }
+    })?;
+    cursor.expect(',')?;
+    cursor.expect('[')?;
+    let zero_points = cursor.list(']', |cursor| {
+        let token = cursor.peek().clone();
+        match number(cursor)? {
+            FieldValue::Integer(value) => Ok(value),
+            _ => Err(token.error("a zero point is an integer")),
+        }
+    })?;
+    let axis = if cursor.accept(',') {
+        cursor.expect_word("axis")?;
+        cursor.expect('=')?;
+        Some(extent(cursor)?)
+    } else {
+        None
+    };
+    cursor.expect('>')?;
+    if scales.len() != zero_points.len() {
+        return Err(token.error(format!("{} scales and {} zero points", scales.len(), zero_points.len())));
+    }
+    Ok(Quantization { scales, zero_points, axis })
+}
