@@ -1,4 +1,4 @@
-//! The table of operators for the documentation, derived from the operators themselves.
+//! A short table of the operators, derived from the operators themselves.
 
 use super::OpKind;
 use std::fmt::Write;
