@@ -64,8 +64,8 @@ pub struct Epilogue {
 pub struct PackedOperand {
     /// The pointer parameter that stands for it.
     pub pointer: Var,
-    /// Which operand it was made of.
-    pub operand: usize,
+    /// Which operand it was made of; `None` for a table that only the operator's fields determine.
+    pub operand: Option<usize>,
     /// The packed values.
     pub value: Attribute,
 }
@@ -97,6 +97,15 @@ impl Nest for Kernel<'_> {
 impl Kernel<'_> {
     /// Asks for a constant operand in another layout; the values are used in place of the operand's.
     pub fn pack(&mut self, operand: usize, name: &str, value: Attribute) -> Var {
+        self.constant(name, Some(operand), value)
+    }
+
+    /// Asks for a constant that only the operator's fields determine.
+    pub fn table(&mut self, name: &str, value: Attribute) -> Var {
+        self.constant(name, None, value)
+    }
+
+    fn constant(&mut self, name: &str, operand: Option<usize>, value: Attribute) -> Var {
         let pointer = self.b.parameter(name, value.ty().dtype, true);
         self.packed.push(PackedOperand { pointer, operand, value });
         pointer

@@ -244,7 +244,8 @@ impl Maker<'_> {
             return self.errors.push(error);
         }
         for packed in std::mem::take(&mut made.kernel.packed) {
-            let source = operands.get(packed.operand).map(|operand| self.graph.node(operand.node).name.to_string());
+            let operand = packed.operand.and_then(|operand| operands.get(operand));
+            let source = operand.map(|operand| self.graph.node(operand.node).name.to_string());
             let name = source.unwrap_or_else(|| node.name.to_string());
             made.bindings.list.push((packed.pointer, Binding::Packed { name, value: packed.value }));
         }
