@@ -1,7 +1,7 @@
 //! Lowering: from an optimised graph to steps over planned memory.
 //!
 //! [`legalize`](legalize::legalize) makes borders explicit, [`Homes`](homes::Homes) say which buffer each value is a view of,
-//! [`steps`](steps::steps) are the kernels, [`order`](order::order) their order, [`plan`](plan::plan) the offsets.
+//! [`steps`](steps::steps) are the kernels, [`order`](order::candidates) the orders to choose from, [`plan`](plan::plan) the offsets.
 
 pub mod homes;
 pub mod legalize;
@@ -45,15 +45,50 @@ pub fn lower(graph: &Graph, target: &Target, names: &mut Names) -> Result<Progra
     let mut homes = Homes::assign(&graph);
     let steps = steps::steps(&graph, &mut homes, target, names)?;
     let buffers = homes.buffers;
-    let mut steps = order::order(steps, &buffers);
-    let lives = merge_in_place(&mut steps, &buffers);
+    let layouts = order::candidates(&steps, &buffers).into_iter().map(|order| Layout::new(&steps, order, &buffers, target));
+    let best = layouts.min_by_key(|layout| layout.plan.arena_bytes).unwrap_or_default();
+    let mut slots: Vec<Option<Step>> = steps.into_iter().map(Some).collect();
+    let steps = best.order.iter().filter_map(|&index| slots[index].take()).collect();
+    Ok(Program { graph, steps, buffers, offsets: best.offsets, scratch: best.scratch, plan: best.plan })
+}
+
+/// An order of the steps and where it puts everything.
+#[derive(Default)]
+struct Layout {
+    order: Vec<usize>,
+    offsets: BTreeMap<BufferId, usize>,
+    scratch: BTreeMap<(usize, usize), usize>,
+    plan: MemoryPlan,
+}
+
+impl Layout {
+    fn new(steps: &[Step], order: Vec<usize>, buffers: &[Buffer], target: &Target) -> Layout {
+        let ordered: Vec<&Step> = order.iter().map(|&index| &steps[index]).collect();
+        let lives = merge_in_place(&ordered, buffers);
+        let (requests, owners) = requests(&ordered, buffers, &lives);
+        let mut plan = plan::plan(&requests, target.alignment);
+        let (mut offsets, mut scratch) = (BTreeMap::new(), BTreeMap::new());
+        for (owner, planned) in owners.iter().zip(&plan.buffers) {
+            match *owner {
+                Owner::Buffer(root) => offsets.extend(lives.members(root).map(|id| (id, planned.offset))),
+                Owner::Scratch(step, number) => {
+                    scratch.insert((step, number), planned.offset);
+                }
+            }
+        }
+        plan.buffers.sort_by_key(|buffer| (buffer.first, buffer.offset));
+        Layout { order, offsets, scratch, plan }
+    }
+}
+
+/// What needs a place in the arena, and for whom.
+fn requests(steps: &[&Step], buffers: &[Buffer], lives: &Lives) -> (Vec<Request>, Vec<Owner>) {
     let mut requests: Vec<Request> = Vec::new();
     let mut owners: Vec<Owner> = Vec::new();
-    for (&root, life) in &lives.roots {
-        let members = lives.alias.iter().filter(|(_, own)| **own == root).map(|(id, _)| *id);
-        let mut values: Vec<String> = members.flat_map(|id| buffers[id].values.clone()).collect();
+    for (&root, &(first, last)) in &lives.roots {
+        let mut values: Vec<String> = lives.members(root).flat_map(|id| buffers[id].values.clone()).collect();
         values.dedup();
-        requests.push(Request { values, bytes: buffers[root].bytes, first: life.0, last: life.1 });
+        requests.push(Request { values, bytes: buffers[root].bytes, first, last });
         owners.push(Owner::Buffer(root));
     }
     for (index, step) in steps.iter().enumerate() {
@@ -65,22 +100,7 @@ pub fn lower(graph: &Graph, target: &Target, names: &mut Names) -> Result<Progra
             }
         }
     }
-    let mut plan = plan::plan(&requests, target.alignment);
-    let (mut offsets, mut scratch) = (BTreeMap::new(), BTreeMap::new());
-    for (owner, planned) in owners.iter().zip(&plan.buffers) {
-        match *owner {
-            Owner::Buffer(root) => {
-                for (&id, _) in lives.alias.iter().filter(|(_, own)| **own == root) {
-                    offsets.insert(id, planned.offset);
-                }
-            }
-            Owner::Scratch(step, number) => {
-                scratch.insert((step, number), planned.offset);
-            }
-        }
-    }
-    plan.buffers.sort_by_key(|buffer| (buffer.first, buffer.offset));
-    Ok(Program { graph, steps, buffers, offsets, scratch, plan })
+    (requests, owners)
 }
 
 enum Owner {
@@ -94,8 +114,14 @@ struct Lives {
     roots: BTreeMap<BufferId, (usize, usize)>,
 }
 
+impl Lives {
+    fn members(&self, root: BufferId) -> impl Iterator<Item = BufferId> + '_ {
+        self.alias.iter().filter(move |(_, own)| **own == root).map(|(&id, _)| id)
+    }
+}
+
 /// Lets results overwrite operands that die in the step, where the step allows it.
-fn merge_in_place(steps: &mut [Step], buffers: &[Buffer]) -> Lives {
+fn merge_in_place(steps: &[&Step], buffers: &[Buffer]) -> Lives {
     let mut own: BTreeMap<BufferId, (usize, usize)> = BTreeMap::new();
     for (index, step) in steps.iter().enumerate() {
         for id in step.reads().chain(step.writes()).filter(|&id| buffers[id].kind == BufferKind::Arena) {

@@ -1,24 +1,22 @@
-//! The order of steps: the graph's own, or a greedy one that frees memory early; whichever needs less.
+//! Orders of steps: the graph's own, and a greedy one that frees memory early. The caller plans both and keeps the better.
 
 use super::homes::{Buffer, BufferId, BufferKind};
-use super::steps::{Binding, Step};
-use std::collections::BTreeMap;
+use super::steps::Step;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Orders steps so that the largest sum of live buffers is small; never worse than the order given.
-pub fn order(steps: Vec<Step>, buffers: &[Buffer]) -> Vec<Step> {
-    let identity: Vec<usize> = (0..steps.len()).collect();
-    let greedy = greedy(&steps, buffers);
-    let best = if peak(&steps, buffers, &greedy) < peak(&steps, buffers, &identity) { greedy } else { identity };
-    let mut slots: Vec<Option<Step>> = steps.into_iter().map(Some).collect();
-    best.into_iter().filter_map(|index| slots[index].take()).collect()
+/// Candidate orders, as numbers of steps; the first is the one given.
+pub fn candidates(steps: &[Step], buffers: &[Buffer]) -> Vec<Vec<usize>> {
+    vec![(0..steps.len()).collect(), greedy(steps, buffers)]
 }
 
-/// Earlier steps whose results a step reads.
-fn dependencies(steps: &[Step]) -> Vec<Vec<usize>> {
+/// Earlier steps that a step must follow: writers of what it reads, and earlier writers of what it writes (so that a value is
+/// computed before its border is drawn, and can overwrite an operand).
+fn dependencies(steps: &[Step]) -> Vec<BTreeSet<usize>> {
     let mut writers: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
     let mut result = Vec::new();
     for (index, step) in steps.iter().enumerate() {
-        result.push(step.reads().flat_map(|buffer| writers.get(&buffer).cloned().unwrap_or_default()).collect());
+        let before = step.reads().chain(step.writes()).flat_map(|buffer| writers.get(&buffer).into_iter().flatten());
+        result.push(before.copied().collect());
         for buffer in step.writes() {
             writers.entry(buffer).or_default().push(index);
         }
@@ -26,76 +24,37 @@ fn dependencies(steps: &[Step]) -> Vec<Vec<usize>> {
     result
 }
 
-fn touched(step: &Step, buffers: &[Buffer]) -> Vec<BufferId> {
-    let mut ids: Vec<BufferId> =
-        step.reads().chain(step.writes()).filter(|&id| buffers[id].kind == BufferKind::Arena).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids
-}
-
-fn scratch(step: &Step) -> i64 {
-    let bytes = |binding: &Binding| if let Binding::Scratch { bytes, .. } = binding { *bytes as i64 } else { 0 };
-    step.bindings.iter().map(bytes).sum()
-}
-
-/// How many steps touch each arena buffer.
-fn touch_counts(steps: &[Step], buffers: &[Buffer]) -> BTreeMap<BufferId, usize> {
-    let mut counts = BTreeMap::new();
-    for id in steps.iter().flat_map(|step| touched(step, buffers)) {
-        *counts.entry(id).or_insert(0) += 1;
-    }
-    counts
-}
-
-fn peak(steps: &[Step], buffers: &[Buffer], order: &[usize]) -> i64 {
-    let mut left = touch_counts(steps, buffers);
-    let totals = left.clone();
-    let (mut live, mut peak) = (0i64, 0i64);
-    for &index in order {
-        let ids = touched(&steps[index], buffers);
-        let fresh = ids.iter().filter(|id| left[id] == totals[id]);
-        live += fresh.map(|&id| buffers[id].bytes as i64).sum::<i64>();
-        peak = peak.max(live + scratch(&steps[index]));
-        for id in ids {
-            if let Some(count) = left.get_mut(&id) {
-                *count -= 1;
-                if *count == 0 {
-                    live -= buffers[id].bytes as i64;
-                }
-            }
-        }
-    }
-    peak
+fn arena_buffers(step: &Step, buffers: &[Buffer]) -> BTreeSet<BufferId> {
+    step.reads().chain(step.writes()).filter(|&id| buffers[id].kind == BufferKind::Arena).collect()
 }
 
 fn greedy(steps: &[Step], buffers: &[Buffer]) -> Vec<usize> {
-    let mut left = touch_counts(steps, buffers);
-    let totals = left.clone();
+    let touched: Vec<BTreeSet<BufferId>> = steps.iter().map(|step| arena_buffers(step, buffers)).collect();
+    let mut totals: BTreeMap<BufferId, usize> = BTreeMap::new();
+    touched.iter().flatten().for_each(|&id| *totals.entry(id).or_insert(0) += 1);
+    let mut left = totals.clone();
     let dependencies = dependencies(steps);
-    let mut missing: Vec<usize> = dependencies.iter().map(Vec::len).collect();
+    let mut missing: Vec<usize> = dependencies.iter().map(BTreeSet::len).collect();
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
     for (index, list) in dependencies.iter().enumerate() {
-        list.iter().for_each(|&producer| users[producer].push(index));
+        list.iter().for_each(|&earlier| users[earlier].push(index));
     }
-    let mut ready: std::collections::BTreeSet<usize> = (0..steps.len()).filter(|&index| missing[index] == 0).collect();
+    let mut ready: BTreeSet<usize> = (0..steps.len()).filter(|&index| missing[index] == 0).collect();
     let mut result = Vec::new();
     while !ready.is_empty() {
         let growth = |index: usize| {
-            let change = |&id: &BufferId| {
-                let bytes = buffers[id].bytes as i64;
-                let fresh = if left[&id] == totals[&id] { bytes } else { 0 };
-                fresh - if left[&id] == 1 { bytes } else { 0 }
+            let change = |id: &BufferId| {
+                let bytes = buffers[*id].bytes as i64;
+                let fresh = if left[id] == totals[id] { bytes } else { 0 };
+                fresh - if left[id] == 1 { bytes } else { 0 }
             };
-            touched(&steps[index], buffers).iter().map(change).sum::<i64>()
+            touched[index].iter().map(change).sum::<i64>()
         };
         let Some(next) = ready.iter().copied().min_by_key(|&index| (growth(index), index)) else { break };
         ready.remove(&next);
         result.push(next);
-        for id in touched(&steps[next], buffers) {
-            if let Some(count) = left.get_mut(&id) {
-                *count -= 1;
-            }
+        for id in &touched[next] {
+            left.entry(*id).and_modify(|count| *count -= 1);
         }
         for &user in &users[next] {
             missing[user] -= 1;
