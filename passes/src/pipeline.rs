@@ -69,9 +69,7 @@ impl Default for Pipeline {
             strategy: Strategy::Canonicalise,
             passes: vec![canonical()],
         }];
-        for (name, summary, groups) in rules::stages() {
-            let mut passes = vec![canonical()];
-            passes.extend(groups);
+        for (name, summary, passes) in rules::stages(&canonical()) {
             stages.push(stage(name, summary, passes));
         }
         Pipeline { stages }

@@ -1,0 +1,146 @@
+//! Small networks for the optimiser's tests, and the comparison of graphs before and after.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use mlc_ir::evaluator::evaluate;
+use mlc_ir::ops::{Binary, Convolution, Matmul, Reshape, Transpose, Unary};
+use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
+use mlc_ir::{Attribute, DType, Generator, Graph, Op, OpKind, Tensor, TensorType, Value};
+use mlc_passes::{OptimizeOptions, OptimizeReport, optimize};
+
+/// A network being drawn, with random weights.
+pub struct Network {
+    pub graph: Graph,
+    pub random: Generator,
+}
+
+impl Network {
+    pub fn new() -> Self {
+        Network { graph: Graph::new("network"), random: Generator::new(7) }
+    }
+
+    pub fn input(&mut self, shape: &[usize]) -> Value {
+        self.graph.add_input("x", TensorType::new(DType::F32, shape))
+    }
+
+    pub fn constant(&mut self, name: &str, shape: &[usize]) -> Value {
+        let tensor = self.random.tensor(&TensorType::new(DType::F32, shape));
+        self.graph.add_constant(name, Attribute::from_tensor(&tensor))
+    }
+
+    pub fn apply(&mut self, name: &str, op: impl Into<Op>, operands: &[Value]) -> Value {
+        self.graph.add(op, operands, name).unwrap().into()
+    }
+
+    pub fn shape(&self, value: Value) -> Vec<usize> {
+        self.graph.ty(value).shape.to_vec()
+    }
+
+    pub fn unary(&mut self, name: &str, function: U, x: Value) -> Value {
+        self.apply(name, Unary { function }, &[x])
+    }
+
+    pub fn binary(&mut self, name: &str, function: B, x: Value, y: Value) -> Value {
+        self.apply(name, Binary { function }, &[x, y])
+    }
+
+    pub fn transpose(&mut self, name: &str, permutation: &[usize], x: Value) -> Value {
+        self.apply(name, Transpose { permutation: permutation.to_vec() }, &[x])
+    }
+
+    pub fn reshape(&mut self, name: &str, shape: &[usize], x: Value) -> Value {
+        self.apply(name, Reshape { shape: shape.into() }, &[x])
+    }
+
+    /// A 2-D convolution of a channels-last tensor.
+    pub fn convolution(
+        &mut self,
+        name: &str,
+        x: Value,
+        outputs: usize,
+        window: usize,
+        stride: usize,
+        groups: usize,
+    ) -> Value {
+        let channels = self.shape(x)[3];
+        let weights = self.constant(&format!("{name}.weight"), &[window, window, channels / groups, outputs]);
+        let pad = window / 2;
+        let op = Convolution { strides: vec![stride; 2], dilations: vec![1; 2], pads: vec![(pad, pad); 2], groups };
+        self.apply(name, op, &[x, weights])
+    }
+
+    /// Batch normalisation as the importers leave it: scale and shift of channels along `axis`.
+    pub fn batch_norm(&mut self, name: &str, x: Value, axis: usize) -> Value {
+        let shape = self.shape(x);
+        let mut vector = vec![1; shape.len() - axis];
+        vector[0] = shape[axis];
+        let scale = self.constant(&format!("{name}.scale"), &vector);
+        let shift = self.constant(&format!("{name}.shift"), &vector);
+        let scaled = self.binary(&format!("{name}.mul"), B::Multiply, x, scale);
+        self.binary(name, B::Add, scaled, shift)
+    }
+
+    /// x w + b
+    pub fn linear(&mut self, name: &str, x: Value, outputs: usize) -> Value {
+        let inner = self.shape(x).last().copied().unwrap();
+        let weights = self.constant(&format!("{name}.weight"), &[outputs, inner]);
+        let bias = self.constant(&format!("{name}.bias"), &[outputs]);
+        let op = Matmul { transpose_left: false, transpose_right: true };
+        let product = self.apply(name, op, &[x, weights]);
+        self.binary(&format!("{name}.add"), B::Add, product, bias)
+    }
+
+    pub fn finish(mut self, outputs: &[Value]) -> Graph {
+        for (number, &output) in outputs.iter().enumerate() {
+            self.graph.add_output(&format!("y{number}"), output);
+        }
+        self.graph
+    }
+}
+
+/// Random inputs of a graph.
+pub fn inputs(graph: &Graph, seed: u64) -> Vec<Tensor> {
+    let mut random = Generator::new(seed);
+    graph.inputs().iter().map(|&input| random.tensor(&graph.node(input).results[0])).collect()
+}
+
+/// The largest difference of two lists of tensors, relative to the first one's magnitude.
+pub fn difference(left: &[Tensor], right: &[Tensor]) -> f64 {
+    assert_eq!(left.len(), right.len());
+    let mut largest: f64 = 0.0;
+    for (left, right) in left.iter().zip(right) {
+        assert_eq!(left.ty(), right.ty());
+        let (left, right) = (left.to_floats(), right.to_floats());
+        let scale = left.iter().filter(|x| x.is_finite()).fold(1.0, |scale: f64, x| scale.max(x.abs()));
+        for (&x, &y) in left.iter().zip(&right) {
+            let equal = x == y || (x.is_nan() && y.is_nan());
+            let error = if equal { 0.0 } else { (x - y).abs() / scale };
+            largest = if error.is_nan() { f64::INFINITY } else { largest.max(error) };
+        }
+    }
+    largest
+}
+
+/// Optimises a graph and checks that it computes the same.
+pub fn optimized(graph: &Graph) -> (Graph, OptimizeReport) {
+    let options = OptimizeOptions { explain: true, ..OptimizeOptions::default() };
+    let (result, report) = optimize(graph.clone(), &options, &mut |_, _| {}).unwrap();
+    for seed in 0..2 {
+        let values = inputs(graph, seed);
+        let error = difference(&evaluate(graph, &values).unwrap(), &evaluate(&result, &values).unwrap());
+        assert!(error < 1e-4, "the optimised graph differs by {error}");
+    }
+    (result, report)
+}
+
+/// What computes in a graph: kinds of its nodes but inputs and constants, with the kinds of kernels' anchors.
+pub fn kernels(graph: &Graph) -> Vec<String> {
+    let mut list = Vec::new();
+    for id in graph.topological_order() {
+        match &graph.node(id).op {
+            Op::Kernel(kernel) => list.push(format!("kernel({})", kernel.anchor.name())),
+            op if matches!(op.kind(), OpKind::Input | OpKind::Constant) => {}
+            op => list.push(op.name().to_owned()),
+        }
+    }
+    list
+}
