@@ -16,6 +16,8 @@ pub enum Intrinsic {
     Binary(BinaryFunction, ValueType),
     /// A choice per lane between vectors.
     Select(ValueType),
+    /// The lanes of a vector combined.
+    Fold(BinaryFunction, ValueType),
     /// A saturating conversion of scalars.
     Cast(DType, DType),
 }
@@ -41,6 +43,7 @@ impl Intrinsics {
             Intrinsic::Unary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Binary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Select(ty) => (format!("mlc_select_{}", value_type_name(ty)), ty),
+            Intrinsic::Fold(function, ty) => (format!("mlc_{}_lanes_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Cast(from, to) => (format!("mlc_cast_{from}_{to}"), ValueType::scalar(from)),
         };
         self.use_type(ty);
@@ -84,8 +87,38 @@ impl Intrinsics {
                      return ({t})((condition & ({mask})x) | (~condition & ({mask})y));\n}}\n"
                 )
             }
+            Intrinsic::Fold(function, ty) => self.fold(name, function, ty),
             Intrinsic::Cast(from, to) => saturating_cast(name, from, to),
         }
+    }
+
+    /// Combines the halves of a vector, then the lanes of what that gives.
+    fn fold(&mut self, name: &str, function: BinaryFunction, ty: ValueType) -> String {
+        let (t, element) = (value_type_name(ty), c_type(ty.dtype));
+        let half = ValueType { lanes: ty.lanes / 2, ..ty };
+        let operator = match function {
+            BinaryFunction::Add => Some("+"),
+            BinaryFunction::Multiply => Some("*"),
+            _ => None,
+        };
+        let mut combine = |x: &str, y: &str| match operator {
+            Some(operator) => format!("{x} {operator} {y}"),
+            None => format!("{}({x}, {y})", self.call(Intrinsic::Binary(function, half))),
+        };
+        if half.lanes == 1 {
+            let value = combine("x[0]", "x[1]");
+            return format!("static inline {element} {name}({t} x) {{\n  return {value};\n}}\n");
+        }
+        let part = value_type_name(half);
+        let value = combine(
+            &format!("*(const {part}_unaligned *)lanes"),
+            &format!("*(const {part}_unaligned *)(lanes + {})", half.lanes),
+        );
+        let inner = self.call(Intrinsic::Fold(function, half));
+        format!(
+            "static inline {element} {name}({t} x) {{\n  const {element} *lanes = (const {element} *)&x;\n  \
+             return {inner}({value});\n}}\n"
+        )
     }
 
     fn vector_unary(&mut self, name: &str, function: UnaryFunction, ty: ValueType) -> String {

@@ -106,6 +106,8 @@ pub enum Expr {
     Splat(Box<Expr>, usize),
     /// One lane of a vector.
     Lane(Box<Expr>, usize),
+    /// All lanes of a vector combined by an associative function, in pairs.
+    Fold(BinaryFunction, Box<Expr>),
     /// An index as an integer of a type.
     Index(DType, Index),
 }
@@ -320,7 +322,9 @@ fn visit_expr(expr: &Expr, visit: &mut dyn FnMut(Var)) {
             visit(*pointer);
             visit_index(index, visit);
         }
-        Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Splat(x, _) | Expr::Lane(x, _) => visit_expr(x, visit),
+        Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Splat(x, _) | Expr::Lane(x, _) | Expr::Fold(_, x) => {
+            visit_expr(x, visit);
+        }
         Expr::Binary(_, x, y) => {
             visit_expr(x, visit);
             visit_expr(y, visit);
@@ -374,7 +378,7 @@ pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
         }
         Expr::Cast(dtype, x) => ValueType { dtype: *dtype, ..value_type(vars, x) },
         Expr::Splat(x, lanes) => ValueType { lanes: *lanes, ..value_type(vars, x) },
-        Expr::Lane(x, _) => ValueType { lanes: 1, ..value_type(vars, x) },
+        Expr::Lane(x, _) | Expr::Fold(_, x) => ValueType { lanes: 1, ..value_type(vars, x) },
         Expr::Index(dtype, _) => ValueType::scalar(*dtype),
     }
 }

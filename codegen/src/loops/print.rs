@@ -289,6 +289,13 @@ impl Printer<'_> {
                 if *lanes == 1 { x } else { format!("({}){{{}}}", value_type_name(ty), vec![x; *lanes].join(", ")) }
             }
             Expr::Lane(x, lane) => format!("{}[{lane}]", self.expr(x)),
+            Expr::Fold(function, x) => {
+                let (ty, text) = (self.ty(x), self.expr(x));
+                if ty.lanes == 1 {
+                    return text;
+                }
+                format!("{}({})", self.intrinsics.call(Intrinsic::Fold(*function, ty)), unparenthesised(&text))
+            }
             Expr::Index(dtype, index) => format!("({})({})", c_type(*dtype), self.index(index)),
         }
     }
