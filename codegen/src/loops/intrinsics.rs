@@ -3,9 +3,10 @@
 
 use super::ValueType;
 use super::print::{c_type, value_type_name};
+use indexmap::IndexMap;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A helper that needs to be there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +26,7 @@ pub enum Intrinsic {
 /// The helpers and vector types that a file needs.
 #[derive(Debug, Clone, Default)]
 pub struct Intrinsics {
-    definitions: BTreeMap<(usize, String), String>,
+    definitions: IndexMap<String, String>,
     vectors: BTreeSet<ValueType>,
 }
 
@@ -47,10 +48,10 @@ impl Intrinsics {
             Intrinsic::Cast(from, to) => (format!("mlc_cast_{from}_{to}"), ValueType::scalar(from)),
         };
         self.use_type(ty);
-        let key = (ty.lanes, name.clone());
-        if !self.definitions.contains_key(&key) {
+        if !self.definitions.contains_key(&name) {
+            // Helpers that this one calls come first.
             let definition = self.define(&name, intrinsic);
-            self.definitions.insert(key, definition);
+            self.definitions.insert(name.clone(), definition);
         }
         name
     }
@@ -132,6 +133,9 @@ impl Intrinsics {
                 format!("static inline {t} {name}({t} x) {{\n  return ({t})(({mask})x & {sign});\n}}\n")
             }
             _ => {
+                if let Some(definition) = super::mathematics::definition(self, name, function, ty) {
+                    return definition;
+                }
                 let call = scalar_call(self, function, ty.dtype, "x[lane]");
                 format!(
                     "static inline {t} {name}({t} x) {{\n  {t} y;\n  for (int lane = 0; lane < {}; ++lane) {{\n    \

@@ -7,6 +7,7 @@
 mod builder;
 mod index;
 mod intrinsics;
+mod mathematics;
 pub mod print;
 
 pub use builder::{Builder, Nest};

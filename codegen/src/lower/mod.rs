@@ -45,7 +45,8 @@ pub fn lower(graph: &Graph, target: &Target, names: &mut Names) -> Result<Progra
     let mut homes = Homes::assign(&graph);
     let steps = steps::steps(&graph, &mut homes, target, names)?;
     let buffers = homes.buffers;
-    let layouts = order::candidates(&steps, &buffers).into_iter().map(|order| Layout::new(&steps, order, &buffers, target));
+    let layouts =
+        order::candidates(&steps, &buffers).into_iter().map(|order| Layout::new(&steps, order, &buffers, target));
     let best = layouts.min_by_key(|layout| layout.plan.arena_bytes).unwrap_or_default();
     let mut slots: Vec<Option<Step>> = steps.into_iter().map(Some).collect();
     let steps = best.order.iter().filter_map(|&index| slots[index].take()).collect();

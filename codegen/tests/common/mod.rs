@@ -58,7 +58,7 @@ fn compare(what: &str, expected: &Tensor, found: &Tensor, tolerance: f64) {
 }
 
 /// The bytes of all outputs of all models, in order; `None` without a C compiler.
-fn run(modules: &[Module], target: &Target, inputs: &[u8]) -> Option<Vec<u8>> {
+pub fn run(modules: &[Module], target: &Target, inputs: &[u8]) -> Option<Vec<u8>> {
     if Command::new("cc").arg("--version").output().is_err() {
         eprintln!("skipped: there is no C compiler `cc`");
         return None;
