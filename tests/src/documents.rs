@@ -1,28 +1,13 @@
 //! The documents that are generated from the sources, so that they can't be wrong: operators and errors.
 
-use mlc_ir::{Code, Generator, OpKind};
+use mlc_ir::{Code, ops_table};
 use std::fmt::Write as _;
 
 const GENERATED: &str = "Generated from the sources by `MLC_BLESS=1 cargo test -p mlc-tests`; don't edit.";
 
 /// `docs/ops.md`: every operator of the intermediate representation.
 pub fn operators() -> String {
-    let mut text = format!("# Operators of the intermediate representation\n\n{GENERATED}\n");
-    for &kind in OpKind::ALL {
-        let (sample, _) = kind.sample(&mut Generator::new(1));
-        let category = format!("{:?}", sample.category()).to_lowercase();
-        let documentation = kind.documentation();
-        let prefix = format!("`{}`: ", kind.name());
-        let body = documentation.strip_prefix(&prefix).unwrap_or(&documentation);
-        let _ = write!(text, "\n## {}\n\n*{category}* · {body}\n", kind.name());
-        if !kind.field_descriptions().is_empty() {
-            text += "\n| field | meaning |\n|---|---|\n";
-        }
-        for (name, meaning) in kind.field_descriptions() {
-            let _ = writeln!(text, "| `{name}` | {} |", meaning.replace('|', "\\|"));
-        }
-    }
-    text
+    format!("{}\n{GENERATED}\n", ops_table())
 }
 
 /// `docs/errors.md`: every code of a finding.

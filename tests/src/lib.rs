@@ -8,6 +8,9 @@
 pub mod array;
 pub mod case;
 pub mod compare;
+pub mod compile;
 pub mod documents;
+pub mod filetest;
+pub mod mode;
 pub mod paths;
 pub mod program;

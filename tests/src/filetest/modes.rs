@@ -1,0 +1,99 @@
+//! What each mode makes of a graph's text.
+
+use super::Mode;
+use super::values::{Sample, judge, samples, show};
+use crate::compile::{self, Compiled};
+use crate::mode::Mode as Target;
+use crate::program::{Program, Unpacked, main_source};
+use mlc_ir::{Diagnostic, Graph, text, verify};
+//use mlc_passes::OptimizeOptions;
+
+/// What the mode makes of the text.
+///
+/// # Errors
+/// What the text, or what came of it, does wrong.
+pub fn run(mode: &Mode, input: &str) -> Result<String, String> {
+    if *mode == Mode::Verify {
+        return rejection(input);
+    }
+    let graph = sound(input)?;
+    match mode {
+        Mode::Roundtrip | Mode::Verify => Ok(String::new()),
+        Mode::Optimize(_) => Err(String::new()),
+        Mode::Emit => emit(&graph),
+        Mode::Run => execute(&graph),
+    }
+}
+
+/// The graph of a text that is sound.
+fn sound(input: &str) -> Result<Graph, String> {
+    let graph = text::parse(input, &()).map_err(|findings| list(&findings))?;
+    verify(&graph).map_err(|findings| list(&findings))?;
+    Ok(graph)
+}
+
+/// The text as it should be written: printed, but with random constants as they are.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn formatted(input: &str) -> Result<String, String> {
+    let printed = text::print(&sound(input)?);
+    let mut result = String::new();
+    for line in printed.lines() {
+        let definition = line.split_inclusive("] ").next().unwrap_or(line);
+        let random = |given: &&str| given.trim_end().starts_with(&format!("{definition}random("));
+        let written = if line.contains(" = constant ") { input.lines().find(random) } else { None };
+        result += written.unwrap_or(line).trim_end();
+        result.push('\n');
+    }
+    Ok(result)
+}
+
+fn rejection(input: &str) -> Result<String, String> {
+    let findings = match text::parse(input, &()) {
+        Ok(graph) => verify(&graph).err().ok_or("the graph is sound")?,
+        Err(findings) => findings,
+    };
+    Ok(list(&findings))
+}
+
+fn list(findings: &[Diagnostic]) -> String {
+    findings.iter().map(|finding| format!("{finding}\n")).collect()
+}
+
+fn emit(graph: &Graph) -> Result<String, String> {
+    let samples = samples(graph)?;
+    let target = Target::generic(false);
+    let compiled = compile::compile_kernels(graph, "test", &target.target).map_err(|findings| list(&findings))?;
+    run_program(&build(&compiled, &target)?, &compiled, &samples, "the generic target")?;
+    let kernels = compiled.module.sources.first().ok_or("there is no source")?;
+    Ok(kernels.text.clone())
+}
+
+fn execute(graph: &Graph) -> Result<String, String> {
+    let samples = samples(graph)?;
+    for target in [Target::generic(true), Target::host(false)] {
+        let compiled = compile::compile_kernels(graph, "test", &target.target).map_err(|findings| list(&findings))?;
+        run_program(&build(&compiled, &target)?, &compiled, &samples, &format!("target {}", target.name))?;
+    }
+    Ok(samples.first().map_or_else(String::new, |sample| show(graph, &sample.outputs)))
+}
+
+fn build(compiled: &Compiled, target: &Target) -> Result<(Program, Unpacked), String> {
+    let module = &compiled.module;
+    let unpacked = Unpacked::new(&compiled.archive)?;
+    let main = main_source(&module.model_name, &module.inputs, &module.outputs);
+    Ok((unpacked.build(&main, &target.build)?, unpacked))
+}
+
+fn run_program(
+    (program, _folder): &(Program, Unpacked),
+    compiled: &Compiled,
+    samples: &[Sample],
+    what: &str,
+) -> Result<(), String> {
+    for sample in samples {
+        judge(what, sample, &program.run(&sample.inputs, &compiled.module.outputs)?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! [`Mode`]: a target together with the flags that its code is compiled with for a test.
+
+use crate::program::{Build, SANITIZERS, STRICT};
+use mlc_codegen::Target;
+
+/// A target with the flags that its code is compiled with.
+#[derive(Debug, Clone)]
+pub struct Mode {
+    /// Name in tables.
+    pub name: String,
+    /// The target.
+    pub target: Target,
+    /// The C compiler's flags.
+    pub build: Build,
+}
+
+impl Mode {
+    /// The generic target: its code must be strict C99 without a warning.
+    pub fn generic(sanitize: bool) -> Mode {
+        let sanitizers = if sanitize { &SANITIZERS[..] } else { &[] };
+        let build = Build::with(STRICT.iter().chain(sanitizers).copied());
+        Mode { name: if sanitize { "generic, sanitized" } else { "generic" }.into(), target: Target::generic(), build }
+    }
+
+    /// The machine that runs the tests.
+    pub fn host(sanitize: bool) -> Mode {
+        let target = host_target();
+        let own = target.c_flags.iter().map(String::as_str).filter(|flag| !flag.starts_with("-O"));
+        let sanitizers = if sanitize { &SANITIZERS[..] } else { &[] };
+        let build = Build::with(own.chain(["-Wall", "-Wextra", "-Werror"]).chain(sanitizers.iter().copied()));
+        Mode { name: if sanitize { "host, sanitized" } else { "host" }.into(), target, build }
+    }
+}
+
+/// The machine that runs the tests.
+pub fn host_target() -> Target {
+    Target::host(32)
+}
