@@ -22,8 +22,7 @@ pub struct Compiled {
 pub fn compile_kernels(graph: &Graph, name: &str, target: &Target) -> Result<Compiled, Vec<Diagnostic>> {
     let module = generate(graph, &Options { model_name: name.to_owned(), target: target.clone() })?;
     let options = PackageOptions { target, graph_text: &text::print(graph), modified: 0 };
-    let archive = archive(&module, &options).map_err(|error| {
-        vec![Diagnostic::error(Code::FileUnwritable, Location::default(), error.to_string())]
-    })?;
+    let archive = archive(&module, &options)
+        .map_err(|error| vec![Diagnostic::error(Code::FileUnwritable, Location::default(), error.to_string())])?;
     Ok(Compiled { module, archive, findings: Vec::new() })
 }

@@ -50,6 +50,11 @@ fn operators() {
 }
 
 #[test]
+fn optimiser() {
+    run("passes");
+}
+
+#[test]
 fn code_generator() {
     run("codegen");
 }

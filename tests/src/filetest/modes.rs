@@ -5,8 +5,8 @@ use super::values::{Sample, judge, samples, show};
 use crate::compile::{self, Compiled};
 use crate::mode::Mode as Target;
 use crate::program::{Program, Unpacked, main_source};
-use mlc_ir::{Diagnostic, Graph, text, verify};
-//use mlc_passes::OptimizeOptions;
+use mlc_ir::{Diagnostic, Graph, evaluate, text, verify};
+use mlc_passes::OptimizeOptions;
 
 /// What the mode makes of the text.
 ///
@@ -19,7 +19,7 @@ pub fn run(mode: &Mode, input: &str) -> Result<String, String> {
     let graph = sound(input)?;
     match mode {
         Mode::Roundtrip | Mode::Verify => Ok(String::new()),
-        Mode::Optimize(_) => Err(String::new()),
+        Mode::Optimize(stage) => optimize(graph, stage.clone()),
         Mode::Emit => emit(&graph),
         Mode::Run => execute(&graph),
     }
@@ -59,6 +59,22 @@ fn rejection(input: &str) -> Result<String, String> {
 
 fn list(findings: &[Diagnostic]) -> String {
     findings.iter().map(|finding| format!("{finding}\n")).collect()
+}
+
+fn optimize(graph: Graph, stage: Option<String>) -> Result<String, String> {
+    let samples = samples(&graph)?;
+    let options = OptimizeOptions { stop_after: stage.clone(), ..OptimizeOptions::default() };
+    let mut seen = stage.is_none();
+    let mut observer = |name: &str, _: &Graph| seen |= Some(name) == stage.as_deref();
+    let (graph, _) = mlc_passes::optimize(graph, &options, &mut observer).map_err(|error| error.to_string())?;
+    if !seen {
+        return Err(format!("there is no stage {}", stage.unwrap_or_default()));
+    }
+    for sample in &samples {
+        let outputs = evaluate(&graph, &sample.inputs).map_err(|error| error.to_string())?;
+        judge("the optimised graph", sample, &outputs)?;
+    }
+    Ok(text::print(&graph))
 }
 
 fn emit(graph: &Graph) -> Result<String, String> {

@@ -60,7 +60,8 @@ fn tolerance(tensor: &Tensor) -> Tolerance {
         DType::Bf16 => 4e-2,
         _ => 0.0,
     };
-    let largest = tensor.to_floats().into_iter().filter(|value| value.is_finite()).fold(0.0, |a: f64, b| a.max(b.abs()));
+    let largest =
+        tensor.to_floats().into_iter().filter(|value| value.is_finite()).fold(0.0, |a: f64, b| a.max(b.abs()));
     Tolerance { absolute: precision * largest.min(1.0), relative: precision }
 }
 
