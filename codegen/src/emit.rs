@@ -125,7 +125,7 @@ impl Emitter<'_> {
         parameters.push("uint8_t *workspace".into());
         let head = format!("int32_t tvmgen_{model}___tvm_main__(\n    {})", parameters.join(",\n    "));
         let mut body = String::new();
-        let mut used = vec![String::new(); 0];
+        let mut used: Vec<String> = Vec::new();
         for (index, step) in self.program.steps.iter().enumerate() {
             let arguments: Vec<String> = step
                 .bindings
@@ -176,7 +176,7 @@ impl Emitter<'_> {
             let _ = write!(
                 text,
                 "\n/* {} {} */\n{head};\n{bare} MLC_CONSTANT = {{\n",
-                comment(&constant.name),
+                print::harmless(&constant.name),
                 constant.value.ty()
             );
             write_values(&mut text, &constant.value.to_tensor());
@@ -184,10 +184,6 @@ impl Emitter<'_> {
         }
         text
     }
-}
-
-fn comment(name: &str) -> String {
-    name.replace("*/", "* /").replace("/*", "/ *")
 }
 
 fn declaration(constant: &PackedConstant) -> String {

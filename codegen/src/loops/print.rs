@@ -39,17 +39,7 @@ fn variable_type(ty: ValueType, compared: DType) -> String {
 /// Prints a function and notes the helpers that it needs.
 pub fn function(function: &Function, intrinsics: &mut Intrinsics) -> String {
     let mut printer = Printer { vars: &function.vars, intrinsics, text: String::new(), depth: 0 };
-    let mut comment = String::new();
-    for (index, line) in function.comment.iter().enumerate() {
-        let line = line.replace("*/", "* /").replace("/*", "/ *");
-        comment += if index == 0 { "/* " } else { "   " };
-        comment += line.trim_end();
-        comment += "\n";
-    }
-    if !comment.is_empty() {
-        comment.truncate(comment.trim_end().len());
-        comment += " */\n";
-    }
+    let comment = comment(&function.comment);
     let parameters: Vec<String> = function
         .parameters
         .iter()
@@ -66,6 +56,33 @@ pub fn function(function: &Function, intrinsics: &mut Intrinsics) -> String {
     let head = format!("static void {}({parameters})", function.name);
     let head = if head.len() > 98 { head.replace(", ", ",\n    ").replacen('(', "(\n    ", 1) } else { head };
     format!("{comment}{head} {{\n{body}}}\n")
+}
+
+/// Lines as one C comment of at most 100 columns, whatever names from the model they hold.
+fn comment(lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut wrapped: Vec<String> = Vec::new();
+    for line in lines {
+        wrapped.push(String::new());
+        for word in harmless(line).split_whitespace() {
+            let last = wrapped.len() - 1;
+            if !wrapped[last].is_empty() && wrapped[last].len() + word.len() > 92 {
+                wrapped.push(format!("  {word}"));
+            } else {
+                wrapped[last] += if wrapped[last].is_empty() { "" } else { " " };
+                wrapped[last] += word;
+            }
+        }
+    }
+    format!("/* {} */\n", wrapped.join("\n   "))
+}
+
+/// A text that neither ends a comment nor begins one, a trigraph or a continued line.
+pub fn harmless(text: &str) -> String {
+    let plain = text.replace(|c: char| c.is_control() || c == '\\', " ");
+    plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 }
 
 fn pointer_type(kind: VarKind) -> String {
@@ -159,7 +176,7 @@ impl Printer<'_> {
                 let condition = self.expr(condition);
                 self.nested(&format!("if ({})", unparenthesised(&condition)), then);
             }
-            Stmt::Comment(text) => self.line(&format!("/* {} */", text.replace("*/", "* /"))),
+            Stmt::Comment(text) => self.line(&format!("/* {} */", harmless(text))),
         }
     }
 

@@ -100,7 +100,7 @@ pub fn steps(
             });
             let target = (homes.buffers.len() - 1, View::dense(ty.dtype, &ty.shape));
             let source = homes.view(output.value).clone();
-            maker.copy(output.value.node, "copy", &[source], &target, |kernel| kernels::copy(kernel));
+            maker.copy(output.value.node, "copy", &[source], &target, kernels::copy);
         }
     }
     if maker.errors.is_empty() { Ok(maker.steps) } else { Err(maker.errors) }
@@ -122,11 +122,7 @@ impl Maker<'_> {
         let value = Value::from(id);
         let operands = self.graph.operands(id);
         match &node.op {
-            op if is_view(op) => {
-                if homes.is_copied(value) {
-                    self.movement(homes, id, &operands[0], op);
-                }
-            }
+            op if is_view(op) && homes.is_copied(value) => self.movement(homes, id, &operands[0], op),
             Op::Concat(concat) => {
                 let (buffer, whole) = homes.view(value).clone();
                 let mut start = 0;
@@ -137,7 +133,7 @@ impl Maker<'_> {
                         starts[concat.axis] = start;
                         let place = whole.slice(&starts, shape, &vec![1; whole.rank()]);
                         let source = homes.view(part).clone();
-                        self.copy(id, "concat", &[source], &(buffer, place), |kernel| kernels::copy(kernel));
+                        self.copy(id, "concat", &[source], &(buffer, place), kernels::copy);
                     }
                     start += shape[concat.axis];
                 }
@@ -147,7 +143,7 @@ impl Maker<'_> {
                 if !homes.is_inside(operands[0], value) {
                     let inside = (whole.0, whole.1.interior(&pad.pads));
                     let source = homes.view(operands[0]).clone();
-                    self.copy(id, "pad", &[source], &inside, |kernel| kernels::copy(kernel));
+                    self.copy(id, "pad", &[source], &inside, kernels::copy);
                 }
                 let pad = pad.clone();
                 self.copy(id, "border", &[], &whole, move |kernel| kernels::fill_border(kernel, &pad.pads, pad.value));
@@ -172,7 +168,7 @@ impl Maker<'_> {
         };
         match view {
             Some((source, target)) => {
-                self.copy(id, "copy", &[(buffer, source)], &(result.0, target), |kernel| kernels::copy(kernel));
+                self.copy(id, "copy", &[(buffer, source)], &(result.0, target), kernels::copy);
             }
             None => self.errors.push(self.error(id, "the elements of this reshape can't be addressed")),
         }
@@ -338,7 +334,7 @@ impl Maker<'_> {
         lines.push(format!("{} -> {}", operands.join(", "), results.join(", ")));
         if let Op::Kernel(kernel) = &node.op {
             let fields: Vec<String> =
-                kernel.anchor.fields().iter().map(|(name, value)| format!("{name} = {value:?}")).collect();
+                kernel.anchor.fields().iter().map(|(name, value)| format!("{name} = {value}")).collect();
             lines.push(fields.join(", "));
             lines.push(format!("epilogue: {}", kernel.expression));
         } else if let Op::Map(map) = &node.op {
