@@ -71,7 +71,9 @@ fn comment(lines: &[String]) -> String {
             if !wrapped[last].is_empty() && wrapped[last].len() + word.len() > 92 {
                 wrapped.push(format!("  {word}"));
             } else {
-                wrapped[last] += if wrapped[last].is_empty() { "" } else { " " };
+                if !wrapped[last].is_empty() {
+                    wrapped[last].push(' ');
+                }
                 wrapped[last] += word;
             }
         }
