@@ -1,5 +1,5 @@
 //! Builds and runs generated C: many models in one program, so that the C compiler runs once.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::panic)]
 
 use mlc_codegen::{Module, Options, Target, generate};
 use mlc_ir::{Generator, Graph, Tensor, Values};
