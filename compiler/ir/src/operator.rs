@@ -104,6 +104,11 @@ pub trait Operator: Fields + Clone + Eq {
     fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>);
 }
 
+/// A product of counts for [`Work`], at most `u64::MAX`.
+pub fn count_product(factors: impl IntoIterator<Item = usize>) -> u64 {
+    factors.into_iter().fold(1, |product: u64, factor| product.saturating_mul(factor as u64))
+}
+
 /// Checks the number of operands.
 pub fn expect_operands<const N: usize>(operands: &[TensorType]) -> Result<&[TensorType; N], OperatorError> {
     operands.try_into().map_err(|_| OperatorError::OperandCount { expected: N.to_string(), found: operands.len() })

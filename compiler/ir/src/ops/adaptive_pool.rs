@@ -5,7 +5,7 @@ use super::window::spatial_shape;
 use crate::tensor::Values;
 use crate::types::{DType, Shape, row_major_strides};
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -76,10 +76,10 @@ impl Operator for AdaptivePool {
         let cells = |(axis, &size): (usize, &usize)| -> usize {
             (0..size).map(|output| cell(output, operands[0].shape[axis + 1], size).len()).sum()
         };
-        let taps: usize = self.sizes.iter().enumerate().map(cells).product();
-        let planes = operands[0].shape[0] * operands[0].shape[self.sizes.len() + 1];
-        let means = if self.function == PoolFunction::Mean { results[0].elements() } else { 0 };
-        Work { scalar_operations: (taps * planes + means) as u64, ..Work::moving(operands, results) }
+        let planes = [operands[0].shape[0], operands[0].shape[self.sizes.len() + 1]];
+        let taps = count_product(self.sizes.iter().enumerate().map(cells).chain(planes));
+        let means = if self.function == PoolFunction::Mean { results[0].elements() as u64 } else { 0 };
+        Work { scalar_operations: taps.saturating_add(means), ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {

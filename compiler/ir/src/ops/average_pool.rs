@@ -1,10 +1,10 @@
-//! `average_pool`: Mean of each window of x [N, spatial…, C].
+//! `average_pool`: Mean of each window of x [N, spatial…, C]: the sum of its elements over the number of those that count, at least 1.
 
 use super::numbers::{expect_values, indices};
 use super::window::{SampleAxis, spatial_shape};
 use crate::types::DType;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -68,8 +68,9 @@ impl Operator for AveragePool {
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        let taps: usize = self.window.iter().product();
-        Work { scalar_operations: (results[0].elements() * (taps + 1)) as u64, ..Work::moving(operands, results) }
+        let elements = results[0].elements();
+        let additions = count_product(self.window.iter().copied().chain([elements]));
+        Work { scalar_operations: additions.saturating_add(elements as u64), ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {
@@ -103,15 +104,12 @@ impl AveragePool {
     /// How many elements the mean at an output position counts: the window's taps in the tensor and in the counted part of
     /// the padding, at least 1.
     pub fn divisor(&self, position: &[usize], extents: &[usize]) -> usize {
+        let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
         let along = |axis: usize| {
-            let first = position[axis] * self.strides[axis];
-            let (low, high) = (
-                self.pads[axis].0 - self.counted_pads[axis].0,
-                self.pads[axis].0 + extents[axis] + self.counted_pads[axis].1,
-            );
-            let places = (0..self.window[axis]).map(|tap| first + tap * self.dilations[axis]);
-            places.filter(|place| (low..high).contains(place)).count()
+            let low = self.pads[axis].0 - self.counted_pads[axis].0;
+            let high = self.pads[axis].0 + extents[axis] + self.counted_pads[axis].1;
+            window.tap_range(axis, position[axis] * self.strides[axis], self.window[axis], low..high).len()
         };
-        (0..position.len()).map(along).product::<usize>().max(1)
+        (0..position.len()).map(along).fold(1, usize::saturating_mul).max(1)
     }
 }

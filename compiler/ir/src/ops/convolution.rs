@@ -5,7 +5,7 @@ use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
 use crate::types::DType;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
@@ -70,8 +70,8 @@ impl Operator for Convolution {
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
         let weights = &operands[1].shape;
-        let per_element: usize = weights[..weights.len() - 1].iter().product();
-        Work { macs: (results[0].elements() * per_element) as u64, ..Work::moving(operands, results) }
+        let per_element = weights[..weights.len() - 1].iter().copied();
+        Work { macs: count_product(per_element.chain([results[0].elements()])), ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {

@@ -48,6 +48,9 @@ pub fn evaluate(
 
 /// For each element of `to`, the flat index in a tensor of shape `from` that broadcasts to it.
 pub fn broadcast_indices(from: &[usize], to: &[usize]) -> Vec<usize> {
+    if to.contains(&0) {
+        return Vec::new();
+    }
     let strides = row_major_strides(from);
     let skipped = to.len() - from.len();
     let mut indices = vec![0];

@@ -4,7 +4,7 @@ use super::elementwise::broadcast_indices;
 use super::numbers::{Number, expect_values, mixed_kinds};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
@@ -63,7 +63,7 @@ impl Operator for Matmul {
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
         let shape = &operands[0].shape;
         let inner = shape[shape.len() - if self.transpose_left { 2 } else { 1 }];
-        Work { macs: (results[0].elements() * inner) as u64, ..Work::moving(operands, results) }
+        Work { macs: count_product([results[0].elements(), inner]), ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {

@@ -5,7 +5,7 @@ use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
 use crate::types::DType;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -54,8 +54,8 @@ impl Operator for MaxPool {
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        let taps: usize = self.window.iter().product();
-        Work { scalar_operations: (results[0].elements() * taps) as u64, ..Work::moving(operands, results) }
+        let comparisons = count_product(self.window.iter().copied().chain([results[0].elements()]));
+        Work { scalar_operations: comparisons, ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {

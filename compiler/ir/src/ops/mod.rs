@@ -213,4 +213,73 @@ mod tests {
             }
         }
     }
+
+    /// Changes some of a field's numbers and lists.
+    fn disturb(value: &mut FieldValue, generator: &mut Generator) {
+        match value {
+            FieldValue::Bool(value) => *value = !*value,
+            FieldValue::Integer(value) => {
+                *value = generator.choose(&[0, 1, 2, 3, 7, -1, 1 << 20, 1 << 40, 1 << 62, i64::MAX, i64::MIN, *value]);
+            }
+            FieldValue::Float(value) => value.0 = generator.choose(&[0.0, -1.0, 1e30, f64::NAN, f64::INFINITY]),
+            FieldValue::List(values) if values.is_empty() || generator.one_in(4) => {
+                values.push(FieldValue::Integer(generator.range(0, 3) as i64));
+            }
+            FieldValue::List(values) if generator.one_in(4) => drop(values.pop()),
+            FieldValue::List(values) => {
+                let place = generator.range(0, values.len() - 1);
+                disturb(&mut values[place], generator);
+            }
+            _ => {}
+        }
+    }
+
+    fn disturb_type(ty: &mut TensorType, generator: &mut Generator) {
+        let place = generator.range(0, ty.shape.len());
+        match generator.range(0, 3) {
+            0 => ty.shape.insert(place, generator.choose(&[0, 1, 2])),
+            1 if place < ty.shape.len() => drop(ty.shape.remove(place)),
+            2 if place < ty.shape.len() => ty.shape[place] = generator.choose(&[0, 1, 2, 3]),
+            _ => ty.dtype = generator.choose(&crate::DType::ALL),
+        }
+    }
+
+    #[test]
+    fn odd_fields_and_operands_are_refused_or_evaluated() {
+        let (mut refused, mut evaluated) = (0, 0);
+        for &kind in OpKind::ALL {
+            let mut generator = Generator::new(kind as u64 + 77);
+            for _ in 0..400 {
+                let (op, mut types) = kind.sample(&mut generator);
+                let mut fields: Vec<(String, FieldValue)> =
+                    op.fields().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+                if !fields.is_empty() && generator.one_in(2) {
+                    let place = generator.range(0, fields.len() - 1);
+                    disturb(&mut fields[place].1, &mut generator);
+                }
+                if !types.is_empty() && generator.one_in(2) {
+                    let place = generator.range(0, types.len() - 1);
+                    disturb_type(&mut types[place], &mut generator);
+                }
+                if !types.is_empty() && generator.one_in(10) {
+                    types.pop();
+                }
+                let (Ok(op), true) = (kind.with_fields(&fields), kind != OpKind::Input) else { continue };
+                let Ok(results) = op.infer(&types) else {
+                    refused += 1;
+                    continue;
+                };
+                if results.iter().any(|ty| ty.checked_bytes().is_none_or(|bytes| bytes > 1 << 20)) {
+                    continue;
+                }
+                op.work(&types, &results);
+                let operands: Vec<Tensor> = types.iter().map(|ty| generator.tensor(ty)).collect();
+                if let Ok(values) = op.evaluate(&operands.iter().collect::<Vec<_>>(), &results) {
+                    evaluated += 1;
+                    assert!(values.iter().map(Tensor::ty).eq(&results), "{op:?} {types:?}");
+                }
+            }
+        }
+        assert!(refused > 1000 && evaluated > 3000, "{refused} {evaluated}");
+    }
 }

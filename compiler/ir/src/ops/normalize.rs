@@ -44,7 +44,7 @@ impl Operator for Normalize {
         for group in groups(x.shape(), &self.axes) {
             let count = group.len() as f64;
             let mean = if self.center { group.iter().map(|&place| values[place]).sum::<f64>() / count } else { 0.0 };
-            let variance = group.iter().map(|&place| (values[place] - mean).powi(2)).sum::<f64>() / count;
+            let variance = group.iter().map(|&place| square(values[place] - mean)).sum::<f64>() / count;
             let deviation = (variance + self.epsilon.0).sqrt();
             for place in group {
                 values[place] = (values[place] - mean) / deviation;
@@ -73,4 +73,8 @@ impl Operator for Normalize {
         let operator = Normalize { axes, epsilon, center: !generator.one_in(3) };
         (operator, vec![TensorType::new(DType::F32, shape)])
     }
+}
+
+fn square(x: f64) -> f64 {
+    x * x
 }

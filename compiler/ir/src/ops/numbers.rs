@@ -105,7 +105,8 @@ pub fn groups<'a>(shape: &'a [usize], axes: &'a [usize]) -> impl Iterator<Item =
         chosen.map(|axis| (shape[axis], strides[axis])).unzip()
     };
     let ((inner, inner_strides), (outer, outer_strides)) = (select(true), select(false));
-    let offsets: Vec<usize> = indices(&inner).map(|index| dot(&index, &inner_strides)).collect();
     let bases: Vec<usize> = indices(&outer).map(|index| dot(&index, &outer_strides)).collect();
+    let inner = if bases.is_empty() { Shape::from_slice(&[0]) } else { inner };
+    let offsets: Vec<usize> = indices(&inner).map(|index| dot(&index, &inner_strides)).collect();
     bases.into_iter().map(move |base| offsets.iter().map(|offset| base + offset).collect())
 }

@@ -2,7 +2,7 @@
 
 use crate::types::DType;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work};
+use crate::operator::{Category, Operator, OperatorError, Work, count_product};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -118,7 +118,7 @@ impl Operator for Recurrent {
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
         let (steps, gates) = (operands[0].shape[0] * operands[0].shape[1], operands[0].shape[2]);
         let (state, units) = (operands[1].shape[0], gates / self.cell.gates());
-        let projection = if self.projection { units * state } else { 0 };
+        let projection = if self.projection { units.saturating_mul(state) } else { 0 };
         // Sigmoid 16, tanh 10, and the sums and products of the equations.
         let per_unit = match self.cell {
             RecurrentCell::Lstm => 80,
@@ -127,8 +127,8 @@ impl Operator for Recurrent {
             RecurrentCell::RnnRelu => 3,
         };
         Work {
-            macs: (steps * (state * gates + projection)) as u64,
-            scalar_operations: (steps * units * per_unit) as u64,
+            macs: count_product([steps, state.saturating_mul(gates).saturating_add(projection)]),
+            scalar_operations: count_product([steps, units, per_unit]),
             ..Work::moving(operands, results)
         }
     }
@@ -185,8 +185,8 @@ impl Layer {
         match self.cell {
             RecurrentCell::Lstm => {
                 let unit = |unit: usize| {
-                    c[unit] = sigmoid(gate(1, unit)) * c[unit] + sigmoid(gate(0, unit)) * gate(2, unit).tanh();
-                    sigmoid(gate(3, unit)) * c[unit].tanh()
+                    c[unit] = sigmoid(gate(1, unit)) * c[unit] + sigmoid(gate(0, unit)) * libm::tanh(gate(2, unit));
+                    sigmoid(gate(3, unit)) * libm::tanh(c[unit])
                 };
                 let output: Vec<f64> = units.map(unit).collect();
                 match &self.projection {
@@ -197,12 +197,12 @@ impl Layer {
             RecurrentCell::Gru => {
                 let unit = |unit: usize| {
                     let (r, z) = (sigmoid(gate(0, unit)), sigmoid(gate(1, unit)));
-                    let n = (x[2 * self.units + unit] + r * recurrent[2 * self.units + unit]).tanh();
+                    let n = libm::tanh(x[2 * self.units + unit] + r * recurrent[2 * self.units + unit]);
                     (1.0 - z) * n + z * h[unit]
                 };
                 units.map(unit).collect()
             }
-            RecurrentCell::RnnTanh => units.map(|unit| gate(0, unit).tanh()).collect(),
+            RecurrentCell::RnnTanh => units.map(|unit| libm::tanh(gate(0, unit))).collect(),
             RecurrentCell::RnnRelu => units.map(|unit| gate(0, unit)).map(|y| if y < 0.0 { 0.0 } else { y }).collect(),
         }
     }
@@ -219,5 +219,5 @@ fn product(row: &[f64], matrix: &[f64], columns: usize) -> Vec<f64> {
 }
 
 fn sigmoid(x: f64) -> f64 {
-    1.0 / (1.0 + (-x).exp())
+    1.0 / (1.0 + libm::exp(-x))
 }

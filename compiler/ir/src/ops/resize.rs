@@ -5,7 +5,7 @@ use super::window::spatial_shape;
 use crate::types::{DType, Shape, row_major_strides};
 use smallvec::{SmallVec, smallvec};
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -80,6 +80,9 @@ impl Operator for Resize {
 
     fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
         let [x] = expect_values(operands)?;
+        if results[0].elements() == 0 {
+            return Ok(vec![x.rearrange(results[0].clone(), |element| element)]);
+        }
         let taps: Vec<Vec<Taps>> = (0..x.shape().len()).map(|axis| self.taps(axis, x.shape()[axis])).collect();
         let strides = row_major_strides(x.shape());
         if self.mode == ResizeMode::Nearest {
@@ -111,7 +114,7 @@ impl Operator for Resize {
             ResizeMode::Linear => 1 << self.axes.len().min(20),
             ResizeMode::Cubic => 1 << (2 * self.axes.len().min(10)),
         };
-        Work { scalar_operations: (results[0].elements() * 2 * taps) as u64, ..Work::moving(operands, results) }
+        Work { scalar_operations: count_product([results[0].elements(), 2, taps]), ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {

@@ -38,10 +38,10 @@ impl Operator for Softmax {
         let mut values = x.to_floats();
         for group in groups(x.shape(), &[self.axis]) {
             let largest = group.iter().fold(f64::NEG_INFINITY, |largest, &place| largest.larger(values[place]));
-            let sum: f64 = group.iter().map(|&place| (values[place] - largest).exp()).sum();
+            let sum: f64 = group.iter().map(|&place| libm::exp(values[place] - largest)).sum();
             for place in group {
                 let shifted = values[place] - largest;
-                values[place] = if self.logarithm { shifted - sum.ln() } else { shifted.exp() / sum };
+                values[place] = if self.logarithm { shifted - libm::log(sum) } else { libm::exp(shifted) / sum };
             }
         }
         Ok(vec![Tensor::from_floats(results[0].clone(), values)])

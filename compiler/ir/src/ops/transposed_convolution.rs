@@ -5,7 +5,7 @@ use super::window::spatial_shape;
 use crate::tensor::Values;
 use crate::types::{DType, row_major_strides};
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
@@ -76,9 +76,9 @@ impl Operator for TransposedConvolution {
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
         let weights = &operands[1].shape;
-        let taps: usize = weights[..weights.len() - 2].iter().product();
-        let per_element = taps * weights[weights.len() - 1];
-        Work { macs: (operands[0].elements() * per_element) as u64, ..Work::moving(operands, results) }
+        let (taps, channels) = weights.split_at(weights.len() - 2);
+        let factors = taps.iter().copied().chain([channels[1], operands[0].elements()]);
+        Work { macs: count_product(factors), ..Work::moving(operands, results) }
     }
 
     fn expression(&self, _operands: &[TensorType]) -> Option<Expression> {

@@ -1,9 +1,9 @@
 //! The geometry that convolutions and pools share.
 
-use super::numbers::{dot, indices};
 use crate::generator::Generator;
 use crate::operator::OperatorError;
 use crate::types::{DType, Shape, TensorType, row_major_strides};
+use std::ops::Range;
 
 /// Strides, dilations and pads of a sliding window, an entry per spatial axis each.
 pub struct Window<'a> {
@@ -72,16 +72,30 @@ impl Window<'_> {
     /// The taps of the window at an output position that meet the tensor: row-major number of the tap in a window of
     /// `taps`, and of the element among spatial `extents`.
     pub fn taps(&self, position: &[usize], extents: &[usize], taps: &[usize]) -> Vec<(usize, usize)> {
-        let strides = row_major_strides(extents);
-        let source = |tap: &[usize]| -> Option<Shape> {
-            let along = |axis: usize| {
-                let spot = position[axis] * self.strides[axis] + tap[axis] * self.dilations[axis];
-                spot.checked_sub(self.pads[axis].0).filter(|&spot| spot < extents[axis])
-            };
-            (0..position.len()).map(along).collect()
-        };
-        let numbered = indices(taps).enumerate();
-        numbered.filter_map(|(number, tap)| Some((number, dot(&source(&tap)?, &strides)))).collect()
+        let (tap_strides, strides) = (row_major_strides(taps), row_major_strides(extents));
+        let mut met = vec![(0, 0)];
+        for axis in 0..position.len() {
+            let first = position[axis] * self.strides[axis];
+            let before = self.pads[axis].0;
+            let along = self.tap_range(axis, first, taps[axis], before..before + extents[axis]);
+            let mut wider = Vec::with_capacity(met.len() * along.len());
+            for (number, source) in met {
+                for tap in along.clone() {
+                    let place = first + tap * self.dilations[axis] - before;
+                    wider.push((number + tap * tap_strides[axis], source + place * strides[axis]));
+                }
+            }
+            met = wider;
+        }
+        met
+    }
+
+    /// Which of the taps from place `first` on fall into a range of places.
+    pub fn tap_range(&self, axis: usize, first: usize, taps: usize, places: Range<usize>) -> Range<usize> {
+        let dilation = self.dilations[axis];
+        let start = places.start.saturating_sub(first).div_ceil(dilation).min(taps);
+        let end = places.end.saturating_sub(first).div_ceil(dilation).min(taps);
+        start..end.max(start)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Reference evaluation of scalar expressions: every step is computed in double (or 64-bit integer) arithmetic and rounded to its type.
+//! Reference evaluation of scalar expressions: every step is computed in double (or 64-bit integer) arithmetic and rounded to
+//! its type. Transcendental functions are libm's, not the system's, so that folded constants are the same on every machine.
 
 use super::expression::{Expression, ScalarNode};
 use super::functions::{BinaryFunction, UnaryFunction};
@@ -111,8 +112,8 @@ fn integer_unary(function: UnaryFunction, dtype: DType, x: i64) -> i64 {
 
 fn float_unary(function: UnaryFunction, x: f64) -> Scalar {
     use UnaryFunction as U;
-    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
-    let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
+    let sigmoid = |x: f64| 1.0 / (1.0 + libm::exp(-x));
+    let softplus = |x: f64| x.max(0.0) + libm::log1p(libm::exp(-x.abs()));
     Scalar::Float(match function {
         U::IsNan => return Scalar::Integer(i64::from(x.is_nan())),
         U::IsInfinite => return Scalar::Integer(i64::from(x.is_infinite())),
@@ -131,41 +132,41 @@ fn float_unary(function: UnaryFunction, x: f64) -> Scalar {
         U::Floor => x.floor(),
         U::Round => x.round_ties_even(),
         U::Truncate => x.trunc(),
-        U::Exp => x.exp(),
-        U::Expm1 => x.exp_m1(),
-        U::Log => x.ln(),
-        U::Log1p => x.ln_1p(),
+        U::Exp => libm::exp(x),
+        U::Expm1 => libm::expm1(x),
+        U::Log => libm::log(x),
+        U::Log1p => libm::log1p(x),
         U::Sqrt => x.sqrt(),
-        U::Sin => x.sin(),
-        U::Cos => x.cos(),
-        U::Tan => x.tan(),
-        U::Asin => x.asin(),
-        U::Acos => x.acos(),
-        U::Atan => x.atan(),
-        U::Sinh => x.sinh(),
-        U::Cosh => x.cosh(),
-        U::Tanh => x.tanh(),
-        U::Asinh => x.asinh(),
-        U::Acosh => x.acosh(),
-        U::Atanh => x.atanh(),
+        U::Sin => libm::sin(x),
+        U::Cos => libm::cos(x),
+        U::Tan => libm::tan(x),
+        U::Asin => libm::asin(x),
+        U::Acos => libm::acos(x),
+        U::Atan => libm::atan(x),
+        U::Sinh => libm::sinh(x),
+        U::Cosh => libm::cosh(x),
+        U::Tanh => libm::tanh(x),
+        U::Asinh => libm::asinh(x),
+        U::Acosh => libm::acosh(x),
+        U::Atanh => libm::atanh(x),
         U::Erf => libm::erf(x),
         U::LogGamma => libm::lgamma(x),
         U::Relu => relu(x),
         U::Reciprocal => 1.0 / x,
         U::Rsqrt => 1.0 / x.sqrt(),
-        U::Exp2 => x.exp2(),
-        U::Log2 => x.log2(),
-        U::Log10 => x.log10(),
+        U::Exp2 => libm::exp2(x),
+        U::Log2 => libm::log2(x),
+        U::Log10 => libm::log10(x),
         U::Square => x * x,
         U::Sigmoid => sigmoid(x),
         U::Relu6 => minimum(relu(x), 6.0),
         U::Silu => x * sigmoid(x),
         U::Gelu => 0.5 * x * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2)),
-        U::GeluTanh => 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x)).tanh()),
+        U::GeluTanh => 0.5 * x * (1.0 + libm::tanh((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x))),
         U::HardSigmoid => minimum(relu(x + 3.0), 6.0) / 6.0,
         U::HardSwish => x * minimum(relu(x + 3.0), 6.0) / 6.0,
         U::Softplus => softplus(x),
-        U::Mish => x * softplus(x).tanh(),
+        U::Mish => x * libm::tanh(softplus(x)),
         U::Softsign => x / (1.0 + x.abs()),
         U::LogSigmoid => -softplus(-x),
         U::Not => x,
@@ -217,13 +218,13 @@ fn float_binary(function: BinaryFunction, x: f64, y: f64) -> f64 {
             if remainder != 0.0 && (remainder < 0.0) != (y < 0.0) { remainder + y } else { remainder }
         }
         B::Remainder => x % y,
-        B::Power => x.powf(y),
+        B::Power => libm::pow(x, y),
         B::Maximum => maximum(x, y),
         B::Minimum => minimum(x, y),
-        B::Atan2 => x.atan2(y),
+        B::Atan2 => libm::atan2(x, y),
         B::LogAddExp => {
             let largest = maximum(x, y);
-            if largest.is_infinite() { largest } else { largest + (-(x - y).abs()).exp().ln_1p() }
+            if largest.is_infinite() { largest } else { largest + libm::log1p(libm::exp(-(x - y).abs())) }
         }
         _ => f64::NAN,
     }
