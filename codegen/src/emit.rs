@@ -1,6 +1,7 @@
 //! Emission: a lowered program as C files and a [`Module`].
 
 use crate::Options;
+use crate::constants::declaration;
 use crate::loops::print::c_type;
 use crate::loops::{Intrinsics, print};
 use crate::lower::homes::BufferKind;
@@ -8,7 +9,7 @@ use crate::lower::steps::{Binding, Step};
 use crate::lower::{Program, lower};
 use crate::module::{KernelSummary, Module, PackedConstant, Port, SourceFile};
 use crate::names::{Names, fields};
-use mlc_ir::{Attribute, Diagnostic, Graph, Op, Tensor, TensorType, Values};
+use mlc_ir::{Attribute, Diagnostic, Graph, Op, TensorType};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -34,7 +35,6 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     text += &intrinsics.prelude();
     text += &kernels;
     text += &main;
-    let weights = emitter.definitions(&options.model_name, options.target.alignment);
     let summaries = program.steps.iter().map(|step| summary(&program, step)).collect();
     let model = &options.model_name;
     Ok(Module {
@@ -44,10 +44,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         kernels: summaries,
         plan: program.plan.clone(),
         constants: emitter.constants,
-        sources: vec![
-            SourceFile { name: format!("{model}_lib1.c"), text },
-            SourceFile { name: format!("{model}_lib2.c"), text: weights },
-        ],
+        sources: vec![SourceFile { name: format!("{model}_lib1.c"), text }],
     })
 }
 
@@ -158,66 +155,4 @@ impl Emitter<'_> {
         }
         text
     }
-
-    fn definitions(&self, model: &str, alignment: usize) -> String {
-        let mut text = format!("/* The constants of model {model}. */\n#include <math.h>\n#include <stdint.h>\n\n");
-        if self.constants.is_empty() {
-            text += "/* There are none. */\ntypedef int mlc_no_constants;\n";
-            return text;
-        }
-        let _ = write!(
-            text,
-            "#if defined(__GNUC__)\n#define MLC_CONSTANT __attribute__((aligned({alignment})))\n#else\n\
-             #define MLC_CONSTANT\n#endif\n"
-        );
-        for constant in &self.constants {
-            let head = declaration(constant);
-            let bare = head.trim_start_matches("extern ");
-            let _ = write!(
-                text,
-                "\n/* {} {} */\n{head};\n{bare} MLC_CONSTANT = {{\n",
-                print::harmless(&constant.name),
-                constant.value.ty()
-            );
-            write_values(&mut text, &constant.value.to_tensor());
-            text += "};\n";
-        }
-        text
-    }
-}
-
-fn declaration(constant: &PackedConstant) -> String {
-    let ty = constant.value.ty();
-    format!("extern const {} {}[{}]", c_type(ty.dtype), constant.symbol, ty.elements().max(1))
-}
-
-/// The elements as C initialisers, in lines of at most 100 columns.
-fn write_values(text: &mut String, tensor: &Tensor) {
-    let dtype = tensor.ty().dtype;
-    let mut column = 0;
-    let mut put = |word: String| {
-        if column + word.len() + 2 > 100 {
-            text.push('\n');
-            column = 0;
-        }
-        text.push_str(if column == 0 { "  " } else { " " });
-        text.push_str(&word);
-        text.push(',');
-        column += word.len() + 2 + usize::from(column == 0);
-    };
-    match tensor.values() {
-        Values::Float(values) => {
-            values.iter().for_each(|&value| put(print::literal(mlc_ir::Literal::float(dtype, value))))
-        }
-        Values::Integer(values) if dtype == mlc_ir::DType::Bool => {
-            values.iter().for_each(|&value| put(value.to_string()))
-        }
-        Values::Integer(values) => {
-            values.iter().for_each(|&value| put(print::literal(mlc_ir::Literal::integer(dtype, value))))
-        }
-    }
-    if tensor.ty().elements() == 0 {
-        put("0".into());
-    }
-    text.push('\n');
 }

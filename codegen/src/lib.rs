@@ -3,6 +3,7 @@
 //! [`generate`] turns a graph into a [`Module`]; [`package`] packs a module into an archive. Neither does any input or output.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+pub mod constants;
 pub mod emit;
 pub mod kernels;
 pub mod loops;

@@ -94,7 +94,8 @@ pub struct Module {
     pub plan: MemoryPlan,
     /// Constants in the order of their first use.
     pub constants: Vec<PackedConstant>,
-    /// `<model>_lib1.c`: the kernels and `tvmgen_<model>___tvm_main__`, and `<model>_lib2.c`: the constants.
+    /// `<model>_lib1.c`: the kernels and `tvmgen_<model>___tvm_main__`. The constants' file, `<model>_lib2.c`, is written by
+    /// [`crate::constants::write_constants`].
     pub sources: Vec<SourceFile>,
 }
 

@@ -54,6 +54,9 @@ pub fn files(module: &Module, options: &PackageOptions) -> IndexMap<String, Vec<
     for source in &module.sources {
         add(format!("codegen/host/src/{}", source.name), source.text.clone());
     }
+    let mut constants = String::new();
+    let _ = crate::constants::write_constants(module, &mut constants);
+    add(format!("codegen/host/src/{model}_lib2.c"), constants);
     add(format!("src/{model}.mlc"), options.graph_text.to_owned());
     add(format!("src/{model}.plan.json"), metadata::plan(module));
     add("Makefile".into(), build_files::makefile(module, options.target));

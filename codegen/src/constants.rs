@@ -1,0 +1,113 @@
+//! The constants of a module as C text. The text of large weights is several times their size, so it is written piece by piece
+//! and never held as a whole.
+
+use crate::loops::print::{c_type, harmless, literal};
+use crate::module::{Module, PackedConstant};
+use mlc_ir::{DType, Literal, Tensor, TensorType, Values};
+use std::fmt::{self, Write};
+
+/// Columns of a line of numbers at most.
+const COLUMNS: usize = 100;
+/// Elements that are converted at once.
+const BLOCK: usize = 4096;
+
+/// The C declaration of a constant, without a semicolon.
+pub fn declaration(constant: &PackedConstant) -> String {
+    let ty = constant.value.ty();
+    format!("extern const {} {}[{}]", c_type(ty.dtype), constant.symbol, ty.elements().max(1))
+}
+
+/// Writes the file that defines all constants of a module.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_constants(module: &Module, out: &mut dyn Write) -> fmt::Result {
+    write!(out, "/* The constants of model {}. */\n#include <math.h>\n#include <stdint.h>\n\n", module.model_name)?;
+    if module.constants.is_empty() {
+        return out.write_str("/* There are none. */\ntypedef int mlc_no_constants;\n");
+    }
+    write!(
+        out,
+        "#if defined(__GNUC__)\n#define MLC_CONSTANT __attribute__((aligned({})))\n#else\n#define MLC_CONSTANT\n#endif\n",
+        module.plan.alignment
+    )?;
+    for constant in &module.constants {
+        let head = declaration(constant);
+        let bare = head.trim_start_matches("extern ");
+        let ty = constant.value.ty();
+        write!(out, "\n/* {} {ty} */\n{head};\n{bare} MLC_CONSTANT = {{\n", harmless(&constant.name))?;
+        write_values(constant, out)?;
+        out.write_str("};\n")?;
+    }
+    Ok(())
+}
+
+fn write_values(constant: &PackedConstant, out: &mut dyn Write) -> fmt::Result {
+    let (ty, bytes) = (constant.value.ty(), constant.value.bytes());
+    let mut lines = Lines { out, column: 0 };
+    if bytes.is_empty() {
+        lines.put("0")?;
+    }
+    for block in bytes.chunks(BLOCK * ty.dtype.size()) {
+        let count = block.len() / ty.dtype.size();
+        let tensor = Tensor::from_le_bytes(TensorType::new(ty.dtype, [count]), block);
+        match tensor.values() {
+            Values::Float(values) => {
+                values.iter().try_for_each(|&value| lines.put(&literal(Literal::float(ty.dtype, value))))?
+            }
+            Values::Integer(values) if ty.dtype == DType::Bool => {
+                values.iter().try_for_each(|value| lines.put(&value.to_string()))?
+            }
+            Values::Integer(values) => {
+                values.iter().try_for_each(|&value| lines.put(&literal(Literal::integer(ty.dtype, value))))?
+            }
+        }
+    }
+    lines.out.write_str("\n")
+}
+
+/// Words separated by commas, in lines.
+struct Lines<'a> {
+    out: &'a mut dyn Write,
+    column: usize,
+}
+
+impl Lines<'_> {
+    fn put(&mut self, word: &str) -> fmt::Result {
+        if self.column > 0 && self.column + word.len() + 2 > COLUMNS {
+            self.out.write_str("\n")?;
+            self.column = 0;
+        }
+        let gap = if self.column == 0 { "  " } else { " " };
+        write!(self.out, "{gap}{word},")?;
+        self.column += gap.len() + word.len() + 1;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::module::MemoryPlan;
+    use mlc_ir::Attribute;
+
+    #[test]
+    fn constants_are_exact_and_lines_short() {
+        let values = [0.1f32, -1.5, f32::INFINITY, 3.0e-41, 16_777_216.0];
+        let value = Attribute::from_f32(&[5], &values).unwrap();
+        let module = Module {
+            model_name: "m".into(),
+            inputs: vec![],
+            outputs: vec![],
+            kernels: vec![],
+            plan: MemoryPlan { alignment: 16, ..MemoryPlan::default() },
+            constants: vec![PackedConstant { symbol: "tvmgen_m_w".into(), name: "w */".into(), value }],
+            sources: vec![],
+        };
+        let mut text = String::new();
+        write_constants(&module, &mut text).unwrap();
+        assert!(text.contains("/* w * / f32[5] */\nextern const float tvmgen_m_w[5];"), "{text}");
+        assert!(text.contains("  0.1f, (-1.5f), INFINITY, 3e-41f, 16777216.0f,\n};"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= COLUMNS));
+    }
+}
