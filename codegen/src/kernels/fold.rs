@@ -97,6 +97,74 @@ impl Fold {
         accumulators.into_iter().filter_map(combine).collect()
     }
 
+    /// Combines `element(indices)` over a small shape without a loop.
+    pub fn written_out(
+        &self,
+        kernel: &mut Kernel<'_>,
+        counts: &[i64],
+        lanes: usize,
+        element: &dyn Fn(&mut Kernel<'_>, &[Index]) -> Expr,
+    ) -> Expr {
+        let mut positions: Vec<Vec<Index>> = vec![Vec::new()];
+        for &count in counts {
+            let longer = |position: Vec<Index>| {
+                (0..count).map(move |index| position.iter().cloned().chain([Index::from(index)]).collect::<Vec<_>>())
+            };
+            positions = positions.into_iter().flat_map(longer).collect();
+        }
+        let Some((first, rest)) = positions.split_first() else {
+            return Expr::Var(self.accumulator(kernel, lanes));
+        };
+        let first = element(kernel, first);
+        if rest.is_empty() {
+            return first;
+        }
+        let accumulator = kernel.b.mutable(self.name, first);
+        for position in rest {
+            let value = element(kernel, position);
+            self.add(kernel, accumulator, value);
+        }
+        Expr::Var(accumulator)
+    }
+
+    /// Combines `element(indices, k)` over a shape whose extents are computed, for each k below `vectors`.
+    pub fn counted(
+        &self,
+        kernel: &mut Kernel<'_>,
+        names: &[&str],
+        counts: &[Index],
+        vectors: usize,
+        lanes: usize,
+        element: &dyn Fn(&mut Kernel<'_>, &[Index], usize) -> Expr,
+    ) -> Vec<Expr> {
+        let accumulators: Vec<Var> = (0..vectors).map(|_| self.accumulator(kernel, lanes)).collect();
+        self.counted_level(kernel, names, counts, &mut Vec::new(), &mut |kernel, indices| {
+            for (vector, &accumulator) in accumulators.iter().enumerate() {
+                let value = element(kernel, indices, vector);
+                self.add(kernel, accumulator, value);
+            }
+        });
+        accumulators.into_iter().map(Expr::Var).collect()
+    }
+
+    fn counted_level(
+        &self,
+        kernel: &mut Kernel<'_>,
+        names: &[&str],
+        counts: &[Index],
+        indices: &mut Vec<Index>,
+        body: &mut dyn FnMut(&mut Kernel<'_>, &[Index]),
+    ) {
+        let axis = indices.len();
+        let Some(count) = counts.get(axis) else { return body(kernel, indices) };
+        let name = names.get(axis).copied().unwrap_or("k");
+        kernel.for_range(name, Index::default(), count.clone(), 1, |kernel, index| {
+            indices.push(index);
+            self.counted_level(kernel, names, counts, indices, body);
+            indices.pop();
+        });
+    }
+
     /// Combines `element(indices, lanes)` over a shape whose last axis is walked in vectors of at most `lanes` lanes.
     pub fn along(
         &self,

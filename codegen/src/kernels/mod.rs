@@ -7,9 +7,11 @@ mod arg_reduce;
 mod elementwise;
 mod fold;
 mod normalize;
+mod pool;
 mod reduce;
 mod softmax;
 mod space;
+mod window;
 pub mod transposed_convolution;
 
 use crate::loops::{Builder, Expr, Index, Nest, Stmt, ValueType, Var};
@@ -230,6 +232,9 @@ pub fn expression_is_vectorizable(expression: &Expression, operands: &[DType], d
 pub fn schedule(op: &Op, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
     match op {
         Op::Map(map_op) => map(kernel, &map_op.expression),
+        Op::MaxPool(max_pool_op) => pool::max_pool(kernel, max_pool_op)?,
+        Op::AveragePool(average_pool_op) => pool::average_pool(kernel, average_pool_op)?,
+        Op::AdaptivePool(adaptive_pool_op) => pool::adaptive_pool(kernel, adaptive_pool_op)?,
         Op::Reduce(reduce_op) => reduce::reduce(kernel, reduce_op)?,
         Op::ArgReduce(arg_reduce_op) => arg_reduce::arg_reduce(kernel, arg_reduce_op)?,
         Op::Softmax(softmax_op) => softmax::softmax(kernel, softmax_op)?,

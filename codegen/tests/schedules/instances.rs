@@ -1,7 +1,7 @@
 //! Random operators with types of operands: the samples of every operator, and larger ones.
 
 use super::case::{Case, Layout};
-use mlc_ir::ops::{Kernel, Normalize, PadMode, Reduce, ReduceFunction, Softmax};
+use mlc_ir::ops::{AdaptivePool, AveragePool, Kernel, MaxPool, Normalize, PadMode, Reduce, ReduceFunction, Softmax};
 use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{Category, DType, Generator, Op, OpKind, TensorType};
 
@@ -19,15 +19,7 @@ const WITHOUT_SCHEDULE: [OpKind; 7] = [
 /// Their operands get borders by lowering; other tests run them.
 const WITH_BORDERS: [OpKind; 3] = [OpKind::Convolution, OpKind::TransposedConvolution, OpKind::Matmul];
 
-const PENDING: [OpKind; 7] = [
-    OpKind::AdaptivePool,
-    OpKind::AveragePool,
-    OpKind::MaxPool,
-    OpKind::Resize,
-    OpKind::Gather,
-    OpKind::Recurrent,
-    OpKind::Cumulative,
-];
+const PENDING: [OpKind; 4] = [OpKind::Resize, OpKind::Gather, OpKind::Recurrent, OpKind::Cumulative];
 fn has_schedule(op: &Op) -> bool {
     match op {
         Op::Kernel(kernel) if PENDING.contains(&kernel.anchor.kind()) => false,
@@ -55,6 +47,26 @@ fn larger(kind: OpKind, generator: &mut Generator) -> Option<(Op, Vec<TensorType
         }
         Op::Softmax(op) => (Softmax { axis: generator.range(0, wide.len() - 1), ..op }.into(), vec![f32(wide)]),
         Op::Normalize(op) => (Normalize { axes: generator.axes(wide.len()), ..op }.into(), vec![f32(wide)]),
+        Op::MaxPool(_) => {
+            let taps = generator.choose(&[2, 3, 5]);
+            let pads = (generator.range(0, taps / 2), generator.range(0, taps / 2));
+            let strides = vec![generator.range(1, 2); 2];
+            let x = f32(vec![generator.range(1, 2), generator.range(5, 9), generator.range(5, 9), channels]);
+            (MaxPool { window: vec![taps; 2], strides, dilations: vec![1; 2], pads: vec![pads; 2] }.into(), vec![x])
+        }
+        Op::AveragePool(_) => {
+            let taps = generator.choose(&[2, 3, 5]);
+            let pads = vec![(generator.range(0, taps / 2), generator.range(0, taps / 2)); 2];
+            let counted_pads = if generator.one_in(2) { pads.clone() } else { vec![(0, 0); 2] };
+            let strides = vec![generator.range(1, 2); 2];
+            let x = f32(vec![1, generator.range(5, 9), generator.range(5, 9), channels]);
+            let window = vec![taps; 2];
+            (AveragePool { window, strides, dilations: vec![1; 2], pads, counted_pads }.into(), vec![x])
+        }
+        Op::AdaptivePool(op) => {
+            let x = f32(vec![generator.range(1, 2), generator.range(4, 9), generator.range(4, 9), channels]);
+            (AdaptivePool { sizes: vec![generator.range(1, 7), generator.range(1, 5)], ..op }.into(), vec![x])
+        }
         _ => return None,
     })
 }

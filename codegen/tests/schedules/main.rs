@@ -33,10 +33,10 @@ fn check(cases: &[Case]) {
 
 #[test]
 fn samples_compute_what_the_evaluator_says() {
-    check(&samples(24));
+    check(&samples(16));
 }
 
 #[test]
 fn larger_operators_compute_what_the_evaluator_says() {
-    check(&larger_cases(40));
+    check(&larger_cases(24));
 }
