@@ -339,3 +339,25 @@ fn several_results_have_their_own_names() {
     let text = roundtrip(&graph);
     assert!(text.contains("%\"l:1\" = binary %l:2, %l {function = add}"), "{text}");
 }
+
+#[test]
+fn edited_graphs_survive() {
+    let mut graph = Graph::new("g");
+    let x = graph.add_input("x", TensorType::new(DType::F32, [2]));
+    let gone = graph.add(Unary { function: UnaryFunction::Exp }, &[x], "gone").unwrap();
+    let early = graph.add(Unary { function: UnaryFunction::Log }, &[gone.into()], "early").unwrap();
+    let unused = graph.add_input("unused", TensorType::new(DType::I64, []));
+    let late = graph.add(Unary { function: UnaryFunction::Sin }, &[x], "late").unwrap();
+    graph.add_output("early", early.into());
+    graph.add_output("x", x);
+    graph.replace_value(gone.into(), late.into());
+    assert!(graph.remove_dead());
+    assert_eq!(graph.inputs(), [x.node, unused.node]);
+    assert_eq!(
+        roundtrip(&graph),
+        "mlc 1\ngraph @g(%x: f32[2], %unused: i64[]) -> (\"early\": f32[2], \"x\": f32[2]) {\n\
+         \x20 %late = unary %x {function = sin} : f32[2]\n\
+         \x20 %early = unary %late {function = log} : f32[2]\n\
+         \x20 return %early, %x\n}\n"
+    );
+}
