@@ -1,8 +1,8 @@
 //! [`Sketch`]: quick construction of the small random graphs that rules are checked on, and shorthands for operators.
 
 use mlc_ir::ops::{
-    AveragePool, Binary, Broadcast, Cast, Clamp, Concat, Convolution, MaxPool, Pad, PadMode, Reshape, Slice, Transpose,
-    Unary,
+    AveragePool, Binary, Broadcast, Cast, Clamp, Concat, Convolution, Matmul, MaxPool, Pad, PadMode, Reshape, Slice,
+    Transpose, Unary,
 };
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{Attribute, DType, Float, Generator, Graph, Literal, Op, Tensor, TensorType, Value};
@@ -105,6 +105,17 @@ impl<'g> Sketch<'g> {
         let mut weights = window;
         weights.extend([channels / groups, outputs]);
         (op, weights)
+    }
+
+    /// A matrix product and shapes of its operands.
+    pub(crate) fn matmul(&mut self) -> (Matmul, Vec<usize>, Vec<usize>) {
+        let (rows, inner, columns) = (self.random.range(1, 4), self.random.range(1, 4), self.random.range(1, 4));
+        let mut left = self.random_shape(0, 2);
+        let mut right = if self.random.one_in(2) { Vec::new() } else { left.clone() };
+        let (transpose_left, transpose_right) = (self.random.one_in(3), self.random.one_in(2));
+        left.extend(if transpose_left { [inner, rows] } else { [rows, inner] });
+        right.extend(if transpose_right { [columns, inner] } else { [inner, columns] });
+        (Matmul { transpose_left, transpose_right }, left, right)
     }
 
     /// A shape [N, spatial…, C] for convolutions and pools.

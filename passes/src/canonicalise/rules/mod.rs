@@ -5,6 +5,8 @@ mod movement;
 
 use crate::rewrite::Rule;
 
+pub(crate) use movement::moves_unit_axes_only;
+
 /// Every canonical rule, in the order in which they are tried.
 pub fn all() -> Vec<Rule> {
     [elementwise::RULES, movement::RULES].concat()

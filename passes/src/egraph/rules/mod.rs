@@ -1,8 +1,11 @@
 //! The rules of the saturating stages, a group per file.
 
 pub mod algebra;
+pub mod axes;
 pub mod fold;
 pub mod fusion;
+pub mod layout;
+pub mod merge;
 mod pattern;
 
 use crate::pipeline::Pass;
@@ -12,13 +15,18 @@ pub fn stages(canonical: &Pass) -> Vec<(&'static str, &'static str, Vec<Pass>)> 
     let pass = |name, summary, rules: &[crate::rewrite::Rule]| Pass { name, summary, rules: rules.to_vec() };
     let algebra = pass("algebra", "scales and shifts by constants move together", algebra::RULES);
     let fold = pass("fold", "scales, shifts and pads enter weights and fields", fold::RULES);
+    let layout = pass("layout", "transposes sink towards the outputs and meet their inverses", &layout::rules());
+    let reshapes = pass("reshapes", "reshapes sink below elementwise operators", layout::RESHAPE_RULES);
+    let merge = pass("merge", "operators on one input become one, their weights concatenated", merge::RULES);
     let fusion = pass("fusion", "elementwise operators become maps and epilogues", fusion::RULES);
     vec![
+        ("layout", "transposes vanish between channels-last operators", vec![canonical.clone(), layout]),
         (
             "fold",
             "batch normalisation, scales and pads vanish in convolutions and matrix products",
-            vec![canonical.clone(), algebra, fold],
+            vec![canonical.clone(), algebra, fold, reshapes],
         ),
+        ("merge", "sibling convolutions and linear layers become one", vec![canonical.clone(), merge]),
         ("fusion", "what remains elementwise is computed where its operands are", vec![fusion]),
     ]
 }

@@ -1,6 +1,6 @@
 //! Patterns that several groups of rules look for.
 
-use crate::rewrite::{Class, Match, Term};
+use crate::rewrite::{Class, Match, Term, View};
 use mlc_ir::Op;
 use mlc_ir::ops::{Binary, Reshape};
 use mlc_ir::scalar::BinaryFunction as B;
@@ -48,14 +48,17 @@ pub(super) fn shifted(m: &Match<'_>, k: usize) -> Vec<(Class, Class)> {
 
 /// A constant that varies along the last of `channels` elements only, as a vector of `channels` or 1 elements.
 pub(super) fn per_channel(m: &Match<'_>, constant: Class, channels: usize) -> Option<(Term, usize)> {
-    let shape = &m.view.ty(constant).shape;
+    let extent = per_channel_extent(m.view, constant, channels)?;
+    let vector = if m.view.ty(constant).rank() == 1 { constant.into() } else { reshaped(constant.into(), &[extent]) };
+    Some((vector, extent))
+}
+
+/// The elements of a constant that varies along the last of `channels` elements only: `channels` or 1.
+pub(super) fn per_channel_extent(view: &dyn View, constant: Class, channels: usize) -> Option<usize> {
+    let shape = &view.ty(constant).shape;
     let extent = shape.last().copied().unwrap_or(1);
     let flat = shape.iter().product::<usize>() == extent && (extent == channels || extent == 1);
-    if !flat {
-        return None;
-    }
-    let vector = if shape.len() == 1 { constant.into() } else { reshaped(constant.into(), &[extent]) };
-    Some((vector, extent))
+    flat.then_some(extent)
 }
 
 /// A term under another shape.
