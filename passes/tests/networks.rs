@@ -99,3 +99,91 @@ fn a_gate_of_one_pixel_is_not_computed_for_every_pixel() {
     let (graph, _) = optimized(&n.finish(&[y]));
     assert_eq!(kernels(&graph), ["convolution", "reduce", "kernel(convolution)", "kernel(convolution)", "binary"]);
 }
+
+/// Attention with a linear layer each for queries, keys and values.
+fn attention(n: &mut Network, x: mlc_ir::Value, heads: usize) -> mlc_ir::Value {
+    use mlc_ir::ops::{Matmul, Softmax};
+    let [batch, time, width] = n.shape(x)[..] else { panic!("three axes expected") };
+    let mut parts = Vec::new();
+    for name in ["q_proj", "k_proj", "v_proj"] {
+        let projected = n.linear(name, x, width);
+        let split = n.reshape(&format!("{name}.split"), &[batch, time, heads, width / heads], projected);
+        parts.push(n.transpose(&format!("{name}.heads"), &[0, 2, 1, 3], split));
+    }
+    let scores = n.apply("scores", Matmul { transpose_left: false, transpose_right: true }, &[parts[0], parts[1]]);
+    let scale = n.constant("scale", &[]);
+    let scores = n.binary("scaled", B::Multiply, scores, scale);
+    let weights = n.apply("softmax", Softmax { axis: 3, logarithm: false }, &[scores]);
+    let mixed = n.apply("mixed", Matmul { transpose_left: false, transpose_right: false }, &[weights, parts[2]]);
+    let joined = n.transpose("joined", &[0, 2, 1, 3], mixed);
+    let joined = n.reshape("flat", &[batch, time, width], joined);
+    n.linear("out_proj", joined, width)
+}
+
+#[test]
+fn queries_keys_and_values_are_one_product() {
+    let mut n = Network::new();
+    let x = n.input(&[1, 5, 8]);
+    let y = attention(&mut n, x, 2);
+    let (graph, report) = optimized(&n.finish(&[y]));
+    let list = kernels(&graph);
+    let products = list.iter().filter(|kernel| kernel.contains("matmul")).count();
+    assert_eq!(products, 4, "one for q, k and v, two for attention, one behind it: {list:?}");
+    assert_eq!(list.iter().filter(|kernel| *kernel == "slice").count(), 3);
+    let merged = graph.node(graph.find("q_proj").unwrap());
+    let origins: Vec<&str> = merged.origins.iter().map(AsRef::as_ref).collect();
+    assert_eq!(origins, ["k_proj", "k_proj.add", "q_proj", "q_proj.add", "v_proj", "v_proj.add"]);
+    assert_eq!(merged.results[0].shape[..], [1, 5, 24]);
+    let proven = report.explanations.iter().any(|explanation| {
+        explanation.operator == "slice" && explanation.steps.iter().any(|step| step.rule.starts_with("merge-sibling"))
+    });
+    assert!(proven, "{:#?}", report.explanations);
+}
+
+#[test]
+fn sibling_convolutions_are_one() {
+    let mut n = Network::new();
+    let x = n.input(&[1, 6, 6, 8]);
+    let mut outputs = Vec::new();
+    for (name, channels) in [("a", 4), ("b", 8), ("c", 2)] {
+        let c = n.convolution(name, x, channels, 1, 1, 1);
+        let b = n.batch_norm(&format!("{name}.bn"), c, 3);
+        outputs.push(n.unary(&format!("{name}.relu"), U::Relu, b));
+    }
+    let (graph, _) = optimized(&n.finish(&outputs));
+    assert_eq!(kernels(&graph), ["kernel(convolution)", "slice", "slice", "slice"]);
+}
+
+#[test]
+fn transposes_between_convolutions_vanish() {
+    let mut n = Network::new();
+    let image = n.input(&[1, 3, 8, 8]);
+    let mut value = image;
+    for (layer, channels) in [4, 4, 8].into_iter().enumerate() {
+        let last = n.transpose(&format!("in{layer}"), &[0, 2, 3, 1], value);
+        let c = n.convolution(&format!("conv{layer}"), last, channels, 3, 1, 1);
+        let first = n.transpose(&format!("out{layer}"), &[0, 3, 1, 2], c);
+        let normed = n.batch_norm(&format!("bn{layer}"), first, 1);
+        let active = n.unary(&format!("relu{layer}"), U::Relu, normed);
+        value = if layer == 1 { n.binary("add", B::Add, active, value) } else { active };
+    }
+    let flat = n.reshape("flat", &[1, 8 * 64], value);
+    let y = n.linear("classifier", flat, 10);
+    let (graph, _) = optimized(&n.finish(&[y]));
+    let expected =
+        ["transpose", "kernel(convolution)", "kernel(convolution)", "kernel(convolution)", "reshape", "kernel(matmul)"];
+    assert_eq!(kernels(&graph), expected);
+}
+
+#[test]
+fn a_linear_layer_folds_its_normalisation() {
+    let mut n = Network::new();
+    let x = n.input(&[4, 6]);
+    let normed = n.batch_norm("bn0", x, 1);
+    let hidden = n.linear("fc1", normed, 8);
+    let normed = n.batch_norm("bn1", hidden, 1);
+    let active = n.unary("gelu", U::Gelu, normed);
+    let y = n.linear("fc2", active, 3);
+    let (graph, _) = optimized(&n.finish(&[y]));
+    assert_eq!(kernels(&graph), ["kernel(matmul)", "kernel(matmul)"]);
+}

@@ -5,7 +5,7 @@
 use super::pattern::per_channel_extent;
 use crate::rewrite::{Class, Exactness, Rule, Search, Term, View};
 use crate::sketch::{Sketch, binary, slice, unary};
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use mlc_ir::ops::{Broadcast, Concat, Reshape, Slice};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Category, Generator, Graph, Op, Shape};
@@ -52,8 +52,10 @@ struct Sibling {
 /// Groups of operators of one kind on one input, equal but for constant weights along `axis`, in canonical order.
 fn siblings(view: &dyn View, axis_of: fn(&Op, usize) -> Option<usize>) -> Vec<(Op, Class, usize, Vec<Sibling>)> {
     let mut groups: IndexMap<(Op, Class, Shape, usize), Vec<Sibling>> = IndexMap::new();
+    let cut: IndexSet<Class> = partitions(view).into_iter().map(|(whole, _)| whole).collect();
     for class in view.classes() {
-        if view.is_constant(class) {
+        // What has been merged already is cut into its parts, and isn't a sibling of these.
+        if view.is_constant(class) || cut.contains(&class) {
             continue;
         }
         for application in view.applications(class) {
