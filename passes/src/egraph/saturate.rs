@@ -8,13 +8,17 @@ use egg::Id;
 use indexmap::IndexMap;
 use mlc_ir::OpKind;
 use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Operators on the longest path of a pattern: a rule sees a change so many levels below at most.
+const PATTERN_DEPTH: usize = 4;
 
 /// How much a saturation may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// It stops at so many e-nodes.
     pub nodes: usize,
-    /// It stops after so many rounds.
+    /// It stops after so many rounds. Moving a transpose through a network takes as many rounds as the network is deep.
     pub iterations: usize,
     /// A rule with more matches in a round skips the round; the limit doubles each time.
     pub matches: usize,
@@ -22,7 +26,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Budget { nodes: 20_000, iterations: 12, matches: 2_000 }
+        Budget { nodes: 20_000, iterations: 2_000, matches: 2_000 }
     }
 }
 
@@ -60,14 +64,18 @@ pub fn saturate(space: &mut Space, rules: &[Rule], budget: Budget) -> Saturation
         stop: StopReason::IterationLimit,
     };
     let mut limits: Vec<usize> = vec![budget.matches; rules.len()];
+    let mut fresh = space.classes();
     while result.iterations < budget.iterations {
         result.iterations += 1;
-        let found = search(space, rules);
+        let found = search(space, rules, &fresh);
+        let first_new = space.egraph.nodes().len();
+        let mut joined: Vec<Id> = Vec::new();
         let mut changed = false;
+        let mut skipped = false;
         for (number, matches) in found.into_iter().enumerate() {
             if matches.len() > limits[number] {
                 limits[number] *= 2;
-                changed = true;
+                skipped = true;
                 continue;
             }
             for (class, term) in matches {
@@ -76,11 +84,16 @@ pub fn saturate(space: &mut Space, rules: &[Rule], budget: Budget) -> Saturation
                     result.stop = StopReason::NodeLimit;
                     return result;
                 }
-                changed |= fire(space, &rules[number], class, &term, &mut result);
+                if fire(space, &rules[number], class, &term, &mut result) {
+                    changed = true;
+                    joined.push(class);
+                }
             }
         }
         space.egraph.rebuild();
-        if !changed {
+        joined.extend((first_new..space.egraph.nodes().len()).map(Id::from));
+        fresh = if skipped { space.classes() } else { neighbourhood(space, &joined) };
+        if !changed && !skipped {
             result.stop = StopReason::Saturated;
             return result;
         }
@@ -88,8 +101,20 @@ pub fn saturate(space: &mut Space, rules: &[Rule], budget: Budget) -> Saturation
     result
 }
 
-/// The matches of each rule, in the order of classes.
-fn search(space: &Space, rules: &[Rule]) -> Vec<Vec<(Id, Term)>> {
+/// The classes whose matches may have changed: these, and what uses them within the reach of a pattern.
+fn neighbourhood(space: &Space, changed: &[Id]) -> Vec<Class> {
+    let mut reached: BTreeSet<Id> = changed.iter().map(|&id| space.egraph.find(id)).collect();
+    let mut frontier: Vec<Id> = reached.iter().copied().collect();
+    for _ in 1..PATTERN_DEPTH {
+        let parents = frontier.iter().flat_map(|&class| space.egraph[class].parents());
+        let parents: BTreeSet<Id> = parents.map(|parent| space.egraph.find(parent)).collect();
+        frontier = parents.into_iter().filter(|&parent| reached.insert(parent)).collect();
+    }
+    reached.into_iter().collect()
+}
+
+/// The matches of each rule, in the order of classes. Rules on single applications look at `fresh` classes only.
+fn search(space: &Space, rules: &[Rule], fresh: &[Class]) -> Vec<Vec<(Id, Term)>> {
     let mut by_kind: IndexMap<OpKind, Vec<(usize, crate::rewrite::Find)>> = IndexMap::new();
     let mut found: Vec<Vec<(Id, Term)>> = vec![Vec::new(); rules.len()];
     for (number, rule) in rules.iter().enumerate() {
@@ -100,7 +125,7 @@ fn search(space: &Space, rules: &[Rule]) -> Vec<Vec<(Id, Term)>> {
             Search::Groups(find) => found[number] = find(space),
         }
     }
-    for class in space.classes() {
+    for &class in fresh {
         search_class(space, class, &by_kind, &mut found);
     }
     found

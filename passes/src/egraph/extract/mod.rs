@@ -26,7 +26,6 @@ struct Candidate {
 pub struct Problem {
     /// Class of each number.
     ids: Vec<Id>,
-    numbers: IndexMap<Id, usize>,
     options: Vec<Vec<Candidate>>,
     root: usize,
     start: Vec<Option<usize>>,
@@ -73,7 +72,7 @@ impl Problem {
                 start[number] = options.iter().position(structural);
             }
         }
-        Problem { ids, numbers, options, root, start }
+        Problem { ids, options, root, start }
     }
 
     /// The classes that a choice needs, operands before users, and their cost; `None` on a cycle or a gap.
