@@ -1,5 +1,5 @@
 //! Typical building blocks come out as the kernels that a person would write.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 mod common;
 

@@ -13,7 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         "f(c, x) = f(x, c): constants stand right",
         &[OpKind::Binary],
         order_operands,
-        |g| constant_left(g),
+        constant_left,
     ),
     Rule::exact("drop-zero-shift", "x + 0 = x - 0 = x", &[OpKind::Binary], drop_zero_shift, |g| {
         neutral(g, &[B::Add, B::Subtract], 0.0)
