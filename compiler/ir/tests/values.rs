@@ -357,6 +357,8 @@ fn scalar_functions() {
 fn parametrised_functions() {
     let x = floats(&[3], &[-2.0, 0.5, 3.0]);
     close(&values(LeakyRelu { slope: Float(0.1) }, &[&x]), &[-0.2, 0.5, 3.0]);
+    let refused = Op::from(LeakyRelu { slope: Float(0.1) }).infer(&[TensorType::new(DType::I32, [3])]).unwrap_err();
+    assert_eq!(refused.to_string(), "leaky_relu isn't defined for i32[3]");
     close(&values(Elu { alpha: Float(2.0) }, &[&x]), &[2.0 * ((-2f64).exp() - 1.0), 0.5, 3.0]);
     close(&values(Clamp { low: Float(-1.0), high: Float(2.0) }, &[&x]), &[-1.0, 0.5, 2.0]);
     let condition = integers(DType::Bool, &[3], &[1, 0, 1]);

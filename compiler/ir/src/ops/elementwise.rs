@@ -91,6 +91,12 @@ pub fn expression_cost(expression: &Expression) -> u64 {
     expression.nodes().iter().map(cost).sum()
 }
 
+/// The error for operands that an operator has no expression for.
+pub fn undefined(name: &str, operands: &[TensorType]) -> OperatorError {
+    let list: Vec<String> = operands.iter().map(TensorType::to_string).collect();
+    OperatorError::types(format!("{name} isn't defined for {}", list.join(", ")))
+}
+
 /// Implements [`crate::operator::Operator`] for an elementwise operator from its expression and its sample.
 #[macro_export]
 macro_rules! elementwise_operator {
@@ -114,7 +120,7 @@ macro_rules! elementwise_operator {
                     });
                 }
                 let expression = $crate::operator::Operator::expression(self, operands)
-                    .ok_or_else(|| $crate::operator::OperatorError::types("no expression for these operands"))?;
+                    .ok_or_else(|| $crate::ops::elementwise::undefined($text, operands))?;
                 $crate::ops::elementwise::infer(&expression, operands)
             }
 
@@ -125,7 +131,7 @@ macro_rules! elementwise_operator {
             ) -> Result<Vec<$crate::tensor::Tensor>, $crate::operator::OperatorError> {
                 let types: Vec<_> = operands.iter().map(|operand| operand.ty().clone()).collect();
                 let expression = $crate::operator::Operator::expression(self, &types)
-                    .ok_or_else(|| $crate::operator::OperatorError::types("no expression for these operands"))?;
+                    .ok_or_else(|| $crate::ops::elementwise::undefined($text, &types))?;
                 $crate::ops::elementwise::evaluate(&expression, operands, results)
             }
 

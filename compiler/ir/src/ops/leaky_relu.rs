@@ -15,7 +15,7 @@ crate::elementwise_operator!(
     LeakyRelu,
     "leaky_relu",
     Some(1),
-    |self, types| Some(Expression::build(|b| {
+    |self, types| types[0].dtype.is_float().then(|| Expression::build(|b| {
         let x = b.operand(0);
         let zero = b.number(types[0].dtype, 0.0);
         let slope = b.number(types[0].dtype, self.slope.0);
