@@ -4,15 +4,20 @@
 //! vector of elements) of its first result to [`Kernel::finish`], which computes the epilogue and stores it.
 
 mod arg_reduce;
+mod convolution;
+mod dense;
+mod depthwise;
 mod elementwise;
 mod fold;
+mod matmul;
 mod normalize;
 mod pool;
 mod reduce;
 mod softmax;
 mod space;
-mod window;
+mod tile;
 pub mod transposed_convolution;
+mod window;
 
 use crate::loops::{Builder, Expr, Index, Nest, Stmt, ValueType, Var};
 use crate::lower::view::View;
@@ -239,6 +244,9 @@ pub fn schedule(op: &Op, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
         Op::ArgReduce(arg_reduce_op) => arg_reduce::arg_reduce(kernel, arg_reduce_op)?,
         Op::Softmax(softmax_op) => softmax::softmax(kernel, softmax_op)?,
         Op::Normalize(normalize_op) => normalize::normalize(kernel, normalize_op)?,
+        Op::Convolution(convolution_op) => convolution::convolution(kernel, convolution_op)?,
+        Op::TransposedConvolution(op) => transposed_convolution::transposed_convolution(kernel, op)?,
+        Op::Matmul(matmul_op) => matmul::matmul(kernel, matmul_op)?,
         _ => return Err(unsupported(op)),
     }
     Ok(())

@@ -1,0 +1,61 @@
+//! Convolutions: a contraction over the window's taps and a group's channels, or, when every channel is a group, a depthwise
+//! kernel. The border that pads need is part of the operand already.
+
+use super::dense::{Axis, Contraction, weight_strides, with_views};
+use super::{Kernel, depthwise};
+use crate::lower::view::View;
+use mlc_ir::Diagnostic;
+use mlc_ir::ops::Convolution;
+
+/// Writes a convolution of x [N, spatial…, C], pads included, by weights [window…, C / groups, O].
+///
+/// # Errors
+/// When there is no arithmetic for the data type.
+pub fn convolution(kernel: &mut Kernel<'_>, op: &Convolution) -> Result<(), Diagnostic> {
+    let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
+    let spatial = op.strides.len();
+    let channels = weights.view.shape[spatial];
+    let groups = op.groups;
+    if channels == 1 && groups > 1 {
+        return depthwise::depthwise(kernel, op);
+    }
+    let outputs = weights.view.shape[spatial + 1] / groups;
+    let w = weight_strides(&weights);
+    let result = kernel.results[0].view.shape.clone();
+    let mut outer = vec![Axis {
+        extent: groups,
+        x: x.view.strides[spatial + 1] * channels as i64,
+        weights: w[spatial + 1] * outputs as i64,
+    }];
+    outer.push(Axis { extent: result[0], x: x.view.strides[0], weights: 0 });
+    let mut reduction = Vec::new();
+    for axis in 0..spatial {
+        let stride = x.view.strides[axis + 1];
+        outer.push(Axis { extent: result[axis + 1], x: stride * op.strides[axis] as i64, weights: 0 });
+        let taps = weights.view.shape[axis];
+        reduction.push(Axis { extent: taps, x: stride * op.dilations[axis] as i64, weights: w[axis] });
+    }
+    reduction.push(Axis { extent: channels, x: x.view.strides[spatial + 1], weights: w[spatial] });
+    let contraction = Contraction {
+        x,
+        x_offset: 0,
+        weights,
+        weights_offset: 0,
+        outer,
+        reduction,
+        outputs,
+        output_stride: w[spatial + 1],
+    };
+    with_views(kernel, |view| groups_first(view, groups), |kernel| contraction.write(kernel))
+}
+
+/// [outer…, groups * outputs] as [groups, outer…, outputs].
+pub fn groups_first(view: &View, groups: usize) -> View {
+    let rank = view.rank();
+    let mut view = view.clone();
+    let (extent, stride) = (view.shape[rank - 1] / groups, view.strides[rank - 1]);
+    view.shape[rank - 1] = extent;
+    view.shape.insert(0, groups);
+    view.strides.insert(0, stride * extent as i64);
+    view
+}

@@ -1,0 +1,582 @@
+//! The register tile: sums of products over strided operands, the core of convolutions and matrix products.
+//!
+//! A [`Contraction`] computes, for each position of its outer axes and each output, the sum of `x * weights` over its
+//! reduction axes. Some pixels times some vectors of outputs are computed at once, each sum in a variable of its own; an
+//! element of `x` is multiplied with vectors of weights that were packed when the code was generated. All bounds are
+//! constants, and nothing is ever checked at run time.
+
+use super::tile::{self, Block, IN_FLIGHT, Lanes, Machine, Span};
+use super::{Argument, Epilogue, Kernel};
+use crate::loops::{Expr, Index, Nest, ValueType, Var};
+use crate::lower::view::{View, merge_axes};
+use mlc_ir::types::row_major_strides;
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Literal, Location, TensorType};
+
+/// An axis of a contraction: elements that `x` and the weights move along it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axis {
+    /// Positions.
+    pub extent: usize,
+    /// Elements of `x` between positions.
+    pub x: i64,
+    /// Elements of the weights between positions.
+    pub weights: i64,
+}
+
+/// Sums of products over strided operands. The first result of the kernel must have the outer axes' extents, and one more
+/// axis for the outputs.
+#[derive(Debug, Clone)]
+pub struct Contraction {
+    /// The operand that is read element by element.
+    pub x: Argument,
+    /// Element of `x` at the origin of all axes.
+    pub x_offset: i64,
+    /// The operand that is read in vectors along the outputs.
+    pub weights: Argument,
+    /// Element of the weights at the origin of all axes. Strides and offset of constant weights are those of the dense tensor.
+    pub weights_offset: i64,
+    /// One axis for each axis of the result but the last. Those along which the weights move come first.
+    pub outer: Vec<Axis>,
+    /// Axes that are summed over, outermost first.
+    pub reduction: Vec<Axis>,
+    /// Number of outputs.
+    pub outputs: usize,
+    /// Elements of the weights between outputs.
+    pub output_stride: i64,
+}
+
+/// Strides of the weights as schedules see them: of the dense tensor for constants, of the view otherwise.
+pub fn weight_strides(weights: &Argument) -> Vec<i64> {
+    match weights.constant {
+        Some(_) => row_major_strides(&weights.view.shape).iter().map(|&stride| stride as i64).collect(),
+        None => weights.view.strides.to_vec(),
+    }
+}
+
+/// Replaces the first result's and the epilogue operands' views, which all get the result's shape, while `body` writes.
+pub fn with_views<'a, T>(
+    kernel: &mut Kernel<'a>,
+    transform: impl Fn(&View) -> View,
+    body: impl FnOnce(&mut Kernel<'a>) -> T,
+) -> T {
+    let shape = kernel.results[0].view.shape.clone();
+    let (result, epilogue) = (kernel.results[0].clone(), kernel.epilogue.clone());
+    let change = |kernel: &mut Kernel<'a>, argument: &Argument| {
+        let view = transform(&argument.view.broadcast(&shape));
+        let moved = view.offset - argument.view.offset;
+        let pointer = kernel.b.pointer("part", argument.pointer, Index::from(moved));
+        Argument { view, pointer, ..argument.clone() }
+    };
+    kernel.results[0] = change(kernel, &result);
+    kernel.epilogue = epilogue.as_ref().map(|epilogue| Epilogue {
+        expression: epilogue.expression.clone(),
+        operands: epilogue.operands.iter().map(|operand| change(kernel, operand)).collect(),
+    });
+    let value = body(kernel);
+    kernel.results[0] = result;
+    kernel.epilogue = epilogue;
+    value
+}
+
+/// Where a tile's weights are: strides and a pointer at the first output of its block.
+struct Weights {
+    pointer: Var,
+    dtype: DType,
+    reduction: Vec<i64>,
+    output_stride: i64,
+    packed: bool,
+}
+
+impl Weights {
+    /// The weights of a vector of outputs, `offset` outputs behind the block's first.
+    fn load(&self, pointer: Var, index: &Index, offset: usize, vector: Lanes) -> Expr {
+        let ty = ValueType::vector(self.dtype, vector.width);
+        let index = index.offset(offset as i64 * self.output_stride);
+        if vector.width == 1 || (self.output_stride == 1 && (self.packed || vector.valid == vector.width)) {
+            return Expr::Load { pointer, index, ty };
+        }
+        Expr::Gather { pointer, index, stride: self.output_stride, valid: vector.valid, ty }
+    }
+}
+
+/// One tile while its loops are written.
+struct Tile<'t> {
+    x: Var,
+    x_dtype: DType,
+    /// Element of each pixel behind the tile's first.
+    pixels: Vec<i64>,
+    vectors: &'t [Lanes],
+    reduction: &'t [Axis],
+    weights: &'t Weights,
+    /// Sets of sums; steps of the reduction take turns with them. In a set, pixel by pixel, vector by vector.
+    sums: Vec<Vec<Var>>,
+    /// Steps of the innermost reduction axis that are written out.
+    unrolled: usize,
+}
+
+impl Contraction {
+    /// Writes the kernel's loops.
+    ///
+    /// # Errors
+    /// When C has no arithmetic for the data type.
+    pub fn write(mut self, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
+        let dtype = self.x.view.dtype;
+        if matches!(dtype, DType::F16 | DType::Bf16 | DType::Bool) {
+            let message = format!("no sums of products of {dtype}");
+            return Err(Diagnostic::error(Code::TargetLimit, Location::default(), message));
+        }
+        if kernel.results[0].view.elements() == 0 {
+            return Ok(());
+        }
+        self.reduction = if self.steps() == 0 {
+            vec![Axis { extent: 0, x: 0, weights: 0 }]
+        } else {
+            merged_reduction(&self.reduction)
+        };
+        let mut order: Vec<usize> = (0..self.outer.len()).collect();
+        order.sort_by_key(|&axis| self.outer[axis].weights == 0);
+        let views: Vec<View> = self.outer_views(kernel).iter().map(|view| view.transpose(&order)).collect();
+        let merged = merge_axes(&views);
+        self.outer = (0..merged[0].rank())
+            .map(|axis| Axis {
+                extent: merged[0].shape[axis],
+                x: merged[0].strides[axis],
+                weights: merged[1].strides[axis],
+            })
+            .collect();
+        let outputs = self.outputs;
+        let result = with_outputs(&kernel.results[0], &merged[2], outputs);
+        let epilogue = kernel.epilogue.as_ref().map(|epilogue| Epilogue {
+            expression: epilogue.expression.clone(),
+            operands: epilogue
+                .operands
+                .iter()
+                .zip(&merged[3..])
+                .map(|(own, view)| with_outputs(own, view, outputs))
+                .collect(),
+        });
+        let old =
+            (std::mem::replace(&mut kernel.results[0], result), std::mem::replace(&mut kernel.epilogue, epilogue));
+        self.loops(kernel);
+        (kernel.results[0], kernel.epilogue) = old;
+        Ok(())
+    }
+
+    /// Views over the outer axes only: of x, the weights, the result and the epilogue's operands.
+    fn outer_views(&self, kernel: &Kernel<'_>) -> Vec<View> {
+        let result = &kernel.results[0].view;
+        let shape = result.shape.clone();
+        let rank = self.outer.len();
+        let of = |stride: fn(&Axis) -> i64| View {
+            dtype: self.x.view.dtype,
+            shape: shape[..rank].into(),
+            strides: self.outer.iter().map(stride).collect(),
+            offset: 0,
+        };
+        let mut views = vec![of(|axis| axis.x), of(|axis| axis.weights)];
+        let epilogue = kernel.epilogue.iter().flat_map(|epilogue| &epilogue.operands);
+        for argument in std::iter::once(&kernel.results[0]).chain(epilogue) {
+            let view = argument.view.broadcast(&shape);
+            views.push(View { shape: shape[..rank].into(), strides: view.strides[..rank].into(), ..view });
+        }
+        views
+    }
+
+    fn loops(&self, kernel: &mut Kernel<'_>) {
+        let machine = machine(self.x.view.dtype, kernel);
+        let fixed = self.outer.iter().filter(|axis| axis.weights != 0).count();
+        let (weight_axes, pixel_axes) = self.outer.split_at(fixed);
+        let (columns, above) = pixel_axes.split_last().map_or((1, pixel_axes), |(last, above)| (last.extent, above));
+        let (rows, above) = above.split_last().map_or((1, above), |(last, above)| (last.extent, above));
+        let above: Vec<usize> = above.iter().map(|axis| axis.extent).collect();
+        let blocks = tile::plan(rows, columns, self.outputs, machine);
+        let pixels: usize = pixel_axes.iter().map(|axis| axis.extent).product();
+        let store = Store::choose(self, kernel, &blocks, weight_axes, pixels);
+        let weight_shape: Vec<usize> = weight_axes.iter().map(|axis| axis.extent).collect();
+        kernel.for_shape(&["g", "h"], &weight_shape, &mut |kernel, fixed| {
+            let mut section = 0;
+            for block in &blocks {
+                kernel.for_each("block", block.count, |kernel, number| {
+                    let weights = store.weights(self, kernel, fixed, (block, section), &number);
+                    let first = number.times(block.outputs() as i64).offset(block.first as i64);
+                    kernel.for_shape(&["n", "m"], &above, &mut |kernel, outer| {
+                        let position = [fixed, outer].concat();
+                        self.block(kernel, &position, block, &first, &weights);
+                    });
+                });
+                section += block.count * block.width();
+            }
+        });
+    }
+
+    /// All tiles of one block of outputs over the last two axes of pixels.
+    fn block(&self, kernel: &mut Kernel<'_>, position: &[Index], block: &Block, first: &Index, weights: &Weights) {
+        let pixel_axes = self.outer.len() - position.len();
+        for rows in &block.rows {
+            for columns in &block.columns {
+                walk(kernel, "row", *rows, |kernel, row| {
+                    walk(kernel, "column", *columns, |kernel, column| {
+                        let mut origin = position.to_vec();
+                        origin.extend([row, column].into_iter().skip(2 - pixel_axes.min(2)));
+                        self.tile(kernel, &origin, (rows.step, columns.step), block, first, weights);
+                    });
+                });
+            }
+        }
+    }
+
+    fn tile(
+        &self,
+        kernel: &mut Kernel<'_>,
+        origin: &[Index],
+        size: (usize, usize),
+        block: &Block,
+        first: &Index,
+        weights: &Weights,
+    ) {
+        let mut places = Vec::new();
+        for row in 0..size.0 {
+            for column in 0..size.1 {
+                let mut place = vec![0usize; origin.len()];
+                for (axis, moved) in [column, row].into_iter().enumerate() {
+                    if let Some(own) = origin.len().checked_sub(axis + 1) {
+                        place[own] = moved;
+                    }
+                }
+                places.push(place);
+            }
+        }
+        let moved = |place: &[usize]| place.iter().zip(&self.outer).map(|(&at, axis)| at as i64 * axis.x).sum();
+        let mut start = Index::default();
+        if self.steps() > 0 {
+            start = Index::from(self.x_offset);
+            for (index, axis) in origin.iter().zip(&self.outer) {
+                start = start.plus(&index.times(axis.x));
+            }
+        }
+        let mut tile = Tile {
+            x: kernel.b.pointer("xp", self.x.pointer, start),
+            x_dtype: self.x.view.dtype,
+            pixels: places.iter().map(|place| moved(place)).collect(),
+            vectors: &block.vectors,
+            reduction: &self.reduction,
+            weights,
+            sums: Vec::new(),
+            unrolled: 1,
+        };
+        tile.write(kernel);
+        let sums = tile.total(kernel);
+        for (place, sums) in places.iter().zip(sums.chunks(block.vectors.len().max(1))) {
+            let indices: Vec<Index> = origin.iter().zip(place).map(|(index, &at)| index.offset(at as i64)).collect();
+            let mut output = first.clone();
+            for (&sum, vector) in sums.iter().zip(&block.vectors) {
+                finish(kernel, sum, &indices, &output, *vector);
+                output = output.offset(vector.valid as i64);
+            }
+        }
+    }
+}
+
+/// Hands a vector of sums to the epilogue: as a whole, or lane by lane where the epilogue can't do vectors.
+pub fn finish(kernel: &mut Kernel<'_>, sum: Var, indices: &[Index], output: &Index, vector: Lanes) {
+    let at = |output: Index| indices.iter().cloned().chain([output]).collect::<Vec<_>>();
+    let dtype = kernel.b.ty(&Expr::Var(sum)).dtype;
+    if vector.width == 1 || kernel.epilogue_lanes(dtype) > 1 {
+        return kernel.finish(Expr::Var(sum), &at(output.clone()), vector.valid);
+    }
+    for lane in 0..vector.valid {
+        let value = Expr::Lane(Box::new(Expr::Var(sum)), lane);
+        kernel.finish(value, &at(output.offset(lane as i64)), 1);
+    }
+}
+
+/// An argument under merged outer axes, with its axis of outputs behind them.
+fn with_outputs(argument: &Argument, outer: &View, outputs: usize) -> Argument {
+    let mut view = outer.clone();
+    view.shape.push(outputs);
+    let last = argument.view.shape.last().copied().unwrap_or(1);
+    view.strides.push(if last == 1 { 0 } else { argument.view.strides[argument.view.rank() - 1] });
+    Argument { view, ..argument.clone() }
+}
+
+/// A loop over a part of an axis.
+pub fn walk<'a>(kernel: &mut Kernel<'a>, name: &str, span: Span, body: impl FnOnce(&mut Kernel<'a>, Index)) {
+    kernel.for_range(name, Index::from(span.start), Index::from(span.end), span.step as i64, body);
+}
+
+/// Reduction axes merged where x and weights continue from one to the next.
+fn merged_reduction(axes: &[Axis]) -> Vec<Axis> {
+    let shape: Vec<usize> = axes.iter().map(|axis| axis.extent).collect();
+    let of = |stride: fn(&Axis) -> i64| View {
+        dtype: DType::F32,
+        shape: shape.as_slice().into(),
+        strides: axes.iter().map(stride).collect(),
+        offset: 0,
+    };
+    let merged = merge_axes(&[of(|axis| axis.x), of(|axis| axis.weights)]);
+    (0..merged[0].rank())
+        .map(|axis| Axis {
+            extent: merged[0].shape[axis],
+            x: merged[0].strides[axis],
+            weights: merged[1].strides[axis],
+        })
+        .collect()
+}
+
+impl Tile<'_> {
+    /// Writes the sums' definitions and the loops over the reduction.
+    fn write(&mut self, kernel: &mut Kernel<'_>) {
+        let size = self.pixels.len() * self.vectors.len();
+        let run = self.reduction.last().map_or(1, |axis| axis.extent).max(1);
+        let sets = IN_FLIGHT.div_ceil(size).min(run).min(4);
+        let sets = if self.x_dtype.is_float() { sets } else { 1 };
+        self.unrolled = if run * size <= 96 { run } else { (16usize.div_ceil(size)).next_multiple_of(sets).min(run) };
+        for set in 0..sets {
+            let mut sums = Vec::new();
+            for pixel in 0..self.pixels.len() {
+                for (number, vector) in self.vectors.iter().enumerate() {
+                    let zero = Expr::Literal(Literal::of(self.x_dtype, 0.0));
+                    let zero = if vector.width == 1 { zero } else { Expr::Splat(Box::new(zero), vector.width) };
+                    let suffix = if set == 0 { String::new() } else { format!("_{}", ["b", "c", "d"][(set - 1) % 3]) };
+                    sums.push(kernel.b.mutable(&format!("sum_{pixel}_{number}{suffix}"), zero));
+                }
+            }
+            self.sums.push(sums);
+        }
+        let (x, weights) = (self.x, self.weights.pointer);
+        self.level(kernel, 0, x, weights);
+    }
+
+    /// Loops over the reduction axes from number `axis` on.
+    fn level(&self, kernel: &mut Kernel<'_>, axis: usize, x: Var, weights: Var) {
+        if axis + 1 < self.reduction.len() {
+            return kernel.for_each("tap", self.reduction[axis].extent, |kernel, tap| {
+                let x = kernel.b.pointer("xt", x, tap.times(self.reduction[axis].x));
+                let weights = kernel.b.pointer("wt", weights, tap.times(self.weights.reduction[axis]));
+                self.level(kernel, axis + 1, x, weights);
+            });
+        }
+        let run = self.reduction.last().map_or(1, |last| last.extent);
+        let full = run / self.unrolled * self.unrolled;
+        kernel.for_range("k", Index::default(), Index::from(full), self.unrolled as i64, |kernel, k| {
+            for step in 0..self.unrolled {
+                self.step(kernel, &k.offset(step as i64), step, x, weights);
+            }
+        });
+        for k in full..run {
+            self.step(kernel, &Index::from(k), k - full, x, weights);
+        }
+    }
+
+    /// One step of the innermost reduction axis.
+    fn step(&self, kernel: &mut Kernel<'_>, k: &Index, turn: usize, x: Var, weights: Var) {
+        let (x_stride, weight_stride) = match (self.reduction.last(), self.weights.reduction.last()) {
+            (Some(axis), Some(&weights)) => (axis.x, weights),
+            _ => (0, 0),
+        };
+        let at = k.times(weight_stride);
+        let mut offset = 0;
+        let mut vectors = Vec::new();
+        for vector in self.vectors {
+            let value = self.weights.load(weights, &at, offset, *vector);
+            let once = self.pixels.len() == 1;
+            vectors.push(if once { value } else { kernel.b.define("w", value) });
+            offset += vector.width;
+        }
+        let sums = &self.sums[turn % self.sums.len()];
+        for (pixel, moved) in self.pixels.iter().enumerate() {
+            let index = k.times(x_stride).offset(*moved);
+            let value = Expr::Load { pointer: x, index, ty: ValueType::scalar(self.x_dtype) };
+            let value = if self.vectors.len() == 1 { value } else { kernel.b.define("v", value) };
+            for (number, weight) in vectors.iter().enumerate() {
+                let sum = sums[pixel * self.vectors.len() + number];
+                kernel.b.assign(sum, Expr::Var(sum).plus(value.clone().times(weight.clone())));
+            }
+        }
+    }
+
+    /// Adds the sets of sums up.
+    fn total(&self, kernel: &mut Kernel<'_>) -> Vec<Var> {
+        let Some((first, others)) = self.sums.split_first() else { return Vec::new() };
+        for other in others {
+            for (&sum, &part) in first.iter().zip(other) {
+                kernel.b.assign(sum, Expr::Var(sum).plus(Expr::Var(part)));
+            }
+        }
+        first.clone()
+    }
+}
+
+/// How the weights are kept.
+enum Store {
+    /// Packed when the code was generated, or, with `copied`, at run time for each position of the weight axes.
+    Packed { pointer: Var, copied: bool },
+    /// Read where they are.
+    Direct,
+}
+
+impl Store {
+    fn choose(
+        contraction: &Contraction,
+        kernel: &mut Kernel<'_>,
+        blocks: &[Block],
+        weight_axes: &[Axis],
+        pixels: usize,
+    ) -> Store {
+        let weights = &contraction.weights;
+        let steps = contraction.steps();
+        if steps == 0 {
+            return Store::Direct;
+        }
+        let width: usize = blocks.iter().map(|block| block.count * block.width()).sum();
+        if let (Some(constant), Some(operand)) = (&weights.constant, weights.operand)
+            && let Some(values) = contraction.packed(constant, blocks, weight_axes)
+        {
+            return Store::Packed { pointer: kernel.pack(operand, "packed", values), copied: false };
+        }
+        if contraction.output_stride != 1 && contraction.outputs > 1 && pixels >= IN_FLIGHT {
+            let pointer = kernel.scratch("packed", weights.view.dtype, steps * width);
+            return Store::Packed { pointer, copied: true };
+        }
+        Store::Direct
+    }
+
+    /// The weights of block `number` of a section, which starts `section` packed outputs behind the first.
+    fn weights(
+        &self,
+        contraction: &Contraction,
+        kernel: &mut Kernel<'_>,
+        fixed: &[Index],
+        (block, section): (&Block, usize),
+        number: &Index,
+    ) -> Weights {
+        let dtype = contraction.weights.view.dtype;
+        let reduction = &contraction.reduction;
+        let steps = contraction.steps();
+        let width = block.width();
+        let strided = contraction.direct(fixed, number.times(block.outputs() as i64).offset(block.first as i64));
+        match *self {
+            Store::Direct => {
+                let pointer = kernel.b.pointer("wp", contraction.weights.pointer, strided);
+                let reduction = reduction.iter().map(|axis| axis.weights).collect();
+                Weights { pointer, dtype, reduction, output_stride: contraction.output_stride, packed: false }
+            }
+            Store::Packed { pointer, copied } => {
+                let mut place = number.times((steps * width) as i64).offset((section * steps) as i64);
+                if !copied {
+                    let total = contraction.packed_width(kernel) * steps;
+                    let extents: Vec<usize> = contraction.outer[..fixed.len()].iter().map(|axis| axis.extent).collect();
+                    for (index, stride) in fixed.iter().zip(row_major_strides(&extents)) {
+                        place = place.plus(&index.times((stride * total) as i64));
+                    }
+                }
+                let pointer = kernel.b.pointer("wp", pointer, place);
+                let extents: Vec<usize> = reduction.iter().map(|axis| axis.extent).collect();
+                let strides = row_major_strides(&extents).iter().map(|&stride| (stride * width) as i64).collect();
+                let packed = Weights { pointer, dtype, reduction: strides, output_stride: 1, packed: true };
+                if copied {
+                    contraction.copy(kernel, block, &packed, strided);
+                }
+                packed
+            }
+        }
+    }
+}
+
+impl Contraction {
+    /// Outputs with the padding of their vectors.
+    fn packed_width(&self, kernel: &Kernel<'_>) -> usize {
+        tile::vectors(self.outputs, machine(self.x.view.dtype, kernel)).iter().map(|vector| vector.width).sum()
+    }
+
+    /// Number of products in each sum.
+    fn steps(&self) -> usize {
+        self.reduction.iter().map(|axis| axis.extent).product()
+    }
+
+    /// Element of the unpacked weights at the first step of the reduction.
+    fn direct(&self, fixed: &[Index], output: Index) -> Index {
+        if self.steps() == 0 {
+            return Index::default();
+        }
+        let mut place = output.times(self.output_stride).offset(self.weights_offset);
+        for (index, axis) in fixed.iter().zip(&self.outer) {
+            place = place.plus(&index.times(axis.weights));
+        }
+        place
+    }
+
+    /// Packs constant weights: [weight axes][block][reduction][outputs of the block].
+    fn packed(&self, constant: &Attribute, blocks: &[Block], weight_axes: &[Axis]) -> Option<Attribute> {
+        let size = constant.ty().dtype.size();
+        let bytes = constant.bytes();
+        let positions = offsets(weight_axes);
+        let steps = offsets(&self.reduction);
+        let mut packed: Vec<u8> = Vec::new();
+        for position in &positions {
+            for block in blocks {
+                for number in 0..block.count {
+                    for step in &steps {
+                        let mut output = (block.first + number * block.outputs()) as i64;
+                        for vector in &block.vectors {
+                            for lane in 0..vector.width {
+                                if lane >= vector.valid {
+                                    packed.extend(std::iter::repeat_n(0, size));
+                                    continue;
+                                }
+                                let element = self.weights_offset + position + step + output * self.output_stride;
+                                let start = usize::try_from(element).ok()? * size;
+                                packed.extend_from_slice(bytes.get(start..start + size)?);
+                                output += 1;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        let elements = packed.len() / size;
+        Attribute::new(TensorType::new(constant.ty().dtype, [elements]), packed).ok()
+    }
+
+    /// Packs the weights of one block at run time.
+    fn copy(&self, kernel: &mut Kernel<'_>, block: &Block, packed: &Weights, start: Index) {
+        let source = kernel.b.pointer("source", self.weights.pointer, start);
+        let shape: Vec<usize> = self.reduction.iter().map(|axis| axis.extent).collect();
+        let dtype = packed.dtype;
+        kernel.for_shape(&["tap", "k"], &shape, &mut |kernel, indices| {
+            let (mut from, mut to) = (Index::default(), Index::default());
+            for (number, index) in indices.iter().enumerate() {
+                from = from.plus(&index.times(self.reduction[number].weights));
+                to = to.plus(&index.times(packed.reduction[number]));
+            }
+            for vector in &block.vectors {
+                let ty = ValueType::vector(dtype, vector.width);
+                let (stride, valid) = (self.output_stride, vector.valid);
+                let value = if vector.width == 1 {
+                    Expr::Load { pointer: source, index: from.clone(), ty }
+                } else {
+                    Expr::Gather { pointer: source, index: from.clone(), stride, valid, ty }
+                };
+                kernel.b.store(packed.pointer, to.clone(), value);
+                from = from.offset(vector.valid as i64 * stride);
+                to = to.offset(vector.width as i64);
+            }
+        });
+    }
+}
+
+/// What tiles for elements of a type can use.
+pub fn machine(dtype: DType, kernel: &Kernel<'_>) -> Machine {
+    let lanes = kernel.lanes(dtype);
+    let narrowest = if lanes == 1 { 1 } else { (16 / dtype.size()).min(lanes) };
+    Machine { lanes, narrowest, registers: kernel.target.registers }
+}
+
+/// Elements of the weights at all positions of axes, in row-major order.
+fn offsets(axes: &[Axis]) -> Vec<i64> {
+    let mut list = vec![0];
+    for axis in axes {
+        list = list.iter().flat_map(|base| (0..axis.extent).map(move |at| base + at as i64 * axis.weights)).collect();
+    }
+    list
+}

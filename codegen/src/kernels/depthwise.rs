@@ -1,0 +1,416 @@
+//! Depthwise convolutions: vectors along the channels, some neighbouring pixels at once, the taps' weights in registers where
+//! they fit. An input vector is loaded once for all taps of a row of the window that meet it.
+
+use super::dense::{finish, machine, walk, weight_strides, with_views};
+use super::tile::{Lanes, Machine, Span, spans};
+use super::{Argument, Epilogue, Kernel};
+use crate::loops::{Expr, Index, Nest, ValueType, Var};
+use crate::lower::view::{View, merge_axes};
+use mlc_ir::ops::Convolution;
+use mlc_ir::types::row_major_strides;
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Literal, Location, TensorType};
+use std::collections::BTreeMap;
+
+/// Bytes of input up to which it is walked again for each vector of channels.
+const CACHED_BYTES: usize = 256 << 10;
+/// Longest row of a window that is written out.
+const LONGEST_ROW: usize = 16;
+
+/// A convolution with a group per channel.
+struct Depthwise {
+    x: Argument,
+    weights: Argument,
+    /// Outputs per channel.
+    multiplier: usize,
+    channels: usize,
+    channel_stride: i64,
+    /// Extent and stride of x of each pixel axis, innermost last.
+    pixels: Vec<(usize, i64)>,
+    /// Extent, stride of x, stride of the weights of each window axis, innermost last.
+    window: Vec<(usize, i64, i64)>,
+    /// Elements of the weights between outputs.
+    output_stride: i64,
+    machine: Machine,
+}
+
+/// Equal vectors of channels that follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Section {
+    first: usize,
+    count: usize,
+    width: usize,
+}
+
+/// Writes a convolution with a group per channel; x's border is part of it already.
+///
+/// # Errors
+/// When there is no arithmetic for the data type.
+pub fn depthwise(kernel: &mut Kernel<'_>, op: &Convolution) -> Result<(), Diagnostic> {
+    let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
+    let dtype = x.view.dtype;
+    if matches!(dtype, DType::F16 | DType::Bf16 | DType::Bool) {
+        let message = format!("no sums of products of {dtype}");
+        return Err(Diagnostic::error(Code::TargetLimit, Location::default(), message));
+    }
+    if kernel.results[0].view.elements() == 0 {
+        return Ok(());
+    }
+    let spatial = op.strides.len();
+    let (channels, w) = (op.groups, weight_strides(&weights));
+    let multiplier = weights.view.shape[spatial + 1] / channels;
+    let mut strides = vec![x.view.strides[0]];
+    let mut window = Vec::new();
+    for (axis, &weight_stride) in w[..spatial].iter().enumerate() {
+        let stride = x.view.strides[axis + 1];
+        strides.push(stride * op.strides[axis] as i64);
+        window.push((weights.view.shape[axis], stride * op.dilations[axis] as i64, weight_stride));
+    }
+    let channel_stride = if channels == 1 { 1 } else { x.view.strides[spatial + 1] };
+    with_views(
+        kernel,
+        |view| channels_last(view, multiplier),
+        |kernel| {
+            let pixels = merge_pixels(kernel, &strides);
+            let output_stride = w[spatial + 1];
+            let machine = machine(dtype, kernel);
+            let depthwise =
+                Depthwise { x, weights, multiplier, channels, channel_stride, pixels, window, output_stride, machine };
+            depthwise.write(kernel);
+        },
+    );
+    Ok(())
+}
+
+/// [outer…, channels * multiplier] as [multiplier, outer…, channels].
+fn channels_last(view: &View, multiplier: usize) -> View {
+    let rank = view.rank();
+    let mut view = view.clone();
+    let stride = view.strides[rank - 1];
+    view.shape[rank - 1] /= multiplier;
+    view.strides[rank - 1] = stride * multiplier as i64;
+    view.shape.insert(0, multiplier);
+    view.strides.insert(0, stride);
+    view
+}
+
+/// Merges the pixel axes, which lie between the first and the last, of x, the result and the epilogue's operands.
+fn merge_pixels(kernel: &mut Kernel<'_>, strides: &[i64]) -> Vec<(usize, i64)> {
+    let shape = kernel.results[0].view.shape.clone();
+    let inner = 1..shape.len() - 1;
+    let x = View { dtype: DType::F32, shape: shape[inner.clone()].into(), strides: strides.into(), offset: 0 };
+    let mut views = vec![x];
+    let epilogue = kernel.epilogue.iter().flat_map(|epilogue| &epilogue.operands);
+    for argument in std::iter::once(&kernel.results[0]).chain(epilogue) {
+        let view = argument.view.clone();
+        views.push(View {
+            shape: view.shape[inner.clone()].into(),
+            strides: view.strides[inner.clone()].into(),
+            ..view
+        });
+    }
+    let merged = merge_axes(&views);
+    let restored = |argument: &Argument, middle: &View| {
+        let whole = &argument.view;
+        let mut view = View { shape: whole.shape[..1].into(), strides: whole.strides[..1].into(), ..whole.clone() };
+        view.shape.extend(middle.shape.iter().copied().chain([whole.shape[inner.end]]));
+        view.strides.extend(middle.strides.iter().copied().chain([whole.strides[inner.end]]));
+        Argument { view, ..argument.clone() }
+    };
+    kernel.results[0] = restored(&kernel.results[0], &merged[1]);
+    kernel.epilogue = kernel.epilogue.as_ref().map(|epilogue| Epilogue {
+        expression: epilogue.expression.clone(),
+        operands: epilogue.operands.iter().zip(&merged[2..]).map(|(own, view)| restored(own, view)).collect(),
+    });
+    merged[0].shape.iter().copied().zip(merged[0].strides.iter().copied()).collect()
+}
+
+/// Channels in vectors: full ones, then ever narrower ones, then single ones.
+fn sections(channels: usize, machine: Machine) -> Vec<Section> {
+    let mut list = Vec::new();
+    let (mut first, mut width) = (0, machine.lanes);
+    while first < channels {
+        let count = (channels - first) / width;
+        if count > 0 {
+            list.push(Section { first, count, width });
+            first += count * width;
+        }
+        width = if width / 2 >= machine.narrowest { width / 2 } else { 1 };
+    }
+    list
+}
+
+/// The weights of one vector of channels.
+struct Taps {
+    pointer: Var,
+    /// Elements between taps along each window axis.
+    strides: Vec<i64>,
+    /// Elements between channels.
+    stride: i64,
+    ty: ValueType,
+}
+
+impl Taps {
+    fn load(&self, index: Index) -> Expr {
+        strided(self.pointer, index, self.stride, self.ty)
+    }
+}
+
+fn strided(pointer: Var, index: Index, stride: i64, ty: ValueType) -> Expr {
+    if ty.lanes == 1 || stride == 1 {
+        return Expr::Load { pointer, index, ty };
+    }
+    Expr::Gather { pointer, index, stride, valid: ty.lanes, ty }
+}
+
+impl Depthwise {
+    fn write(&self, kernel: &mut Kernel<'_>) {
+        let sections = sections(self.channels, self.machine);
+        let packed = match (&self.weights.constant, self.weights.operand) {
+            (Some(constant), Some(operand)) => {
+                self.packed(constant, &sections).map(|values| kernel.pack(operand, "packed", values))
+            }
+            _ => None,
+        };
+        let bytes = self.x.view.elements() * self.x.view.dtype.size();
+        let above: Vec<usize> = self.pixels.iter().rev().skip(1).rev().map(|pixel| pixel.0).collect();
+        kernel.for_each("multiple", self.multiplier, |kernel, multiple| {
+            if bytes <= CACHED_BYTES {
+                return self.vectors(kernel, &sections, packed, &multiple, |kernel, channel, taps| {
+                    let weights = self.hoisted(kernel, taps);
+                    kernel.for_shape(&["n", "row"], &above, &mut |kernel, outer| {
+                        self.row(kernel, &multiple, outer, channel, taps, weights.as_deref());
+                    });
+                });
+            }
+            kernel.for_shape(&["n", "row"], &above, &mut |kernel, outer| {
+                self.vectors(kernel, &sections, packed, &multiple, |kernel, channel, taps| {
+                    let weights = self.hoisted(kernel, taps);
+                    self.row(kernel, &multiple, outer, channel, taps, weights.as_deref());
+                });
+            });
+        });
+    }
+
+    /// Loops over the vectors of channels.
+    fn vectors<'a>(
+        &self,
+        kernel: &mut Kernel<'a>,
+        sections: &[Section],
+        packed: Option<Var>,
+        multiple: &Index,
+        mut body: impl FnMut(&mut Kernel<'a>, &Index, &Taps),
+    ) {
+        let shape: Vec<usize> = self.window.iter().map(|axis| axis.0).collect();
+        let taps: usize = shape.iter().product();
+        for section in sections {
+            kernel.for_each("block", section.count, |kernel, number| {
+                let channel = number.times(section.width as i64).offset(section.first as i64);
+                let ty = ValueType::vector(self.x.view.dtype, section.width);
+                let taps = match packed {
+                    Some(pointer) => {
+                        let place = channel.times(taps as i64).plus(&multiple.times((taps * self.channels) as i64));
+                        let pointer = kernel.b.pointer("wp", pointer, place);
+                        let dense = row_major_strides(&shape);
+                        let strides = dense.iter().map(|&stride| (stride * section.width) as i64).collect();
+                        Taps { pointer, strides, stride: 1, ty }
+                    }
+                    None => {
+                        let output = channel.times(self.multiplier as i64).plus(multiple);
+                        let place = output.times(self.output_stride);
+                        let pointer = kernel.b.pointer("wp", self.weights.pointer, place);
+                        let strides = self.window.iter().map(|axis| axis.2).collect();
+                        Taps { pointer, strides, stride: self.output_stride * self.multiplier as i64, ty }
+                    }
+                };
+                body(kernel, &channel, &taps);
+            });
+        }
+    }
+
+    fn window_size(&self) -> usize {
+        self.window.iter().map(|axis| axis.0).product()
+    }
+
+    /// All weights of a window as named values, when registers suffice.
+    fn hoisted(&self, kernel: &mut Kernel<'_>, taps: &Taps) -> Option<Vec<Expr>> {
+        if !self.fits() {
+            return None;
+        }
+        let mut indices = vec![0];
+        for (axis, stride) in self.window.iter().zip(&taps.strides) {
+            indices = indices.iter().flat_map(|base| (0..axis.0).map(move |tap| base + tap as i64 * stride)).collect();
+        }
+        Some(indices.into_iter().map(|index| kernel.b.define("w", taps.load(Index::from(index)))).collect())
+    }
+
+    fn fits(&self) -> bool {
+        self.window_size() + 6 <= self.machine.registers
+    }
+
+    /// The row of pixels in tiles.
+    fn row(
+        &self,
+        kernel: &mut Kernel<'_>,
+        multiple: &Index,
+        outer: &[Index],
+        channel: &Index,
+        taps: &Taps,
+        weights: Option<&[Expr]>,
+    ) {
+        let (extent, stride) = self.pixels.last().copied().unwrap_or((1, 0));
+        for span in self.spans(extent, stride) {
+            walk(kernel, "column", span, |kernel, column| {
+                let mut start = column.times(stride).plus(&channel.times(self.channel_stride));
+                for (index, pixel) in outer.iter().zip(&self.pixels) {
+                    start = start.plus(&index.times(pixel.1));
+                }
+                let x = kernel.b.pointer("xp", self.x.pointer, start);
+                let sums: Vec<Var> = (0..span.step)
+                    .map(|pixel| {
+                        let zero = Expr::Literal(Literal::of(taps.ty.dtype, 0.0));
+                        let zero = if taps.ty.lanes == 1 { zero } else { Expr::Splat(Box::new(zero), taps.ty.lanes) };
+                        kernel.b.mutable(&format!("sum_{pixel}"), zero)
+                    })
+                    .collect();
+                self.window_rows(kernel, x, stride, &sums, taps, weights);
+                for (pixel, &sum) in sums.iter().enumerate() {
+                    let mut indices = vec![multiple.clone()];
+                    indices.extend_from_slice(outer);
+                    if !self.pixels.is_empty() {
+                        indices.push(column.offset(pixel as i64));
+                    }
+                    let vector = Lanes { width: taps.ty.lanes, valid: taps.ty.lanes };
+                    finish(kernel, sum, &indices, channel, vector);
+                }
+            });
+        }
+    }
+
+    /// The cheapest tile along a row: loads and multiply-adds are counted.
+    fn spans(&self, extent: usize, stride: i64) -> Vec<Span> {
+        let window = self.window_size();
+        let weights = if self.fits() { window } else { 2 };
+        let most = self.machine.registers.saturating_sub(weights + 2).clamp(1, 8);
+        let row = self.window.last().map_or(1, |axis| axis.0);
+        let cost = |step: usize| {
+            let loads = self.meetings(step, stride).len() * (window / row.max(1));
+            let reloaded = if self.fits() { 0 } else { window };
+            step * window + loads + reloaded + 4
+        };
+        let total = |step: usize| {
+            spans(extent, step).iter().map(|span| (span.end - span.start) / span.step * cost(span.step)).sum::<usize>()
+        };
+        let step = (1..=most.min(extent)).min_by_key(|&step| (total(step), step)).unwrap_or(1);
+        spans(extent, step)
+    }
+
+    /// The elements that the taps of a row of the window meet for `count` pixels: each with its pixels and taps.
+    fn meetings(&self, count: usize, stride: i64) -> BTreeMap<i64, Vec<(usize, usize)>> {
+        let (taps, step) = self.window.last().map_or((1, 0), |axis| (axis.0, axis.1));
+        let mut meetings: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
+        for pixel in 0..count {
+            for tap in 0..taps {
+                meetings.entry(pixel as i64 * stride + tap as i64 * step).or_default().push((pixel, tap));
+            }
+        }
+        meetings
+    }
+
+    /// Loops over the rows of the window; they are written out when the weights are in registers.
+    fn window_rows(
+        &self,
+        kernel: &mut Kernel<'_>,
+        x: Var,
+        stride: i64,
+        sums: &[Var],
+        taps: &Taps,
+        weights: Option<&[Expr]>,
+    ) {
+        let Some((&(length, step, _), above)) = self.window.split_last() else { return };
+        let shape: Vec<usize> = above.iter().map(|axis| axis.0).collect();
+        let meetings = self.meetings(sums.len(), stride);
+        let row_stride = taps.strides.last().copied().unwrap_or(0);
+        if let Some(weights) = weights {
+            for (number, position) in positions(&shape).iter().enumerate() {
+                let start: i64 = position.iter().zip(above).map(|(&tap, axis)| tap as i64 * axis.1).sum();
+                let row = &weights[number * length..][..length];
+                self.window_row(kernel, x, &Index::from(start), &meetings, row, (sums, taps));
+            }
+            return;
+        }
+        kernel.for_shape(&["tap"; 6], &shape, &mut |kernel, position| {
+            let (mut start, mut place) = (Index::default(), Index::default());
+            for (number, index) in position.iter().enumerate() {
+                start = start.plus(&index.times(above[number].1));
+                place = place.plus(&index.times(taps.strides[number]));
+            }
+            if length <= LONGEST_ROW {
+                let row: Vec<Expr> = (0..length)
+                    .map(|tap| kernel.b.define("w", taps.load(place.offset(tap as i64 * row_stride))))
+                    .collect();
+                return self.window_row(kernel, x, &start, &meetings, &row, (sums, taps));
+            }
+            kernel.for_each("tap", length, |kernel, tap| {
+                let weight = kernel.b.define("w", taps.load(place.plus(&tap.times(row_stride))));
+                for (pixel, &sum) in sums.iter().enumerate() {
+                    let index = start.plus(&tap.times(step)).offset(pixel as i64 * stride);
+                    let value = strided(x, index, self.channel_stride, taps.ty);
+                    kernel.b.assign(sum, Expr::Var(sum).plus(value.times(weight.clone())));
+                }
+            });
+        });
+    }
+
+    /// One row of the window, written out.
+    fn window_row(
+        &self,
+        kernel: &mut Kernel<'_>,
+        x: Var,
+        start: &Index,
+        meetings: &BTreeMap<i64, Vec<(usize, usize)>>,
+        row: &[Expr],
+        (sums, taps): (&[Var], &Taps),
+    ) {
+        for (&moved, pairs) in meetings {
+            let value = strided(x, start.offset(moved), self.channel_stride, taps.ty);
+            let value = if pairs.len() == 1 { value } else { kernel.b.define("v", value) };
+            for &(pixel, tap) in pairs {
+                kernel.b.assign(sums[pixel], Expr::Var(sums[pixel]).plus(value.clone().times(row[tap].clone())));
+            }
+        }
+    }
+
+    /// Packs constant weights: [multiple][section][vector][window][channels of the vector].
+    fn packed(&self, constant: &Attribute, sections: &[Section]) -> Option<Attribute> {
+        let size = constant.ty().dtype.size();
+        let shape: Vec<usize> = self.window.iter().map(|axis| axis.0).collect();
+        let positions = positions(&shape);
+        let mut packed: Vec<u8> = Vec::with_capacity(constant.bytes().len());
+        for multiple in 0..self.multiplier {
+            for section in sections {
+                for number in 0..section.count {
+                    for position in &positions {
+                        let tap: i64 = position.iter().zip(&self.window).map(|(&at, axis)| at as i64 * axis.2).sum();
+                        for lane in 0..section.width {
+                            let channel = section.first + number * section.width + lane;
+                            let output = (channel * self.multiplier + multiple) as i64;
+                            let start = usize::try_from(tap + output * self.output_stride).ok()? * size;
+                            packed.extend_from_slice(constant.bytes().get(start..start + size)?);
+                        }
+                    }
+                }
+            }
+        }
+        let elements = packed.len() / size;
+        Attribute::new(TensorType::new(constant.ty().dtype, [elements]), packed).ok()
+    }
+}
+
+/// All positions of a shape, in row-major order.
+fn positions(shape: &[usize]) -> Vec<Vec<usize>> {
+    let mut list: Vec<Vec<usize>> = vec![Vec::new()];
+    for &extent in shape {
+        list = list.iter().flat_map(|prefix| (0..extent).map(move |at| [prefix.as_slice(), &[at]].concat())).collect();
+    }
+    list
+}

@@ -1,0 +1,44 @@
+//! Matrix products: contractions over the inner axis, with the leading axes of both operands broadcast.
+
+use super::Kernel;
+use super::dense::{Axis, Contraction, weight_strides};
+use mlc_ir::Diagnostic;
+use mlc_ir::ops::Matmul;
+
+/// Writes the product of left [.., M, K] and right [.., K, N]; either may be transposed.
+///
+/// # Errors
+/// When there is no arithmetic for the data type.
+pub fn matmul(kernel: &mut Kernel<'_>, op: &Matmul) -> Result<(), Diagnostic> {
+    let (left, right) = (kernel.operands[0].clone(), kernel.operands[1].clone());
+    let result = kernel.results[0].view.shape.clone();
+    let rank = result.len();
+    let (l, r) = (left.view.strides.to_vec(), weight_strides(&right));
+    let (l_rank, r_rank) = (l.len(), r.len());
+    let (row, inner) = if op.transpose_left { (l_rank - 1, l_rank - 2) } else { (l_rank - 2, l_rank - 1) };
+    let (depth, column) = if op.transpose_right { (r_rank - 1, r_rank - 2) } else { (r_rank - 2, r_rank - 1) };
+    let batch_stride = |shape: &[usize], strides: &[i64], axis: usize| match (axis + shape.len()).checked_sub(rank) {
+        Some(own) if shape[own] != 1 => strides[own],
+        _ => 0,
+    };
+    let mut outer: Vec<Axis> = (0..rank - 2)
+        .map(|axis| Axis {
+            extent: result[axis],
+            x: batch_stride(&left.view.shape, &l, axis),
+            weights: batch_stride(&right.view.shape, &r, axis),
+        })
+        .collect();
+    outer.push(Axis { extent: result[rank - 2], x: l[row], weights: 0 });
+    let reduction = vec![Axis { extent: left.view.shape[inner], x: l[inner], weights: r[depth] }];
+    let contraction = Contraction {
+        x: left,
+        x_offset: 0,
+        weights: right,
+        weights_offset: 0,
+        outer,
+        reduction,
+        outputs: result[rank - 1],
+        output_stride: r[column],
+    };
+    contraction.write(kernel)
+}

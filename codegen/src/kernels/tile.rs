@@ -1,0 +1,230 @@
+//! Tile selection: how the pixels and output channels of a dense kernel are cut into register tiles.
+//!
+//! [`plan`] is a pure function of extents and registers. A tile is `rows × columns` neighbouring pixels times some vectors of
+//! output channels; each of its accumulators lives in a register. Nothing is left to run time: what a tile size doesn't
+//! divide is covered by smaller tiles.
+
+/// What tile selection must know of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    /// Elements of a vector register; 1 without vectors.
+    pub lanes: usize,
+    /// Elements of the narrowest vector worth using.
+    pub narrowest: usize,
+    /// Registers.
+    pub registers: usize,
+}
+
+/// One vector of outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lanes {
+    /// Elements.
+    pub width: usize,
+    /// How many of them are outputs; the rest is padding.
+    pub valid: usize,
+}
+
+/// A part of an axis that is walked in equal steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// First index.
+    pub start: usize,
+    /// One past the last index; `step` divides the distance.
+    pub end: usize,
+    /// Indices that one tile covers.
+    pub step: usize,
+}
+
+/// Equal blocks of outputs, and the tiles of pixels that they are computed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// First output.
+    pub first: usize,
+    /// How many blocks follow each other.
+    pub count: usize,
+    /// The vectors of one block.
+    pub vectors: Vec<Lanes>,
+    /// Tiles along the axis of rows.
+    pub rows: Vec<Span>,
+    /// Tiles along the axis of columns.
+    pub columns: Vec<Span>,
+}
+
+impl Block {
+    /// Elements of one block with its padding.
+    pub fn width(&self) -> usize {
+        self.vectors.iter().map(|vector| vector.width).sum()
+    }
+
+    /// Outputs of one block.
+    pub fn outputs(&self) -> usize {
+        self.vectors.iter().map(|vector| vector.valid).sum()
+    }
+}
+
+/// Fewest multiply-adds that must be under way to keep the units busy.
+pub const IN_FLIGHT: usize = 8;
+
+impl Machine {
+    /// Accumulators that leave room for weights and inputs.
+    fn accumulators(self) -> usize {
+        if self.lanes == 1 { self.registers.min(16) } else { self.registers * 3 / 4 }.max(1)
+    }
+
+    /// Time of one step of a tile along the reduction, in units of one vector multiply-add.
+    fn step_cost(self, pixels: usize, vectors: usize) -> f64 {
+        (pixels * vectors).max(IN_FLIGHT) as f64 + 0.3 * (pixels + vectors) as f64 + 1.0
+    }
+}
+
+/// Cuts outputs into vectors: full ones, and the narrowest that holds the rest.
+pub fn vectors(outputs: usize, machine: Machine) -> Vec<Lanes> {
+    let full = Lanes { width: machine.lanes, valid: machine.lanes };
+    let mut list = vec![full; outputs / machine.lanes];
+    let rest = outputs % machine.lanes;
+    if rest > 0 {
+        let mut width = machine.narrowest.min(machine.lanes);
+        while width < rest {
+            width *= 2;
+        }
+        list.push(Lanes { width, valid: rest });
+    }
+    list
+}
+
+/// Cuts `rows × columns` pixels times `outputs` into tiles.
+pub fn plan(rows: usize, columns: usize, outputs: usize, machine: Machine) -> Vec<Block> {
+    let all = vectors(outputs, machine);
+    let most = machine.accumulators().min(all.len().max(1));
+    let candidates = (1..=most).map(|size| {
+        let blocks = blocks(&all, size, rows, columns, machine);
+        let cost: f64 = blocks.iter().map(|block| block.count as f64 * cost(block, machine)).sum();
+        (blocks, cost)
+    });
+    let best = candidates.reduce(|best, next| if next.1 < best.1 * 0.999 { next } else { best });
+    best.map(|(blocks, _)| blocks).unwrap_or_default()
+}
+
+fn cost(block: &Block, machine: Machine) -> f64 {
+    let mut sum = 0.0;
+    for rows in &block.rows {
+        for columns in &block.columns {
+            let tiles = (rows.end - rows.start) / rows.step * ((columns.end - columns.start) / columns.step);
+            sum += tiles as f64 * machine.step_cost(rows.step * columns.step, block.vectors.len());
+        }
+    }
+    sum
+}
+
+/// Blocks of `size` vectors each; what remains, and a narrower last vector, make blocks of their own.
+fn blocks(all: &[Lanes], size: usize, rows: usize, columns: usize, machine: Machine) -> Vec<Block> {
+    let mut list: Vec<Block> = Vec::new();
+    let mut first = 0;
+    for part in all.chunks(size) {
+        let outputs: usize = part.iter().map(|vector| vector.valid).sum();
+        match list.last_mut() {
+            Some(last) if last.vectors == part => last.count += 1,
+            _ => {
+                let (rows, columns) = pixels(rows, columns, part.len(), machine);
+                list.push(Block { first, count: 1, vectors: part.to_vec(), rows, columns });
+            }
+        }
+        first += outputs;
+    }
+    list
+}
+
+/// The cheapest cut of the pixels for tiles of so many vectors.
+fn pixels(rows: usize, columns: usize, vectors: usize, machine: Machine) -> (Vec<Span>, Vec<Span>) {
+    let most = (machine.accumulators() / vectors).max(1);
+    let mut best: Option<(f64, Vec<Span>, Vec<Span>)> = None;
+    let tallest = if columns >= most { 1 } else { most };
+    for height in 1..=tallest.min(rows.max(1)) {
+        for width in 1..=(most / height).min(columns.max(1)) {
+            let (down, across) = (spans(rows, height), spans(columns, width));
+            let lanes = vec![Lanes { width: 1, valid: 1 }; vectors];
+            let block = Block { first: 0, count: 1, vectors: lanes, rows: down, columns: across };
+            let sum = cost(&block, machine);
+            if best.as_ref().is_none_or(|(least, ..)| sum < least * 0.999) {
+                best = Some((sum, block.rows, block.columns));
+            }
+        }
+    }
+    best.map(|(_, rows, columns)| (rows, columns)).unwrap_or_default()
+}
+
+/// An axis in steps of `step`, then one smaller step for the rest.
+pub fn spans(extent: usize, step: usize) -> Vec<Span> {
+    let full = extent / step * step;
+    let mut list = Vec::new();
+    if full > 0 {
+        list.push(Span { start: 0, end: full, step });
+    }
+    if full < extent {
+        list.push(Span { start: full, end: extent, step: extent - full });
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDE: Machine = Machine { lanes: 16, narrowest: 4, registers: 32 };
+    const MIDDLE: Machine = Machine { lanes: 8, narrowest: 4, registers: 16 };
+    const SCALAR: Machine = Machine { lanes: 1, narrowest: 1, registers: 16 };
+
+    #[test]
+    fn every_pixel_and_output_is_covered_once() {
+        for machine in [WIDE, MIDDLE, SCALAR] {
+            for (rows, columns, outputs) in
+                [(1, 1, 1), (1, 1, 1000), (3, 3, 10), (7, 7, 512), (56, 56, 64), (1, 125, 64), (25, 5, 24), (2, 17, 3)]
+            {
+                let mut next = 0;
+                for block in plan(rows, columns, outputs, machine) {
+                    assert_eq!(block.first, next);
+                    next += block.count * block.outputs();
+                    assert!(block.vectors.iter().all(|vector| vector.valid <= vector.width));
+                    for (spans, extent) in [(&block.rows, rows), (&block.columns, columns)] {
+                        let mut at = 0;
+                        for span in spans {
+                            assert_eq!(span.start, at);
+                            assert_eq!((span.end - span.start) % span.step, 0);
+                            at = span.end;
+                        }
+                        assert_eq!(at, extent);
+                    }
+                }
+                assert_eq!(next, outputs);
+            }
+        }
+    }
+
+    #[test]
+    fn accumulators_fit_in_registers() {
+        for machine in [WIDE, MIDDLE] {
+            for outputs in 1..200 {
+                for block in plan(14, 14, outputs, machine) {
+                    let pixels = block.rows[0].step * block.columns[0].step;
+                    assert!(pixels * block.vectors.len() <= machine.registers * 3 / 4, "{outputs}: {block:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_rest_of_the_outputs_gets_the_narrowest_vector_that_holds_it() {
+        let widths =
+            |outputs| vectors(outputs, WIDE).iter().map(|vector| (vector.width, vector.valid)).collect::<Vec<_>>();
+        assert_eq!(widths(24), [(16, 16), (8, 8)]);
+        assert_eq!(widths(10), [(16, 10)]);
+        assert_eq!(widths(3), [(4, 3)]);
+        assert_eq!(widths(32), [(16, 16), (16, 16)]);
+    }
+
+    #[test]
+    fn one_pixel_uses_many_vectors_at_once() {
+        let blocks = plan(1, 1, 256, WIDE);
+        assert_eq!((blocks.len(), blocks[0].vectors.len()), (1, 16));
+    }
+}
