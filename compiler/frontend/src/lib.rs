@@ -2,4 +2,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 pub mod builder;
+mod import;
 pub mod pnnx;
+
+pub use import::{ImportOptions, Imported};

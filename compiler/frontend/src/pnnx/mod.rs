@@ -4,17 +4,20 @@
 //! [`to_param_text`] and [`to_bin`] write them as the current exporter does, so that one of its files comes back byte
 //! for byte. Weights are never copied while reading: an [`Attribute`] is a slice of the archive.
 //!
-//! Nothing here knows what an operator means, apart from the four of the format itself (`pnnx.Input`, `pnnx.Output`,
-//! `pnnx.Attribute`, `pnnx.Expression`). Nothing here opens a file, and nothing creates a file from an entry's name.
+//! [`import`] makes a graph of a model; it alone knows what operators mean, apart from the four of the format itself
+//! (`pnnx.Input`, `pnnx.Output`, `pnnx.Attribute`, `pnnx.Expression`). Nothing here opens a file, and nothing creates a
+//! file from an entry's name.
 
 pub mod archive;
 pub mod expression;
+mod import;
 pub mod model;
 pub mod read;
 pub mod value;
 pub mod write;
 
 pub use expression::{Expression, ExpressionError};
+pub use import::{import, supported_operators};
 pub use model::{
     Attribute, Complex, Dimension, ElementType, Model, Operand, OperandId, OperandType, Operator, OperatorId, Parameter,
 };

@@ -24,6 +24,13 @@ pub struct Expression {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(u32);
 
+impl NodeId {
+    /// The node's place in [`Expression::nodes`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// The arguments of a call or the items of a list; [`Expression::children`] resolves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Children {

@@ -1,0 +1,240 @@
+//! Which operator types are known. Each group of operators is a table in its own file; this one joins them.
+
+use super::call::Call;
+use super::fault::Fault;
+use super::item::Item;
+use super::{
+    activation, attention, comparison, convolution, creation, einsum, expression, indexing, joining, linear,
+    normalization, padding, place, pooling, recurrent, reduction, resizing, shape, slicing, unfolding,
+};
+use crate::pnnx::model::{Model, Operator};
+use indexmap::IndexMap;
+use mlc_ir::{Code, Diagnostic, Value};
+
+/// How an operator type is imported.
+pub(super) enum Handler {
+    /// It has one result, a tensor.
+    One(fn(&mut Call<'_>) -> Result<Value, Fault>),
+    /// It has several results, or ones that aren't tensors.
+    Many(fn(&mut Call<'_>) -> Result<Vec<Item>, Fault>),
+    /// It is known, and can't be imported for this reason.
+    Refused(&'static str),
+}
+
+/// Operator types with their handlers.
+pub(super) type Table = &'static [(&'static str, Handler)];
+
+const TABLES: &[Table] = &[
+    STRUCTURE,
+    activation::OPERATORS,
+    attention::OPERATORS,
+    comparison::OPERATORS,
+    convolution::OPERATORS,
+    creation::OPERATORS,
+    einsum::OPERATORS,
+    indexing::OPERATORS,
+    joining::OPERATORS,
+    linear::OPERATORS,
+    normalization::OPERATORS,
+    padding::OPERATORS,
+    pooling::OPERATORS,
+    recurrent::OPERATORS,
+    reduction::OPERATORS,
+    resizing::OPERATORS,
+    shape::OPERATORS,
+    slicing::OPERATORS,
+    unfolding::OPERATORS,
+    REFUSED,
+];
+
+const STRUCTURE: Table = &[
+    ("pnnx.Attribute", Handler::Many(attribute)),
+    ("pnnx.Expression", Handler::Many(expression::import)),
+    ("prim::ListConstruct", Handler::Many(pack)),
+    ("prim::ListUnpack", Handler::Many(unpack)),
+    ("prim::TupleConstruct", Handler::Many(pack)),
+    ("prim::TupleUnpack", Handler::Many(unpack)),
+];
+
+const DATA_DEPENDENT: &str = "the size of its result depends on the data, so no static memory plan exists";
+const RANDOM: &str = "its result is random";
+const UNDEFINED: &str = "its result is undefined memory";
+const QUANTIZED: &str = "quantised PNNX operators aren't supported; import the model's ONNX or TFLite export instead";
+const ORDERING: &str = "sorting isn't supported";
+const SPECTRAL: &str = "Fourier transforms and complex numbers aren't supported";
+const CONTROL_FLOW: &str = "control flow isn't supported; export the model traced, not scripted";
+
+const REFUSED: Table = &[
+    ("F.alpha_dropout", Handler::Refused(RANDOM)),
+    ("F.feature_alpha_dropout", Handler::Refused(RANDOM)),
+    ("F.affine_grid", Handler::Refused("sampling grids aren't supported")),
+    ("F.grid_sample", Handler::Refused("sampling at computed positions isn't supported")),
+    ("aten::_upsample_bilinear2d_aa", Handler::Refused("antialiased interpolation isn't supported")),
+    ("aten::argsort", Handler::Refused(ORDERING)),
+    ("aten::sort", Handler::Refused(ORDERING)),
+    ("nn.MaxUnpool2d", Handler::Refused("positions that depend on the data can't be written to")),
+    ("aten::max_unpool2d", Handler::Refused("positions that depend on the data can't be written to")),
+    ("nn.intrinsic.quantized.ConvReLU2d", Handler::Refused(QUANTIZED)),
+    ("nn.intrinsic.quantized.LinearReLU", Handler::Refused(QUANTIZED)),
+    ("nn.quantized.Conv2d", Handler::Refused(QUANTIZED)),
+    ("nn.quantized.DeQuantize", Handler::Refused(QUANTIZED)),
+    ("nn.quantized.Linear", Handler::Refused(QUANTIZED)),
+    ("nn.quantized.Quantize", Handler::Refused(QUANTIZED)),
+    ("nn.quantized.add", Handler::Refused(QUANTIZED)),
+    ("nn.quantized.cat", Handler::Refused(QUANTIZED)),
+    ("nn.quantized.mul", Handler::Refused(QUANTIZED)),
+    (
+        "prim::Constant",
+        Handler::Refused("the model was exported at a low optimisation level; export it with optlevel=2"),
+    ),
+    ("prim::If", Handler::Refused(CONTROL_FLOW)),
+    ("prim::Loop", Handler::Refused(CONTROL_FLOW)),
+    ("torch.dequantize", Handler::Refused(QUANTIZED)),
+    ("torch.empty", Handler::Refused(UNDEFINED)),
+    ("torch.empty_like", Handler::Refused(UNDEFINED)),
+    ("Tensor.new_empty", Handler::Refused(UNDEFINED)),
+    ("torch.fft.fft2", Handler::Refused(SPECTRAL)),
+    ("torch.fft.fft", Handler::Refused(SPECTRAL)),
+    ("torch.fft.fftn", Handler::Refused(SPECTRAL)),
+    ("torch.fft.hfft", Handler::Refused(SPECTRAL)),
+    ("torch.fft.hfft2", Handler::Refused(SPECTRAL)),
+    ("torch.fft.hfftn", Handler::Refused(SPECTRAL)),
+    ("torch.fft.ifft", Handler::Refused(SPECTRAL)),
+    ("torch.fft.ifft2", Handler::Refused(SPECTRAL)),
+    ("torch.fft.ifftn", Handler::Refused(SPECTRAL)),
+    ("torch.fft.ihfft", Handler::Refused(SPECTRAL)),
+    ("torch.fft.ihfft2", Handler::Refused(SPECTRAL)),
+    ("torch.fft.ihfftn", Handler::Refused(SPECTRAL)),
+    ("torch.fft.irfft", Handler::Refused(SPECTRAL)),
+    ("torch.fft.irfft2", Handler::Refused(SPECTRAL)),
+    ("torch.fft.irfftn", Handler::Refused(SPECTRAL)),
+    ("torch.fft.rfft", Handler::Refused(SPECTRAL)),
+    ("torch.fft.rfft2", Handler::Refused(SPECTRAL)),
+    ("torch.fft.rfftn", Handler::Refused(SPECTRAL)),
+    ("torch.istft", Handler::Refused(SPECTRAL)),
+    ("torch.masked_select", Handler::Refused(DATA_DEPENDENT)),
+    ("torch.normal", Handler::Refused(RANDOM)),
+    ("torch.quantize_per_tensor", Handler::Refused(QUANTIZED)),
+    ("torch.randn", Handler::Refused(RANDOM)),
+    ("torch.randn_like", Handler::Refused(RANDOM)),
+    ("torch.scatter_add", Handler::Refused("positions that depend on the data can't be written to")),
+    ("torch.stft", Handler::Refused(SPECTRAL)),
+    ("torch.topk", Handler::Refused(ORDERING)),
+    ("torchaudio.functional.inverse_spectrogram", Handler::Refused(SPECTRAL)),
+    ("torchaudio.functional.spectrogram", Handler::Refused(SPECTRAL)),
+    ("torchvision.ops.DeformConv2d", Handler::Refused("deformable convolution isn't supported")),
+    ("torchvision.ops.RoIAlign", Handler::Refused("sampling of regions isn't supported")),
+];
+
+fn handlers() -> impl Iterator<Item = &'static (&'static str, Handler)> {
+    TABLES.iter().copied().flatten()
+}
+
+/// How a type is imported, if it is known.
+pub(super) fn find_handler(kind: &str) -> Option<&'static Handler> {
+    handlers().find(|(known, _)| *known == kind).map(|(_, handler)| handler)
+}
+
+/// The operator types that can be imported, sorted.
+pub fn supported_operators() -> Vec<&'static str> {
+    let supported = handlers().filter(|(_, handler)| !matches!(handler, Handler::Refused(_)));
+    let mut kinds: Vec<&str> = supported.map(|(kind, _)| *kind).chain(["pnnx.Input", "pnnx.Output"]).collect();
+    kinds.sort_unstable();
+    kinds
+}
+
+/// A diagnostic for each type that can't be imported, with all the places where it occurs.
+pub(super) fn unsupported(model: &Model) -> Vec<Diagnostic> {
+    let mut found: IndexMap<&str, (Option<&'static str>, Vec<&Operator>)> = IndexMap::new();
+    for operator in &model.operators {
+        let reason = match find_handler(&operator.kind) {
+            Some(Handler::Refused(reason)) => Some(*reason),
+            Some(_) => continue,
+            None if matches!(operator.kind.as_str(), "pnnx.Input" | "pnnx.Output") => continue,
+            None => None,
+        };
+        found.entry(&operator.kind).or_insert((reason, Vec::new())).1.push(operator);
+    }
+    found.into_iter().map(|(kind, (reason, uses))| unsupported_kind(kind, reason, &uses)).collect()
+}
+
+fn unsupported_kind(kind: &str, reason: Option<&'static str>, uses: &[&Operator]) -> Diagnostic {
+    let times = if uses.len() == 1 { "once".to_owned() } else { format!("{} times", uses.len()) };
+    let reason_text = reason.map_or(String::new(), |reason| format!(": {reason}"));
+    let message = format!("operator {kind}, used {times}, isn't supported{reason_text}");
+    let mut diagnostic = Diagnostic::error(Code::OperatorUnsupported, place(uses[0]), message);
+    for other in &uses[1..] {
+        diagnostic = diagnostic.with_related(place(other), format!("`{}`, too", other.name));
+    }
+    if reason.is_some() {
+        return diagnostic.with_help("replace it in the source model, and export that again");
+    }
+    if let Some(nearest) = nearest(kind) {
+        diagnostic = diagnostic.with_note(format!("the nearest supported operator is {nearest}"));
+    }
+    let known_prefix = ["nn.", "F.", "torch.", "Tensor.", "aten::", "prim::", "pnnx."];
+    diagnostic.with_help(if known_prefix.iter().any(|prefix| kind.starts_with(prefix)) {
+        "replace it in the source model by supported operators, and export that again"
+    } else {
+        "a module that the exporter kept whole has no defined meaning; export the model without `moduleop=`"
+    })
+}
+
+/// The supported type whose name differs in the fewest letters, if they are few.
+fn nearest(kind: &str) -> Option<&'static str> {
+    let distances = supported_operators().into_iter().map(|known| (edit_distance(kind, known), known));
+    distances.min().filter(|(distance, known)| distance * 3 <= known.len()).map(|(_, known)| known)
+}
+
+fn edit_distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().enumerate().take(100) {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &b) in right.iter().enumerate() {
+            let above = row[j + 1];
+            row[j + 1] = (above + 1).min(row[j] + 1).min(diagonal + usize::from(a != b));
+            diagonal = above;
+        }
+    }
+    row[right.len()]
+}
+
+fn attribute(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+    let key = call.operator.attributes.keys().next().cloned();
+    let key = key.ok_or_else(|| Fault::new(Code::WeightMissing, "the constant has no data"))?;
+    let value = call.weight(&key)?;
+    Ok(vec![Item::Tensor(value)])
+}
+
+fn pack(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+    Ok(vec![Item::List(call.inputs.clone())])
+}
+
+fn unpack(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+    match call.inputs.first() {
+        Some(Item::List(items)) => Ok(items.clone()),
+        Some(other) => Err(Fault::operands(format!("expected a tuple or a list, found {}", other.description()))),
+        None => Err(Fault::new(Code::OperandCount, "expected a tuple or a list")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_type_is_listed_twice() {
+        let mut kinds: Vec<&str> = handlers().map(|(kind, _)| *kind).collect();
+        kinds.sort_unstable();
+        let twice: Vec<_> = kinds.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+        assert!(twice.is_empty(), "{twice:?}");
+    }
+
+    #[test]
+    fn misspelt_types_find_their_neighbours() {
+        assert_eq!(nearest("nn.Conv2D"), Some("nn.Conv2d"));
+        assert_eq!(nearest("models.yolo.Detect"), None);
+    }
+}

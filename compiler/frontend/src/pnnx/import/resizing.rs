@@ -1,0 +1,159 @@
+//! Interpolation, and what rearranges channels into space.
+
+use super::call::Call;
+use super::fault::Fault;
+use super::registry::{Handler::One, Table};
+use mlc_ir::ops::{PoolFunction, Resize, ResizeCoordinates, ResizeMode};
+use mlc_ir::{Float, Value};
+
+pub(super) const OPERATORS: Table = &[
+    ("F.interpolate", One(|call| named_mode(call, "nearest"))),
+    ("F.pixel_shuffle", One(pixel_shuffle)),
+    ("F.pixel_unshuffle", One(pixel_unshuffle)),
+    ("F.upsample", One(|call| named_mode(call, "nearest"))),
+    ("F.upsample_bilinear", One(|call| resize(call, "bilinear", true))),
+    ("F.upsample_nearest", One(|call| resize(call, "nearest", false))),
+    ("nn.ChannelShuffle", One(channel_shuffle)),
+    ("nn.PixelShuffle", One(pixel_shuffle)),
+    ("nn.PixelUnshuffle", One(pixel_unshuffle)),
+    ("nn.Upsample", One(|call| named_mode(call, "nearest"))),
+    ("nn.UpsamplingBilinear2d", One(|call| resize(call, "bilinear", true))),
+    ("nn.UpsamplingNearest2d", One(|call| resize(call, "nearest", false))),
+];
+
+fn named_mode(call: &mut Call<'_>, default: &str) -> Result<Value, Fault> {
+    let mode = call.word("mode")?.unwrap_or_else(|| default.to_owned());
+    let align_corners = call.flag_or("align_corners", false)?;
+    if call.flag_or("antialias", false)? {
+        return Err(Fault::variant("antialiased interpolation isn't supported"));
+    }
+    resize(call, &mode, align_corners)
+}
+
+/// New extents, and input elements per output element.
+fn sizes(call: &mut Call<'_>, extents: &[usize]) -> Result<(Vec<usize>, Vec<f64>), Fault> {
+    let axes = extents.len();
+    let ratios_of = |sizes: &[usize]| {
+        extents.iter().zip(sizes).map(|(&extent, &size)| f64::from(extent as f32 / size as f32)).collect()
+    };
+    let recompute = call.flag_or("recompute_scale_factor", false)?;
+    if let Some(size) = call.argument("size") {
+        let size = size.ints().ok_or_else(|| Fault::parameter("parameter `size` must be whole numbers"))?;
+        let sizes = super::call::spatial_list("size", &size, axes)?;
+        let ratios = ratios_of(&sizes);
+        call.ignore(&["scale_factor"]);
+        return Ok((sizes, ratios));
+    }
+    let factors = call.floats("scale_factor")?;
+    let factors = call.required("size` or `scale_factor", factors)?;
+    let factors = if factors.len() == 1 { vec![factors[0]; axes] } else { factors };
+    if factors.len() != axes || factors.iter().any(|&factor| !factor.is_finite() || factor <= 0.0) {
+        return Err(Fault::parameter(format!("parameter `scale_factor` must have {axes} positive numbers")));
+    }
+    let sizes: Vec<usize> =
+        extents.iter().zip(&factors).map(|(&extent, factor)| (extent as f64 * factor).floor() as usize).collect();
+    let ratios = if recompute {
+        ratios_of(&sizes)
+    } else {
+        factors.iter().map(|factor| f64::from((1.0 / factor) as f32)).collect()
+    };
+    Ok((sizes, ratios))
+}
+
+fn resize(call: &mut Call<'_>, mode: &str, align_corners: bool) -> Result<Value, Fault> {
+    let x = call.x()?;
+    let shape = call.shape(x);
+    if shape.len() < 3 {
+        return Err(Fault::operands(format!("the input {} has no spatial axes", call.builder.ty(x))));
+    }
+    let (sizes, ratios) = sizes(call, &shape[2..])?;
+    if sizes.contains(&0) {
+        return Err(Fault::parameter(format!("the result would have the extents {sizes:?}")));
+    }
+    if mode == "area" {
+        return Ok(call.builder.adaptive_pool(x, PoolFunction::Mean, &sizes)?);
+    }
+    if sizes[..] == shape[2..] && ratios.iter().all(|&ratio| ratio == 1.0) {
+        return Ok(x);
+    }
+    let smooth = if align_corners { ResizeCoordinates::AlignCorners } else { ResizeCoordinates::HalfPixel };
+    let (mode, coordinates) = match mode {
+        "nearest" => (ResizeMode::Nearest, ResizeCoordinates::Asymmetric),
+        "nearest-exact" => (ResizeMode::Nearest, ResizeCoordinates::HalfPixel),
+        "linear" | "bilinear" | "trilinear" => (ResizeMode::Linear, smooth),
+        "bicubic" => (ResizeMode::Cubic, smooth),
+        _ => return Err(Fault::variant(format!("there is no interpolation mode {mode}"))),
+    };
+    // Channels-last, as the IR's other spatial operators are.
+    let axes = (1..shape.len() - 1).collect();
+    let ratios = ratios.into_iter().map(Float).collect();
+    Ok(call.builder.apply_channels_last(Resize { axes, sizes, ratios, mode, coordinates }, x)?)
+}
+
+fn factor(call: &mut Call<'_>, key: &str) -> Result<usize, Fault> {
+    let factor = call.int(key)?;
+    let factor = call.required(key, factor)?;
+    let factor = usize::try_from(factor).ok().filter(|&factor| factor > 0 && factor < 1 << 16);
+    factor.ok_or_else(|| Fault::parameter(format!("parameter `{key}` must be positive")))
+}
+
+/// The last three axes of a shape, and what comes before.
+fn image(call: &Call<'_>, x: Value) -> Result<(Vec<usize>, [usize; 3]), Fault> {
+    let shape = call.shape(x);
+    match shape[..] {
+        [ref outer @ .., channels, rows, columns] => Ok((outer.to_vec(), [channels, rows, columns])),
+        _ => Err(Fault::operands(format!("the input {} must have channels, rows and columns", call.builder.ty(x)))),
+    }
+}
+
+/// Splits axes, permutes the inner ones, and merges.
+fn rearrange(
+    call: &mut Call<'_>,
+    x: Value,
+    outer: &[usize],
+    split: &[usize],
+    order: &[usize],
+    merged: &[usize],
+) -> Result<Value, Fault> {
+    let with_outer = |inner: &[usize]| outer.iter().chain(inner).copied().collect::<Vec<usize>>();
+    let x = call.builder.reshape(x, &with_outer(split))?;
+    let permutation: Vec<usize> = (0..outer.len()).chain(order.iter().map(|axis| axis + outer.len())).collect();
+    let x = call.builder.transpose(x, &permutation)?;
+    Ok(call.builder.reshape(x, &with_outer(merged))?)
+}
+
+fn pixel_shuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let x = call.x()?;
+    let r = factor(call, "upscale_factor")?;
+    let (outer, [channels, rows, columns]) = image(call, x)?;
+    if !channels.is_multiple_of(r * r) {
+        return Err(Fault::operands(format!("{channels} channels don't split into {r} x {r} pixels")));
+    }
+    let c = channels / (r * r);
+    rearrange(call, x, &outer, &[c, r, r, rows, columns], &[0, 3, 1, 4, 2], &[c, rows * r, columns * r])
+}
+
+fn pixel_unshuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let x = call.x()?;
+    let r = factor(call, "downscale_factor")?;
+    let (outer, [c, rows, columns]) = image(call, x)?;
+    if !rows.is_multiple_of(r) || !columns.is_multiple_of(r) {
+        return Err(Fault::operands(format!("{rows} x {columns} pixels don't split into {r} x {r} blocks")));
+    }
+    let (h, w) = (rows / r, columns / r);
+    rearrange(call, x, &outer, &[c, h, r, w, r], &[0, 2, 4, 1, 3], &[c * r * r, h, w])
+}
+
+fn channel_shuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let x = call.x()?;
+    let groups = factor(call, "groups")?;
+    let shape = call.shape(x);
+    if shape.len() < 3 || !shape[1].is_multiple_of(groups) {
+        let ty = call.builder.ty(x);
+        return Err(Fault::operands(format!("the channels of the input {ty} don't split into {groups} groups")));
+    }
+    let inner: usize = shape[2..].iter().product();
+    let split = [groups, shape[1] / groups, inner];
+    let shuffled = rearrange(call, x, &shape[..1], &split, &[1, 0, 2], &[shape[1], inner])?;
+    Ok(call.builder.reshape(shuffled, &shape)?)
+}

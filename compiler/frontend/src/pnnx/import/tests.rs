@@ -1,0 +1,1 @@
+//! Small models, written as `.param` text without weights.
