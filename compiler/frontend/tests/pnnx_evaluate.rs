@@ -1,0 +1,227 @@
+//! Imports every PNNX case of the conformance suite, evaluates the graph, and compares with the outputs of the source
+//! model. Operators that aren't supported may be refused; a result that differs is a defect, always.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
+
+use mlc_frontend::{ImportOptions, pnnx};
+use mlc_ir::{DType, Tensor, TensorType, evaluate, verify};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Cases whose file doesn't describe the source model, as computing the file's own operators by hand shows.
+const DIFFERENT_EXPORTS: [(&str, &str); 2] = [
+    ("op_LSTMCell_unrolled", "the exporter counts a bias twice when it folds the first step's zero state"),
+    ("up_F_gelu", "the exporter leaves `approximate=tanh` out of the fourth operator"),
+];
+
+#[derive(Debug)]
+enum Outcome {
+    Passed,
+    /// The first diagnostic.
+    Refused(String),
+    Wrong(String),
+}
+
+/// The suite's folder, if it is there: beside the repository, or where `MLC_CONFORMANCE` says.
+fn suite(format: &str) -> Option<PathBuf> {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let outside = std::env::var_os("MLC_CONFORMANCE").map(PathBuf::from);
+    let folders = outside
+        .into_iter()
+        .chain([repository.join("../shared/conformance"), repository.join("../../shared/conformance")]);
+    folders.map(|folder| folder.join(format)).find(|folder| folder.is_dir())
+}
+
+/// Reads an array. A complex one becomes a float array with a last axis of 2.
+fn read_array(path: &Path, dtype: Option<DType>) -> Tensor {
+    let bytes = fs::read(path).unwrap();
+    let file = npyz::NpyFile::new(&bytes[..]).unwrap();
+    assert_eq!(file.order(), npyz::Order::C, "{path:?}");
+    let mut shape: Vec<usize> = file.shape().iter().map(|&extent| extent as usize).collect();
+    let npyz::DType::Plain(item) = file.dtype() else { panic!("{path:?}: structured array") };
+    let found = match (item.type_char(), item.size_field()) {
+        (npyz::TypeChar::Float, 4) => DType::F32,
+        (npyz::TypeChar::Float, 8) => DType::F64,
+        (npyz::TypeChar::Float, 2) => DType::F16,
+        (npyz::TypeChar::Complex, 8) => {
+            shape.push(2);
+            DType::F32
+        }
+        (npyz::TypeChar::Int, 8) => DType::I64,
+        (npyz::TypeChar::Int, 4) => DType::I32,
+        (npyz::TypeChar::Int, 2) => DType::I16,
+        (npyz::TypeChar::Int, 1) => DType::I8,
+        (npyz::TypeChar::Uint, 1) => DType::U8,
+        (npyz::TypeChar::Uint, 2) => dtype.unwrap_or(DType::U16),
+        (npyz::TypeChar::Bool, 1) => DType::Bool,
+        other => panic!("{path:?}: {other:?}"),
+    };
+    let ty = TensorType::new(found, shape);
+    let data = &bytes[bytes.len() - ty.bytes()..];
+    Tensor::from_le_bytes(ty, data)
+}
+
+fn arrays(folder: &Path, stem: &str) -> Vec<Tensor> {
+    let paths = (0..).map(|index| folder.join(format!("{stem}_{index}.npy"))).take_while(|path| path.exists());
+    paths.map(|path| read_array(&path, None)).collect()
+}
+
+fn load(folder: &Path) -> Result<pnnx::Model, String> {
+    let param = fs::read(folder.join("model.pnnx.param")).unwrap();
+    let bin = fs::read(folder.join("model.pnnx.bin")).ok().map(Into::into);
+    let read = pnnx::read(&param, bin).map(|(model, _)| model);
+    read.map_err(|diagnostics| diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+}
+
+/// Shapes for the inputs whose shapes the model leaves open.
+fn options(model: &pnnx::Model, inputs: &[Tensor]) -> ImportOptions {
+    let mut options = ImportOptions::default();
+    let operators = model.operators.iter().filter(|operator| operator.kind == "pnnx.Input");
+    for (operator, input) in operators.zip(inputs) {
+        let ty = model.operand(operator.outputs[0]).ty.as_ref();
+        let known = |dimension: &pnnx::Dimension| matches!(dimension, pnnx::Dimension::Known(_));
+        if !ty.is_some_and(|ty| ty.shape.iter().all(known)) {
+            options.input_shapes.insert(operator.name.clone(), input.shape().to_vec());
+        }
+    }
+    options
+}
+
+fn difference(found: &Tensor, golden: &Tensor, rtol: f64, atol: f64) -> Option<String> {
+    if found.ty() != golden.ty() {
+        return Some(format!("{} instead of {}", found.ty(), golden.ty()));
+    }
+    let pairs = found.to_floats().into_iter().zip(golden.to_floats());
+    let worst = pairs
+        .enumerate()
+        .filter(|(_, (a, b))| !((a.is_nan() && b.is_nan()) || a == b || (a - b).abs() <= atol + rtol * b.abs()))
+        .max_by(|(_, (a, b)), (_, (c, d))| (a - b).abs().total_cmp(&(c - d).abs()));
+    worst.map(|(index, (found, golden))| {
+        format!("element {index} of {}: {found} instead of {golden}", found_type(golden))
+    })
+}
+
+fn found_type(golden: f64) -> &'static str {
+    if golden.is_finite() { "the output" } else { "the output (not finite)" }
+}
+
+fn run(folder: &Path) -> Outcome {
+    let case: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("case.json")).unwrap()).unwrap();
+    let (rtol, atol) = (case["rtol"].as_f64().unwrap(), case["atol"].as_f64().unwrap());
+    let inputs = arrays(folder, "input");
+    let model = match load(folder) {
+        Ok(model) => model,
+        Err(message) => return Outcome::Refused(message),
+    };
+    let imported = match pnnx::import(&model, &options(&model, &inputs)) {
+        Ok(imported) => imported,
+        Err(diagnostics) => return Outcome::Refused(diagnostics[0].to_string()),
+    };
+    if let Err(diagnostics) = verify(&imported.graph) {
+        return Outcome::Wrong(format!("the graph isn't valid: {}", diagnostics[0]));
+    }
+    let found = match evaluate(&imported.graph, &inputs) {
+        Ok(found) => found,
+        Err(diagnostic) => return Outcome::Wrong(diagnostic.to_string()),
+    };
+    let golden = arrays(folder, "output");
+    if found.len() != golden.len() {
+        return Outcome::Wrong(format!("{} outputs instead of {}", found.len(), golden.len()));
+    }
+    let mut pairs = found.iter().zip(&golden).enumerate();
+    let different = pairs.find_map(|(index, (found, golden))| {
+        Some(format!("output {index}: {}", difference(found, golden, rtol, atol)?))
+    });
+    different.map_or(Outcome::Passed, Outcome::Wrong)
+}
+
+/// Runs the cases whose names pass the filter, and returns numbers of passed ones and of all.
+fn run_all(filter: impl Fn(&str) -> bool + Sync) -> Option<(usize, usize)> {
+    let Some(suite) = suite("pnnx") else {
+        println!("skipped: the conformance suite isn't there");
+        return None;
+    };
+    let only = std::env::var("MLC_CASE").unwrap_or_default();
+    let mut names: Vec<String> =
+        fs::read_dir(&suite).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|name| filter(name) && name.contains(&only));
+    for (name, reason) in DIFFERENT_EXPORTS.iter().filter(|(name, _)| names.iter().any(|other| other == name)) {
+        println!("left out {name}: {reason}");
+    }
+    names.retain(|name| !DIFFERENT_EXPORTS.iter().any(|(other, _)| other == name));
+    names.sort();
+    let next = Mutex::new(names.iter());
+    let outcomes = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(name) = next.lock().unwrap().next() else { return };
+                    let outcome = run(&suite.join(name));
+                    outcomes.lock().unwrap().insert(name.clone(), outcome);
+                }
+            });
+        }
+    });
+    let outcomes = outcomes.into_inner().unwrap();
+    for (name, outcome) in &outcomes {
+        match outcome {
+            Outcome::Passed => {}
+            Outcome::Refused(reason) => println!("refused  {name}: {reason}"),
+            Outcome::Wrong(reason) => println!("WRONG    {name}: {reason}"),
+        }
+    }
+    let count = |test: fn(&Outcome) -> bool| outcomes.values().filter(|outcome| test(outcome)).count();
+    let passed = count(|outcome| matches!(outcome, Outcome::Passed));
+    let refused = count(|outcome| matches!(outcome, Outcome::Refused(_)));
+    let wrong = count(|outcome| matches!(outcome, Outcome::Wrong(_)));
+    println!("{passed} passed, {refused} refused, {wrong} wrong of {}", outcomes.len());
+    assert_eq!(wrong, 0, "results differ from the source models'");
+    assert!(!only.is_empty() || names.len() == outcomes.len());
+    only.is_empty().then_some((passed, outcomes.len()))
+}
+
+#[test]
+fn operators_compute_what_the_source_models_did() {
+    if let Some((passed, all)) = run_all(|name| !name.starts_with("net_")) {
+        assert!(passed * 100 >= all * 75, "{passed} of {all} cases pass");
+    }
+}
+
+#[test]
+fn networks_compute_what_the_source_models_did() {
+    if let Some((passed, all)) = run_all(|name| name.starts_with("net_")) {
+        assert_eq!(passed, all, "every whole network must pass");
+    }
+}
+
+#[test]
+fn damaged_models_are_refused() {
+    let Some(suite) = suite("pnnx-malformed") else {
+        println!("skipped: the conformance suite isn't there");
+        return;
+    };
+    for entry in fs::read_dir(suite).unwrap() {
+        let folder = entry.unwrap().path();
+        let case: serde_json::Value = serde_json::from_slice(&fs::read(folder.join("case.json")).unwrap()).unwrap();
+        let mut inputs = arrays(&folder, "input");
+        if inputs.is_empty() {
+            inputs.push(Tensor::splat(TensorType::new(DType::F32, [1, 8]), mlc_ir::Literal::float(DType::F32, 1.0)));
+        }
+        let imported = load(&folder).and_then(|model| {
+            pnnx::import(&model, &options(&model, &inputs)).map_err(|diagnostics| diagnostics[0].to_string())
+        });
+        match case["expect"].as_str().unwrap() {
+            "error" => assert!(imported.is_err(), "{folder:?} was accepted: {}", case["why"]),
+            "accept" => {
+                let graph = imported.unwrap_or_else(|message| panic!("{folder:?}: {message}")).graph;
+                verify(&graph).unwrap();
+                let found = evaluate(&graph, &inputs).unwrap();
+                let golden = arrays(&folder, "output");
+                assert!(golden.is_empty() || difference(&found[0], &golden[0], 1e-4, 1e-5).is_none(), "{folder:?}");
+            }
+            _ => {}
+        }
+    }
+}
