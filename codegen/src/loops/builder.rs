@@ -1,8 +1,8 @@
 //! [`Builder`]: what schedules write loop programs with.
 
-use super::{Expr, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
+use super::{Expr, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type, visit_vars};
 use mlc_ir::DType;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Control flow: what any writer of statements can nest. The bodies get the writer back.
 pub trait Nest: Sized {
@@ -100,6 +100,25 @@ impl Nest for Builder {
     }
 }
 
+/// Removes definitions of variables that aren't used; says whether there were any.
+fn remove_unused(body: &mut Vec<Stmt>, used: &BTreeSet<Var>) -> bool {
+    let before = body.len();
+    body.retain(|statement| match statement {
+        Stmt::Define { var, .. } | Stmt::DefineIndex { var, .. } | Stmt::Pointer { var, .. } => used.contains(var),
+        _ => true,
+    });
+    let mut removed = body.len() < before;
+    for statement in body {
+        removed |= match statement {
+            Stmt::For { body, .. } => remove_unused(body, used),
+            Stmt::IfValue { then, .. } => remove_unused(then, used),
+            Stmt::If { then, otherwise, .. } => remove_unused(then, used) | remove_unused(otherwise, used),
+            _ => false,
+        };
+    }
+    removed
+}
+
 /// Builds the body of a function, statement by statement.
 #[derive(Debug, Default)]
 pub struct Builder {
@@ -114,9 +133,18 @@ impl Builder {
         Builder { blocks: vec![Vec::new()], ..Builder::default() }
     }
 
-    /// The variables and the finished body.
+    /// The variables and the finished body, without definitions that nothing uses.
     pub fn finish(mut self) -> (Vec<VarInfo>, Vec<Stmt>) {
-        (self.vars, self.blocks.pop().unwrap_or_default())
+        let mut body = self.blocks.pop().unwrap_or_default();
+        loop {
+            let mut used = BTreeSet::new();
+            visit_vars(&body, &mut |var| {
+                used.insert(var);
+            });
+            if !remove_unused(&mut body, &used) {
+                return (self.vars, body);
+            }
+        }
     }
 
     /// A new variable. The name is made unique by a number.
