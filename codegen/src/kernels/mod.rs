@@ -5,14 +5,19 @@
 
 mod arg_reduce;
 mod convolution;
+mod cumulative;
 mod dense;
 mod depthwise;
 mod elementwise;
 mod fold;
+mod gather;
 mod matmul;
 mod normalize;
+mod pad;
 mod pool;
+mod recurrent;
 mod reduce;
+mod resize;
 mod softmax;
 mod space;
 mod tile;
@@ -164,6 +169,9 @@ impl Kernel<'_> {
     pub fn store(&mut self, result: &Argument, value: Expr, indices: &[Index], valid: usize) {
         let index = result.address(indices);
         let stride = if indices.is_empty() { 1 } else { result.stride(indices.len() - 1, indices.len()) };
+        let lanes = self.b.ty(&value).lanes;
+        // Lanes that are stored one by one are those of a variable, so that the value is computed once.
+        let value = if lanes > 1 && (stride != 1 || valid < lanes) { self.b.define("lanes", value) } else { value };
         self.b.push(Stmt::Store { pointer: result.pointer, index, stride, valid, value });
     }
 
@@ -240,6 +248,11 @@ pub fn schedule(op: &Op, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
         Op::MaxPool(max_pool_op) => pool::max_pool(kernel, max_pool_op)?,
         Op::AveragePool(average_pool_op) => pool::average_pool(kernel, average_pool_op)?,
         Op::AdaptivePool(adaptive_pool_op) => pool::adaptive_pool(kernel, adaptive_pool_op)?,
+        Op::Cumulative(cumulative_op) => cumulative::cumulative(kernel, cumulative_op)?,
+        Op::Gather(gather_op) => gather::gather(kernel, gather_op)?,
+        Op::Pad(pad_op) => pad::pad(kernel, pad_op)?,
+        Op::Recurrent(recurrent_op) => recurrent::recurrent(kernel, recurrent_op)?,
+        Op::Resize(resize_op) => resize::resize(kernel, resize_op)?,
         Op::Reduce(reduce_op) => reduce::reduce(kernel, reduce_op)?,
         Op::ArgReduce(arg_reduce_op) => arg_reduce::arg_reduce(kernel, arg_reduce_op)?,
         Op::Softmax(softmax_op) => softmax::softmax(kernel, softmax_op)?,

@@ -1,9 +1,12 @@
 //! Random operators with types of operands: the samples of every operator, and larger ones.
 
 use super::case::{Case, Layout};
-use mlc_ir::ops::{AdaptivePool, AveragePool, Kernel, MaxPool, Normalize, PadMode, Reduce, ReduceFunction, Softmax};
+use mlc_ir::ops::{
+    AdaptivePool, AveragePool, Cumulative, Gather, Kernel, MaxPool, Normalize, Pad, PadMode, RecurrentCell, Reduce,
+    ReduceFunction, Resize, Softmax,
+};
 use mlc_ir::scalar::{BinaryFunction, Expression};
-use mlc_ir::{Category, DType, Generator, Op, OpKind, TensorType};
+use mlc_ir::{Category, DType, Float, Generator, Literal, Op, OpKind, TensorType};
 
 /// Operators that lowering turns into views, copies and constants, so that they have no schedule.
 const WITHOUT_SCHEDULE: [OpKind; 7] = [
@@ -19,14 +22,10 @@ const WITHOUT_SCHEDULE: [OpKind; 7] = [
 /// Their operands get borders by lowering; other tests run them.
 const WITH_BORDERS: [OpKind; 3] = [OpKind::Convolution, OpKind::TransposedConvolution, OpKind::Matmul];
 
-const PENDING: [OpKind; 4] = [OpKind::Resize, OpKind::Gather, OpKind::Recurrent, OpKind::Cumulative];
 fn has_schedule(op: &Op) -> bool {
     match op {
-        Op::Kernel(kernel) if PENDING.contains(&kernel.anchor.kind()) => false,
         Op::Kernel(kernel) => !WITH_BORDERS.contains(&kernel.anchor.kind()),
-        Op::Pad(pad) => pad.mode != PadMode::Constant && false,
-        // TEMP-PENDING
-        op if PENDING.contains(&op.kind()) => false,
+        Op::Pad(pad) => pad.mode != PadMode::Constant,
         op => !WITHOUT_SCHEDULE.contains(&op.kind()) && !WITH_BORDERS.contains(&op.kind()),
     }
 }
@@ -66,6 +65,44 @@ fn larger(kind: OpKind, generator: &mut Generator) -> Option<(Op, Vec<TensorType
         Op::AdaptivePool(op) => {
             let x = f32(vec![generator.range(1, 2), generator.range(4, 9), generator.range(4, 9), channels]);
             (AdaptivePool { sizes: vec![generator.range(1, 7), generator.range(1, 5)], ..op }.into(), vec![x])
+        }
+        Op::Cumulative(op) => (Cumulative { axis: generator.range(0, wide.len() - 1), ..op }.into(), vec![f32(wide)]),
+        Op::Gather(_) => {
+            let indices = TensorType::new(DType::I32, generator.shape(0, 2));
+            (Gather { axis: 1 }.into(), vec![f32(vec![generator.range(1, 3), 12, channels]), indices])
+        }
+        Op::Recurrent(op) => {
+            let (time, batch) = (generator.range(1, 4), generator.range(1, 2));
+            let units = generator.choose(&[5, 8, 16, 19, 40, 67]);
+            let state = if op.projection { generator.choose(&[3, 8, 21, 36]) } else { units };
+            let gates = units * op.cell.gates();
+            let mut types = vec![f32(vec![time, batch, gates]), f32(vec![state, gates]), f32(vec![gates])];
+            types.push(f32(vec![batch, state]));
+            if op.cell == RecurrentCell::Lstm {
+                types.push(f32(vec![batch, units]));
+            }
+            if op.projection {
+                types.push(f32(vec![units, state]));
+            }
+            (op.into(), types)
+        }
+        Op::Resize(op) => {
+            let (height, width) = (generator.range(2, 6), generator.range(2, 6));
+            let factor = generator.range(1, 3);
+            let sizes = match generator.range(0, 2) {
+                0 => vec![height * factor, width * factor],
+                1 => vec![generator.range(1, 9), generator.range(1, 9)],
+                _ => vec![height.div_ceil(factor), width],
+            };
+            let ratio = |(extent, &size): (usize, &usize)| Float(f64::from(extent as f32 / size as f32));
+            let ratios = [height, width].into_iter().zip(&sizes).map(ratio).collect();
+            let x = f32(vec![generator.range(1, 2), height, width, channels]);
+            (Resize { axes: vec![1, 2], sizes, ratios, ..op }.into(), vec![x])
+        }
+        Op::Pad(op) if op.mode != PadMode::Constant => {
+            let x = f32(vec![generator.range(4, 6), generator.range(4, 6), channels.max(4)]);
+            let pads = (0..3).map(|_| (generator.range(0, 3), generator.range(0, 3))).collect();
+            (Pad { pads, value: Literal::of(DType::F32, 0.0), ..op }.into(), vec![x])
         }
         _ => return None,
     })
