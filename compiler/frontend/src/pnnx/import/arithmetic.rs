@@ -1,6 +1,7 @@
 //! Elementwise arithmetic with PyTorch's rules for data types: a number, or a tensor of rank 0, changes the data type of a
 //! tensor only when it is of a higher kind (bool, integer, float). Arithmetic among numbers alone is done at once.
 
+use super::complex;
 use super::fault::Fault;
 use super::item::Item;
 use crate::builder::{Builder, promoted};
@@ -41,21 +42,21 @@ pub(super) fn operand(builder: &mut Builder, item: &Item, dtype: DType) -> Resul
         Item::Int(value) => Literal::integer(dtype, *value),
         Item::Float(value) => Literal::of(dtype, *value),
         Item::Bool(value) => Literal::of(dtype, f64::from(u8::from(*value))),
-        Item::Complex(..) => return Err(complex()),
+        Item::Complex(..) => return Err(complex_refused()),
         other => return Err(Fault::operands(format!("{} can't be computed with", other.description()))),
     };
     Ok(builder.literal(literal))
 }
 
 /// Why complex numbers are refused.
-pub(super) fn complex() -> Fault {
+pub(super) fn complex_refused() -> Fault {
     Fault::variant("complex numbers aren't supported here")
         .with_help("split them into real and imaginary parts in the source model")
 }
 
 fn common(builder: &Builder, items: &[&Item]) -> Result<DType, Fault> {
     common_dtype(builder, items).ok_or_else(|| match items.iter().find(|item| matches!(item, Item::Complex(..))) {
-        Some(_) => complex(),
+        Some(_) => complex_refused(),
         None => {
             let list: Vec<String> = items.iter().map(|item| item.description()).collect();
             Fault::operands(format!("can't compute with {}", list.join(" and ")))
@@ -71,7 +72,11 @@ pub(super) fn promote(builder: &mut Builder, items: &[&Item]) -> Result<Vec<Valu
 
 /// A function of each element. Functions with real results turn integers into f32 first.
 pub(super) fn unary(builder: &mut Builder, function: UnaryFunction, item: &Item) -> Result<Item, Fault> {
-    let Item::Tensor(x) = item else { return host_unary(function, item) };
+    let x = match item {
+        Item::Tensor(x) => x,
+        Item::Complex(re, im) => return complex::unary(builder, function, *re, *im),
+        _ => return host_unary(function, item),
+    };
     let dtype = builder.dtype(*x);
     let rounding =
         matches!(function, UnaryFunction::Ceil | UnaryFunction::Floor | UnaryFunction::Round | UnaryFunction::Truncate);
@@ -92,7 +97,10 @@ pub(super) fn binary(
     left: &Item,
     right: &Item,
 ) -> Result<Item, Fault> {
-    if !matches!(left, Item::Tensor(_) | Item::Complex(..)) && !matches!(right, Item::Tensor(_) | Item::Complex(..)) {
+    if matches!(left, Item::Complex(..)) || matches!(right, Item::Complex(..)) {
+        return complex::binary(builder, function, left, right);
+    }
+    if !matches!(left, Item::Tensor(_)) && !matches!(right, Item::Tensor(_)) {
         return host_binary(function, left, right);
     }
     let mut dtype = common(builder, &[left, right])?;

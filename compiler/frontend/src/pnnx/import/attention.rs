@@ -220,7 +220,7 @@ fn multihead(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
         result = call.builder.swap_axes(result, 0, 1)?;
     }
     let mut results = vec![Item::Tensor(result)];
-    if call.operator.outputs.len() > 1 {
+    if call.result_used.len() > 1 {
         let mut mean = super::normalization::reduced(call, weights, ReduceFunction::Mean, vec![1], false)?;
         if unbatched {
             mean = call.builder.remove_axis(mean, 0)?;

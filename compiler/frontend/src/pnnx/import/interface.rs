@@ -1,7 +1,8 @@
 //! Inputs and outputs of the model.
 
+use super::complex::{from_pairs, to_pairs};
 use super::fault::Fault;
-use super::item::{Item, dtype_of};
+use super::item::{Item, complex_dtype, dtype_of};
 use super::{Importer, arithmetic, place};
 use crate::import::ImportOptions;
 use crate::pnnx::model::{Dimension, OperandId, Operator};
@@ -22,7 +23,11 @@ impl<'m> Importer<'m> {
             match self.input_type(operator, operand, given) {
                 Ok(ty) => {
                     self.builder.begin(&operator.name);
-                    self.items[operand.index()] = Item::Tensor(self.builder.input(&operator.name, ty));
+                    let value = self.builder.input(&operator.name, ty);
+                    match self.input_item(operand, value) {
+                        Ok(item) => self.items[operand.index()] = item,
+                        Err(fault) => self.report(operator, fault),
+                    }
                 }
                 Err(fault) => self.report(operator, fault),
             }
@@ -48,7 +53,7 @@ impl<'m> Importer<'m> {
             self.warn(operator, Code::InputShapeUnknown, "the file doesn't say the input's data type; f32 is assumed");
             return Ok(TensorType::new(DType::F32, shape));
         };
-        let shape = match given {
+        let mut shape = match given {
             Some(given) => {
                 self.check_given(&declared.shape, given).map_err(|reason| {
                     Fault::new(
@@ -75,15 +80,33 @@ impl<'m> Importer<'m> {
                 )?
             }
         };
-        let dtype = dtype_of(declared.element_type).ok_or_else(|| match declared.element_type {
-            crate::pnnx::model::ElementType::Null => Fault::variant("the file doesn't know the input's data type"),
-            other => Fault::variant(format!("the input's data type {other} isn't supported")),
-        })?;
+        let dtype = match (dtype_of(declared.element_type), complex_dtype(declared.element_type)) {
+            (Some(dtype), _) => dtype,
+            (None, Some(dtype)) => {
+                shape.push(2);
+                self.warn(
+                    operator,
+                    Code::VariantUnsupported,
+                    "the complex input has a last axis of real and imaginary part",
+                );
+                dtype
+            }
+            (None, None) => return Err(Fault::variant("the file doesn't know the input's data type")),
+        };
         let ty = TensorType::new(dtype, shape);
         if ty.checked_bytes().is_none() {
             return Err(Fault::new(Code::NumberOutOfRange, format!("the input {ty} is too large")));
         }
         Ok(ty)
+    }
+
+    fn is_complex(&self, operand: OperandId) -> bool {
+        let ty = self.model.operand(operand).ty.as_ref();
+        ty.is_some_and(|ty| complex_dtype(ty.element_type).is_some())
+    }
+
+    fn input_item(&mut self, operand: OperandId, value: Value) -> Result<Item, Fault> {
+        if self.is_complex(operand) { from_pairs(&mut self.builder, value) } else { Ok(Item::Tensor(value)) }
     }
 
     fn known_extent(&self, dimension: &Dimension) -> Option<usize> {
@@ -165,9 +188,14 @@ impl<'m> Importer<'m> {
     }
 
     fn number_output(&mut self, producer: &Operator, item: &Item) -> Result<Value, Fault> {
-        if matches!(item, Item::Complex(..)) {
-            return Err(Fault::variant("an output of the model is complex, which no supported data type can hold")
-                .with_help("end the source model with torch.view_as_real"));
+        if let Item::Complex(re, im) = item {
+            self.warn(
+                producer,
+                Code::VariantUnsupported,
+                "the complex output has a last axis of real and imaginary part",
+            );
+            self.builder.begin(&producer.name);
+            return to_pairs(&mut self.builder, *re, *im);
         }
         let dtype = arithmetic::common_dtype(&self.builder, &[item])
             .ok_or_else(|| Fault::variant(format!("an output of the model is {}", item.description())))?;

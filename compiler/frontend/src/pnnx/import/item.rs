@@ -155,6 +155,16 @@ pub(super) fn dtype_of(element_type: ElementType) -> Option<DType> {
     })
 }
 
+/// The data type of the parts of a complex element type.
+pub(super) fn complex_dtype(element_type: ElementType) -> Option<DType> {
+    match element_type {
+        ElementType::C32 => Some(DType::F16),
+        ElementType::C64 => Some(DType::F32),
+        ElementType::C128 => Some(DType::F64),
+        _ => None,
+    }
+}
+
 /// The data type of a word such as `torch.float`.
 pub(super) fn dtype_of_word(word: &str) -> Option<DType> {
     Some(match word.strip_prefix("torch.").unwrap_or(word) {

@@ -4,7 +4,7 @@
 //! Graph inputs bear the names of the `pnnx.Input` operators; [`ImportOptions::input_shapes`] also takes the name of the
 //! input's operand, or its number among the inputs. Outputs bear the name of the operator that makes them when it makes one
 //! output only, else `output_<k>`. Tuples and lists of outputs are flattened. Shapes in the file are checked against the
-//! inferred ones, never believed.
+//! inferred ones, never believed. A complex input or output is a tensor with a last axis of real and imaginary part.
 //!
 //! Operators that aren't known are reported all at once, before anything else. After that, every operator that can't be
 //! imported is reported, except those that depend on one that failed.
@@ -14,11 +14,13 @@ mod arithmetic;
 mod attention;
 mod call;
 mod comparison;
+mod complex;
 mod convolution;
 mod creation;
 mod einsum;
 mod expression;
 mod fault;
+mod fourier;
 mod indexing;
 mod interface;
 mod item;
@@ -27,6 +29,7 @@ mod linear;
 mod normalization;
 mod padding;
 mod pooling;
+mod positions;
 mod recurrent;
 mod reduction;
 mod registry;
@@ -123,8 +126,7 @@ impl Importer<'_> {
         }
         let declared = operator.outputs.iter().map(|&output| self.declared_shape(output)).collect();
         self.builder.begin(&operator.name);
-        let result_used =
-            operator.outputs.iter().map(|&output| !self.model.operand(output).consumers.is_empty()).collect();
+        let result_used = self.wanted_results(operator).iter().map(|&output| self.is_used(output)).collect();
         let mut call = Call::new(operator, &mut self.builder, inputs, declared, result_used);
         let results = match find_handler(&operator.kind) {
             Some(Handler::One(import)) => import(&mut call).map(|value| vec![Item::Tensor(value)]),
@@ -147,6 +149,7 @@ impl Importer<'_> {
     }
 
     fn bind_results(&mut self, operator: &Operator, results: Vec<Item>) {
+        let results = if self.unpacking(operator).is_some() { vec![Item::List(results)] } else { results };
         if results.len() < operator.outputs.len() {
             let (found, expected) = (operator.outputs.len(), results.len());
             let message = format!("the operator gives {expected} results, the file names {found}");
@@ -158,6 +161,30 @@ impl Importer<'_> {
             }
             self.items[output.index()] = result;
         }
+    }
+
+    /// The operator that takes apart the tuple which this operator's only output stands for.
+    fn unpacking(&self, operator: &Operator) -> Option<&Operator> {
+        let [output] = operator.outputs[..] else { return None };
+        let kind = operator.kind.as_str();
+        if matches!(find_handler(kind), Some(Handler::One(_)))
+            || kind.starts_with("pnnx.")
+            || kind.starts_with("prim::")
+        {
+            return None;
+        }
+        let consumers = &self.model.operand(output).consumers;
+        let consumers = consumers.iter().map(|&consumer| self.model.operator(consumer));
+        consumers.into_iter().find(|consumer| consumer.kind == "prim::TupleUnpack")
+    }
+
+    /// The operands that stand for an operator's results.
+    fn wanted_results(&self, operator: &Operator) -> Vec<OperandId> {
+        self.unpacking(operator).unwrap_or(operator).outputs.clone()
+    }
+
+    fn is_used(&self, operand: OperandId) -> bool {
+        !self.model.operand(operand).consumers.is_empty()
     }
 
     /// The extents that the file gives for an operand, as far as they are known by now.

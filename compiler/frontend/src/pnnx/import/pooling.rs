@@ -5,6 +5,7 @@ use super::call::{Call, spatial_list};
 use super::convolution::{batched, unbatched};
 use super::fault::Fault;
 use super::item::Item;
+use super::positions;
 use super::registry::{Handler::Many, Handler::One, Table};
 use crate::builder::{PoolWindow, ceil_mode_pads};
 use mlc_ir::ops::PoolFunction;
@@ -93,21 +94,20 @@ fn maximum(call: &mut Call<'_>, spatial: usize) -> Result<Vec<Item>, Fault> {
     let (x, added) = batched(call, x, spatial)?;
     let indices_wanted = call.flag_or("return_indices", false)? && indices_used(call);
     let Geometry { pool, .. } = geometry(call, x, spatial)?;
+    let y = call.builder.max_pool(x, pool.clone())?;
+    let mut results = vec![Item::Tensor(unbatched(call, y, added)?)];
     if indices_wanted {
-        return Err(indices_refused());
+        let positions = positions::of_maxima(call, x, &positions::pool_taps(call, x, y, &pool))?;
+        results.push(Item::Tensor(unbatched(call, positions, added)?));
+    } else {
+        results.push(Item::None);
     }
-    let y = call.builder.max_pool(x, pool)?;
-    Ok(vec![Item::Tensor(unbatched(call, y, added)?), Item::None])
+    Ok(results)
 }
 
 /// Whether something takes the second result.
 fn indices_used(call: &Call<'_>) -> bool {
     call.result_used.get(1) == Some(&true)
-}
-
-fn indices_refused() -> Fault {
-    Fault::variant("the positions of the largest elements (`return_indices=True`) aren't supported")
-        .with_help("leave the second result unused in the source model")
 }
 
 fn average(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
@@ -198,11 +198,16 @@ fn adaptive_maximum(call: &mut Call<'_>, spatial: usize) -> Result<Vec<Item>, Fa
     let x = call.x()?;
     let (x, added) = batched(call, x, spatial)?;
     let sizes = adaptive_sizes(call, x, spatial)?;
-    if call.flag_or("return_indices", false)? && indices_used(call) {
-        return Err(indices_refused());
-    }
+    let indices_wanted = call.flag_or("return_indices", false)? && indices_used(call);
     let y = call.builder.adaptive_pool(x, PoolFunction::Maximum, &sizes)?;
-    Ok(vec![Item::Tensor(unbatched(call, y, added)?), Item::None])
+    let mut results = vec![Item::Tensor(unbatched(call, y, added)?)];
+    if indices_wanted {
+        let positions = positions::of_maxima(call, x, &positions::adaptive_taps(call, x, &sizes))?;
+        results.push(Item::Tensor(unbatched(call, positions, added)?));
+    } else {
+        results.push(Item::None);
+    }
+    Ok(results)
 }
 
 /// (sum over the window of x^p)^(1/p) by way of the mean a of x^p: (sign(a) * relu(|a|) * taps)^(1/p).

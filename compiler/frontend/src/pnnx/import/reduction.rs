@@ -119,7 +119,7 @@ fn extreme(call: &mut Call<'_>, function: ReduceFunction, arg: ArgFunction) -> R
     let axis = call.axis(x, axis)?;
     let values = reduce(call, x, function, vec![axis], keep_axis)?;
     let mut results = vec![Item::Tensor(values)];
-    if call.operator.outputs.len() > 1 {
+    if call.result_used.len() > 1 {
         results.push(Item::Tensor(arg_reduce(call, x, arg, axis, keep_axis)?));
     }
     Ok(results)

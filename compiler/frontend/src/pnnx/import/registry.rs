@@ -4,8 +4,8 @@ use super::call::Call;
 use super::fault::Fault;
 use super::item::Item;
 use super::{
-    activation, attention, comparison, convolution, creation, einsum, expression, indexing, joining, linear,
-    normalization, padding, place, pooling, recurrent, reduction, resizing, shape, slicing, unfolding,
+    activation, attention, comparison, complex, convolution, creation, einsum, expression, fourier, indexing, joining,
+    linear, normalization, padding, place, pooling, recurrent, reduction, resizing, shape, slicing, unfolding,
 };
 use crate::pnnx::model::{Model, Operator};
 use indexmap::IndexMap;
@@ -29,9 +29,11 @@ const TABLES: &[Table] = &[
     activation::OPERATORS,
     attention::OPERATORS,
     comparison::OPERATORS,
+    complex::OPERATORS,
     convolution::OPERATORS,
     creation::OPERATORS,
     einsum::OPERATORS,
+    fourier::OPERATORS,
     indexing::OPERATORS,
     joining::OPERATORS,
     linear::OPERATORS,
@@ -61,7 +63,7 @@ const RANDOM: &str = "its result is random";
 const UNDEFINED: &str = "its result is undefined memory";
 const QUANTIZED: &str = "quantised PNNX operators aren't supported; import the model's ONNX or TFLite export instead";
 const ORDERING: &str = "sorting isn't supported";
-const SPECTRAL: &str = "Fourier transforms and complex numbers aren't supported";
+const OVERLAP: &str = "overlapping frames can't be added up";
 const CONTROL_FLOW: &str = "control flow isn't supported; export the model traced, not scripted";
 
 const REFUSED: Table = &[
@@ -93,35 +95,15 @@ const REFUSED: Table = &[
     ("torch.empty", Handler::Refused(UNDEFINED)),
     ("torch.empty_like", Handler::Refused(UNDEFINED)),
     ("Tensor.new_empty", Handler::Refused(UNDEFINED)),
-    ("torch.fft.fft2", Handler::Refused(SPECTRAL)),
-    ("torch.fft.fft", Handler::Refused(SPECTRAL)),
-    ("torch.fft.fftn", Handler::Refused(SPECTRAL)),
-    ("torch.fft.hfft", Handler::Refused(SPECTRAL)),
-    ("torch.fft.hfft2", Handler::Refused(SPECTRAL)),
-    ("torch.fft.hfftn", Handler::Refused(SPECTRAL)),
-    ("torch.fft.ifft", Handler::Refused(SPECTRAL)),
-    ("torch.fft.ifft2", Handler::Refused(SPECTRAL)),
-    ("torch.fft.ifftn", Handler::Refused(SPECTRAL)),
-    ("torch.fft.ihfft", Handler::Refused(SPECTRAL)),
-    ("torch.fft.ihfft2", Handler::Refused(SPECTRAL)),
-    ("torch.fft.ihfftn", Handler::Refused(SPECTRAL)),
-    ("torch.fft.irfft", Handler::Refused(SPECTRAL)),
-    ("torch.fft.irfft2", Handler::Refused(SPECTRAL)),
-    ("torch.fft.irfftn", Handler::Refused(SPECTRAL)),
-    ("torch.fft.rfft", Handler::Refused(SPECTRAL)),
-    ("torch.fft.rfft2", Handler::Refused(SPECTRAL)),
-    ("torch.fft.rfftn", Handler::Refused(SPECTRAL)),
-    ("torch.istft", Handler::Refused(SPECTRAL)),
+    ("torch.istft", Handler::Refused(OVERLAP)),
     ("torch.masked_select", Handler::Refused(DATA_DEPENDENT)),
     ("torch.normal", Handler::Refused(RANDOM)),
     ("torch.quantize_per_tensor", Handler::Refused(QUANTIZED)),
     ("torch.randn", Handler::Refused(RANDOM)),
     ("torch.randn_like", Handler::Refused(RANDOM)),
     ("torch.scatter_add", Handler::Refused("positions that depend on the data can't be written to")),
-    ("torch.stft", Handler::Refused(SPECTRAL)),
     ("torch.topk", Handler::Refused(ORDERING)),
-    ("torchaudio.functional.inverse_spectrogram", Handler::Refused(SPECTRAL)),
-    ("torchaudio.functional.spectrogram", Handler::Refused(SPECTRAL)),
+    ("torchaudio.functional.inverse_spectrogram", Handler::Refused(OVERLAP)),
     ("torchvision.ops.DeformConv2d", Handler::Refused("deformable convolution isn't supported")),
     ("torchvision.ops.RoIAlign", Handler::Refused("sampling of regions isn't supported")),
 ];
