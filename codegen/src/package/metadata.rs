@@ -1,7 +1,8 @@
-//! `metadata.json`, version 7, and the memory plan. Every figure comes from the module; keys are sorted.
+//! `metadata.json`, version 7, and our own description of the module. Every figure comes from the module.
 
 use super::PackageOptions;
-use crate::module::{KernelSummary, Module, Port};
+use crate::module::{KernelSummary, MemoryPlan, Module, Port};
+use crate::target::Target;
 use mlc_ir::DType;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -106,14 +107,37 @@ pub(super) fn metadata(module: &Module, options: &PackageOptions) -> String {
     to_json(&Metadata { modules: [(module.model_name.clone(), entry)].into(), version: 7 })
 }
 
-/// The memory plan, with the kernels whose indices it uses.
-pub(super) fn plan(module: &Module) -> String {
+/// `src/<model>.json`: what `metadata.json` has no place for. The interface in order, with C names and shapes; the kernels;
+/// the memory plan, whose kernel numbers refer to them.
+pub(super) fn description(module: &Module, target: &Target) -> String {
     #[derive(Serialize)]
-    struct Plan<'a> {
+    struct Description<'a> {
+        inputs: Vec<PortDescription<'a>>,
         kernels: &'a [KernelSummary],
-        plan: &'a crate::module::MemoryPlan,
+        model_name: &'a str,
+        outputs: Vec<PortDescription<'a>>,
+        plan: &'a MemoryPlan,
+        target: &'a str,
     }
-    to_json(&Plan { kernels: &module.kernels, plan: &module.plan })
+    #[derive(Serialize)]
+    struct PortDescription<'a> {
+        dtype: &'static str,
+        field: &'a str,
+        name: &'a str,
+        shape: &'a [usize],
+    }
+    fn describe(port: &Port) -> PortDescription<'_> {
+        let Port { name, field, ty } = port;
+        PortDescription { dtype: ty.dtype.name(), field, name, shape: &ty.shape }
+    }
+    to_json(&Description {
+        inputs: module.inputs.iter().map(describe).collect(),
+        kernels: &module.kernels,
+        model_name: &module.model_name,
+        outputs: module.outputs.iter().map(describe).collect(),
+        plan: &module.plan,
+        target: &target.name,
+    })
 }
 
 fn to_json(value: &impl Serialize) -> String {

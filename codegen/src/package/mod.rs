@@ -58,7 +58,7 @@ pub fn files(module: &Module, options: &PackageOptions) -> IndexMap<String, Vec<
     let _ = crate::constants::write_constants(module, &mut constants);
     add(format!("codegen/host/src/{model}_lib2.c"), constants);
     add(format!("src/{model}.mlc"), options.graph_text.to_owned());
-    add(format!("src/{model}.plan.json"), metadata::plan(module));
+    add(format!("src/{model}.json"), metadata::description(module, options.target));
     add("Makefile".into(), build_files::makefile(module, options.target));
     add("CMakeLists.txt".into(), build_files::cmake_lists(module, options.target));
     add("example/main.c".into(), build_files::example(module, &names));

@@ -103,7 +103,7 @@ fn texts_are_as_reviewed() {
         ("metadata", "metadata.json"),
         ("header", "codegen/host/include/tvmgen_tiny.h"),
         ("entry", "codegen/host/src/tiny_lib0.c"),
-        ("plan", "src/tiny.plan.json"),
+        ("description", "src/tiny.json"),
         ("makefile", "Makefile"),
         ("cmake_lists", "CMakeLists.txt"),
         ("example", "example/main.c"),
