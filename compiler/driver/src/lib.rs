@@ -1,1 +1,17 @@
-//! Placeholder.
+//! The driver: the way from a model file to a compiled archive, programs that run it, and the command line over both.
+//!
+//! [`pipeline`] loads and compiles, [`toolchain`] builds and runs what was compiled, [`cli`] is the command `mlc`. This is the
+//! only crate that reads files, prints, starts programs or knows the command line; it holds no knowledge of models itself.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
+
+pub mod bundle;
+pub mod cli;
+pub mod compare;
+pub mod files;
+pub mod format;
+pub mod inputs;
+pub mod npy;
+pub mod pipeline;
+pub mod render;
+pub mod targets;
+pub mod toolchain;

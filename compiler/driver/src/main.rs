@@ -1,2 +1,7 @@
-//! The mlc command.
-fn main() {}
+//! The command `mlc`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    mlc::cli::main()
+}

@@ -1,0 +1,350 @@
+//! The arguments of every command. Their documentation here is what `--help` prints.
+
+use crate::format::Format;
+use crate::render::MessageFormat;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Compiles trained models to plain C for embedded systems
+///
+/// mlc turns a model file into a Model Library Format archive: C99 sources, a header, a Makefile and a description. The
+/// archive builds with a C compiler and nothing else, needs no heap and no interpreter, and is the same byte for byte
+/// whenever and wherever it is made.
+#[derive(Debug, Parser)]
+#[command(name = "mlc", version, max_term_width = 100, arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Options of all commands.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mlc compile model.pnnx.param -o model.tar      C for any machine
+  mlc compile model.pnnx.param --target host     C for this machine and its vectors
+  mlc run model.pnnx.param --input x.npy         compile, build, run, show outputs
+  mlc verify model.pnnx.param                    is the generated code right?
+  mlc inspect model.pnnx.param                   what is in the model
+
+Exit status: 0 done; 1 the model or the data is at fault; 2 the command line is.";
+
+/// Options of all commands.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Messages")]
+pub struct Common {
+    /// Say nothing but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more about what is done
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// How errors and warnings are written to standard error
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub message_format: MessageFormat,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Compile a model to an archive of C
+    Compile(Compile),
+    /// Compile a model, build it with this machine's C compiler, and run it
+    Run(Run),
+    /// Measure how long a model takes on this machine
+    Bench(Bench),
+    /// Check the generated code against the reference evaluator, or against known outputs
+    Verify(Verify),
+    /// Show what is in a model or an archive
+    Inspect(Inspect),
+    /// Rewrite a model file in the current form of its format
+    Convert(Convert),
+    /// Explain an error code
+    Explain(Explain),
+    /// List the stages of the optimiser and their rules
+    Passes(Listing),
+    /// List the operators
+    Ops(Listing),
+    /// List the machines that code can be generated for
+    Targets(Listing),
+}
+
+/// A model file.
+#[derive(Debug, Clone, Args)]
+pub struct Model {
+    /// The model file; a PNNX model is given by its .param file
+    #[arg(value_name = "MODEL")]
+    pub path: PathBuf,
+    /// Format of the model, if its content doesn't tell
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// File of the weights, if it isn't beside the model
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+    /// Shape of an input that the model leaves open, such as 'image=1,3,224,224'; may be repeated
+    #[arg(long, value_name = "NAME=d,d,...", value_parser = input_shape)]
+    pub input_shape: Vec<(String, Vec<usize>)>,
+}
+
+/// What the code is for.
+#[derive(Debug, Clone, Args)]
+pub struct CodeOptions {
+    /// The machine to generate code for; 'mlc targets' lists them [default: generic to compile, else host]
+    #[arg(long)]
+    pub target: Option<String>,
+    /// Name of the model in the C interface, such as in tvmgen_NAME_run
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub model_name: String,
+}
+
+/// The tensors that a model is run on.
+#[derive(Debug, Clone, Args)]
+pub struct Inputs {
+    /// An input as a .npy file; without NAME= the next input in order; may be repeated
+    #[arg(long = "input", value_name = "[NAME=]FILE.npy")]
+    pub files: Vec<String>,
+    /// Seed of the random inputs that are used when no file is given
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// What `mlc compile` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// The archive
+    Tar,
+    /// The archive's files in a folder
+    Dir,
+    /// The optimised graph as text
+    Ir,
+    /// The generated C sources and header, in a folder
+    C,
+}
+
+/// How the model is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Executor {
+    /// One C function runs the model (ahead of time)
+    Aot,
+}
+
+/// `mlc compile`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc compile model.pnnx.param -o model.tar
+  mlc compile model.pnnx.param --model-name keywords --emit dir -o keywords
+  mlc compile model.pnnx.param --input-shape 0=1,3,224,224 --emit ir
+
+The archive's time stamps are SOURCE_DATE_EPOCH, or 0 without that variable.")]
+pub struct Compile {
+    /// The model.
+    #[command(flatten)]
+    pub model: Model,
+    /// Where to write; without it, the model's name with .tar in this folder, and standard output for --emit ir
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// What the code is for.
+    #[command(flatten)]
+    pub code: CodeOptions,
+    /// How the model is run
+    #[arg(long, value_enum, default_value_t = Executor::Aot)]
+    pub executor: Executor,
+    /// What to write
+    #[arg(long, value_enum, default_value_t = Emit::Tar)]
+    pub emit: Emit,
+    /// Write the graph after the import and after every stage of the optimiser into this folder
+    #[arg(long, value_name = "DIR")]
+    pub dump_ir: Option<PathBuf>,
+    /// Print, for every changed operator, the rules that justify the change
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// `mlc run`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc run model.pnnx.param --input image.npy
+  mlc run model.tar --input image=image.npy --output-dir out
+
+The C compiler is taken from the variable CC, else it is 'cc'. With --output-dir,
+every output is written to DIR/<output>.npy, and DIR/outputs.json lists them; bf16
+outputs are stored as uint16.")]
+pub struct Run {
+    /// The model, or an archive made by mlc.
+    #[command(flatten)]
+    pub model: Model,
+    /// What the code is for.
+    #[command(flatten)]
+    pub code: CodeOptions,
+    /// What it runs on.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Folder for the outputs
+    #[arg(long, value_name = "DIR")]
+    pub output_dir: Option<PathBuf>,
+}
+
+/// `mlc bench`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc bench model.pnnx.param
+  mlc bench model.tar --runs 200 --json
+
+The JSON object has the keys runs, min_ns, median_ns and ns_per_inference, the list
+of all times. The model runs for a tenth of a second before the first measured run.")]
+pub struct Bench {
+    /// The model, or an archive made by mlc.
+    #[command(flatten)]
+    pub model: Model,
+    /// What the code is for.
+    #[command(flatten)]
+    pub code: CodeOptions,
+    /// What it runs on.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// Number of measured runs; without it, as many as take about a second
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub runs: Option<u32>,
+    /// Print the times as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `mlc verify`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc verify model.pnnx.param
+  mlc verify model.pnnx.param --input x.npy --expect y=y.npy
+
+Without --expect, the program is compared with the evaluator, which computes the
+graph as it was imported, before any optimisation, in double precision. An element
+passes when |actual - expected| <= atol + rtol * |expected|. Integers must be equal
+unless a tolerance is given.")]
+pub struct Verify {
+    /// The model.
+    #[command(flatten)]
+    pub model: Model,
+    /// What the code is for.
+    #[command(flatten)]
+    pub code: CodeOptions,
+    /// What it runs on.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// A known output as a .npy file; NAME= can be left out for a model with one output; may be repeated
+    #[arg(long, value_name = "[NAME=]FILE.npy")]
+    pub expect: Vec<String>,
+    /// Absolute tolerance [default: by data type]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = tolerance)]
+    pub atol: Option<f64>,
+    /// Relative tolerance [default: by data type]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = tolerance)]
+    pub rtol: Option<f64>,
+    /// Print the differences as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `mlc inspect`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc inspect model.pnnx.param
+  mlc inspect model.tar --json")]
+pub struct Inspect {
+    /// The model, or an archive made by mlc.
+    #[command(flatten)]
+    pub model: Model,
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `mlc convert`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  mlc convert old.pnnx.param new.pnnx.param        writes new.pnnx.bin too")]
+pub struct Convert {
+    /// The PNNX model's .param file
+    pub input: PathBuf,
+    /// The new .param file; the weights go into a .bin file beside it
+    pub output: PathBuf,
+    /// File of the weights, if it isn't beside the model
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+}
+
+/// `mlc explain`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc explain MLC0201
+  mlc explain                                      lists all codes")]
+pub struct Explain {
+    /// The code in brackets after 'error' or 'warning'; without it, all codes are listed
+    pub code: Option<String>,
+}
+
+/// A command that lists what mlc knows.
+#[derive(Debug, Args)]
+pub struct Listing {
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `NAME=1,3,224,224`; `NAME=` is a scalar.
+fn input_shape(text: &str) -> Result<(String, Vec<usize>), String> {
+    let (name, extents) = text.rsplit_once('=').ok_or("it must have the form NAME=1,3,224,224")?;
+    if name.is_empty() {
+        return Err("the name before '=' is missing".into());
+    }
+    let extents = extents.trim_start_matches('[').trim_end_matches(']');
+    let parse = |extent: &str| {
+        let extent = extent.trim();
+        extent.parse::<usize>().ok().filter(|&extent| extent <= 1 << 40).ok_or(format!("'{extent}' is no extent"))
+    };
+    let extents: Result<Vec<usize>, String> =
+        if extents.is_empty() { Ok(Vec::new()) } else { extents.split(',').map(parse).collect() };
+    Ok((name.to_owned(), extents?))
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    if value >= 0.0 && value.is_finite() { Ok(value) } else { Err("it must be finite and not negative".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn shapes_are_parsed() {
+        assert_eq!(input_shape("a=1,3,4"), Ok(("a".into(), vec![1, 3, 4])));
+        assert_eq!(input_shape("a=b=[2, 3]"), Ok(("a=b".into(), vec![2, 3])));
+        assert_eq!(input_shape("a="), Ok(("a".into(), vec![])));
+        for wrong in ["a", "=1", "a=x", "a=1,,2", "a=-1", "a=99999999999999999999", "a=9999999999999"] {
+            assert!(input_shape(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn tolerances_are_finite_and_positive() {
+        assert_eq!(tolerance("1e-3"), Ok(1e-3));
+        for wrong in ["-1", "inf", "nan", "x"] {
+            assert!(tolerance(wrong).is_err(), "{wrong}");
+        }
+    }
+}

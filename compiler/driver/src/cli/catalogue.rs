@@ -1,0 +1,147 @@
+//! What mlc knows: `mlc explain`, `mlc passes`, `mlc ops` and `mlc targets`.
+
+use super::arguments::{Explain, Listing};
+use super::console::Console;
+use super::subject::mismatch;
+use crate::pipeline::Failure;
+use crate::targets;
+use mlc_frontend::pnnx;
+use mlc_ir::{Code, OpKind};
+use mlc_passes::Pipeline;
+use serde::Serialize;
+
+pub(super) fn explain(arguments: &Explain, console: &Console) -> Result<(), Failure> {
+    let Some(text) = &arguments.code else {
+        for code in Code::ALL {
+            console.print(&format!("{code}  {}\n", words(code.title())));
+        }
+        return Ok(());
+    };
+    let code = Code::parse(text).ok_or_else(|| {
+        mismatch(format!("there is no error code '{text}'")).with_help("'mlc explain' without a code lists all of them")
+    })?;
+    let page: Vec<&str> = code.page().lines().map(str::trim).collect();
+    console.print(&format!("{code}: {}\n\n{}\n", words(code.title()), page.join("\n").trim()));
+    Ok(())
+}
+
+/// `operator unsupported` of `OperatorUnsupported`.
+fn words(title: &str) -> String {
+    let mut words = String::new();
+    for (index, character) in title.char_indices() {
+        if character.is_ascii_uppercase() && index > 0 {
+            words.push(' ');
+        }
+        words.push(character.to_ascii_lowercase());
+    }
+    words
+}
+
+#[derive(Serialize)]
+struct StageEntry {
+    name: &'static str,
+    summary: &'static str,
+    passes: Vec<PassEntry>,
+}
+
+#[derive(Serialize)]
+struct PassEntry {
+    name: &'static str,
+    summary: &'static str,
+    rules: Vec<&'static str>,
+}
+
+pub(super) fn passes(arguments: &Listing, console: &Console) -> Result<(), Failure> {
+    let stages: Vec<StageEntry> = Pipeline::default()
+        .stages
+        .iter()
+        .map(|stage| StageEntry {
+            name: stage.name,
+            summary: stage.summary,
+            passes: stage
+                .passes
+                .iter()
+                .map(|pass| PassEntry {
+                    name: pass.name,
+                    summary: pass.summary,
+                    rules: pass.rules.iter().map(|rule| rule.name).collect(),
+                })
+                .collect(),
+        })
+        .collect();
+    if arguments.json {
+        console.print_json(&stages);
+        return Ok(());
+    }
+    for stage in stages {
+        console.print(&format!("{}: {}\n", stage.name, stage.summary));
+        for pass in stage.passes {
+            console.print(&format!("  {}: {}\n", pass.name, pass.summary));
+            for rule in pass.rules {
+                console.print(&format!("    {rule}\n"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Operators {
+    /// Operators of the intermediate representation.
+    ir: Vec<OperatorEntry>,
+    /// Operators of PNNX files that can be compiled.
+    pnnx: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct OperatorEntry {
+    name: &'static str,
+    summary: String,
+}
+
+pub(super) fn ops(arguments: &Listing, console: &Console) -> Result<(), Failure> {
+    let ir = OpKind::ALL
+        .iter()
+        .map(|kind| OperatorEntry {
+            name: kind.name(),
+            summary: kind.documentation().lines().next().unwrap_or_default().trim().to_owned(),
+        })
+        .collect();
+    let operators = Operators { ir, pnnx: pnnx::supported_operators() };
+    if arguments.json {
+        console.print_json(&operators);
+        return Ok(());
+    }
+    console.print("Operators of the intermediate representation:\n");
+    for operator in &operators.ir {
+        console.print(&format!("  {:<24}{}\n", operator.name, operator.summary));
+    }
+    console.print("\nOperators of PNNX models:\n");
+    for operator in &operators.pnnx {
+        console.print(&format!("  {operator}\n"));
+    }
+    Ok(())
+}
+
+pub(super) fn targets(arguments: &Listing, console: &Console) -> Result<(), Failure> {
+    let targets = targets::all();
+    if arguments.json {
+        console.print_json(&targets);
+        return Ok(());
+    }
+    for target in targets {
+        console.print(&format!("{:<16}{}\n", target.name, target.summary));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_become_words() {
+        assert_eq!(words("OperatorUnsupported"), "operator unsupported");
+        assert_eq!(words("Syntax"), "syntax");
+    }
+}

@@ -1,0 +1,157 @@
+//! `mlc run` and `mlc bench`
+
+use super::arguments::{Bench, Run};
+use super::console::Console;
+use super::subject::{build, read_inputs};
+use crate::bundle::Port;
+use crate::inputs::InputPort;
+use crate::pipeline::Failure;
+use crate::{files, npy};
+use indexmap::IndexSet;
+use mlc_ir::Tensor;
+use serde::Serialize;
+use std::path::Path;
+
+pub(super) fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
+    let program = build(&arguments.model, &arguments.code, console)?;
+    let inputs = read_inputs(&arguments.inputs, &input_ports(&program.inputs), console)?;
+    let outputs = program.run(&inputs)?;
+    match &arguments.output_dir {
+        Some(folder) => {
+            write_outputs(folder, &program.outputs, &outputs)?;
+            console.status(&format!("wrote {} outputs to {}", outputs.len(), folder.display()));
+        }
+        None => {
+            for (port, output) in program.outputs.iter().zip(&outputs) {
+                console.print(&describe(&port.name, output));
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn input_ports(ports: &[Port]) -> Vec<InputPort<'_>> {
+    ports.iter().map(|port| (port.name.as_str(), &port.ty)).collect()
+}
+
+/// An entry of `outputs.json`.
+#[derive(Serialize)]
+struct OutputEntry<'a> {
+    name: &'a str,
+    file: String,
+    dtype: &'static str,
+    shape: &'a [usize],
+}
+
+/// Writes every output as an array, and the list of them.
+fn write_outputs(folder: &Path, ports: &[Port], outputs: &[Tensor]) -> Result<(), Failure> {
+    let names = file_names(ports);
+    let entries: Vec<OutputEntry> = ports
+        .iter()
+        .zip(&names)
+        .map(|(port, file)| OutputEntry {
+            name: &port.name,
+            file: file.clone(),
+            dtype: port.ty.dtype.name(),
+            shape: &port.ty.shape,
+        })
+        .collect();
+    // Structures of strings, numbers and lists: writing them to memory can't fail.
+    let list = serde_json::to_string_pretty(&entries).unwrap_or_default() + "\n";
+    let mut contents: Vec<(&str, Vec<u8>)> =
+        names.iter().zip(outputs).map(|(name, output)| (name.as_str(), npy::format(output))).collect();
+    contents.push(("outputs.json", list.into_bytes()));
+    files::write_folder(folder, contents.iter().map(|(name, bytes)| (*name, bytes.as_slice())))?;
+    Ok(())
+}
+
+/// Safe file names, all different even where file names don't tell upper from lower case.
+fn file_names(ports: &[Port]) -> Vec<String> {
+    let mut taken: IndexSet<String> = IndexSet::new();
+    let unique = |port: &Port| {
+        let base = files::safe_file_name(&port.name);
+        let mut name = base.clone();
+        let mut number = 1;
+        while !taken.insert(name.to_ascii_lowercase()) {
+            number += 1;
+            name = format!("{base}_{number}");
+        }
+        format!("{name}.npy")
+    };
+    ports.iter().map(unique).collect()
+}
+
+/// Name, type, range and first values of an output.
+fn describe(name: &str, output: &Tensor) -> String {
+    let values = output.to_floats();
+    let mut text = format!("{name}: {}\n", output.ty());
+    if values.is_empty() {
+        return text;
+    }
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    text += &format!("  min {low:.6} max {high:.6} mean {mean:.6}\n");
+    let shown: Vec<String> = values.iter().take(8).map(|value| format!("{value:.6}")).collect();
+    let rest = if values.len() > shown.len() { " ..." } else { "" };
+    text + &format!("  [{}{rest}]\n", shown.join(" "))
+}
+
+/// What `mlc bench --json` prints.
+#[derive(Serialize)]
+struct Times<'a> {
+    runs: usize,
+    min_ns: u64,
+    median_ns: u64,
+    ns_per_inference: &'a [u64],
+}
+
+pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure> {
+    let program = build(&arguments.model, &arguments.code, console)?;
+    let inputs = read_inputs(&arguments.inputs, &input_ports(&program.inputs), console)?;
+    let times = program.bench(&inputs, arguments.runs.unwrap_or(0))?;
+    let mut sorted = times.clone();
+    sorted.sort_unstable();
+    let min_ns = sorted.first().copied().unwrap_or_default();
+    let median_ns = median(&sorted);
+    if arguments.json {
+        console.print_json(&Times { runs: times.len(), min_ns, median_ns, ns_per_inference: &times });
+    } else {
+        let micros = |nanos: u64| nanos as f64 / 1000.0;
+        console.print(&format!(
+            "{} runs: min {:.3} us, median {:.3} us\n",
+            times.len(),
+            micros(min_ns),
+            micros(median_ns)
+        ));
+    }
+    Ok(())
+}
+
+/// The middle of sorted times, or the mean of the two in the middle.
+fn median(sorted: &[u64]) -> u64 {
+    let middle = sorted.len() / 2;
+    match (sorted.len() % 2, sorted.get(middle)) {
+        (_, None) => 0,
+        (1, Some(&time)) => time,
+        (_, Some(&time)) => u64::midpoint(sorted[middle - 1], time),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mlc_ir::{DType, TensorType};
+
+    #[test]
+    fn medians() {
+        assert_eq!((median(&[]), median(&[3]), median(&[1, 4]), median(&[1, 2, 9])), (0, 3, 2, 2));
+    }
+
+    #[test]
+    fn files_of_outputs_never_meet() {
+        let port = |name: &str| Port { name: name.into(), field: "x".into(), ty: TensorType::new(DType::F32, []) };
+        let names = file_names(&[port("a/b"), port("a:b"), port("A_b"), port("c")]);
+        assert_eq!(names, ["a_b.npy", "a_b_2.npy", "A_b_3.npy", "c.npy"]);
+    }
+}

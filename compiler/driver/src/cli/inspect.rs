@@ -1,0 +1,207 @@
+//! `mlc inspect`
+
+use super::arguments::Inspect;
+use super::compile::bytes;
+use super::console::Console;
+use crate::bundle::{Bundle, Port};
+use crate::files;
+use crate::format::Format;
+use crate::pipeline::{self, Failure, LoadOptions, RawPnnx};
+use indexmap::IndexMap;
+use mlc_frontend::pnnx;
+use mlc_ir::{Graph, Op, TensorType};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// An input or output.
+#[derive(Serialize)]
+struct PortEntry {
+    name: String,
+    dtype: &'static str,
+    shape: Vec<usize>,
+}
+
+impl PortEntry {
+    fn new(name: &str, ty: &TensorType) -> PortEntry {
+        PortEntry { name: name.to_owned(), dtype: ty.dtype.name(), shape: ty.shape.to_vec() }
+    }
+
+    fn of_port(port: &Port) -> PortEntry {
+        PortEntry::new(&port.name, &port.ty)
+    }
+}
+
+/// What `mlc inspect --json` prints of a model.
+#[derive(Serialize)]
+struct ModelReport {
+    format: String,
+    #[serde(flatten)]
+    contents: Contents,
+    /// What only a supported model has.
+    #[serde(flatten)]
+    graph: Option<GraphReport>,
+}
+
+/// What can be counted without knowing what the operators mean.
+#[derive(Default, Serialize)]
+struct Contents {
+    /// Number of operators of each kind, in the file's own words.
+    operators: BTreeMap<String, usize>,
+    weights: usize,
+    weight_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct GraphReport {
+    inputs: Vec<PortEntry>,
+    outputs: Vec<PortEntry>,
+    macs: u64,
+}
+
+/// What `mlc inspect --json` prints of an archive.
+#[derive(Serialize)]
+struct ArchiveReport<'a> {
+    format: String,
+    model_name: &'a str,
+    target: &'a str,
+    inputs: Vec<PortEntry>,
+    outputs: Vec<PortEntry>,
+    memory: &'a serde_json::Value,
+    files: IndexMap<&'a str, usize>,
+}
+
+pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Failure> {
+    let path = &arguments.model.path;
+    let file = files::read(path)?;
+    let format = pipeline::detect(path, &file, arguments.model.format)?;
+    if format == Format::Mlf {
+        let bundle = Bundle::parse(&file).map_err(|error| error.in_file(&path.display().to_string()))?;
+        archive(&bundle, arguments.json, console);
+        return Ok(());
+    }
+    // What a PNNX file says is shown even when the model can't be compiled; why it can't is reported after that.
+    let contents = if format == Format::Pnnx {
+        let RawPnnx { model, .. } = pipeline::read_pnnx(path, &file, arguments.model.weights.as_deref())?;
+        Some(Contents::of_pnnx(&model))
+    } else {
+        None
+    };
+    let options = LoadOptions {
+        format: Some(format),
+        weights: arguments.model.weights.clone(),
+        input_shapes: arguments.model.input_shape.iter().cloned().collect(),
+    };
+    let loaded = pipeline::load(path, &options);
+    let contents = contents.or_else(|| loaded.as_ref().ok().map(|loaded| Contents::of_graph(&loaded.graph)));
+    if let Some(contents) = contents {
+        let graph = loaded.as_ref().ok().map(|loaded| graph_report(&loaded.graph));
+        let report = ModelReport { format: format.to_string(), contents, graph };
+        if arguments.json {
+            console.print_json(&report);
+        } else {
+            console.print(&model_text(&report));
+        }
+    }
+    let loaded = loaded?;
+    console.report(&loaded.warnings, &loaded.sources);
+    Ok(())
+}
+
+impl Contents {
+    fn of_pnnx(model: &pnnx::Model) -> Contents {
+        let mut contents = Contents::default();
+        for operator in &model.operators {
+            *contents.operators.entry(operator.kind.clone()).or_default() += 1;
+            for attribute in operator.attributes.values() {
+                contents.weights += 1;
+                contents.weight_bytes += attribute.byte_size().unwrap_or_default();
+            }
+        }
+        contents
+    }
+
+    fn of_graph(graph: &Graph) -> Contents {
+        let mut contents = Contents::default();
+        for id in graph.node_ids() {
+            match &graph.node(id).op {
+                Op::Input(_) => {}
+                Op::Constant(constant) => {
+                    contents.weights += 1;
+                    contents.weight_bytes += constant.value.ty().bytes() as u64;
+                }
+                op => *contents.operators.entry(op.name().to_owned()).or_default() += 1,
+            }
+        }
+        contents
+    }
+}
+
+fn graph_report(graph: &Graph) -> GraphReport {
+    let macs = graph.node_ids().map(|id| {
+        let node = graph.node(id);
+        node.op.work(&graph.operand_types(id), &node.results).macs
+    });
+    GraphReport {
+        inputs: graph.inputs().iter().map(|&id| PortEntry::new(&graph.node(id).name, graph.ty(id.into()))).collect(),
+        outputs: graph.outputs().iter().map(|output| PortEntry::new(&output.name, graph.ty(output.value))).collect(),
+        macs: macs.fold(0, u64::saturating_add),
+    }
+}
+
+fn model_text(report: &ModelReport) -> String {
+    let mut text = format!("format:  {}\n", report.format);
+    if let Some(graph) = &report.graph {
+        text += &ports_text("inputs", &graph.inputs);
+        text += &ports_text("outputs", &graph.outputs);
+    }
+    text += &format!("weights: {} ({})\n", report.contents.weights, bytes(report.contents.weight_bytes));
+    if let Some(graph) = &report.graph {
+        text += &format!("MACs:    {}\n", graph.macs);
+    }
+    text += "operators:\n";
+    for (kind, count) in &report.contents.operators {
+        text += &format!("  {count:>5}  {kind}\n");
+    }
+    text
+}
+
+fn ports_text(title: &str, ports: &[PortEntry]) -> String {
+    let mut text = format!("{title}:\n");
+    for port in ports {
+        text += &format!("  {}: {}{:?}\n", port.name, port.dtype, port.shape);
+    }
+    text
+}
+
+fn archive(bundle: &Bundle, json: bool, console: &Console) {
+    let memory = &bundle.metadata["modules"][&bundle.model_name]["memory"]["functions"];
+    let report = ArchiveReport {
+        format: Format::Mlf.to_string(),
+        model_name: &bundle.model_name,
+        target: &bundle.target,
+        inputs: bundle.inputs.iter().map(PortEntry::of_port).collect(),
+        outputs: bundle.outputs.iter().map(PortEntry::of_port).collect(),
+        memory,
+        files: bundle.files().map(|(path, contents)| (path, contents.len())).collect(),
+    };
+    if json {
+        console.print_json(&report);
+        return;
+    }
+    let main = &memory["main"][0];
+    let size = |key: &str| bytes(main[key].as_u64().unwrap_or_default());
+    let kernels = memory["operator_functions"].as_array().map_or(0, Vec::len);
+    let mut text = format!("format:  {}\nmodel:   {}\ntarget:  {}\n", report.format, report.model_name, report.target);
+    text += &ports_text("inputs", &report.inputs);
+    text += &ports_text("outputs", &report.outputs);
+    text += &format!(
+        "kernels: {kernels}\nmemory:  {} of constants, {} of working memory, {} of inputs and outputs\nfiles:\n",
+        size("constants_size_bytes"),
+        size("workspace_size_bytes"),
+        size("io_size_bytes"),
+    );
+    for (path, length) in &report.files {
+        text += &format!("  {length:>9}  {path}\n");
+    }
+    console.print(&text);
+}

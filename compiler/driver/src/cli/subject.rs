@@ -1,0 +1,96 @@
+//! What a command works on: a model to be loaded and compiled, or an archive that was compiled before.
+
+use super::arguments::{CodeOptions, Inputs, Model};
+use super::console::Console;
+use crate::bundle::Bundle;
+use crate::format::Format;
+use crate::inputs::{self, InputPort};
+use crate::pipeline::{self, CompileOptions, Failure, LoadOptions, Loaded};
+use crate::render::Sources;
+use crate::toolchain::{Program, Toolchain};
+use crate::{files, targets};
+use mlc_ir::{Code, Diagnostic, Location, Tensor};
+
+/// Loads a model and reports its warnings.
+pub(super) fn load(model: &Model, console: &Console) -> Result<Loaded, Failure> {
+    let options = LoadOptions {
+        format: model.format,
+        weights: model.weights.clone(),
+        input_shapes: model.input_shape.iter().cloned().collect(),
+    };
+    let loaded = pipeline::load(&model.path, &options)?;
+    console.report(&loaded.warnings, &loaded.sources);
+    console.detail(|| format!("loaded {} ({}): {} nodes", model.path.display(), loaded.format, loaded.graph.len()));
+    Ok(loaded)
+}
+
+/// What the options say of the code; `target` is the one without `--target`.
+pub(super) fn compile_options(code: &CodeOptions, target: &str, console: &Console) -> Result<CompileOptions, Failure> {
+    let name = code.target.as_deref().unwrap_or(target);
+    let target = targets::find(name).ok_or_else(|| {
+        let names: Vec<String> = targets::all().into_iter().map(|target| target.name).collect();
+        mismatch(format!("there is no target '{name}'")).with_help(format!("the targets are {}", names.join(", ")))
+    })?;
+    let model_name = pipeline::model_name(&code.model_name);
+    if model_name != code.model_name {
+        console.status(&format!("the model's name in C is '{model_name}'"));
+    }
+    Ok(CompileOptions { model_name, target, modified: source_date_epoch()?, explain: false })
+}
+
+/// The variable that fixes time stamps in reproducible builds.
+fn source_date_epoch() -> Result<u64, Diagnostic> {
+    /// The largest time that a tar header holds.
+    const LATEST: u64 = (1 << 33) - 1;
+    let Some(value) = std::env::var_os("SOURCE_DATE_EPOCH") else { return Ok(0) };
+    let seconds = value.to_str().and_then(|text| text.parse().ok()).filter(|&seconds: &u64| seconds <= LATEST);
+    seconds.ok_or_else(|| {
+        mismatch(format!("SOURCE_DATE_EPOCH is '{}', a number of seconds since 1970 is expected", value.display()))
+    })
+}
+
+/// A program of a model or an archive, built on this machine.
+pub(super) fn build(model: &Model, code: &CodeOptions, console: &Console) -> Result<Program, Failure> {
+    let bundle = bundle(model, code, console)?;
+    console.detail(|| format!("building {} C files", bundle.sources().len() + 1));
+    Ok(toolchain().build(&bundle)?)
+}
+
+fn bundle(model: &Model, code: &CodeOptions, console: &Console) -> Result<Bundle, Failure> {
+    let bytes = files::read(&model.path)?;
+    if pipeline::detect(&model.path, &bytes, model.format)? == Format::Mlf {
+        let file = model.path.display().to_string();
+        return Bundle::parse(&bytes).map_err(|error| error.in_file(&file).into());
+    }
+    let loaded = load(model, console)?;
+    let options = compile_options(code, "host", console)?;
+    let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})
+        .map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
+    Ok(compiled.bundle()?)
+}
+
+/// Diagnostics of a later step, which knows the graph only, in the model's file.
+pub(super) fn in_model(diagnostics: Vec<Diagnostic>, model: &Model, sources: Sources) -> Failure {
+    let file = model.path.display().to_string();
+    let diagnostics = diagnostics.into_iter().map(|diagnostic| diagnostic.in_file(&file)).collect();
+    Failure { diagnostics, sources }
+}
+
+/// The C compiler that the user chose.
+pub(super) fn toolchain() -> Toolchain {
+    Toolchain::from_variable(std::env::var("CC").ok().as_deref())
+}
+
+/// The tensors of the inputs: from files, or random ones when no file is given.
+pub(super) fn read_inputs(inputs: &Inputs, ports: &[InputPort], console: &Console) -> Result<Vec<Tensor>, Failure> {
+    if inputs.files.is_empty() && !ports.is_empty() {
+        console.status(&format!("no --input is given: using random inputs (seed {})", inputs.seed));
+        return Ok(inputs::random(inputs.seed, ports));
+    }
+    Ok(inputs::read(&inputs.files, ports)?)
+}
+
+/// A fault of the command line.
+pub(super) fn mismatch(message: String) -> Diagnostic {
+    Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+}

@@ -1,0 +1,113 @@
+//! `mlc verify`
+
+use super::arguments::Verify;
+use super::console::Console;
+use super::subject::{compile_options, in_model, load, mismatch, read_inputs, toolchain};
+use crate::compare::{Comparison, Tolerance, compare};
+use crate::inputs::{self, InputPort};
+use crate::npy;
+use crate::pipeline::{self, Failure};
+use mlc_ir::{Code, Diagnostic, Graph, Location, Tensor};
+use serde::Serialize;
+
+/// How far an output of the program is from what is expected.
+#[derive(Serialize)]
+struct OutputResult<'a> {
+    name: &'a str,
+    against: &'static str,
+    passed: bool,
+    #[serde(flatten)]
+    comparison: Comparison,
+}
+
+pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failure> {
+    let options = compile_options(&arguments.code, "host", console)?;
+    let loaded = load(&arguments.model, console)?;
+    let graph = &loaded.graph;
+    let ports: Vec<InputPort> =
+        graph.inputs().iter().map(|&input| (&*graph.node(input).name, graph.ty(input.into()))).collect();
+    let inputs = read_inputs(&arguments.inputs, &ports, console)?;
+    let known = read_expected(&arguments.expect, graph)?;
+
+    let compiled = pipeline::compile(graph, &options, &mut |_, _| {})
+        .map_err(|diagnostics| in_model(diagnostics, &arguments.model, loaded.sources))?;
+    let outputs = toolchain().build(&compiled.bundle()?)?.run(&inputs)?;
+
+    // The evaluator is slow; it isn't needed where goldens are given.
+    let expected = if known.is_empty() {
+        let outputs = mlc_ir::evaluate(graph, &inputs)?;
+        outputs.into_iter().enumerate().map(|(index, output)| (index, output, "evaluator")).collect()
+    } else {
+        known
+    };
+    let mut results = Vec::new();
+    for (index, expected, against) in expected {
+        let default = Tolerance::of(expected.ty().dtype);
+        let tolerance = Tolerance {
+            absolute: arguments.atol.unwrap_or(default.absolute),
+            relative: arguments.rtol.unwrap_or(default.relative),
+        };
+        let name = &*graph.outputs()[index].name;
+        let comparison = compare(&outputs[index], &expected, tolerance).map_err(|message| differs(name, message))?;
+        results.push(OutputResult { name, against, passed: comparison.passes(), comparison });
+    }
+    if arguments.json {
+        console.print_json(&results);
+    } else {
+        for result in &results {
+            console.print(&describe(result));
+        }
+    }
+    let faults: Vec<Diagnostic> = results.iter().filter(|result| !result.passed).map(fault).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
+}
+
+/// The known outputs: number, tensor, and a word for where they come from.
+fn read_expected(arguments: &[String], graph: &Graph) -> Result<Vec<(usize, Tensor, &'static str)>, Failure> {
+    let names: Vec<&str> = graph.outputs().iter().map(|output| &*output.name).collect();
+    let mut expected: Vec<(usize, Tensor, &'static str)> = Vec::new();
+    let mut faults = Vec::new();
+    for argument in arguments {
+        let tensor = inputs::find_output(argument, &names).and_then(|(index, path)| {
+            if expected.iter().any(|(other, ..)| *other == index) {
+                return Err(mismatch(format!("the output '{}' is given twice", names[index])));
+            }
+            let ty = graph.ty(graph.outputs()[index].value);
+            Ok((index, npy::read_tensor(path, ty)?, "file"))
+        });
+        match tensor {
+            Ok(tensor) => expected.push(tensor),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    expected.sort_by_key(|(index, ..)| *index);
+    if faults.is_empty() { Ok(expected) } else { Err(faults.into()) }
+}
+
+fn describe(result: &OutputResult) -> String {
+    let OutputResult { name, against, passed, comparison } = result;
+    let Comparison { max_absolute, max_ulps, elements, .. } = comparison;
+    let verdict = if *passed { "ok" } else { "FAILED" };
+    format!(
+        "{name}: {verdict}, {elements} elements against the {against}: max difference {max_absolute:e} ({max_ulps} ulp)\n"
+    )
+}
+
+fn fault(result: &OutputResult) -> Diagnostic {
+    let Comparison { mismatches, elements, worst, .. } = &result.comparison;
+    let message = format!("{mismatches} of {elements} elements are outside the tolerance");
+    let mut diagnostic = differs(result.name, message);
+    if let Some(worst) = worst {
+        let note = format!("at {:?} the program gives {:?}, {:?} expected", worst.index, worst.actual, worst.expected);
+        diagnostic = diagnostic.with_note(note);
+    }
+    if result.against == "evaluator" {
+        diagnostic =
+            diagnostic.with_help("this is a defect of mlc unless the model amplifies rounding: please report it");
+    }
+    diagnostic
+}
+
+fn differs(name: &str, message: String) -> Diagnostic {
+    Diagnostic::error(Code::OutputMismatch, Location::default(), format!("output '{name}': {message}"))
+}

@@ -1,0 +1,165 @@
+//! Which tensor each input of a model gets: files that the user names, or random numbers.
+
+use crate::npy;
+use mlc_ir::{Code, DType, Diagnostic, Generator, Location, Tensor, TensorType};
+use std::path::Path;
+
+/// An input of a model, by name and type.
+pub type InputPort<'a> = (&'a str, &'a TensorType);
+
+/// Files for inputs: `NAME=FILE` for the input of that name, `FILE` for the next one that has none. An argument is taken as
+/// `NAME=FILE` when the model has an input of that name.
+///
+/// # Errors
+/// `MLC0004` when names or numbers don't fit the model, and what reading the files gives; all inputs are tried.
+pub fn read(arguments: &[String], ports: &[InputPort]) -> Result<Vec<Tensor>, Vec<Diagnostic>> {
+    let files = assign(arguments, ports)?;
+    let mut tensors = Vec::new();
+    let mut faults = Vec::new();
+    for (file, (name, ty)) in files.into_iter().zip(ports) {
+        match npy::read_tensor(Path::new(file), ty) {
+            Ok(tensor) => tensors.push(tensor),
+            Err(fault) => faults.push(fault.with_note(format!("the file is for the input '{name}': {ty}"))),
+        }
+    }
+    if faults.is_empty() { Ok(tensors) } else { Err(faults) }
+}
+
+/// The file of each input.
+fn assign<'a>(arguments: &'a [String], ports: &[InputPort]) -> Result<Vec<&'a str>, Vec<Diagnostic>> {
+    let mut files: Vec<Option<&str>> = vec![None; ports.len()];
+    let mut unnamed = Vec::new();
+    let mut faults = Vec::new();
+    for argument in arguments {
+        // A name may hold '=' itself, so every place is tried.
+        let named = argument.match_indices('=').find_map(|(at, _)| {
+            let index = ports.iter().position(|(name, _)| *name == &argument[..at])?;
+            Some((index, &argument[at + 1..]))
+        });
+        match named {
+            Some((index, file)) => {
+                if files[index].replace(file).is_some() {
+                    faults.push(mismatch(format!("the input '{}' is given twice", ports[index].0)));
+                }
+            }
+            None => unnamed.push(argument.as_str()),
+        }
+    }
+    let mut free = files.iter_mut().filter(|file| file.is_none());
+    for argument in unnamed {
+        if let Some((name, _)) = argument.split_once('=').filter(|_| !Path::new(argument).exists()) {
+            faults.push(mismatch(format!("the model has no input '{name}'")).with_note(list(ports)));
+        } else if let Some(file) = free.next() {
+            *file = Some(argument);
+        } else {
+            let message = format!("there is no input left for '{argument}'");
+            faults.push(mismatch(message).with_note(list(ports)));
+        }
+    }
+    if faults.is_empty() {
+        for (file, (name, ty)) in files.iter().zip(ports) {
+            if file.is_none() {
+                let help = format!("add --input '{name}=FILE.npy'");
+                faults.push(mismatch(format!("no file is given for the input '{name}': {ty}")).with_help(help));
+            }
+        }
+    }
+    if faults.is_empty() { Ok(files.into_iter().flatten().collect()) } else { Err(faults) }
+}
+
+fn mismatch(message: String) -> Diagnostic {
+    Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+}
+
+fn list(ports: &[InputPort]) -> String {
+    if ports.is_empty() {
+        return "the model has no inputs".into();
+    }
+    let ports: Vec<String> = ports.iter().map(|(name, ty)| format!("'{name}': {ty}")).collect();
+    format!("its inputs are {}", ports.join(", "))
+}
+
+/// Splits `NAME=FILE`.
+///
+/// # Errors
+/// `MLC0004` when no output has the name.
+pub fn find_output<'a>(argument: &'a str, names: &[&str]) -> Result<(usize, &'a Path), Diagnostic> {
+    let found = argument.match_indices('=').find_map(|(at, _)| {
+        let index = names.iter().position(|name| *name == &argument[..at])?;
+        Some((index, Path::new(&argument[at + 1..])))
+    });
+    match found {
+        Some(found) => Ok(found),
+        // Without a name, a model with one output leaves no doubt.
+        None if names.len() == 1 && !argument.contains('=') => Ok((0, Path::new(argument))),
+        None => {
+            let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+            Err(mismatch(format!("'{argument}' names no output of the model"))
+                .with_note(format!("its outputs are {}", names.join(", "))))
+        }
+    }
+}
+
+/// Random tensors, the same for the same seed: floats in -2..2; integers of 8 and 16 bits over a good part of their range;
+/// wider integers 0 or 1, since they are often indices.
+pub fn random(seed: u64, ports: &[InputPort]) -> Vec<Tensor> {
+    let mut generator = Generator::new(seed);
+    ports.iter().map(|(_, ty)| random_tensor(&mut generator, ty)).collect()
+}
+
+fn random_tensor(generator: &mut Generator, ty: &TensorType) -> Tensor {
+    let (low, high) = match ty.dtype {
+        DType::I8 | DType::I16 => (-128, 127),
+        DType::U8 | DType::U16 => (0, 255),
+        dtype if dtype.is_float() => return generator.tensor(ty),
+        _ => (0, 1),
+    };
+    let values = (0..ty.elements()).map(|_| generator.range(0, (high - low) as usize) as i64 + low).collect();
+    Tensor::from_integers(ty.clone(), values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(arguments: &[&str], ports: &[InputPort]) -> Result<Vec<String>, Vec<String>> {
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        assign(&arguments, ports)
+            .map(|files| files.into_iter().map(String::from).collect())
+            .map_err(|faults| faults.into_iter().map(|fault| fault.message).collect())
+    }
+
+    #[test]
+    fn files_go_to_named_inputs_and_then_in_order() {
+        let ty = TensorType::new(DType::F32, [1]);
+        let ports = [("a", &ty), ("b=c", &ty), ("d", &ty)];
+        let files = |names: &[&str]| Ok(names.iter().map(ToString::to_string).collect());
+        assert_eq!(messages(&["1.npy", "2.npy", "3.npy"], &ports), files(&["1.npy", "2.npy", "3.npy"]));
+        assert_eq!(messages(&["1.npy", "b=c=2=3.npy", "3.npy"], &ports), files(&["1.npy", "2=3.npy", "3.npy"]));
+        assert_eq!(messages(&["d=1.npy", "2.npy", "3.npy"], &ports), files(&["2.npy", "3.npy", "1.npy"]));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let ty = TensorType::new(DType::F32, [1]);
+        let ports = [("a", &ty), ("b", &ty)];
+        let faults = |texts: &[&str]| Err(texts.iter().map(ToString::to_string).collect());
+        assert_eq!(
+            messages(&["x=1.npy", "y=2.npy"], &ports),
+            faults(&["the model has no input 'x'", "the model has no input 'y'"])
+        );
+        assert_eq!(messages(&["1", "2", "3"], &ports), faults(&["there is no input left for '3'"]));
+        assert_eq!(messages(&["a=1", "a=2", "3"], &ports), faults(&["the input 'a' is given twice"]));
+        assert_eq!(messages(&["1"], &ports), faults(&["no file is given for the input 'b': f32[1]"]));
+    }
+
+    #[test]
+    fn random_inputs_depend_on_the_seed_only() {
+        for dtype in DType::ALL {
+            let ty = TensorType::new(dtype, [64]);
+            let ports = [("a", &ty)];
+            assert_eq!(random(7, &ports), random(7, &ports));
+            assert_ne!(random(7, &ports), random(8, &ports));
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The way from a model file to an archive: load, optimise, generate, pack. No step keeps state outside of its values, so
+//! that tests and other programs can call them side by side.
+
+use crate::bundle::Bundle;
+use crate::files;
+use crate::format::{self, Format};
+use crate::render::Sources;
+use bytes::Bytes;
+use indexmap::IndexMap;
+use mlc_codegen::package::{self, PackageOptions};
+use mlc_codegen::{Module, Target};
+use mlc_frontend::{ImportOptions, pnnx};
+use mlc_ir::{Code, Diagnostic, Graph, Location};
+use mlc_passes::{OptimizeOptions, OptimizeReport};
+use std::path::{Path, PathBuf};
+
+/// Why a step failed: all that is known, and the texts that the diagnostics point into.
+#[derive(Debug, Clone, Default)]
+pub struct Failure {
+    /// At least one error.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Text files by name.
+    pub sources: Sources,
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Self {
+        vec![diagnostic].into()
+    }
+}
+
+impl From<Vec<Diagnostic>> for Failure {
+    fn from(diagnostics: Vec<Diagnostic>) -> Self {
+        Failure { diagnostics, sources: Sources::new() }
+    }
+}
+
+/// What the user says about a model file.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// Its format; told from its content if not given.
+    pub format: Option<Format>,
+    /// The file of its weights, if it isn't where the format has it.
+    pub weights: Option<PathBuf>,
+    /// Extents of inputs that the model leaves open, by name or number.
+    pub input_shapes: IndexMap<String, Vec<usize>>,
+}
+
+/// A model as its frontend read it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The graph, not optimised.
+    pub graph: Graph,
+    /// Format of the file.
+    pub format: Format,
+    /// What the user should know.
+    pub warnings: Vec<Diagnostic>,
+    /// Text files that warnings point into.
+    pub sources: Sources,
+}
+
+/// A PNNX model as its file has it, before its operators are understood.
+#[derive(Debug)]
+pub struct RawPnnx {
+    /// The model.
+    pub model: pnnx::Model,
+    /// What the user should know.
+    pub warnings: Vec<Diagnostic>,
+    /// The `.param` text by its name.
+    pub sources: Sources,
+}
+
+/// The format of a file whose content is given.
+///
+/// # Errors
+/// `MLC0003` when it is none that mlc knows.
+pub fn detect(path: &Path, bytes: &[u8], format: Option<Format>) -> Result<Format, Diagnostic> {
+    format.or_else(|| format::detect(bytes)).ok_or_else(|| {
+        let message = "the file is of no format that mlc knows";
+        let mut diagnostic = Diagnostic::error(Code::FormatUnknown, named(path), message)
+            .with_help("name the format with --format if you know better");
+        if path.extension().is_some_and(|extension| extension == "bin") {
+            diagnostic = diagnostic.with_help("give the .param file; mlc finds the .bin file beside it");
+        }
+        diagnostic
+    })
+}
+
+/// Reads a model file and makes a graph of it.
+///
+/// # Errors
+/// Everything that stands in the way: files, their damage, unsupported operators, unknown shapes.
+pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
+    let bytes = files::read(path)?;
+    let format = detect(path, &bytes, options.format)?;
+    match format {
+        Format::Pnnx => load_pnnx(path, &bytes, options),
+        Format::Ir => load_ir(path, &bytes),
+        Format::Mlf => Err(mlf_is_compiled(path).into()),
+        other => Err(unreadable_format(path, other).into()),
+    }
+}
+
+fn load_pnnx(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded, Failure> {
+    let RawPnnx { model, mut warnings, sources } = read_pnnx(path, bytes, options.weights.as_deref())?;
+    let name = path.display().to_string();
+    let import_options = ImportOptions { input_shapes: options.input_shapes.clone(), ..ImportOptions::default() };
+    let in_file = |diagnostics: Vec<Diagnostic>| diagnostics.into_iter().map(|d| d.in_file(&name));
+    match pnnx::import(&model, &import_options) {
+        Ok(imported) => {
+            warnings.extend(in_file(imported.warnings));
+            mlc_ir::verify(&imported.graph)?;
+            Ok(Loaded { graph: imported.graph, format: Format::Pnnx, warnings, sources })
+        }
+        Err(errors) => {
+            warnings.extend(in_file(errors));
+            Err(Failure { diagnostics: warnings, sources })
+        }
+    }
+}
+
+/// Reads the text of a graph. Large constants live outside of the text, so it can hold small ones only.
+fn load_ir(path: &Path, bytes: &Bytes) -> Result<Loaded, Failure> {
+    let name = path.display().to_string();
+    let sources: Sources = [(name.clone(), bytes.clone())].into_iter().collect();
+    let fail = |diagnostics: Vec<Diagnostic>| {
+        let diagnostics = diagnostics.into_iter().map(|diagnostic| diagnostic.in_file(&name)).collect();
+        Failure { diagnostics, sources: sources.clone() }
+    };
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let location = Location::byte_offset(error.valid_up_to() as u64);
+        fail(vec![Diagnostic::error(Code::TextSyntax, location, "the text isn't UTF-8")])
+    })?;
+    let graph = mlc_ir::text::parse(text, &()).map_err(fail)?;
+    mlc_ir::verify(&graph).map_err(fail)?;
+    Ok(Loaded { graph, format: Format::Ir, warnings: Vec::new(), sources })
+}
+
+/// Reads a PNNX model without understanding its operators. The `.bin` file is looked for beside the `.param` file.
+///
+/// # Errors
+/// Everything that is wrong with the two files.
+pub fn read_pnnx(path: &Path, bytes: &Bytes, weights: Option<&Path>) -> Result<RawPnnx, Failure> {
+    let name = path.display().to_string();
+    let sources: Sources = [(name.clone(), bytes.clone())].into_iter().collect();
+    let beside = path.with_extension("bin");
+    let bin_path = match weights {
+        Some(path) => Some(path),
+        None => beside.is_file().then_some(beside.as_path()),
+    };
+    let bin = bin_path.map(files::read).transpose()?;
+    let options = pnnx::ReadOptions {
+        param_file: Some(name),
+        bin_file: Some(bin_path.unwrap_or(&beside).display().to_string()),
+        ..pnnx::ReadOptions::default()
+    };
+    match pnnx::read_with(bytes, bin, &options) {
+        Ok((model, warnings)) => Ok(RawPnnx { model, warnings, sources }),
+        Err(diagnostics) => Err(Failure { diagnostics, sources }),
+    }
+}
+
+fn named(path: &Path) -> Location {
+    Location::default().in_file(path.display().to_string())
+}
+
+fn mlf_is_compiled(path: &Path) -> Diagnostic {
+    Diagnostic::error(Code::RelatedFormat, named(path), "the file is a compiled archive, a model is expected")
+        .with_help("'mlc run', 'mlc bench' and 'mlc inspect' take archives")
+}
+
+/// A format that is recognised, but has no reader.
+pub(crate) fn unreadable_format(path: &Path, format: Format) -> Diagnostic {
+    let message = format!("the file is of the format {format}, which this version of mlc recognises but can't read");
+    Diagnostic::error(Code::FormatUnknown, named(path), message)
+        .with_help("convert the model to PNNX, for example with the tool 'pnnx'")
+}
+
+/// How a graph is compiled.
+#[derive(Debug, Clone)]
+pub struct CompileOptions {
+    /// Name of the model: lower case letters, digits and `_`.
+    pub model_name: String,
+    /// The machine.
+    pub target: Target,
+    /// Time stamp of the archive in seconds since 1970.
+    pub modified: u64,
+    /// Whether the report explains every changed node; slower.
+    pub explain: bool,
+}
+
+impl Default for CompileOptions {
+    fn default() -> Self {
+        CompileOptions { model_name: "default".into(), target: Target::generic(), modified: 0, explain: false }
+    }
+}
+
+/// A compiled model.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The generated code.
+    pub module: Module,
+    /// The optimised graph.
+    pub graph: Graph,
+    /// What the optimiser did.
+    pub report: OptimizeReport,
+    options: CompileOptions,
+    graph_text: String,
+}
+
+/// Optimises a graph and generates C for it. `observer` sees the graph after each stage of the optimiser, under its name.
+///
+/// # Errors
+/// When the optimiser breaks the graph, which is a defect, or the target can't run it.
+pub fn compile(
+    graph: &Graph,
+    options: &CompileOptions,
+    observer: &mut dyn FnMut(&str, &Graph),
+) -> Result<Compiled, Vec<Diagnostic>> {
+    let optimize_options = OptimizeOptions { explain: options.explain, ..OptimizeOptions::default() };
+    let (graph, report) =
+        mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
+    let generator_options =
+        mlc_codegen::Options { model_name: options.model_name.clone(), target: options.target.clone() };
+    let module = mlc_codegen::generate(&graph, &generator_options)?;
+    let graph_text = mlc_ir::text::print(&graph);
+    Ok(Compiled { module, graph, report, options: options.clone(), graph_text })
+}
+
+impl Compiled {
+    fn package_options(&self) -> PackageOptions<'_> {
+        PackageOptions { target: &self.options.target, graph_text: &self.graph_text, modified: self.options.modified }
+    }
+
+    /// The archive's files by path.
+    pub fn files(&self) -> IndexMap<String, Vec<u8>> {
+        package::files(&self.module, &self.package_options())
+    }
+
+    /// The archive.
+    ///
+    /// # Errors
+    /// `MLC0002` when a name or a file is too large for a tar archive.
+    pub fn archive(&self) -> Result<Bytes, Diagnostic> {
+        let archive = package::archive(&self.module, &self.package_options());
+        archive
+            .map(Bytes::from)
+            .map_err(|error| Diagnostic::error(Code::FileUnwritable, Location::default(), error.to_string()))
+    }
+
+    /// The archive, read back: what a toolchain builds.
+    ///
+    /// # Errors
+    /// As [`Compiled::archive`].
+    pub fn bundle(&self) -> Result<Bundle, Diagnostic> {
+        Bundle::parse(&self.archive()?)
+    }
+
+    /// The optimised graph as text.
+    pub fn graph_text(&self) -> &str {
+        &self.graph_text
+    }
+}
+
+/// Longest name of a model: it becomes a part of every symbol and of file names.
+const MODEL_NAME_LENGTH: usize = 48;
+
+/// A name as a model's name: lower case letters, digits and `_`.
+pub fn model_name(name: &str) -> String {
+    let safe: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+        .take(MODEL_NAME_LENGTH)
+        .collect();
+    if safe.is_empty() { "default".into() } else { safe }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn model_names_are_made_safe() {
+        for (name, safe) in [("default", "default"), ("KWS-Net.v2", "kws_net_v2"), ("", "default"), ("é", "_")] {
+            assert_eq!(model_name(name), safe);
+        }
+        assert_eq!(model_name(&"x".repeat(100)).len(), MODEL_NAME_LENGTH);
+    }
+}

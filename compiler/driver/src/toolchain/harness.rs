@@ -1,0 +1,167 @@
+//! The `main` of a program that runs a compiled model on raw files.
+
+use crate::bundle::Bundle;
+use std::fmt::Write;
+
+/// What doesn't depend on the model. Every buffer lies between two guards, whose bytes are checked afterwards. Without
+/// timing, buffers are aligned to 16 bytes and not to more, which is all that the interface asks for.
+const COMMON: &str = r#"
+#define GUARD 256
+#define GUARD_BYTE 0xA5
+
+typedef struct {
+  unsigned char* block;
+  unsigned char* data;
+  size_t bytes;
+} buffer_t;
+
+static int make(buffer_t* buffer, size_t bytes, size_t offset) {
+  const size_t total = bytes + 2 * GUARD + 128;
+  buffer->block = (unsigned char*)malloc(total);
+  buffer->bytes = bytes;
+  if (buffer->block == NULL) {
+    fprintf(stderr, "out of memory\n");
+    return 1;
+  }
+  memset(buffer->block, GUARD_BYTE, total);
+  buffer->data = buffer->block + GUARD;
+  buffer->data += (64 - (size_t)((uintptr_t)buffer->data % 64)) % 64 + offset;
+  return 0;
+}
+
+static int guarded(const buffer_t* buffer) {
+  const unsigned char* byte = buffer->block;
+  const unsigned char* const end = buffer->block + buffer->bytes + 2 * GUARD + 128;
+  for (; byte != end; ++byte) {
+    if (byte == buffer->data) {
+      byte += buffer->bytes;
+    }
+    if (*byte != GUARD_BYTE) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static int read_file(const char* path, buffer_t* buffer) {
+  FILE* const file = fopen(path, "rb");
+  size_t got;
+  if (file == NULL) {
+    fprintf(stderr, "can't open an input\n");
+    return 1;
+  }
+  got = fread(buffer->data, 1, buffer->bytes, file);
+  (void)fclose(file);
+  if (got != buffer->bytes) {
+    fprintf(stderr, "an input is too short\n");
+    return 1;
+  }
+  return 0;
+}
+
+static int write_file(const char* path, const buffer_t* buffer) {
+  FILE* const file = fopen(path, "wb");
+  size_t put;
+  if (file == NULL) {
+    fprintf(stderr, "can't open an output\n");
+    return 1;
+  }
+  put = fwrite(buffer->data, 1, buffer->bytes, file);
+  if (fclose(file) != 0 || put != buffer->bytes) {
+    fprintf(stderr, "can't write an output\n");
+    return 1;
+  }
+  return 0;
+}
+
+static uint64_t now(void) {
+  struct timespec time;
+  (void)clock_gettime(CLOCK_MONOTONIC, &time);
+  return (uint64_t)time.tv_sec * 1000000000U + (uint64_t)time.tv_nsec;
+}
+
+static unsigned long clamp(uint64_t value, unsigned long low, unsigned long high) {
+  return value < low ? low : value > high ? high : (unsigned long)value;
+}
+"#;
+
+/// Text of `main.c`: arguments are a mode, a number of runs, the files of all inputs and those of all outputs.
+pub(super) fn main(bundle: &Bundle) -> String {
+    let model = &bundle.model_name;
+    let (inputs, outputs) = (bundle.inputs.len(), bundle.outputs.len());
+    let mut text = format!(
+        "#define _POSIX_C_SOURCE 200809L\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+         #include <string.h>\n#include <time.h>\n#include \"tvmgen_{model}.h\"\n{COMMON}\n"
+    );
+    // No formatting of a String fails.
+    let _ = writeln!(
+        text,
+        "int main(int argc, char** argv) {{\n  \
+         static buffer_t input[{}];\n  static buffer_t copy[{0}];\n  static buffer_t output[{}];\n  \
+         static const size_t input_bytes[{0}] = {{ {} }};\n  static const size_t output_bytes[{1}] = {{ {} }};\n  \
+         struct tvmgen_{model}_inputs inputs;\n  struct tvmgen_{model}_outputs outputs;\n  int timing;\n  size_t i;",
+        inputs.max(1),
+        outputs.max(1),
+        sizes(&bundle.inputs),
+        sizes(&bundle.outputs),
+    );
+    let _ = write!(
+        text,
+        "  memset(&inputs, 0, sizeof(inputs));\n  memset(&outputs, 0, sizeof(outputs));\n  \
+         if (argc != {}) {{\n    fprintf(stderr, \"wrong number of arguments\\n\");\n    return 2;\n  }}\n  \
+         timing = strcmp(argv[1], \"bench\") == 0;\n  \
+         for (i = 0; i < {inputs}; ++i) {{\n    \
+         if (make(&input[i], input_bytes[i], timing ? 0 : 16) || make(&copy[i], input_bytes[i], 0) ||\n        \
+         read_file(argv[3 + i], &input[i])) {{\n      return 2;\n    }}\n    \
+         memcpy(copy[i].data, input[i].data, input_bytes[i]);\n  }}\n  \
+         for (i = 0; i < {outputs}; ++i) {{\n    \
+         if (make(&output[i], output_bytes[i], timing ? 0 : 16)) {{\n      return 2;\n    }}\n  }}\n",
+        3 + inputs + outputs,
+    );
+    for (index, port) in bundle.inputs.iter().enumerate() {
+        let _ = writeln!(text, "  inputs.{} = input[{index}].data;", port.field);
+    }
+    for (index, port) in bundle.outputs.iter().enumerate() {
+        let _ = writeln!(text, "  outputs.{} = output[{index}].data;", port.field);
+    }
+    text + &run(model) + &checks(inputs, outputs)
+}
+
+fn sizes(ports: &[crate::bundle::Port]) -> String {
+    let mut sizes: Vec<String> = ports.iter().map(|port| port.ty.bytes().to_string()).collect();
+    if sizes.is_empty() {
+        sizes.push("0".into());
+    }
+    sizes.join(", ")
+}
+
+/// One run, or a warm-up of one tenth of a second and then the timed runs.
+fn run(model: &str) -> String {
+    format!(
+        "  if (!timing) {{\n    const int32_t status = tvmgen_{model}_run(&inputs, &outputs);\n    \
+         if (status != 0) {{\n      fprintf(stderr, \"the model failed with status %ld\\n\", (long)status);\n      \
+         return 2;\n    }}\n  }} else {{\n    \
+         const uint64_t start = now();\n    uint64_t warm = 0;\n    unsigned long run = 0;\n    \
+         unsigned long runs = strtoul(argv[2], NULL, 10);\n    \
+         do {{\n      const int32_t status = tvmgen_{model}_run(&inputs, &outputs);\n      \
+         if (status != 0) {{\n        fprintf(stderr, \"the model failed with status %ld\\n\", (long)status);\n        \
+         return 2;\n      }}\n      ++run;\n      warm = now() - start;\n    }} while (warm < 100000000U);\n    \
+         if (runs == 0) {{\n      runs = clamp(1000000000U * (uint64_t)run / warm, 5, 1000);\n    }}\n    \
+         for (run = 0; run < runs; ++run) {{\n      const uint64_t before = now();\n      \
+         (void)tvmgen_{model}_run(&inputs, &outputs);\n      \
+         printf(\"%llu\\n\", (unsigned long long)(now() - before));\n    }}\n  }}\n"
+    )
+}
+
+fn checks(inputs: usize, outputs: usize) -> String {
+    format!(
+        "  for (i = 0; i < {inputs}; ++i) {{\n    if (!guarded(&input[i])) {{\n      \
+         fprintf(stderr, \"the model wrote beyond input %lu\\n\", (unsigned long)i);\n      return 3;\n    }}\n    \
+         if (memcmp(copy[i].data, input[i].data, input_bytes[i]) != 0) {{\n      \
+         fprintf(stderr, \"the model changed input %lu\\n\", (unsigned long)i);\n      return 3;\n    }}\n  }}\n  \
+         for (i = 0; i < {outputs}; ++i) {{\n    if (!guarded(&output[i])) {{\n      \
+         fprintf(stderr, \"the model wrote beyond output %lu\\n\", (unsigned long)i);\n      return 3;\n    }}\n    \
+         if (write_file(argv[{} + i], &output[i])) {{\n      return 2;\n    }}\n  }}\n  return 0;\n}}\n",
+        3 + inputs,
+    )
+}

@@ -1,0 +1,299 @@
+//! The command `mlc` as its users meet it: help, results, messages, exit status, and what is left on the disk.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use mlc::npy;
+use mlc_ir::{DType, Tensor, TensorType};
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// sigmoid(x + b), and x + b.
+const MODEL: &str = r#"mlc 1
+graph @tiny(%x: f32[2, 3]) -> ("p": f32[2, 3], "s/um": f32[2, 3]) {
+  %b = constant f32[3] [0.5, -1.0, 2.0]
+  %sum = binary %x, %b {function = add} : f32[2, 3]
+  %p = unary %sum {function = sigmoid} : f32[2, 3]
+  return %p, %sum
+}
+"#;
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        let folder = Folder(tempfile::tempdir().unwrap());
+        folder.write("model.mlc", MODEL);
+        folder
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
+        std::fs::write(self.path().join(name), contents).unwrap();
+    }
+
+    fn write_array(&self, name: &str, shape: &[usize], values: &[f64]) {
+        let tensor = Tensor::from_floats(TensorType::new(DType::F32, shape), values.to_vec());
+        self.write(name, npy::format(&tensor));
+    }
+
+    fn read_array(&self, name: &str, shape: &[usize]) -> Vec<f64> {
+        npy::read_tensor(&self.path().join(name), &TensorType::new(DType::F32, shape)).unwrap().to_floats()
+    }
+
+    /// Names of everything in the folder, sorted.
+    fn listing(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path()).unwrap();
+        let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mlc"));
+        command.args(arguments).current_dir(self.path());
+        for variable in ["SOURCE_DATE_EPOCH", "COLUMNS", "RUST_BACKTRACE"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    fn mlc(&self, arguments: &[&str]) -> Outcome {
+        Outcome::of(self.command(arguments).output().unwrap())
+    }
+}
+
+struct Outcome {
+    status: i32,
+    out: String,
+    err: String,
+}
+
+impl Outcome {
+    fn of(output: Output) -> Outcome {
+        Outcome {
+            status: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    fn success(self) -> Outcome {
+        assert_eq!(self.status, 0, "{}{}", self.out, self.err);
+        self
+    }
+
+    /// Fails with this status and a message that holds these texts.
+    fn failure(self, status: i32, texts: &[&str]) -> Outcome {
+        assert_eq!(self.status, status, "{}{}", self.out, self.err);
+        for text in texts {
+            assert!(self.err.contains(text), "'{text}' isn't in: {}", self.err);
+        }
+        self
+    }
+}
+
+fn snapshot(topic: &str, name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(format!("../../../snapshots/{topic}"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+#[test]
+fn help_is_as_reviewed() {
+    let folder = Folder::new();
+    snapshot("cli", "mlc", &folder.mlc(&["--help"]).success().out);
+    for command in ["compile", "run", "bench", "verify", "inspect", "convert", "explain", "passes", "ops", "targets"] {
+        snapshot("cli", command, &folder.mlc(&[command, "--help"]).success().out);
+    }
+}
+
+#[test]
+fn mistakes_on_the_command_line_end_with_2() {
+    let folder = Folder::new();
+    for (arguments, text) in [
+        (&[][..], "Usage"),
+        (&["fly"], "unrecognized subcommand"),
+        (&["compile"], "<MODEL>"),
+        (&["compile", "model.mlc", "--nonsense"], "--nonsense"),
+        (&["compile", "model.mlc", "--input-shape", "x"], "NAME=1,3,224,224"),
+        (&["compile", "model.mlc", "--target", "pdp11"], "no target 'pdp11'"),
+        (&["compile", "model.mlc", "-o", "model.mlc"], "would replace the model"),
+        (&["run", "model.mlc", "--input", "y=a.npy"], "no input 'y'"),
+        (&["explain", "MLC9999"], "no error code"),
+        (&["bench", "model.mlc", "--runs", "0"], "--runs"),
+        (&["verify", "model.mlc", "--atol", "-1"], "--atol"),
+        (&["convert", "model.mlc", "x.onnx"], ".param"),
+    ] {
+        let outcome = folder.mlc(arguments).failure(2, &[]);
+        assert!(outcome.err.contains(text) || outcome.out.contains(text), "{arguments:?}: {}", outcome.err);
+    }
+    let mut command = folder.command(&["compile", "model.mlc"]);
+    let outcome = Outcome::of(command.env("SOURCE_DATE_EPOCH", "yesterday").output().unwrap());
+    outcome.failure(2, &["SOURCE_DATE_EPOCH"]);
+    assert_eq!(folder.listing(), ["model.mlc"]);
+}
+
+#[test]
+fn faults_of_files_end_with_1_and_leave_nothing_behind() {
+    let folder = Folder::new();
+    folder.write("text", "hello");
+    folder.write("empty", "");
+    folder.write("lite.tflite", b"\x1c\0\0\0TFL3\0\0\0\0");
+    folder.write("wrong.mlc", MODEL.replace("%x, %b", "%x, %nobody"));
+    folder.write("binary.mlc", b"mlc 1\n\xff\xfe");
+    folder.write("bad.npy", "NUMPY");
+    folder.write_array("small.npy", &[2], &[1.0, 2.0]);
+    folder.write("out.tar", "precious");
+    let before = folder.listing();
+    for (arguments, text) in [
+        (&["compile", "missing.mlc"][..], "MLC0001"),
+        (&["compile", "."], "MLC0001"),
+        (&["compile", "text"], "MLC0003"),
+        (&["compile", "empty", "-o", "out.tar"], "MLC0003"),
+        (&["compile", "lite.tflite"], "TensorFlow Lite"),
+        (&["compile", "wrong.mlc", "-o", "out.tar"], "nobody"),
+        (&["compile", "binary.mlc"], "UTF-8"),
+        (&["compile", "model.mlc", "-o", "no/folder/out.tar"], "MLC0002"),
+        (&["run", "model.mlc", "--input", "bad.npy"], "not a .npy file"),
+        (&["run", "model.mlc", "--input", "small.npy"], "has shape [2], [2, 3] expected"),
+        (&["run", "text"], "MLC0003"),
+        (&["inspect", "text"], "MLC0003"),
+        (&["convert", "text", "new.param"], "MLC0003"),
+    ] {
+        let outcome = folder.mlc(arguments).failure(1, &["error[MLC"]);
+        assert!(outcome.err.contains(text), "{arguments:?}: {}", outcome.err);
+        assert!(!outcome.err.contains("defect"), "{arguments:?}: {}", outcome.err);
+    }
+    assert_eq!(folder.listing(), before);
+    assert_eq!(std::fs::read_to_string(folder.path().join("out.tar")).unwrap(), "precious");
+}
+
+#[test]
+fn messages_are_as_reviewed() {
+    let folder = Folder::new();
+    folder.write("wrong.mlc", MODEL.replace("%x, %b", "%x, %nobody").replace("sigmoid", "sigmund"));
+    snapshot("errors", "two_faults", &folder.mlc(&["compile", "wrong.mlc"]).failure(1, &[]).err);
+    snapshot("errors", "missing_file", &folder.mlc(&["compile", "missing.mlc"]).failure(1, &[]).err);
+    let json = folder.mlc(&["compile", "missing.mlc", "--message-format", "json"]).failure(1, &[]).err;
+    snapshot("errors", "missing_file_json", &json);
+    assert_eq!(folder.mlc(&["compile", "missing.mlc", "-q"]).failure(1, &["MLC0001"]).out, "");
+}
+
+#[test]
+fn archives_are_reproducible_and_named_after_the_model() {
+    let folder = Folder::new();
+    let compiled = folder.mlc(&["compile", "model.mlc", "--target", "generic"]).success();
+    assert!(compiled.err.starts_with("wrote model.tar: "), "{}", compiled.err);
+    folder.mlc(&["compile", "model.mlc", "--target", "generic", "-o", "again.tar", "-q"]).success();
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(read("model.tar"), read("again.tar"));
+    let mut later = folder.command(&["compile", "model.mlc", "--target", "generic", "-o", "later.tar"]);
+    Outcome::of(later.env("SOURCE_DATE_EPOCH", "1700000000").output().unwrap()).success();
+    assert_ne!(read("model.tar"), read("later.tar"));
+    let inspected = folder.mlc(&["inspect", "later.tar", "--json"]).success();
+    let report: serde_json::Value = serde_json::from_str(&inspected.out).unwrap();
+    assert_eq!(report["model_name"], "default");
+    assert_eq!(report["inputs"][0]["shape"], serde_json::json!([2, 3]));
+}
+
+#[test]
+fn other_forms_of_output() {
+    let folder = Folder::new();
+    let text = folder.mlc(&["compile", "model.mlc", "--emit", "ir"]).success().out;
+    assert!(text.starts_with("mlc 1\ngraph @tiny"), "{text}");
+    folder.write("optimised.mlc", &text);
+    folder.mlc(&["compile", "optimised.mlc", "--emit", "c", "-o", "sources", "--model-name", "My-Net"]).success();
+    for file in ["tvmgen_my_net.h", "my_net_lib0.c", "my_net_lib1.c", "my_net_lib2.c"] {
+        assert!(folder.path().join("sources").join(file).is_file(), "{file}");
+    }
+    folder.mlc(&["compile", "model.mlc", "--emit", "dir", "-o", "a/b", "--dump-ir", "dump"]).success();
+    assert!(folder.path().join("a/b/metadata.json").is_file());
+    let imported = std::fs::read_to_string(folder.path().join("dump/00-import.mlc")).unwrap();
+    assert!(imported.contains("sigmoid"));
+    assert!(std::fs::read_dir(folder.path().join("dump")).unwrap().count() > 1);
+}
+
+#[test]
+fn c_compiler_runs_models_and_archives() {
+    let folder = Folder::new();
+    folder.write_array("x.npy", &[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    folder.mlc(&["run", "model.mlc", "--input", "x=x.npy", "--output-dir", "one"]).success();
+    folder.mlc(&["compile", "model.mlc", "-o", "model.tar"]).success();
+    folder.mlc(&["run", "model.tar", "--input", "x.npy", "--output-dir", "two"]).success();
+    assert_eq!(folder.read_array("one/s_um.npy", &[2, 3]), [0.5, 0.0, 4.0, 3.5, 3.0, 7.0]);
+    assert_eq!(folder.read_array("one/p.npy", &[2, 3]), folder.read_array("two/p.npy", &[2, 3]));
+    let list = std::fs::read_to_string(folder.path().join("one/outputs.json")).unwrap();
+    let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    assert_eq!(
+        list,
+        serde_json::json!([
+            {"name": "p", "file": "p.npy", "dtype": "f32", "shape": [2, 3]},
+            {"name": "s/um", "file": "s_um.npy", "dtype": "f32", "shape": [2, 3]},
+        ])
+    );
+    let shown = folder.mlc(&["run", "model.tar", "--input", "x.npy"]).success().out;
+    assert!(shown.contains("s/um: f32[2, 3]\n  min 0.000000 max 7.000000 mean 3.000000\n"), "{shown}");
+    let random = folder.mlc(&["run", "model.tar"]).success();
+    assert!(random.err.contains("random"), "{}", random.err);
+}
+
+#[test]
+fn c_compiler_verifies_models() {
+    let folder = Folder::new();
+    let outcome = folder.mlc(&["verify", "model.mlc"]).success();
+    assert!(outcome.out.contains("p: ok, 6 elements against the evaluator"), "{}", outcome.out);
+    folder.write_array("x.npy", &[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    folder.write_array("sum.npy", &[2, 3], &[0.5, 0.0, 4.0, 3.5, 3.0, 7.0]);
+    folder.mlc(&["verify", "model.mlc", "--input", "x.npy", "--expect", "s/um=sum.npy"]).success();
+    folder.write_array("sum.npy", &[2, 3], &[0.5, 0.0, 4.0, 3.5, 3.0, 8.0]);
+    let wrong = ["verify", "model.mlc", "--input", "x.npy", "--expect", "s/um=sum.npy", "--json"];
+    let outcome = folder.mlc(&wrong).failure(1, &["error[MLC0007]", "1 of 6 elements", "at [1, 2]"]);
+    let report: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!(report[0]["passed"], false);
+    assert_eq!(report[0]["worst"]["index"], serde_json::json!([1, 2]));
+    folder.mlc(&["verify", "model.mlc", "--expect", "nothing=sum.npy"]).failure(2, &["names no output"]);
+}
+
+#[test]
+fn c_compiler_benchmarks_models() {
+    let folder = Folder::new();
+    let outcome = folder.mlc(&["bench", "model.mlc", "--runs", "4", "--json"]).success();
+    let times: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!(times["runs"], 4);
+    let list = times["ns_per_inference"].as_array().unwrap();
+    assert_eq!(list.len(), 4);
+    assert_eq!(times["min_ns"], list.iter().map(|time| time.as_u64().unwrap()).min().unwrap());
+}
+
+#[test]
+fn a_missing_c_compiler_is_told() {
+    let folder = Folder::new();
+    let mut command = folder.command(&["run", "model.mlc"]);
+    let outcome = Outcome::of(command.env("CC", "/nonexistent/cc").output().unwrap());
+    outcome.failure(1, &["MLC0005", "/nonexistent/cc", "variable CC"]);
+}
+
+#[test]
+fn listings_can_be_read_by_people_and_programs() {
+    let folder = Folder::new();
+    for (command, word) in [("passes", "canonicalise"), ("ops", "convolution"), ("targets", "generic")] {
+        assert!(folder.mlc(&[command]).success().out.contains(word));
+        let json: serde_json::Value = serde_json::from_str(&folder.mlc(&[command, "--json"]).success().out).unwrap();
+        assert!(json.to_string().contains(word));
+    }
+    let codes = folder.mlc(&["explain"]).success().out;
+    let code = codes.lines().find(|line| line.contains("operator unsupported")).unwrap();
+    let page = folder.mlc(&["explain", &code[..7]]).success().out;
+    assert!(page.starts_with("MLC0201: operator unsupported\n\n"), "{page}");
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let folder = Folder::new();
+    let mut child = folder.command(&["ops"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
