@@ -202,9 +202,9 @@ fn saturated(
     report: &mut StageReport,
     history: &mut History,
 ) -> Result<Graph, OperatorError> {
-    let nodes = options.budget.nodes.max(graph.len().saturating_mul(8));
+    let budget = options.budget.for_graph(graph.len());
     let mut space = Space::into_egraph(graph, options.explain);
-    let saturation = saturate(&mut space, rules, Budget { nodes, ..options.budget });
+    let saturation = saturate(&mut space, rules, budget);
     let problem = Problem::new(&space, &options.cost);
     let selection = problem.solve().ok_or_else(|| OperatorError::Evaluation("values depend on themselves".into()))?;
     let rebuilt = from_egraph(&space, &selection)?;

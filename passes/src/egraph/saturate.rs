@@ -6,7 +6,7 @@ use super::space::Space;
 use crate::rewrite::{Class, Match, Rule, Search, Term, View};
 use egg::Id;
 use indexmap::IndexMap;
-use mlc_ir::OpKind;
+use mlc_ir::{Op, OpKind};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ const PATTERN_DEPTH: usize = 4;
 /// How much a saturation may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// It stops at so many e-nodes.
+    /// It stops at so many e-nodes, or earlier on a small graph, see [`Budget::for_graph`].
     pub nodes: usize,
     /// It stops after so many rounds. Moving a transpose through a network takes as many rounds as the network is deep.
     pub iterations: usize,
@@ -26,7 +26,16 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Budget { nodes: 20_000, iterations: 2_000, matches: 2_000 }
+        Budget { nodes: 20_000, iterations: 200, matches: 2_000 }
+    }
+}
+
+impl Budget {
+    /// The budget for a graph of so many nodes: saturations that end at all keep to a few e-nodes per node.
+    pub fn for_graph(self, nodes: usize) -> Budget {
+        let usual = nodes.saturating_mul(20).saturating_add(500);
+        let least = nodes.saturating_mul(4);
+        Budget { nodes: usual.min(self.nodes).max(least), ..self }
     }
 }
 
@@ -137,11 +146,15 @@ fn search_class(
     by_kind: &IndexMap<OpKind, Vec<(usize, crate::rewrite::Find)>>,
     found: &mut [Vec<(Id, Term)>],
 ) {
-    if space.egraph[class].data.results.len() != 1 || space.is_constant(class) {
+    if space.egraph[class].data.results.len() != 1 {
         return;
     }
     for node in &space.egraph[class].nodes {
         let (Head::Op(_), Some(op)) = (&node.head, &node.op) else { continue };
+        // Constants are computed at the end whatever they look like, but moves of them must not pile up.
+        if space.is_constant(class) && !matches!(**op, Op::Transpose(_) | Op::Reshape(_)) {
+            continue;
+        }
         let Some(rules) = by_kind.get(&op.kind()) else { continue };
         let site = Match { view: space, op, operands: &node.children, ty: &node.results[0] };
         for &(number, find) in rules {

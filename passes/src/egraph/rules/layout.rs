@@ -188,8 +188,8 @@ fn flattened_transpose(m: &Match<'_>) -> Vec<(Class, Vec<usize>, Vec<usize>, usi
         for inner in m.view.applications(flat.operands[0]) {
             let Op::Transpose(transpose) = inner.op else { continue };
             let stays = transpose.permutation[..lead].iter().copied().eq(0..lead);
-            if stays {
-                let shape = m.view.ty(inner.operands[0]).shape.to_vec();
+            let shape = m.view.ty(inner.operands[0]).shape.to_vec();
+            if stays && !moves_unit_axes_only(&transpose.permutation, &shape) {
                 found.push((inner.operands[0], shape, transpose.permutation.clone(), lead));
             }
         }
