@@ -109,7 +109,8 @@ impl Emitter<'_> {
                     }
                     BufferKind::Arena => {
                         let start = self.program.offsets[buffer];
-                        moved(format!("({qualifier}{element} *)(workspace + {start})"))
+                        let bytes = start as i64 + offset * dtype.size() as i64;
+                        format!("({qualifier}{element} *)(workspace + {bytes})")
                     }
                 }
             }
@@ -130,7 +131,9 @@ impl Emitter<'_> {
                 .enumerate()
                 .map(|(number, binding)| self.argument(index, number, binding))
                 .collect();
-            let _ = writeln!(body, "  {}({});", step.function.name, arguments.join(", "));
+            let call = format!("  {}({});", step.function.name, arguments.join(", "));
+            let broken = || format!("  {}(\n      {});", step.function.name, arguments.join(",\n      "));
+            let _ = writeln!(body, "{}", if call.len() > 100 { broken() } else { call });
             used.extend(arguments);
         }
         let names = (0..graph.inputs().len()).map(|k| format!("input{k}"));

@@ -17,6 +17,8 @@ pub enum Intrinsic {
     Binary(BinaryFunction, ValueType),
     /// A choice per lane between vectors.
     Select(ValueType),
+    /// The same number in all lanes.
+    Splat(ValueType),
     /// The lanes of a vector combined.
     Fold(BinaryFunction, ValueType),
     /// A saturating conversion of scalars.
@@ -45,6 +47,7 @@ impl Intrinsics {
             Intrinsic::Binary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Select(ty) => (format!("mlc_select_{}", value_type_name(ty)), ty),
             Intrinsic::Fold(function, ty) => (format!("mlc_{}_lanes_{}", function.name(), value_type_name(ty)), ty),
+            Intrinsic::Splat(ty) => (format!("mlc_splat_{}", value_type_name(ty)), ty),
             Intrinsic::Cast(from, to) => (format!("mlc_cast_{from}_{to}"), ValueType::scalar(from)),
         };
         self.use_type(ty);
@@ -89,6 +92,10 @@ impl Intrinsics {
                 )
             }
             Intrinsic::Fold(function, ty) => self.fold(name, function, ty),
+            Intrinsic::Splat(ty) => {
+                let (t, lanes) = (value_type_name(ty), vec!["x"; ty.lanes].join(", "));
+                format!("static inline {t} {name}({} x) {{\n  return ({t}){{{lanes}}};\n}}\n", c_type(ty.dtype))
+            }
             Intrinsic::Cast(from, to) => saturating_cast(name, from, to),
         }
     }

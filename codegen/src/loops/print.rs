@@ -304,8 +304,15 @@ impl Printer<'_> {
             Expr::Splat(x, lanes) => {
                 let ty = ValueType { lanes: *lanes, ..self.ty(x) };
                 self.intrinsics.use_type(ty);
+                let zero = matches!(**x, Expr::Literal(Literal::Float(_, value)) if value.0.to_bits() == 0);
                 let x = self.expr(x);
-                if *lanes == 1 { x } else { format!("({}){{{}}}", value_type_name(ty), vec![x; *lanes].join(", ")) }
+                if *lanes == 1 {
+                    x
+                } else if zero {
+                    format!("({}){{0}}", value_type_name(ty))
+                } else {
+                    format!("{}({})", self.intrinsics.call(Intrinsic::Splat(ty)), unparenthesised(&x))
+                }
             }
             Expr::Lane(x, lane) => format!("{}[{lane}]", self.expr(x)),
             Expr::Fold(function, x) => {

@@ -212,7 +212,7 @@ impl Maker<'_> {
         let mut made = Making::new(self.target);
         let result_homes: Vec<Home> =
             (0..node.results.len()).map(|slot| homes.view(Value { node: id, slot: slot as u32 }).clone()).collect();
-        let names = operand_names(&anchor, operands.len());
+        let names = operand_names(&anchor, own, operands.len());
         let mut arguments: Vec<Argument> = Vec::new();
         for (index, &operand) in operands.iter().enumerate() {
             let mut home = homes.view(operand).clone();
@@ -351,18 +351,22 @@ impl Maker<'_> {
     }
 }
 
-/// Names of the operands in C: by role where the operator gives roles.
-fn operand_names(anchor: &Op, count: usize) -> Vec<String> {
+/// Names of the operands in C: by role where the operator gives roles; the epilogue's operands as its expression names them.
+fn operand_names(anchor: &Op, own: usize, count: usize) -> Vec<String> {
     let roles: &[&str] = match anchor {
         Op::Convolution(_) | Op::TransposedConvolution(_) => &["x", "weights"],
         Op::Matmul(_) => &["left", "right"],
         Op::Gather(_) => &["data", "indices"],
         Op::Recurrent(_) => &["x", "weights", "bias", "hidden", "cell", "projection"],
-        _ if count == 1 => &["x"],
         Op::Map(_) => &[],
         _ => &["x"],
     };
-    (0..count).map(|index| roles.get(index).map_or_else(|| format!("x{index}"), |role| (*role).to_owned())).collect()
+    let name = |index: usize| match roles.get(index) {
+        _ if index >= own => format!("x{}", index - own + 1),
+        Some(role) => (*role).to_owned(),
+        None => format!("x{index}"),
+    };
+    (0..count).map(name).collect()
 }
 
 #[derive(Default)]
