@@ -68,6 +68,8 @@ pub struct Graph {
     pub(crate) inputs: Vec<NodeId>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) names: BTreeMap<Arc<str>, NodeId>,
+    /// The last number that was put behind a name, so that many nodes of one name don't try all the numbers before.
+    numbers: BTreeMap<Arc<str>, u32>,
 }
 
 impl Graph {
@@ -128,10 +130,12 @@ impl Graph {
 
     fn insert(&mut self, op: Op, name: &str, origins: BTreeSet<Arc<str>>, results: Vec<TensorType>) -> NodeId {
         let mut unique: Arc<str> = name.into();
-        let mut number = 1;
-        while self.names.contains_key(&unique) {
-            number += 1;
-            unique = format!("{name}.{number}").into();
+        if self.names.contains_key(&unique) {
+            let number = self.numbers.entry(unique.clone()).or_insert(1);
+            while self.names.contains_key(&unique) {
+                *number += 1;
+                unique = format!("{name}.{number}").into();
+            }
         }
         let node = self.nodes.add_node(Node { op, name: unique.clone(), origins, results });
         self.names.insert(unique, node);
