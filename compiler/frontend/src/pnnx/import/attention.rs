@@ -71,6 +71,9 @@ fn scaled_dot_product(call: &mut Call<'_>) -> Result<Value, Fault> {
     if call.flag_or("is_causal", false)? {
         let key_shape = call.shape(key);
         let (rows, columns) = (query_shape[query_shape.len() - 2], key_shape[key_shape.len() - 2]);
+        if rows.saturating_mul(columns) > 1 << 26 {
+            return Err(Fault::variant(format!("a causal mask of {rows} x {columns} is too large")));
+        }
         mask = Some(causal_mask(call, rows, columns, dtype));
     }
     Ok(attend(call, query, key, value, scale, mask)?.0)

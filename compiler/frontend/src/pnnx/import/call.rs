@@ -270,7 +270,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Parameters and labelled operands that the import didn't look at.
+    /// Parameters, and operands that have a label or are tensors, that the import didn't look at.
     pub(super) fn unused(&self) -> Vec<String> {
         const HARMLESS: [&str; 17] = [
             "copy",
@@ -296,9 +296,12 @@ impl<'a> Call<'a> {
                 && !HARMLESS.contains(&key.as_str())
                 && !matches!(Item::from(*value), Item::None | Item::Bool(false))
         });
-        let inputs = self.operator.input_names.iter().enumerate();
-        let inputs = inputs.filter(|(index, _)| !self.used_inputs.contains(index));
-        let operands = inputs.filter_map(|(_, name)| name.as_ref()).map(|name| format!("operand `{name}`"));
+        let inputs = (0..self.inputs.len()).filter(|index| !self.used_inputs.contains(index));
+        let operands = inputs.filter_map(|index| match self.operator.input_names.get(index).and_then(Option::as_ref) {
+            Some(name) => Some(format!("operand `{name}`")),
+            None if matches!(self.inputs[index], Item::Tensor(_)) => Some(format!("operand number {index}")),
+            None => None,
+        });
         parameters.map(|(key, _)| format!("parameter `{key}`")).chain(operands).collect()
     }
 

@@ -135,6 +135,9 @@ fn triangle(call: &mut Call<'_>, lower: bool) -> Result<Value, Fault> {
     let [.., rows, columns] = shape[..] else {
         return Err(Fault::operands(format!("{} isn't a matrix", call.builder.ty(x))));
     };
+    if rows.saturating_mul(columns) > 1 << 26 {
+        return Err(Fault::variant(format!("a mask of {rows} x {columns} is too large")));
+    }
     let kept = (0..rows as i64).flat_map(|row| (0..columns as i64).map(move |column| column - row));
     let kept = kept.map(|offset| i64::from(if lower { offset <= diagonal } else { offset >= diagonal })).collect();
     let mask = Tensor::from_integers(TensorType::new(DType::Bool, [rows, columns]), kept);

@@ -12,6 +12,7 @@ use mlc_ir::{Code, DType};
 pub(super) fn import(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
     let text = call.operator.parameters.get("expr").map(crate::pnnx::value::format_parameter);
     call.ignore(&["expr"]);
+    call.use_all_inputs();
     let text = text.ok_or_else(|| Fault::new(Code::ParameterMissing, "parameter `expr` is missing"))?;
     let expression = Expression::parse(&text).map_err(|error| Fault::new(Code::Syntax, error.to_string()))?;
     Ok(vec![value_of(call, &expression)?])

@@ -175,7 +175,7 @@ fn angle(row: usize, column: usize, points: usize) -> f64 {
 }
 
 fn product(call: &mut Call<'_>, x: Value, matrix: Value) -> Result<Value, Fault> {
-    Ok(super::linear::matmul(call, x, matrix)?)
+    super::linear::matmul(call, x, matrix)
 }
 
 fn transformed(call: &mut Call<'_>, x: Pair, points: usize, results: usize, inverse: bool) -> Result<Pair, Fault> {
@@ -274,6 +274,9 @@ fn short_time(call: &mut Call<'_>, x: Value, window: Option<Value>, frames: &Fra
         Fault::operands(format!("a frame of {} doesn't fit into a signal of {extent}", frames.points))
     })?;
     let count = room / frames.hop + 1;
+    if count.saturating_mul(frames.points) > 1 << 26 {
+        return Err(Fault::variant("the signal is too long"));
+    }
     let positions: Vec<i64> =
         (0..count).flat_map(|frame| (0..frames.points).map(move |point| (frame * frames.hop + point) as i64)).collect();
     let positions = super::indexing::indices(call, &[count, frames.points], &positions)?;

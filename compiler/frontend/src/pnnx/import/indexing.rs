@@ -59,6 +59,7 @@ fn gather(call: &mut Call<'_>) -> Result<Value, Fault> {
         let (index, x) = (call.builder.ty(index), call.builder.ty(x));
         return Err(Fault::operands(format!("the indices {index} don't fit the tensor {x}")));
     }
+    check_table(call.builder.ty(index).elements())?;
     // Position of every element in the flat tensor, but for the axis that the indices choose.
     let strides = row_major_strides(&shape);
     let offsets = flat_offsets(&wanted, |other| if other == axis { 0 } else { strides[other] });
@@ -69,6 +70,14 @@ fn gather(call: &mut Call<'_>) -> Result<Value, Fault> {
     let flat_index = call.builder.binary(BinaryFunction::Add, scaled, offsets)?;
     let flat = call.builder.reshape(x, &[call.builder.ty(x).elements()])?;
     Ok(call.builder.gather(flat, flat_index, 0)?)
+}
+
+/// Refuses tables of positions that would take too much memory.
+fn check_table(elements: usize) -> Result<(), Fault> {
+    if elements > 1 << 26 {
+        return Err(Fault::variant(format!("a table of {elements} positions is too large")));
+    }
+    Ok(())
 }
 
 /// For each element of a shape, the sum of its coordinates times strides.
@@ -222,6 +231,7 @@ fn index_put(call: &mut Call<'_>) -> Result<Value, Fault> {
     let index_shape = broadcast_shapes(known.iter().map(|(shape, _)| &shape[..]))
         .ok_or_else(|| Fault::operands("the indices don't broadcast"))?;
     let strides = row_major_strides(&shape);
+    check_table(index_shape.iter().fold(1, |product: usize, &extent| product.saturating_mul(extent)))?;
     // Positions of the written blocks, then of their elements.
     let count: usize = index_shape.iter().product();
     let mut targets = vec![0i64; count];
@@ -235,6 +245,7 @@ fn index_put(call: &mut Call<'_>) -> Result<Value, Fault> {
             *target += index * stride as i64;
         }
     }
+    check_table(call.builder.ty(x).elements())?;
     let block = &shape[known.len()..];
     let inner = flat_offsets(block, |axis| strides[known.len() + axis]);
     let elements = call.builder.ty(x).elements();

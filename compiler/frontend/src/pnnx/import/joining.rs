@@ -17,6 +17,9 @@ pub(super) const OPERATORS: Table = &[
     ("torch.unbind", Many(unbind)),
 ];
 
+/// Most results that an operator may have.
+const MOST_PIECES: usize = 1 << 16;
+
 /// Tensors of one data type: PyTorch promotes those that it joins.
 fn promoted_parts(call: &mut Call<'_>) -> Result<Vec<Value>, Fault> {
     let parts = call.all_tensors()?;
@@ -47,12 +50,16 @@ fn stack(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 fn pieces(call: &mut Call<'_>, x: Value, axis: usize, sizes: &[usize]) -> Result<Vec<Item>, Fault> {
+    if sizes.len() > MOST_PIECES {
+        return Err(Fault::variant(format!("{} pieces are too many", sizes.len())));
+    }
     Ok(call.builder.split(x, axis, sizes)?.into_iter().map(Item::Tensor).collect())
 }
 
 /// Extents of pieces of one size; the last one may be smaller.
 fn equal_pieces(extent: usize, size: usize) -> Vec<usize> {
-    let count = extent.div_ceil(size.max(1)).max(1);
+    // One more than allowed is enough to be refused.
+    let count = extent.div_ceil(size.max(1)).clamp(1, MOST_PIECES + 1);
     (0..count).map(|index| size.min(extent.saturating_sub(index * size))).collect()
 }
 
@@ -132,7 +139,7 @@ fn unbind(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let axis = call.axis_or(x, "dim", 0)?;
     let extent = call.shape(x)[axis];
-    if extent > 1 << 16 {
+    if extent > MOST_PIECES {
         return Err(Fault::variant(format!("{extent} results are too many")));
     }
     (0..extent).map(|index| Ok(Item::Tensor(call.builder.pick(x, axis, index)?))).collect()

@@ -34,6 +34,7 @@ mod recurrent;
 mod reduction;
 mod registry;
 mod resizing;
+mod sampling;
 mod shape;
 mod slicing;
 mod unfolding;
@@ -70,7 +71,7 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Di
     };
     importer.import_inputs(options);
     if importer.findings.iter().any(Diagnostic::is_error) {
-        return Err(importer.findings);
+        return Err(importer.into_errors());
     }
     for operator in &model.operators {
         importer.import_operator(operator);
@@ -79,7 +80,7 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Di
         importer.import_outputs();
     }
     if importer.findings.iter().any(Diagnostic::is_error) {
-        return Err(importer.findings);
+        return Err(importer.into_errors());
     }
     Ok(Imported { graph: importer.builder.finish(), warnings: importer.findings })
 }
@@ -102,6 +103,12 @@ fn place(operator: &Operator) -> Location {
 }
 
 impl Importer<'_> {
+    /// All findings, errors first.
+    fn into_errors(mut self) -> Vec<Diagnostic> {
+        self.findings.sort_by_key(|finding| !finding.is_error());
+        self.findings
+    }
+
     fn report(&mut self, operator: &Operator, fault: Fault) {
         let message = format!("{} `{}`: {}", operator.kind, operator.name, fault.message);
         let mut diagnostic = Diagnostic::error(fault.code, place(operator), message);

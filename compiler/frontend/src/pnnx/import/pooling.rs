@@ -97,6 +97,7 @@ fn maximum(call: &mut Call<'_>, spatial: usize) -> Result<Vec<Item>, Fault> {
     let y = call.builder.max_pool(x, pool.clone())?;
     let mut results = vec![Item::Tensor(unbatched(call, y, added)?)];
     if indices_wanted {
+        positions::check_size(&call.shape(y)[2..], &pool.window)?;
         let positions = positions::of_maxima(call, x, &positions::pool_taps(call, x, y, &pool))?;
         results.push(Item::Tensor(unbatched(call, positions, added)?));
     } else {
@@ -136,14 +137,14 @@ fn average_of(
         return Err(Fault::parameter("parameter `divisor_override` must not be 0"));
     }
     // With padding done before and all of it counted, the pool divides by the whole window.
-    let taps: usize = pool.window.iter().product();
+    let taps: f64 = pool.window.iter().map(|&taps| taps as f64).product();
     let pads = std::mem::replace(&mut pool.pads, vec![(0, 0); own_pads.len()]);
     let mut all = vec![(0, 0); 2];
     all.extend(pads.iter().map(|&(before, after)| (before as i64, after as i64)));
     let padded = call.builder.pad(x, &all, mlc_ir::ops::PadMode::Constant, 0.0)?;
     let zeros = vec![(0, 0); own_pads.len()];
     let mean = call.builder.average_pool(padded, pool, zeros)?;
-    Ok(call.builder.binary_number(BinaryFunction::Multiply, mean, taps as f64 / divisor as f64)?)
+    Ok(call.builder.binary_number(BinaryFunction::Multiply, mean, taps / divisor as f64)?)
 }
 
 /// `aten::avg_pool2d (x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)`
@@ -202,6 +203,7 @@ fn adaptive_maximum(call: &mut Call<'_>, spatial: usize) -> Result<Vec<Item>, Fa
     let y = call.builder.adaptive_pool(x, PoolFunction::Maximum, &sizes)?;
     let mut results = vec![Item::Tensor(unbatched(call, y, added)?)];
     if indices_wanted {
+        positions::check_size(&sizes, &call.shape(x)[2..])?;
         let positions = positions::of_maxima(call, x, &positions::adaptive_taps(call, x, &sizes))?;
         results.push(Item::Tensor(unbatched(call, positions, added)?));
     } else {
@@ -220,10 +222,10 @@ fn power_mean(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
         return Err(Fault::parameter(format!("parameter `norm_type` must be a number other than 0, found {p}")));
     }
     let Geometry { pool, own_pads } = geometry(call, x, spatial)?;
-    let taps: usize = pool.window.iter().product();
+    let taps: f64 = pool.window.iter().map(|&taps| taps as f64).product();
     let power = power(call, x, p)?;
     let mean = call.builder.average_pool(power, pool, own_pads)?;
-    let sum = call.builder.binary_number(BinaryFunction::Multiply, mean, taps as f64)?;
+    let sum = call.builder.binary_number(BinaryFunction::Multiply, mean, taps)?;
     // sign(a) * relu(|a|) is a itself, but for NaN and infinities, which stay what they are.
     let y = self::power(call, sum, 1.0 / p)?;
     unbatched(call, y, added)

@@ -14,6 +14,15 @@ use mlc_ir::types::row_major_strides;
 /// For a spatial axis the coordinates that each window reads, all windows of one length.
 pub(super) type Taps = Vec<Vec<usize>>;
 
+/// Windows whose positions take too much memory to lay out are refused before that.
+pub(super) fn check_size(windows: &[usize], taps: &[usize]) -> Result<(), Fault> {
+    let total = windows.iter().chain(taps).try_fold(1usize, |product, &extent| product.checked_mul(extent));
+    match total {
+        Some(total) if total <= 1 << 24 => Ok(()),
+        _ => Err(Fault::variant("the pool is too large for the positions of its largest elements")),
+    }
+}
+
 /// What the windows of a pool read. `y` is the pool's result.
 pub(super) fn pool_taps(call: &Call<'_>, x: Value, y: Value, pool: &PoolWindow) -> Vec<Taps> {
     let (extents, counts) = (call.shape(x), call.shape(y));
@@ -54,9 +63,6 @@ pub(super) fn of_maxima(call: &mut Call<'_>, x: Value, taps: &[Taps]) -> Result<
     let lengths: Vec<usize> = taps.iter().map(|taps| taps.first().map_or(0, Vec::len)).collect();
     let windows: usize = counts.iter().product();
     let length: usize = lengths.iter().product();
-    if windows.saturating_mul(length) > 1 << 24 {
-        return Err(Fault::variant("the pool is too large for the positions of its largest elements"));
-    }
     // [N, C, windows of axis 0, taps of axis 0, …], then all taps last.
     let mut laid_out = x;
     for (axis, taps) in taps.iter().enumerate() {

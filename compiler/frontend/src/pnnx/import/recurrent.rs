@@ -97,7 +97,7 @@ fn import(call: &mut Call<'_>, cell: RecurrentCell) -> Result<Vec<Item>, Fault> 
     };
     let batch = call.shape(sequence)[1];
     let state = |call: &mut Call<'_>, value: Option<Value>, index: usize, width: usize| -> Result<Value, Fault> {
-        let Some(value) = value else { return Ok(zeros(call, x, &[batch, width])) };
+        let Some(value) = value else { return zeros(call, x, &[batch, width]) };
         let shape = [module.layers * module.directions, batch, width];
         let stacked = call.builder.reshape(value, &shape)?;
         Ok(call.builder.pick(stacked, 0, index)?)
@@ -133,13 +133,17 @@ fn import(call: &mut Call<'_>, cell: RecurrentCell) -> Result<Vec<Item>, Fault> 
     Ok(ordered(call, results).into_iter().map(Item::Tensor).collect())
 }
 
-/// A constant of zeros of the data type of `x`.
-fn zeros(call: &mut Call<'_>, x: Value, shape: &[usize]) -> Value {
+/// Zeros of the data type of `x`; many of them as a repetition, so that a number in a file can't make them take memory.
+fn zeros(call: &mut Call<'_>, x: Value, shape: &[usize]) -> Result<Value, Fault> {
     let dtype = call.builder.dtype(x);
     let dtype = if dtype.is_float() { dtype } else { DType::F32 };
-    let ty = TensorType::new(dtype, shape);
-    let zeros = Tensor::splat(ty, mlc_ir::Literal::float(dtype, 0.0));
-    call.builder.constant("zeros", Attribute::from_tensor(&zeros))
+    let elements = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent));
+    if elements.is_none_or(|elements| elements > 1 << 20) {
+        let zero = call.builder.number(dtype, 0.0);
+        return Ok(call.builder.broadcast(zero, shape)?);
+    }
+    let zeros = Tensor::splat(TensorType::new(dtype, shape), mlc_ir::Literal::float(dtype, 0.0));
+    Ok(call.builder.constant("zeros", Attribute::from_tensor(&zeros)))
 }
 
 /// One direction of one layer; gives the sequence and the last states.
@@ -159,7 +163,7 @@ fn one_direction(
         (Some(input_bias), call.weight(&format!("bias_hh_{suffix}"))?)
     } else {
         let width = module.hidden * module.cell.gates();
-        (None, zeros(call, sequence, &[width]))
+        (None, zeros(call, sequence, &[width])?)
     };
     let expected = [module.hidden * module.cell.gates(), module.state];
     if call.shape(recurrent_weights)[..] != expected {

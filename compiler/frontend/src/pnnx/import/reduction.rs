@@ -220,7 +220,7 @@ fn torch_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
 /// The p-norm over axes.
 pub(super) fn norm(call: &mut Call<'_>, x: Value, p: f64, axes: Vec<usize>, keep_axes: bool) -> Result<Value, Fault> {
     let magnitude = |call: &mut Call<'_>| call.builder.unary(UnaryFunction::Absolute, x);
-    if p == f64::INFINITY || p == f64::NEG_INFINITY {
+    if p.is_infinite() {
         let magnitude = magnitude(call)?;
         let function = if p > 0.0 { ReduceFunction::Maximum } else { ReduceFunction::Minimum };
         return reduce(call, magnitude, function, axes, keep_axes);

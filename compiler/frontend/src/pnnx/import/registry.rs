@@ -5,7 +5,8 @@ use super::fault::Fault;
 use super::item::Item;
 use super::{
     activation, attention, comparison, complex, convolution, creation, einsum, expression, fourier, indexing, joining,
-    linear, normalization, padding, place, pooling, recurrent, reduction, resizing, shape, slicing, unfolding,
+    linear, normalization, padding, place, pooling, recurrent, reduction, resizing, sampling, shape, slicing,
+    unfolding,
 };
 use crate::pnnx::model::{Model, Operator};
 use indexmap::IndexMap;
@@ -43,6 +44,7 @@ const TABLES: &[Table] = &[
     recurrent::OPERATORS,
     reduction::OPERATORS,
     resizing::OPERATORS,
+    sampling::OPERATORS,
     shape::OPERATORS,
     slicing::OPERATORS,
     unfolding::OPERATORS,
@@ -69,8 +71,6 @@ const CONTROL_FLOW: &str = "control flow isn't supported; export the model trace
 const REFUSED: Table = &[
     ("F.alpha_dropout", Handler::Refused(RANDOM)),
     ("F.feature_alpha_dropout", Handler::Refused(RANDOM)),
-    ("F.affine_grid", Handler::Refused("sampling grids aren't supported")),
-    ("F.grid_sample", Handler::Refused("sampling at computed positions isn't supported")),
     ("aten::_upsample_bilinear2d_aa", Handler::Refused("antialiased interpolation isn't supported")),
     ("aten::argsort", Handler::Refused(ORDERING)),
     ("aten::sort", Handler::Refused(ORDERING)),
@@ -105,7 +105,6 @@ const REFUSED: Table = &[
     ("torch.topk", Handler::Refused(ORDERING)),
     ("torchaudio.functional.inverse_spectrogram", Handler::Refused(OVERLAP)),
     ("torchvision.ops.DeformConv2d", Handler::Refused("deformable convolution isn't supported")),
-    ("torchvision.ops.RoIAlign", Handler::Refused("sampling of regions isn't supported")),
 ];
 
 fn handlers() -> impl Iterator<Item = &'static (&'static str, Handler)> {
@@ -191,10 +190,12 @@ fn attribute(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 fn pack(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+    call.use_all_inputs();
     Ok(vec![Item::List(call.inputs.clone())])
 }
 
 fn unpack(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+    call.use_all_inputs();
     match call.inputs.first() {
         Some(Item::List(items)) => Ok(items.clone()),
         Some(other) => Err(Fault::operands(format!("expected a tuple or a list, found {}", other.description()))),

@@ -55,7 +55,7 @@ fn extents(list: &[i64], from: &[usize]) -> Option<Vec<usize>> {
     let total: usize = from.iter().product();
     if let Some(open) = open {
         let known = extents.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent))?;
-        extents[open] = if known > 0 { total / known } else { 0 };
+        extents[open] = total.checked_div(known).unwrap_or(0);
     }
     let found = extents.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent))?;
     (found == total).then_some(extents)
@@ -264,7 +264,7 @@ fn repeat_interleave(call: &mut Call<'_>) -> Result<Value, Fault> {
         return Ok(call.builder.reshape(x, &result)?);
     }
     let total: usize = repeats.iter().sum();
-    if repeats.len() != shape[axis] || total > 1 << 31 {
+    if repeats.len() != shape[axis] || total > 1 << 26 {
         let message =
             format!("{} numbers of repetitions don't fit axis {axis} of {}", repeats.len(), call.builder.ty(x));
         return Err(Fault::parameter(message));

@@ -167,6 +167,7 @@ fn narrow(call: &mut Call<'_>) -> Result<Value, Fault> {
 /// The list that `indexes` describes, in which `@k` stands for an operand.
 fn slice_indexes(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
     let items = call.argument("indexes");
+    call.use_all_inputs();
     let items = match call.required("indexes", items)? {
         Item::List(items) => items,
         single => vec![single],
@@ -254,6 +255,9 @@ fn replace(call: &mut Call<'_>, x: Value, parts: &[Part], source: Value) -> Resu
             pieces.push(call.builder.slice_axis(x, part.axis, end, extent - end, 1)?);
         }
         return Ok(call.builder.concat(&pieces, part.axis)?);
+    }
+    if extent > 1 << 26 {
+        return Err(Fault::variant(format!("replacing every {}th of {extent} elements isn't supported", part.step)));
     }
     // Both tensors one behind the other, and from there each element of the result.
     let both = call.builder.concat(&[x, inner], part.axis)?;

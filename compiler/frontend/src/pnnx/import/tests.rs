@@ -1,1 +1,251 @@
 //! Small models, written as `.param` text without weights.
+
+use crate::pnnx::{Model, ReadOptions, import, read_with};
+use crate::{ImportOptions, Imported};
+use mlc_ir::{Code, DType, Diagnostic, Tensor, TensorType, evaluate, verify};
+
+fn model(lines: &[&str]) -> Model {
+    let text = format!("7767517\n{} 0\n{}\n", lines.len(), lines.join("\n"));
+    let options = ReadOptions { tolerate_operand_count: true, ..ReadOptions::default() };
+    read_with(text.as_bytes(), None, &options).unwrap().0
+}
+
+fn try_import(lines: &[&str]) -> Result<Imported, Vec<Diagnostic>> {
+    import(&model(lines), &ImportOptions::default())
+}
+
+/// The errors of a model that can't be imported.
+fn errors(lines: &[&str]) -> Vec<Diagnostic> {
+    try_import(lines).unwrap_err()
+}
+
+/// Imports lines between an input, operand 0, and an output, and computes it.
+fn compute(input: &str, lines: &[&str], output: &str, x: &Tensor) -> Tensor {
+    let input = format!("pnnx.Input pnnx_input_0 0 1 0 #0={input}");
+    let output = format!("pnnx.Output pnnx_output_0 1 0 {output}");
+    let lines: Vec<&str> = [&input as &str].into_iter().chain(lines.iter().copied()).chain([&output as &str]).collect();
+    let imported = try_import(&lines).unwrap();
+    verify(&imported.graph).unwrap();
+    evaluate(&imported.graph, std::slice::from_ref(x)).unwrap().remove(0)
+}
+
+fn floats(shape: &[usize], values: &[f64]) -> Tensor {
+    Tensor::from_floats(TensorType::new(DType::F32, shape), values.to_vec())
+}
+
+fn integers(shape: &[usize], values: &[i64]) -> Tensor {
+    Tensor::from_integers(TensorType::new(DType::I64, shape), values.to_vec())
+}
+
+/// 0, 1, 2, … in a shape.
+fn counting(shape: &[usize]) -> Tensor {
+    let values: Vec<f64> = (0..shape.iter().product::<usize>()).map(|value| value as f64).collect();
+    floats(shape, &values)
+}
+
+#[test]
+fn all_unsupported_operators_are_reported_at_once() {
+    let errors = errors(&[
+        "pnnx.Input in 0 1 0 #0=(1,8)f32",
+        "nn.Relu a 1 1 0 1",
+        "models.common.Focus b 1 1 1 2",
+        "nn.Relu c 1 1 2 3",
+        "torch.topk d 1 2 3 4 5 k=1",
+        "pnnx.Output out 1 0 4",
+    ]);
+    assert_eq!(errors.len(), 3);
+    assert!(errors.iter().all(|error| error.code == Code::OperatorUnsupported));
+    assert!(errors[0].message.contains("nn.Relu, used 2 times"), "{}", errors[0].message);
+    assert_eq!((errors[0].location.line, errors[0].related.len()), (Some(4), 1));
+    assert!(errors[0].notes[0].ends_with("nn.ReLU"), "{:?}", errors[0].notes);
+    assert!(errors[1].help.as_ref().unwrap().contains("moduleop"));
+    assert!(errors[2].message.contains("sorting"), "{}", errors[2].message);
+}
+
+#[test]
+fn open_shapes_must_be_given() {
+    let lines = ["pnnx.Input image 0 1 x #x=(?,3,%h,8)f32", "nn.ReLU a 1 1 x y", "pnnx.Output out 1 0 y"];
+    let error = errors(&lines).remove(0);
+    assert_eq!(error.code, Code::InputShapeUnknown);
+    assert!(error.help.unwrap().ends_with("--input-shape image=1,3,1,8"));
+    let import_with = |name: &str, shape: &[usize]| {
+        let mut options = ImportOptions::default();
+        options.input_shapes.insert(name.into(), shape.to_vec());
+        import(&model(&lines), &options)
+    };
+    for name in ["image", "x", "0"] {
+        let graph = import_with(name, &[2, 3, 4, 8]).unwrap().graph;
+        assert_eq!(&graph.ty(graph.outputs()[0].value).shape[..], [2, 3, 4, 8]);
+    }
+    assert_eq!(import_with("image", &[2, 4, 4, 8]).unwrap_err()[0].code, Code::ShapeMismatch);
+    assert_eq!(import_with("image", &[2, 3, 4]).unwrap_err()[0].code, Code::ShapeMismatch);
+    let unknown = import_with("picture", &[2, 3, 4, 8]).unwrap_err();
+    assert!(unknown.iter().any(|error| error.code == Code::OptionMismatch));
+}
+
+#[test]
+fn shapes_in_the_file_are_checked() {
+    let error = errors(&[
+        "pnnx.Input in 0 1 0 #0=(2,3)f32",
+        "torch.t a 1 1 0 1 #1=(2,3)f32",
+        "nn.ReLU b 1 1 1 2",
+        "pnnx.Output out 1 0 2",
+    ]);
+    assert_eq!((error.len(), error[0].code, error[0].location.line), (1, Code::ShapeMismatch, Some(4)));
+}
+
+#[test]
+fn what_depends_on_a_failure_is_not_reported() {
+    let errors = errors(&[
+        "pnnx.Input in 0 1 0 #0=(2,3)f32",
+        "Tensor.reshape a 1 1 0 1 shape=(4,2)",
+        "torch.t b 1 1 1 2",
+        "nn.Softmax c 1 1 0 3",
+        "prim::TupleConstruct d 2 1 2 3 4",
+        "pnnx.Output out 1 0 4",
+    ]);
+    let codes: Vec<Code> = errors.iter().map(|error| error.code).collect();
+    assert_eq!(codes, [Code::ShapeMismatch, Code::ParameterMissing]);
+}
+
+#[test]
+fn a_missing_weight_is_named() {
+    let lines = ["pnnx.Input in 0 1 0 #0=(1,3)f32", "nn.Linear fc 1 1 0 1 bias=False", "pnnx.Output out 1 0 1"];
+    let error = errors(&lines).remove(0);
+    assert_eq!(error.code, Code::WeightMissing);
+    assert!(error.message.contains("nn.Linear `fc`") && error.message.contains("`weight`"), "{}", error.message);
+}
+
+#[test]
+fn outputs_are_named_after_their_operators_where_that_is_unique() {
+    let graph = try_import(&[
+        "pnnx.Input in 0 1 0 #0=(2,3)f32",
+        "nn.ReLU act 1 1 0 1",
+        "torch.unbind pieces 1 2 0 2 3 dim=0",
+        "prim::TupleConstruct inner 2 1 2 3 4",
+        "prim::TupleConstruct outer 3 1 1 4 0 5",
+        "pnnx.Output out 1 0 5",
+    ])
+    .unwrap()
+    .graph;
+    let names: Vec<&str> = graph.outputs().iter().map(|output| &*output.name).collect();
+    assert_eq!(names, ["act", "output_1", "output_2", "in"]);
+}
+
+#[test]
+fn numbers_in_expressions_do_not_widen_tensors() {
+    let x = integers(&[3], &[-7, 4, 9]);
+    let y = compute("(3)i64", &["pnnx.Expression e 1 1 0 1 expr=floor_divide(mul(@0,3),2)"], "1", &x);
+    assert_eq!((y.ty().dtype, y.to_integers()), (DType::I64, vec![-11, 6, 13]));
+    let y = compute("(3)i64", &["pnnx.Expression e 1 1 0 1 expr=add(@0,0.5)"], "1", &x);
+    assert_eq!((y.ty().dtype, y.to_floats()), (DType::F32, vec![-6.5, 4.5, 9.5]));
+    let y = compute("(3)i64", &["pnnx.Expression e 1 1 0 1 expr=remainder(@0,4)"], "1", &x);
+    assert_eq!(y.to_integers(), [1, 0, 1]);
+}
+
+#[test]
+fn shape_arithmetic_is_done_at_import() {
+    let lines = [
+        "pnnx.Expression s 1 1 0 1 expr=[size(@0,0),int(floor(mul(size(@0,-1),0.5))),-1]",
+        "Tensor.reshape r 2 1 0 1 2 $input=0 $shape=1",
+    ];
+    let y = compute("(2,6)f32", &lines, "2", &counting(&[2, 6]));
+    assert_eq!(y.shape(), [2, 3, 2]);
+}
+
+#[test]
+fn slices_count_axes_before_any_is_dropped() {
+    let lines = [
+        "Tensor.slice a 1 1 0 1 dims=(0,2) starts=(0,1) ends=(0,2147483647) steps=(0,2) selects=(-1,2147483647) $input=0",
+    ];
+    let y = compute("(2,2,4)f32", &lines, "1", &counting(&[2, 2, 4]));
+    assert_eq!((y.shape(), y.to_floats()), (&[2, 2][..], vec![9.0, 11.0, 13.0, 15.0]));
+    let y = compute("(5)f32", &["Tensor.slice a 1 1 0 1 dim=0 start=-3 end=-1 step=1"], "1", &counting(&[5]));
+    assert_eq!(y.to_floats(), [2.0, 3.0]);
+    let y = compute("(5)f32", &["Tensor.slice a 1 1 0 1 dim=0 start=4 end=2 step=1"], "1", &counting(&[5]));
+    assert_eq!(y.shape(), [0]);
+}
+
+#[test]
+fn replacing_every_second_element_keeps_the_others() {
+    let lines = [
+        "pnnx.Expression e 0 1 1 expr=-1.0",
+        "Tensor.slice_copy c 2 1 0 1 2 dim=0 start=1 end=5 step=2 $self=0 $src=1",
+    ];
+    let y = compute("(6)f32", &lines, "2", &counting(&[6]));
+    assert_eq!(y.to_floats(), [0.0, -1.0, 2.0, -1.0, 4.0, 5.0]);
+}
+
+#[test]
+fn axes_are_inserted_in_the_documented_order() {
+    let y = compute("(2,3)f32", &["torch.unsqueeze u 1 1 0 1 dim=(0,-1)"], "1", &counting(&[2, 3]));
+    assert_eq!(y.shape(), [1, 2, 3, 1]);
+}
+
+#[test]
+fn windows_that_reach_over_the_end_divide_by_what_the_padding_covers() {
+    let line = "nn.AvgPool1d p 1 1 0 1 kernel_size=(3) stride=(2) padding=(1) ceil_mode=True count_include_pad=True";
+    let y = compute("(1,1,4)f32", &[line], "1", &counting(&[1, 1, 4]));
+    // The third window covers the elements 3 and the pad behind; its third place lies beyond the padding.
+    assert_eq!(y.to_floats(), [f64::from(1.0f32 / 3.0), 2.0, 1.5]);
+}
+
+#[test]
+fn the_first_of_equal_maxima_is_found() {
+    let lines = [
+        "nn.MaxPool2d p 1 2 0 1 2 kernel_size=(2,2) stride=(2,2) padding=(1,1) return_indices=True",
+        "prim::TupleConstruct t 1 1 2 3",
+    ];
+    let x = floats(&[1, 1, 2, 3], &[1.0, 5.0, 5.0, 2.0, 2.0, 9.0]);
+    let y = compute("(1,1,2,3)f32", &lines, "3", &x);
+    assert_eq!((y.ty().dtype, y.to_integers()), (DType::I64, vec![0, 1, 3, 5]));
+}
+
+#[test]
+fn tuples_of_results_come_apart() {
+    let lines = ["torch.max m 1 1 0 1 dim=1 keepdim=False", "prim::TupleUnpack u 1 2 1 2 3"];
+    let y = compute("(2,3)f32", &lines, "3", &counting(&[2, 3]));
+    assert_eq!(y.to_integers(), [2, 2]);
+}
+
+#[test]
+fn paired_indices_replace_adjacent_axes_in_place() {
+    let lines = ["Tensor.index i 1 1 0 1 expr=[None,[1,-2],[0,1]]"];
+    let y = compute("(2,2,2)f32", &lines, "1", &counting(&[2, 2, 2]));
+    assert_eq!((y.shape(), y.to_floats()), (&[2, 2][..], vec![2.0, 1.0, 6.0, 5.0]));
+}
+
+#[test]
+fn a_trace_is_a_sum_over_the_diagonal() {
+    let y = compute("(3,3)f32", &["torch.einsum e 1 1 0 1 equation=ii->"], "1", &counting(&[3, 3]));
+    assert_eq!((y.shape().len(), y.to_floats()), (0, vec![12.0]));
+}
+
+#[test]
+fn complex_results_have_an_axis_of_two() {
+    let y = compute(
+        "(4)f32",
+        &["torch.fft.rfft f 1 1 0 1 dim=-1 n=None norm=None"],
+        "1",
+        &floats(&[4], &[1.0, 0.0, 0.0, 1.0]),
+    );
+    assert_eq!(y.shape(), [3, 2]);
+    let expected = [2.0, 0.0, 1.0, 1.0, 0.0, 0.0];
+    assert!(y.to_floats().iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-6), "{y:?}");
+}
+
+#[test]
+fn parameters_that_are_not_known_are_mentioned() {
+    let imported =
+        try_import(&["pnnx.Input in 0 1 0 #0=(2)f32", "nn.ReLU a 1 1 0 1 slope=0.5", "pnnx.Output o 1 0 1"]).unwrap();
+    assert_eq!(imported.warnings.len(), 1);
+    assert!(imported.warnings[0].message.contains("parameter `slope`"), "{}", imported.warnings[0].message);
+}
+
+#[test]
+fn deep_expressions_are_imported() {
+    let expression = format!("{}@0{}", "neg(".repeat(20_000), ")".repeat(20_000));
+    let line = format!("pnnx.Expression e 1 1 0 1 expr={expression}");
+    let imported = try_import(&["pnnx.Input in 0 1 0 #0=(2)f32", &line, "pnnx.Output o 1 0 1"]).unwrap();
+    assert_eq!(imported.graph.len(), 20_001);
+}

@@ -64,7 +64,7 @@ fn fold(call: &mut Call<'_>) -> Result<Value, Fault> {
     let pads = call.spatial("padding", 2, 0)?;
     let shape = call.shape(x);
     let taps = window[0].saturating_mul(window[1]);
-    if taps == 0 || taps > 1 << 12 || !shape[1].is_multiple_of(taps) {
+    if taps == 0 || taps > 1 << 12 || shape[1] > 1 << 14 || !shape[1].is_multiple_of(taps) {
         return Err(Fault::operands(format!("{} channels don't split into windows {window:?}", shape[1])));
     }
     let (mut positions, mut output_pads) = ([0; 2], vec![0; 2]);
