@@ -258,6 +258,23 @@ mod tests {
     }
 
     #[test]
+    fn damage_anywhere_does_no_harm() {
+        let good = archive(&[("./metadata.json", METADATA), ("./src/tiny.json", DESCRIPTION)]);
+        let mut generator = mlc_ir::Generator::new(1);
+        let mut refused = 0;
+        for _ in 0..2000 {
+            let mut bytes = good.to_vec();
+            for _ in 0..generator.range(1, 4) {
+                let at = generator.range(0, bytes.len() - 1);
+                bytes[at] = generator.bits() as u8;
+            }
+            bytes.truncate(generator.range(0, 2 * bytes.len()));
+            refused += usize::from(Bundle::parse(&bytes.into()).is_err());
+        }
+        assert!(refused > 0);
+    }
+
+    #[test]
     fn links_are_refused() {
         let mut builder = tar::Builder::new(Vec::new());
         let mut header = tar::Header::new_ustar();

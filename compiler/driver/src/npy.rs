@@ -1,4 +1,5 @@
 //! NumPy's `.npy` arrays: every data type of the intermediate representation, both byte orders, both element orders.
+//! Complex arrays are read as arrays of floats with one more axis, the last, of real and imaginary part.
 //!
 //! The header is parsed by hand, because a file may be hostile: nothing here reserves memory for a number in the file, or
 //! recurses. A bf16 array is stored as `uint16` bits, since NumPy has no such type.
@@ -60,8 +61,12 @@ pub fn read_tensor(path: &Path, ty: &TensorType) -> Result<Tensor, Diagnostic> {
 pub fn parse(file: &Bytes) -> Result<Array, String> {
     let (header, start) = split_header(file)?;
     let header = Header::parse(header)?;
-    let (dtype, big_endian) = element_type(&header.descr)?;
-    let shape = header.shape;
+    let Element { dtype, big_endian, complex } = element_type(&header.descr)?;
+    let mut shape = header.shape;
+    let parts = if complex { 2 } else { 1 };
+    if complex {
+        shape.push(2);
+    }
     let expected = TensorType::new(dtype, &shape).checked_bytes().ok_or("the array is too large for this machine")?;
     let found = file.len() - start;
     if expected != found {
@@ -71,8 +76,9 @@ pub fn parse(file: &Bytes) -> Result<Array, String> {
     if big_endian && dtype.size() > 1 {
         bytes = bytes.chunks_exact(dtype.size()).flat_map(|element| element.iter().rev().copied()).collect();
     }
-    if header.fortran_order && shape.iter().filter(|&&extent| extent > 1).count() > 1 {
-        bytes = from_fortran(&bytes, &shape, dtype.size());
+    if header.fortran_order {
+        let outer = shape.len() - usize::from(complex);
+        bytes = from_fortran(&bytes, &shape[..outer], parts * dtype.size());
     }
     if dtype == DType::Bool && bytes.iter().any(|&byte| byte > 1) {
         return Err("an element of type bool is neither 0 nor 1".into());
@@ -211,16 +217,23 @@ impl Scanner<'_> {
     }
 }
 
-/// Data type, and whether elements are big-endian, of a type string such as `<f4`.
-fn element_type(descr: &str) -> Result<(DType, bool), String> {
+/// What an array's elements are.
+struct Element {
+    dtype: DType,
+    big_endian: bool,
+    complex: bool,
+}
+
+/// The elements of a type string such as `<f4`.
+fn element_type(descr: &str) -> Result<Element, String> {
     let (order, kind) = match descr.as_bytes() {
         [order @ (b'<' | b'>' | b'|' | b'='), ..] => (*order, &descr[1..]),
         _ => (b'<', descr),
     };
     let dtype = match kind {
         "f2" => DType::F16,
-        "f4" => DType::F32,
-        "f8" => DType::F64,
+        "f4" | "c8" => DType::F32,
+        "f8" | "c16" => DType::F64,
         "i1" => DType::I8,
         "u1" => DType::U8,
         "i2" => DType::I16,
@@ -232,7 +245,7 @@ fn element_type(descr: &str) -> Result<(DType, bool), String> {
         "b1" => DType::Bool,
         _ => return Err(format!("an array of type '{descr}' can't be a tensor")),
     };
-    Ok((dtype, order == b'>'))
+    Ok(Element { dtype, big_endian: order == b'>', complex: kind.starts_with('c') })
 }
 
 /// Row-major elements of column-major ones.
@@ -325,6 +338,15 @@ mod tests {
     }
 
     #[test]
+    fn complex_arrays_have_a_last_axis_of_two() {
+        let header = "{'descr': '>c8', 'fortran_order': True, 'shape': (2, 2)}";
+        let elements: Vec<u8> = (0..8).flat_map(|value| (value as f32).to_be_bytes()).collect();
+        let tensor =
+            parse(&array(header, &elements)).unwrap().into_tensor(&TensorType::new(DType::F32, [2, 2, 2])).unwrap();
+        assert_eq!(tensor.to_floats(), [0.0, 1.0, 4.0, 5.0, 2.0, 3.0, 6.0, 7.0]);
+    }
+
+    #[test]
     fn other_types_and_shapes_are_refused_with_both_sides_named() {
         let tensor = Tensor::splat(TensorType::new(DType::F32, [2]), Literal::of(DType::F32, 1.0));
         let parsed = parse(&format(&tensor).into()).unwrap();
@@ -351,7 +373,7 @@ mod tests {
             (array(&good.replace("1,", "99999999999999999999999"), &[]), "too large"),
             (array(&good.replace("1,", "-1"), &[]), "'-' where a number is expected"),
             (array(&good.replace("<f4", "|O"), &[0; 4]), "type '|O'"),
-            (array(&good.replace("<f4", "<c8"), &[0; 8]), "type '<c8'"),
+            (array(&good.replace("<f4", "<c32"), &[0; 32]), "type '<c32'"),
             (array(&good.replace("'<f4'", "[('x', '<f4')]"), &[0; 4]), "records"),
             (array(&good.replace("'shape': (1,), ", ""), &[]), "lacks"),
             (array(&good.replace("<f4", "|b1"), &[2]), "neither 0 nor 1"),

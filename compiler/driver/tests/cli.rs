@@ -16,6 +16,16 @@ graph @tiny(%x: f32[2, 3]) -> ("p": f32[2, 3], "s/um": f32[2, 3]) {
 }
 "#;
 
+/// relu(x + 1), and something that isn't supported if asked for.
+fn pnnx(operator: &str) -> String {
+    format!(
+        "7767517\n4 3\npnnx.Input               in                       0 1 x #x=(1,4)f32\n\
+         pnnx.Expression          add                      1 1 x a expr=add(@0,1) #x=(1,4)f32 #a=(1,4)f32\n\
+         {operator:<24} act                      1 1 a y #a=(1,4)f32 #y=(1,4)f32\n\
+         pnnx.Output              out                      1 0 y #y=(1,4)f32\n"
+    )
+}
+
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -266,6 +276,40 @@ fn c_compiler_benchmarks_models() {
     let list = times["ns_per_inference"].as_array().unwrap();
     assert_eq!(list.len(), 4);
     assert_eq!(times["min_ns"], list.iter().map(|time| time.as_u64().unwrap()).min().unwrap());
+}
+
+#[test]
+fn c_compiler_runs_pnnx_models() {
+    let folder = Folder::new();
+    folder.write("m.pnnx.param", pnnx("F.relu"));
+    folder.write_array("x.npy", &[1, 4], &[-2.0, -1.0, 0.0, 1.0]);
+    folder.mlc(&["verify", "m.pnnx.param"]).success();
+    folder.mlc(&["run", "m.pnnx.param", "--input", "x.npy", "--output-dir", "out"]).success();
+    let outputs: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("out/outputs.json")).unwrap()).unwrap();
+    let file = format!("out/{}", outputs[0]["file"].as_str().unwrap());
+    assert_eq!(folder.read_array(&file, &[1, 4]), [0.0, 0.0, 1.0, 2.0]);
+}
+
+#[test]
+fn pnnx_models_are_inspected_and_converted() {
+    let folder = Folder::new();
+    folder.write("m.pnnx.param", pnnx("F.relu").replace("  ", " "));
+    snapshot("cli", "inspect_pnnx", &folder.mlc(&["inspect", "m.pnnx.param"]).success().out);
+    folder.mlc(&["convert", "m.pnnx.param", "new.param"]).success();
+    folder.mlc(&["convert", "new.param", "newer.param"]).success();
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(read("new.param"), read("newer.param"));
+    assert_eq!(read("new.bin"), read("newer.bin"));
+}
+
+#[test]
+fn unsupported_operators_are_shown_in_their_file() {
+    let folder = Folder::new();
+    folder.write("m.pnnx.param", pnnx("F.unheard_of"));
+    let outcome = folder.mlc(&["inspect", "m.pnnx.param"]).failure(1, &["MLC0201"]);
+    assert!(outcome.out.contains("F.unheard_of"), "{}", outcome.out);
+    snapshot("errors", "unsupported_operator", &outcome.err);
 }
 
 #[test]

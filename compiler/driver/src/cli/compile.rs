@@ -16,11 +16,13 @@ pub(super) fn compile(arguments: &Compile, console: &Console) -> Result<(), Fail
     if arguments.dump_ir.is_some() {
         dump.push(("00-import.mlc".to_owned(), mlc_ir::text::print(&loaded.graph)));
     }
+    let progress = console.progress("compiling");
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |stage, graph| {
         if arguments.dump_ir.is_some() {
             dump.push((format!("{}0-{stage}.mlc", dump.len()), mlc_ir::text::print(graph)));
         }
     });
+    drop(progress);
     if let Some(folder) = &arguments.dump_ir {
         // Even when the compilation failed: the stages before are what one wants to see then.
         files::write_folder(folder, dump.iter().map(|(name, text)| (name.as_str(), text.as_bytes())))?;

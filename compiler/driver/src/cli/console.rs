@@ -2,8 +2,15 @@
 
 use super::arguments::Common;
 use crate::render::{self, MessageFormat, Sources};
+use indicatif::{ProgressBar, ProgressStyle};
 use mlc_ir::{Diagnostic, Severity};
 use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What is faster needs no display.
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// How the user wants to be talked to.
 #[derive(Debug, Clone)]
@@ -52,6 +59,26 @@ impl Console {
         }
     }
 
+    /// Shows that something goes on while the returned value lives, if it takes longer than a second and a person watches.
+    pub fn progress(&self, what: &'static str) -> Progress {
+        if self.quiet || self.messages == MessageFormat::Json || !std::io::stderr().is_terminal() {
+            return Progress(None);
+        }
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let worker = std::thread::spawn(move || {
+            if stopped.recv_timeout(PROGRESS_DELAY) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+            let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
+            let spinner = ProgressBar::new_spinner().with_message(what).with_elapsed(PROGRESS_DELAY);
+            let spinner = style.map(|style| spinner.clone().with_style(style)).unwrap_or(spinner);
+            spinner.enable_steady_tick(Duration::from_millis(120));
+            let _ = stopped.recv();
+            spinner.finish_and_clear();
+        });
+        Progress(Some((stop, worker)))
+    }
+
     /// Reports diagnostics; with `-q` errors only.
     pub fn report(&self, diagnostics: &[Diagnostic], sources: &Sources) {
         for diagnostic in diagnostics {
@@ -79,6 +106,19 @@ impl Console {
              the model if you may share it\n",
             what.replace('\n', "\n           "),
         ));
+    }
+}
+
+/// A running display of progress; it vanishes with this.
+#[must_use]
+pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((stop, worker)) = self.0.take() {
+            drop(stop);
+            let _ = worker.join();
+        }
     }
 }
 

@@ -18,7 +18,10 @@ pub(super) fn load(model: &Model, console: &Console) -> Result<Loaded, Failure> 
         weights: model.weights.clone(),
         input_shapes: model.input_shape.iter().cloned().collect(),
     };
-    let loaded = pipeline::load(&model.path, &options)?;
+    let progress = console.progress("loading");
+    let loaded = pipeline::load(&model.path, &options);
+    drop(progress);
+    let loaded = loaded?;
     console.report(&loaded.warnings, &loaded.sources);
     console.detail(|| format!("loaded {} ({}): {} nodes", model.path.display(), loaded.format, loaded.graph.len()));
     Ok(loaded)
@@ -53,6 +56,7 @@ fn source_date_epoch() -> Result<u64, Diagnostic> {
 pub(super) fn build(model: &Model, code: &CodeOptions, console: &Console) -> Result<Program, Failure> {
     let bundle = bundle(model, code, console)?;
     console.detail(|| format!("building {} C files", bundle.sources().len() + 1));
+    let _progress = console.progress("building");
     Ok(toolchain().build(&bundle)?)
 }
 
@@ -64,6 +68,7 @@ fn bundle(model: &Model, code: &CodeOptions, console: &Console) -> Result<Bundle
     }
     let loaded = load(model, console)?;
     let options = compile_options(code, "host", console)?;
+    let _progress = console.progress("compiling");
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})
         .map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
     Ok(compiled.bundle()?)

@@ -29,6 +29,7 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     let inputs = read_inputs(&arguments.inputs, &ports, console)?;
     let known = read_expected(&arguments.expect, graph)?;
 
+    let progress = console.progress("compiling, building and evaluating");
     let compiled = pipeline::compile(graph, &options, &mut |_, _| {})
         .map_err(|diagnostics| in_model(diagnostics, &arguments.model, loaded.sources))?;
     let outputs = toolchain().build(&compiled.bundle()?)?.run(&inputs)?;
@@ -40,6 +41,7 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     } else {
         known
     };
+    drop(progress);
     let mut results = Vec::new();
     for (index, expected, against) in expected {
         let default = Tolerance::of(expected.ty().dtype);
@@ -88,8 +90,9 @@ fn describe(result: &OutputResult) -> String {
     let OutputResult { name, against, passed, comparison } = result;
     let Comparison { max_absolute, max_ulps, elements, .. } = comparison;
     let verdict = if *passed { "ok" } else { "FAILED" };
+    let noun = if *elements == 1 { "element" } else { "elements" };
     format!(
-        "{name}: {verdict}, {elements} elements against the {against}: max difference {max_absolute:e} ({max_ulps} ulp)\n"
+        "{name}: {verdict}, {elements} {noun} against the {against}: max difference {max_absolute:e} ({max_ulps} ulp)\n"
     )
 }
 
