@@ -68,10 +68,18 @@ impl<'s> Ancestry<'s> {
         self.space.ids.keys().copied().filter(|node| seen.contains(node)).collect()
     }
 
-    /// The name of a new node: that of the first replaced node of its kind, else of the last replaced one.
-    pub fn name(&self, replaced: &[NodeId], op: &Op) -> Arc<str> {
+    /// Where in the source a class has its place: its first source node's, or that of the classes it was built for.
+    pub fn position(&self, class: Id) -> usize {
+        let roots = self.roots(class);
+        roots.iter().filter_map(|&node| self.space.ids.get_index_of(&node)).min().unwrap_or(usize::MAX)
+    }
+
+    /// The name of a new node of a class: that of a replaced node of its kind, else of the last replaced one. Of several,
+    /// a value of the source takes the last, which is nearest to it; a value that serves several takes the first.
+    pub fn name(&self, class: Id, replaced: &[NodeId], op: &Op) -> Arc<str> {
         let node = |id: NodeId| self.space.source.node(id);
-        let same = replaced.iter().find(|&&id| main_kind(&node(id).op) == main_kind(op));
+        let mut same = replaced.iter().filter(|&&id| main_kind(&node(id).op) == main_kind(op));
+        let same = if self.sources.contains_key(&class) { same.next_back() } else { same.next() };
         same.or(replaced.last()).map_or_else(|| op.name().into(), |&id| node(id).name.clone())
     }
 

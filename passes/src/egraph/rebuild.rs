@@ -8,6 +8,7 @@ use crate::folding;
 use egg::Id;
 use indexmap::IndexMap;
 use mlc_ir::{Attribute, Graph, NodeId, Op, OperatorError, Value};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A graph that came out, and what each of its nodes was made of.
@@ -47,13 +48,45 @@ pub fn from_egraph(space: &Space, selection: &Selection) -> Result<Rebuilt, Oper
         let value = rebuilder.graph.add_input(&node.name, node.results[0].clone());
         rebuilder.values.insert(space.egraph.find(space.ids[&input]), value);
     }
-    for (&class, node) in &selection.nodes {
-        rebuilder.node(class, node)?;
+    for class in rebuilder.order() {
+        if let Some(node) = selection.nodes.get(&class) {
+            rebuilder.node(class, node)?;
+        }
     }
     Ok(Rebuilt { graph: rebuilder.graph, made_of: rebuilder.made_of })
 }
 
 impl Rebuilder<'_> {
+    /// The chosen classes, operands before users, else in the order of the source.
+    fn order(&self) -> Vec<Id> {
+        let nodes = &self.selection.nodes;
+        let find = |child: &Id| self.space.egraph.find(*child);
+        let mut users: IndexMap<Id, Vec<Id>> = IndexMap::new();
+        let mut missing: IndexMap<Id, usize> = IndexMap::new();
+        let mut ready: BTreeSet<(usize, Id)> = BTreeSet::new();
+        for (&class, node) in nodes {
+            let constant = self.space.egraph[class].data.constant;
+            let operands: BTreeSet<Id> = node.children.iter().filter(|_| !constant).map(find).collect();
+            operands.iter().for_each(|&operand| users.entry(operand).or_default().push(class));
+            if operands.is_empty() {
+                ready.insert((self.ancestry.position(class), class));
+            }
+            missing.insert(class, operands.len());
+        }
+        let mut order = Vec::with_capacity(nodes.len());
+        while let Some((_, class)) = ready.pop_first() {
+            order.push(class);
+            for user in users.get(&class).into_iter().flatten() {
+                let Some(count) = missing.get_mut(user) else { continue };
+                *count -= 1;
+                if *count == 0 {
+                    ready.insert((self.ancestry.position(*user), *user));
+                }
+            }
+        }
+        order
+    }
+
     fn node(&mut self, class: Id, node: &Node) -> Result<(), OperatorError> {
         if self.space.egraph[class].data.constant {
             return Ok(());
@@ -81,7 +114,7 @@ impl Rebuilder<'_> {
     fn operator(&mut self, class: Id, op: &Op, node: &Node) -> Result<(), OperatorError> {
         let operands = node.children.iter().map(|&child| self.value(child)).collect::<Result<Vec<_>, _>>()?;
         let made_of = self.ancestry.replaced(class);
-        let name = self.ancestry.name(&made_of, op);
+        let name = self.ancestry.name(class, &made_of, op);
         let origins = self.ancestry.origins(&made_of);
         let id = self.graph.add_with_origins(op.clone(), &operands, &name, origins)?;
         self.values.insert(class, id.into());

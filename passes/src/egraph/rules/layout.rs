@@ -3,8 +3,8 @@
 //! `transpose` with permutation p makes axis i of the result from axis p[i] of its operand x. An operator over transposed
 //! operands becomes a transpose of the operator over the operands, its axes renumbered by p.
 
-use super::axes;
 use super::pattern::{per_channel, reshaped};
+use super::{axes, blocks};
 use crate::canonicalise::rules::moves_unit_axes_only;
 use crate::rewrite::{Class, Match, Rule, Term};
 use crate::sketch::{Sketch, binary, reshape, transpose, unary};
@@ -26,13 +26,6 @@ const ELEMENTWISE: &[OpKind] = &[
 
 /// See the module.
 pub const RULES: &[Rule] = &[
-    Rule::exact(
-        "sink-transpose-below-elementwise",
-        "an elementwise operator doesn't care for the order of axes",
-        ELEMENTWISE,
-        sink_below_elementwise,
-        sample_elementwise,
-    ),
     Rule::exact(
         "absorb-transpose-into-matmul",
         "a matrix product reads its factors transposed",
@@ -68,14 +61,23 @@ pub const RULES: &[Rule] = &[
     ),
 ];
 
-/// Reshapes sink below elementwise operators, so that these meet the anchors behind.
-pub const RESHAPE_RULES: &[Rule] = &[Rule::exact(
-    "sink-reshape-below-elementwise",
-    "an elementwise operator doesn't care for the shape, where its operands agree on it",
-    ELEMENTWISE,
-    sink_reshape,
-    sample_reshape,
-)];
+/// Transposes and reshapes sink below elementwise operators, so that these meet the anchors behind.
+pub const ELEMENTWISE_RULES: &[Rule] = &[
+    Rule::exact(
+        "sink-transpose-below-elementwise",
+        "an elementwise operator doesn't care for the order of axes",
+        ELEMENTWISE,
+        sink_below_elementwise,
+        sample_elementwise,
+    ),
+    Rule::exact(
+        "sink-reshape-below-elementwise",
+        "an elementwise operator doesn't care for the shape, where its operands agree on it",
+        ELEMENTWISE,
+        sink_reshape,
+        sample_reshape,
+    ),
+];
 
 /// The ways in which operand `k` is a transpose, as (x, permutation).
 pub(super) fn transposed<'a>(m: &Match<'a>, k: usize) -> Vec<(Class, &'a [usize])> {
@@ -328,7 +330,7 @@ fn sample_reshape(g: &mut Generator) -> Graph {
     s.finish(y)
 }
 
-/// All rules of this stage: those of this file and of [`axes`].
+/// All rules of this stage: those of this file, of [`axes`] and of [`blocks`].
 pub fn rules() -> Vec<Rule> {
-    [RULES, axes::RULES].concat()
+    [RULES, axes::RULES, blocks::RULES].concat()
 }

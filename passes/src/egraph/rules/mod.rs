@@ -2,6 +2,7 @@
 
 pub mod algebra;
 pub mod axes;
+pub mod blocks;
 pub mod fold;
 pub mod fusion;
 pub mod layout;
@@ -16,17 +17,22 @@ pub fn stages(canonical: &Pass) -> Vec<(&'static str, &'static str, Vec<Pass>)> 
     let algebra = pass("algebra", "scales and shifts by constants move together", algebra::RULES);
     let fold = pass("fold", "scales, shifts and pads enter weights and fields", fold::RULES);
     let layout = pass("layout", "transposes sink towards the outputs and meet their inverses", &layout::rules());
-    let reshapes = pass("reshapes", "reshapes sink below elementwise operators", layout::RESHAPE_RULES);
+    let movement =
+        pass("movement", "transposes and reshapes sink below elementwise operators", layout::ELEMENTWISE_RULES);
     let merge = pass("merge", "operators on one input become one, their weights concatenated", merge::RULES);
     let fusion = pass("fusion", "elementwise operators become maps and epilogues", fusion::RULES);
     vec![
-        ("layout", "transposes vanish between channels-last operators", vec![canonical.clone(), layout]),
+        (
+            "layout",
+            "transposes vanish between channels-last operators",
+            vec![canonical.clone(), layout, movement.clone()],
+        ),
         (
             "fold",
             "batch normalisation, scales and pads vanish in convolutions and matrix products",
-            vec![canonical.clone(), algebra, fold, reshapes],
+            vec![canonical.clone(), algebra, fold, movement.clone()],
         ),
         ("merge", "sibling convolutions and linear layers become one", vec![canonical.clone(), merge]),
-        ("fusion", "what remains elementwise is computed where its operands are", vec![fusion]),
+        ("fusion", "what remains elementwise is computed where its operands are", vec![movement, fusion]),
     ]
 }
