@@ -1,5 +1,7 @@
 //! From a case, or a graph, to an archive, by the compiler's own library.
 
+use crate::case::Case;
+use mlc::pipeline::{self, CompileOptions, LoadOptions};
 use mlc_codegen::package::{PackageOptions, archive};
 use mlc_codegen::{Module, Options, Target, generate};
 use mlc_ir::{Code, Diagnostic, Graph, Location, text};
@@ -13,6 +15,34 @@ pub struct Compiled {
     pub archive: Vec<u8>,
     /// Warnings and notes.
     pub findings: Vec<Diagnostic>,
+}
+
+/// Compiles a case's model; where it leaves dimensions open, the inputs give them.
+///
+/// # Errors
+/// What the compiler finds wrong with the model.
+pub fn compile(case: &Case, target: &Target) -> Result<Compiled, Vec<Diagnostic>> {
+    let mut options = LoadOptions::default();
+    if case.dynamic {
+        for input in &case.inputs {
+            options.input_shapes.insert(input.name.clone(), input.value.shape().to_vec());
+        }
+    }
+    let loaded = pipeline::load(&case.model, &options).map_err(|failure| failure.diagnostics)?;
+    let mut compiled = compile_graph(&loaded.graph, "default", target)?;
+    compiled.findings.extend(loaded.warnings);
+    Ok(compiled)
+}
+
+/// Optimises a graph and generates code for it.
+///
+/// # Errors
+/// What the compiler finds wrong with it.
+pub fn compile_graph(graph: &Graph, name: &str, target: &Target) -> Result<Compiled, Vec<Diagnostic>> {
+    let options = CompileOptions { model_name: name.to_owned(), target: target.clone(), ..CompileOptions::default() };
+    let compiled = pipeline::compile(graph, &options, &mut |_, _| {})?;
+    let archive = compiled.archive().map_err(|error| vec![error])?.to_vec();
+    Ok(Compiled { module: compiled.module, archive, findings: Vec::new() })
 }
 
 /// Generates code for a graph as it is, without optimising it.

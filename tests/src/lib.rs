@@ -9,6 +9,7 @@ pub mod array;
 pub mod case;
 pub mod compare;
 pub mod compile;
+pub mod conformance;
 pub mod documents;
 pub mod filetest;
 pub mod mode;

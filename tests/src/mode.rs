@@ -34,5 +34,5 @@ impl Mode {
 
 /// The machine that runs the tests.
 pub fn host_target() -> Target {
-    Target::host(32)
+    mlc::targets::find("host").unwrap_or_else(Target::generic)
 }

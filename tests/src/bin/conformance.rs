@@ -1,0 +1,99 @@
+//! `conformance [FOLDER] [--target host|generic] [--sanitize] [--filter TEXT] [--threads N] [--format NAME]… [--write FILE]`
+//!
+//! Runs the conformance collection (by default the one beside the repository, or the repository's own selection) and prints
+//! one table per format, what failed, and a closing line; `--write` puts the tables into a document. The exit status is 1 when a case is wrong.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test runner talks to its user")]
+
+use mlc_tests::conformance::{self, Status};
+use mlc_tests::mode::Mode;
+use mlc_tests::paths;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+struct Arguments {
+    folder: PathBuf,
+    targets: Vec<String>,
+    formats: Vec<String>,
+    sanitize: bool,
+    filter: String,
+    threads: usize,
+    document: Option<PathBuf>,
+}
+
+fn arguments() -> Result<Arguments, String> {
+    let mut arguments = Arguments {
+        folder: paths::conformance().unwrap_or_else(paths::data),
+        targets: Vec::new(),
+        formats: Vec::new(),
+        sanitize: false,
+        filter: String::new(),
+        threads: 2,
+        document: None,
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        match word.as_str() {
+            "--target" => arguments.targets.push(value()?),
+            "--format" => arguments.formats.push(value()?),
+            "--filter" => arguments.filter = value()?,
+            "--threads" => arguments.threads = value()?.parse().map_err(|_| "--threads needs a number")?,
+            "--write" => arguments.document = Some(value()?.into()),
+            "--sanitize" => arguments.sanitize = true,
+            option if option.starts_with('-') => return Err(format!("there is no option {option}")),
+            folder => arguments.folder = folder.into(),
+        }
+    }
+    if arguments.targets.is_empty() {
+        arguments.targets = vec!["host".into(), "generic".into()];
+    }
+    if arguments.formats.is_empty() {
+        arguments.formats = conformance::FORMATS.map(String::from).to_vec();
+    }
+    Ok(arguments)
+}
+
+fn run(arguments: &Arguments) -> Result<bool, String> {
+    let mut sound = true;
+    let mut document = conformance::head();
+    for target in &arguments.targets {
+        let mode = match target.as_str() {
+            "host" => Mode::host(arguments.sanitize),
+            "generic" => Mode::generic(arguments.sanitize),
+            other => return Err(format!("there is no target {other}")),
+        };
+        for format in &arguments.formats {
+            let folder = arguments.folder.join(format);
+            if !folder.is_dir() {
+                continue;
+            }
+            let outcomes = conformance::run(&folder, &mode, &arguments.filter, arguments.threads)?;
+            println!("## {format}, target {}\n\n{}", mode.name, conformance::table(&outcomes));
+            println!("{}", conformance::failures(&outcomes));
+            document += &conformance::section(format, &mode.name, &outcomes);
+            let failed = outcomes.iter().any(|outcome| matches!(outcome.status, Status::Wrong(_)));
+            println!(
+                "conformance {format} ({}): {}; {}\n",
+                mode.name,
+                conformance::summary(&outcomes),
+                if failed { "FAILED" } else { "ok" }
+            );
+            sound &= !failed;
+        }
+    }
+    if let Some(path) = &arguments.document {
+        std::fs::write(path, document).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(sound)
+}
+
+fn main() -> ExitCode {
+    match arguments().and_then(|arguments| run(&arguments)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(message) => {
+            eprintln!("conformance: {message}");
+            ExitCode::from(2)
+        }
+    }
+}

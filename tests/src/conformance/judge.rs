@@ -1,0 +1,83 @@
+//! Judging one case.
+
+use super::Status;
+use crate::case::{Case, Expectation};
+use crate::compare::compare;
+use crate::compile::{Compiled, compile};
+use crate::mode::Mode;
+use crate::program::{Unpacked, main_source};
+use mlc_codegen::Port;
+use mlc_ir::{Diagnostic, Severity, Tensor};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// A file that must be refused may not keep its user waiting.
+const REFUSAL_TIME: Duration = Duration::from_secs(1);
+
+/// Takes a case the whole way and says what became of it.
+pub fn judge(case: &Case, mode: &Mode) -> Status {
+    let start = Instant::now();
+    let result = catch_unwind(AssertUnwindSafe(|| compile(case, &mode.target)));
+    let time = start.elapsed();
+    let Ok(result) = result else { return Status::Wrong("the compiler panics".into()) };
+    match (case.expectation, result) {
+        (Expectation::Accept, Ok(compiled)) => match execute(case, mode, &compiled) {
+            Ok(()) => Status::Passed,
+            Err(message) => Status::Wrong(message),
+        },
+        (Expectation::Accept, Err(findings)) => match well_formed(&findings) {
+            Ok(message) => Status::Refused(message),
+            Err(message) => Status::Wrong(message),
+        },
+        (Expectation::NoCrash, Ok(_)) => Status::Passed,
+        (Expectation::ErrorOrWarn, Ok(compiled)) => {
+            let warned = compiled.findings.iter().any(|finding| finding.severity == Severity::Warning);
+            if warned { Status::Passed } else { Status::Wrong("neither an error nor a warning".into()) }
+        }
+        (Expectation::Error, Ok(_)) => Status::Wrong("a damaged file is accepted".into()),
+        (_, Err(_)) if time > REFUSAL_TIME => Status::Wrong(format!("the refusal takes {} ms", time.as_millis())),
+        (_, Err(findings)) => match well_formed(&findings) {
+            Ok(_) => Status::Passed,
+            Err(message) => Status::Wrong(message),
+        },
+    }
+}
+
+/// The first error of a refusal; an error must say what and where.
+fn well_formed(findings: &[Diagnostic]) -> Result<String, String> {
+    let Some(error) = findings.iter().find(|finding| finding.is_error()) else {
+        return Err("a refusal without an error".into());
+    };
+    if error.message.is_empty() || error.location.to_string().is_empty() {
+        return Err(format!("an error without message or location: {error}"));
+    }
+    Ok(format!("{}: {}", error.code, error.message))
+}
+
+fn execute(case: &Case, mode: &Mode, compiled: &Compiled) -> Result<(), String> {
+    let module = &compiled.module;
+    let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
+    expect_types("input", &module.inputs, &inputs)?;
+    if module.outputs.len() != case.outputs.len() {
+        return Err(format!("{} outputs instead of {}", module.outputs.len(), case.outputs.len()));
+    }
+    let unpacked = Unpacked::new(&compiled.archive)?;
+    let main = main_source(&module.model_name, &module.inputs, &module.outputs);
+    let outputs = unpacked.build(&main, &mode.build)?.run(&inputs, &module.outputs)?;
+    for (output, golden) in outputs.iter().zip(&case.outputs) {
+        compare(output, &golden.value, case.tolerance).map_err(|error| format!("output {}: {error}", golden.name))?;
+    }
+    Ok(())
+}
+
+fn expect_types(what: &str, ports: &[Port], tensors: &[Tensor]) -> Result<(), String> {
+    if ports.len() != tensors.len() {
+        return Err(format!("{} {what}s instead of {}", ports.len(), tensors.len()));
+    }
+    for (port, tensor) in ports.iter().zip(tensors) {
+        if (port.ty.dtype, &port.ty.shape) != (tensor.ty().dtype, &tensor.ty().shape) {
+            return Err(format!("{what} {} is {} instead of {}", port.name, port.ty, tensor.ty()));
+        }
+    }
+    Ok(())
+}

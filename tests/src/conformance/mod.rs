@@ -1,0 +1,80 @@
+//! The conformance runner: every case of a folder goes from the file to an archive, through the C compiler, to numbers.
+//!
+//! A case *passes*, is *refused* (the compiler says that it can't, with a location), or is *wrong*: a crash, code that
+//! doesn't compile, a wrong number, an accepted file that should have been refused. Wrong is always a failure.
+
+mod judge;
+mod table;
+
+pub use judge::judge;
+pub use table::{failures, head, section, summary, table};
+
+use crate::case::Case;
+use crate::mode::Mode;
+use crate::paths;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The folders of the conformance collection that the compiler is judged by.
+pub const FORMATS: [&str; 2] = ["pnnx", "pnnx-malformed"];
+
+/// What became of a case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// The outputs agree, or the refusal was right.
+    Passed,
+    /// The compiler refuses a model that it should compile one day; the first error's text.
+    Refused(String),
+    /// Anything else, with what went wrong.
+    Wrong(String),
+}
+
+/// A case and what became of it.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Name of the case.
+    pub case: String,
+    /// Format of the model.
+    pub format: String,
+    /// Operators in the model.
+    pub operators: Vec<String>,
+    /// Result.
+    pub status: Status,
+}
+
+/// Runs every case of a format's folder whose name contains `filter`, on `threads` threads; sorted by name.
+///
+/// # Errors
+/// When the folder or a case in it can't be read.
+pub fn run(folder: &Path, mode: &Mode, filter: &str, threads: usize) -> Result<Vec<Outcome>, String> {
+    let folders = paths::subfolders(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut cases = Vec::new();
+    for folder in folders {
+        if folder.to_string_lossy().contains(filter) {
+            cases.push(Case::read(&folder)?);
+        }
+    }
+    let next = AtomicUsize::new(0);
+    let outcomes = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = Outcome {
+                        case: case.name.clone(),
+                        format: case.format.clone(),
+                        operators: case.operators.clone(),
+                        status: judge(case, mode),
+                    };
+                    if let Ok(mut outcomes) = outcomes.lock() {
+                        outcomes.push(outcome);
+                    }
+                }
+            });
+        }
+    });
+    let mut outcomes = outcomes.into_inner().map_err(|error| error.to_string())?;
+    outcomes.sort_by(|a, b| a.case.cmp(&b.case));
+    Ok(outcomes)
+}
