@@ -1,6 +1,7 @@
 //! Which tensor each input of a model gets: files that the user names, or random numbers.
 
-use crate::npy;
+use crate::{files, npy};
+use indexmap::IndexMap;
 use mlc_ir::{Code, DType, Diagnostic, Generator, Location, Tensor, TensorType};
 use std::path::Path;
 
@@ -77,6 +78,23 @@ fn list(ports: &[InputPort]) -> String {
     }
     let ports: Vec<String> = ports.iter().map(|(name, ty)| format!("'{name}': {ty}")).collect();
     format!("its inputs are {}", ports.join(", "))
+}
+
+/// Shapes of input files, by the name or the number of the input that each is for: what a model that leaves shapes open is
+/// to be loaded with. The model's names aren't known yet, so `NAME=` ends at the first `=` unless the whole is a file. Files
+/// that can't be read are left out; [`read`] reports them.
+pub fn shapes(arguments: &[String]) -> IndexMap<String, Vec<usize>> {
+    let mut shapes = IndexMap::new();
+    for (number, argument) in arguments.iter().enumerate() {
+        let (key, file) = match argument.split_once('=').filter(|_| !Path::new(argument).exists()) {
+            Some((name, file)) => (name.to_owned(), file),
+            None => (number.to_string(), argument.as_str()),
+        };
+        if let Some(array) = files::read(Path::new(file)).ok().and_then(|bytes| npy::parse(&bytes).ok()) {
+            shapes.insert(key, array.shape);
+        }
+    }
+    shapes
 }
 
 /// Splits `NAME=FILE`.

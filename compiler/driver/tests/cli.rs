@@ -292,6 +292,18 @@ fn c_compiler_runs_pnnx_models() {
 }
 
 #[test]
+fn c_compiler_runs_models_whose_shape_the_input_gives() {
+    let folder = Folder::new();
+    folder.write("m.pnnx.param", pnnx("F.relu").replace("(1,4)", "(1,?)"));
+    folder.write_array("x.npy", &[1, 2], &[-2.0, 1.0]);
+    folder.mlc(&["compile", "m.pnnx.param"]).failure(1, &["MLC0207", "--input-shape"]);
+    for input in ["x.npy", "in=x.npy"] {
+        folder.mlc(&["verify", "m.pnnx.param", "--input", input]).success();
+    }
+    folder.mlc(&["verify", "m.pnnx.param", "--input", "missing.npy"]).failure(1, &["MLC0207"]);
+}
+
+#[test]
 fn pnnx_models_are_inspected_and_converted() {
     let folder = Folder::new();
     folder.write("m.pnnx.param", pnnx("F.relu").replace("  ", " "));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn compile(arguments: &Compile, console: &Console) -> Result<(), Failure> {
     let options =
         CompileOptions { explain: arguments.explain, ..compile_options(&arguments.code, "generic", console)? };
-    let loaded = load(&arguments.model, console)?;
+    let loaded = load(&arguments.model, &[], console)?;
     let mut dump = Vec::new();
     if arguments.dump_ir.is_some() {
         dump.push(("00-import.mlc".to_owned(), mlc_ir::text::print(&loaded.graph)));

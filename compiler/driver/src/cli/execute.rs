@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::path::Path;
 
 pub(super) fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
-    let program = build(&arguments.model, &arguments.code, console)?;
+    let program = build(&arguments.model, &arguments.code, &arguments.inputs, console)?;
     let inputs = read_inputs(&arguments.inputs, &input_ports(&program.inputs), console)?;
     let outputs = program.run(&inputs)?;
     match &arguments.output_dir {
@@ -107,7 +107,7 @@ struct Times<'a> {
 }
 
 pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure> {
-    let program = build(&arguments.model, &arguments.code, console)?;
+    let program = build(&arguments.model, &arguments.code, &arguments.inputs, console)?;
     let inputs = read_inputs(&arguments.inputs, &input_ports(&program.inputs), console)?;
     let times = program.bench(&inputs, arguments.runs.unwrap_or(0))?;
     let mut sorted = times.clone();

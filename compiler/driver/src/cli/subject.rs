@@ -11,20 +11,28 @@ use crate::toolchain::{Program, Toolchain};
 use crate::{files, targets};
 use mlc_ir::{Code, Diagnostic, Location, Tensor};
 
-/// Loads a model and reports its warnings.
-pub(super) fn load(model: &Model, console: &Console) -> Result<Loaded, Failure> {
-    let options = LoadOptions {
+/// Loads a model and reports its warnings. Shapes that neither the model nor an option says are those of the input files.
+pub(super) fn load(model: &Model, input_files: &[String], console: &Console) -> Result<Loaded, Failure> {
+    let mut options = LoadOptions {
         format: model.format,
         weights: model.weights.clone(),
         input_shapes: model.input_shape.iter().cloned().collect(),
     };
     let progress = console.progress("loading");
-    let loaded = pipeline::load(&model.path, &options);
+    let mut loaded = pipeline::load(&model.path, &options);
+    if options.input_shapes.is_empty() && !input_files.is_empty() && loaded.as_ref().is_err_and(lacks_shapes_only) {
+        options.input_shapes = inputs::shapes(input_files);
+        loaded = pipeline::load(&model.path, &options);
+    }
     drop(progress);
     let loaded = loaded?;
     console.report(&loaded.warnings, &loaded.sources);
     console.detail(|| format!("loaded {} ({}): {} nodes", model.path.display(), loaded.format, loaded.graph.len()));
     Ok(loaded)
+}
+
+fn lacks_shapes_only(failure: &Failure) -> bool {
+    failure.diagnostics.iter().filter(|found| found.is_error()).all(|error| error.code == Code::InputShapeUnknown)
 }
 
 /// What the options say of the code; `target` is the one without `--target`.
@@ -53,20 +61,20 @@ fn source_date_epoch() -> Result<u64, Diagnostic> {
 }
 
 /// A program of a model or an archive, built on this machine.
-pub(super) fn build(model: &Model, code: &CodeOptions, console: &Console) -> Result<Program, Failure> {
-    let bundle = bundle(model, code, console)?;
+pub(super) fn build(model: &Model, code: &CodeOptions, inputs: &Inputs, console: &Console) -> Result<Program, Failure> {
+    let bundle = bundle(model, code, &inputs.files, console)?;
     console.detail(|| format!("building {} C files", bundle.sources().len() + 1));
     let _progress = console.progress("building");
     Ok(toolchain().build(&bundle)?)
 }
 
-fn bundle(model: &Model, code: &CodeOptions, console: &Console) -> Result<Bundle, Failure> {
+fn bundle(model: &Model, code: &CodeOptions, input_files: &[String], console: &Console) -> Result<Bundle, Failure> {
     let bytes = files::read(&model.path)?;
     if pipeline::detect(&model.path, &bytes, model.format)? == Format::Mlf {
         let file = model.path.display().to_string();
         return Bundle::parse(&bytes).map_err(|error| error.in_file(&file).into());
     }
-    let loaded = load(model, console)?;
+    let loaded = load(model, input_files, console)?;
     let options = compile_options(code, "host", console)?;
     let _progress = console.progress("compiling");
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})

@@ -22,7 +22,7 @@ struct OutputResult<'a> {
 
 pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failure> {
     let options = compile_options(&arguments.code, "host", console)?;
-    let loaded = load(&arguments.model, console)?;
+    let loaded = load(&arguments.model, &arguments.inputs.files, console)?;
     let graph = &loaded.graph;
     let ports: Vec<InputPort> =
         graph.inputs().iter().map(|&input| (&*graph.node(input).name, graph.ty(input.into()))).collect();
