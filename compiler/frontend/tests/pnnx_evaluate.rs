@@ -11,7 +11,7 @@ use std::sync::Mutex;
 
 /// Cases whose file doesn't describe the source model, as computing the file's own operators by hand shows.
 const DIFFERENT_EXPORTS: [(&str, &str); 2] = [
-    ("op_LSTMCell_unrolled", "the exporter counts a bias twice when it folds the first step's zero state"),
+    ("op_LSTMCell_unrolled", "a constant that the exporter folded isn't what the source model computes"),
     ("up_F_gelu", "the exporter leaves `approximate=tanh` out of the fourth operator"),
 ];
 
@@ -188,7 +188,7 @@ fn run_all(filter: impl Fn(&str) -> bool + Sync) -> Option<(usize, usize)> {
 #[test]
 fn operators_compute_what_the_source_models_did() {
     if let Some((passed, all)) = run_all(|name| !name.starts_with("net_")) {
-        assert!(passed * 100 >= all * 75, "{passed} of {all} cases pass");
+        assert!(passed * 100 >= all * 97, "{passed} of {all} cases pass");
     }
 }
 

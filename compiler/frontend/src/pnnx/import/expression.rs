@@ -31,7 +31,8 @@ pub(super) fn value_of(call: &mut Call<'_>, expression: &Expression) -> Result<I
             Node::Int(value) => Item::Int(i64::from(*value)),
             Node::Float(value) => Item::Float(*value),
             Node::Complex(value) => {
-                return Err(Fault::variant(format!("the complex number {value:?} isn't supported")));
+                let (re, im) = (f64::from(value.re), f64::from(value.im));
+                Item::Complex(call.builder.number(DType::F32, re), call.builder.number(DType::F32, im))
             }
             Node::Bool(value) => Item::Bool(*value),
             Node::None => Item::None,

@@ -5,8 +5,8 @@ use super::complex::to_pairs;
 use super::fault::Fault;
 use super::item::Item;
 use super::padding::pad_mode;
-use super::registry::{Handler::Many, Table};
-use mlc_ir::ops::PadMode;
+use super::registry::{Handler::Many, Handler::One, Table};
+use mlc_ir::ops::{PadMode, TransposedConvolution};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};
 use std::f64::consts::TAU;
@@ -30,6 +30,7 @@ pub(super) const OPERATORS: Table = &[
     ("torch.fft.rfft", Many(|call| transform(call, Kind::FromReal { conjugate: false }, Axes::One))),
     ("torch.fft.rfft2", Many(|call| transform(call, Kind::FromReal { conjugate: false }, Axes::Two))),
     ("torch.fft.rfftn", Many(|call| transform(call, Kind::FromReal { conjugate: false }, Axes::All))),
+    ("torch.istft", One(istft)),
     ("torch.stft", Many(stft)),
     ("torchaudio.functional.spectrogram", Many(spectrogram)),
 ];
@@ -355,4 +356,73 @@ fn by_window(call: &mut Call<'_>, x: Pair, window: Value) -> Result<Pair, Fault>
     let norm = super::reduction::norm(call, window, 2.0, vec![0], false)?;
     let re = call.builder.binary(B::Divide, x.0, norm)?;
     Ok((re, x.1.map(|im| call.builder.binary(B::Divide, im, norm)).transpose()?))
+}
+
+/// Overlapping frames of real signals, added up and divided by the sum of the squares of the windows there.
+fn istft(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let Item::Complex(re, im) = call.operand("input", 0)? else {
+        return Err(Fault::operands("the spectrum must be complex"));
+    };
+    let window = call.optional_tensor("window", 1)?;
+    let (frames, length) = frames(call)?;
+    let points = frames.points;
+    if call.flag_or("return_complex", false)? || !frames.onesided {
+        return Err(Fault::variant("only one-sided spectra of real signals are supported"));
+    }
+    let (shape, dtype) = (call.shape(re), call.builder.dtype(re));
+    let [ref outer @ .., frequencies, count] = shape[..] else {
+        return Err(Fault::operands(format!("the spectrum {} must have frequencies and frames", call.builder.ty(re))));
+    };
+    let window = match window {
+        Some(window) => call.builder.graph().constant(window).map(|window| window.to_tensor().to_floats()),
+        None => Some(vec![1.0; length]),
+    };
+    let mut window = window.ok_or_else(|| Fault::variant("the window must be a constant"))?;
+    if frequencies != points / 2 + 1 || window.len() > points || count == 0 || count.saturating_mul(points) > 1 << 26 {
+        return Err(Fault::operands(format!("the spectrum {} doesn't fit {points} points", call.builder.ty(re))));
+    }
+    let missing = points - window.len();
+    window.splice(0..0, vec![0.0; missing / 2]);
+    window.resize(points, 0.0);
+    let last = shape.len() - 1;
+    let (re, im) = (call.builder.swap_axes(re, last - 1, last)?, call.builder.swap_axes(im, last - 1, last)?);
+    let signal = real_signal(call, (re, Some(im)), last, points)?;
+    let normalized = call.flag_or("normalized", false)?;
+    let scale = if normalized { 1.0 / (points as f64).sqrt() } else { 1.0 / points as f64 };
+    let factors = window.iter().map(|value| value * scale).collect();
+    let factors = Tensor::from_floats(TensorType::new(dtype, [points]), factors);
+    let factors = call.builder.constant("window", Attribute::from_tensor(&factors));
+    let signal = call.builder.binary(B::Multiply, signal, factors)?;
+    // A transposed convolution whose tap k takes channel k puts each frame in its place.
+    let batch: usize = outer.iter().product();
+    let signal = call.builder.reshape(signal, &[batch, count, points])?;
+    let taps = matrix(call, signal, points, points, |tap, channel| f64::from(u8::from(tap == channel)));
+    let taps = call.builder.reshape(taps, &[points, points, 1])?;
+    let op = TransposedConvolution {
+        strides: vec![frames.hop],
+        dilations: vec![1],
+        pads: vec![(0, 0)],
+        output_pads: vec![0],
+        groups: 1,
+    };
+    let total = call.builder.apply(op, &[signal, taps])?;
+    let mut envelope = vec![0.0; (count - 1) * frames.hop + points];
+    for frame in 0..count {
+        for (point, value) in window.iter().enumerate() {
+            envelope[frame * frames.hop + point] += value * value;
+        }
+    }
+    let start = if frames.center { points / 2 } else { 0 };
+    let room = envelope.len() - start;
+    let wanted = match call.int("length")? {
+        Some(length) => usize::try_from(length).unwrap_or(0).min(room),
+        None => room.saturating_sub(start),
+    };
+    let total = call.builder.slice_axis(total, 1, start, wanted, 1)?;
+    let total = call.builder.reshape(total, &[batch, wanted])?;
+    let envelope = Tensor::from_floats(TensorType::new(dtype, [wanted]), envelope[start..start + wanted].to_vec());
+    let envelope = call.builder.constant("envelope", Attribute::from_tensor(&envelope));
+    let signal = call.builder.binary(B::Divide, total, envelope)?;
+    let result: Vec<usize> = outer.iter().copied().chain([wanted]).collect();
+    Ok(call.builder.reshape(signal, &result)?)
 }

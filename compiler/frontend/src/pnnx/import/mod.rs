@@ -27,6 +27,7 @@ mod item;
 mod joining;
 mod linear;
 mod normalization;
+mod ordering;
 mod padding;
 mod pooling;
 mod positions;

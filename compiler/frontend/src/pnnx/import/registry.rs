@@ -5,7 +5,7 @@ use super::fault::Fault;
 use super::item::Item;
 use super::{
     activation, attention, comparison, complex, convolution, creation, einsum, expression, fourier, indexing, joining,
-    linear, normalization, padding, place, pooling, recurrent, reduction, resizing, sampling, shape, slicing,
+    linear, normalization, ordering, padding, place, pooling, recurrent, reduction, resizing, sampling, shape, slicing,
     unfolding,
 };
 use crate::pnnx::model::{Model, Operator};
@@ -39,6 +39,7 @@ const TABLES: &[Table] = &[
     joining::OPERATORS,
     linear::OPERATORS,
     normalization::OPERATORS,
+    ordering::OPERATORS,
     padding::OPERATORS,
     pooling::OPERATORS,
     recurrent::OPERATORS,
@@ -64,18 +65,12 @@ const DATA_DEPENDENT: &str = "the size of its result depends on the data, so no 
 const RANDOM: &str = "its result is random";
 const UNDEFINED: &str = "its result is undefined memory";
 const QUANTIZED: &str = "quantised PNNX operators aren't supported; import the model's ONNX or TFLite export instead";
-const ORDERING: &str = "sorting isn't supported";
 const OVERLAP: &str = "overlapping frames can't be added up";
 const CONTROL_FLOW: &str = "control flow isn't supported; export the model traced, not scripted";
 
 const REFUSED: Table = &[
     ("F.alpha_dropout", Handler::Refused(RANDOM)),
     ("F.feature_alpha_dropout", Handler::Refused(RANDOM)),
-    ("aten::_upsample_bilinear2d_aa", Handler::Refused("antialiased interpolation isn't supported")),
-    ("aten::argsort", Handler::Refused(ORDERING)),
-    ("aten::sort", Handler::Refused(ORDERING)),
-    ("nn.MaxUnpool2d", Handler::Refused("positions that depend on the data can't be written to")),
-    ("aten::max_unpool2d", Handler::Refused("positions that depend on the data can't be written to")),
     ("nn.intrinsic.quantized.ConvReLU2d", Handler::Refused(QUANTIZED)),
     ("nn.intrinsic.quantized.LinearReLU", Handler::Refused(QUANTIZED)),
     ("nn.quantized.Conv2d", Handler::Refused(QUANTIZED)),
@@ -95,16 +90,12 @@ const REFUSED: Table = &[
     ("torch.empty", Handler::Refused(UNDEFINED)),
     ("torch.empty_like", Handler::Refused(UNDEFINED)),
     ("Tensor.new_empty", Handler::Refused(UNDEFINED)),
-    ("torch.istft", Handler::Refused(OVERLAP)),
     ("torch.masked_select", Handler::Refused(DATA_DEPENDENT)),
     ("torch.normal", Handler::Refused(RANDOM)),
     ("torch.quantize_per_tensor", Handler::Refused(QUANTIZED)),
     ("torch.randn", Handler::Refused(RANDOM)),
     ("torch.randn_like", Handler::Refused(RANDOM)),
-    ("torch.scatter_add", Handler::Refused("positions that depend on the data can't be written to")),
-    ("torch.topk", Handler::Refused(ORDERING)),
     ("torchaudio.functional.inverse_spectrogram", Handler::Refused(OVERLAP)),
-    ("torchvision.ops.DeformConv2d", Handler::Refused("deformable convolution isn't supported")),
 ];
 
 fn handlers() -> impl Iterator<Item = &'static (&'static str, Handler)> {

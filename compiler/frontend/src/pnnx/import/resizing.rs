@@ -2,9 +2,10 @@
 
 use super::call::Call;
 use super::fault::Fault;
+use super::item::Item;
 use super::registry::{Handler::One, Table};
-use mlc_ir::ops::{PoolFunction, Resize, ResizeCoordinates, ResizeMode};
-use mlc_ir::{Float, Value};
+use mlc_ir::ops::{Matmul, PoolFunction, Resize, ResizeCoordinates, ResizeMode};
+use mlc_ir::{Attribute, Float, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[
     ("F.interpolate", One(|call| named_mode(call, "nearest"))),
@@ -13,6 +14,7 @@ pub(super) const OPERATORS: Table = &[
     ("F.upsample", One(|call| named_mode(call, "nearest"))),
     ("F.upsample_bilinear", One(|call| resize(call, "bilinear", true))),
     ("F.upsample_nearest", One(|call| resize(call, "nearest", false))),
+    ("aten::_upsample_bilinear2d_aa", One(positional_antialiased)),
     ("nn.ChannelShuffle", One(channel_shuffle)),
     ("nn.PixelShuffle", One(pixel_shuffle)),
     ("nn.PixelUnshuffle", One(pixel_unshuffle)),
@@ -25,7 +27,13 @@ fn named_mode(call: &mut Call<'_>, default: &str) -> Result<Value, Fault> {
     let mode = call.word("mode")?.unwrap_or_else(|| default.to_owned());
     let align_corners = call.flag_or("align_corners", false)?;
     if call.flag_or("antialias", false)? {
-        return Err(Fault::variant("antialiased interpolation isn't supported"));
+        let x = call.x()?;
+        let shape = call.shape(x);
+        if mode != "bilinear" || align_corners || shape.len() != 4 {
+            return Err(Fault::variant(format!("antialiased {mode} interpolation isn't supported here")));
+        }
+        let (sizes, ratios) = sizes(call, &shape[2..])?;
+        return antialiased(call, x, &sizes, &ratios);
     }
     resize(call, &mode, align_corners)
 }
@@ -88,6 +96,66 @@ fn resize(call: &mut Call<'_>, mode: &str, align_corners: bool) -> Result<Value,
     let axes = (1..shape.len() - 1).collect();
     let ratios = ratios.into_iter().map(Float).collect();
     Ok(call.builder.apply_channels_last(Resize { axes, sizes, ratios, mode, coordinates }, x)?)
+}
+
+/// `aten::_upsample_bilinear2d_aa (x, size, align_corners, scale_h, scale_w)`
+fn positional_antialiased(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let x = call.x()?;
+    let size = call.operand("output_size", 1)?.ints();
+    let size = size.ok_or_else(|| Fault::parameter("`output_size` must be whole numbers"))?;
+    let sizes = super::call::spatial_list("output_size", &size, 2)?;
+    if call.optional("align_corners", 2) == Some(Item::Bool(true)) {
+        return Err(Fault::variant("antialiased interpolation with aligned corners isn't supported"));
+    }
+    let shape = call.shape(x);
+    if shape.len() != 4 {
+        return Err(Fault::operands(format!("the input {} must have four axes", call.builder.ty(x))));
+    }
+    let mut ratios = Vec::new();
+    for axis in 0..2 {
+        let scale = call.optional("scale", 3 + axis).and_then(|item| item.float()).filter(|&scale| scale > 0.0);
+        ratios.push(scale.map_or(shape[2 + axis] as f64 / sizes[axis] as f64, |scale| 1.0 / scale));
+    }
+    antialiased(call, x, &sizes, &ratios)
+}
+
+/// Means weighted by triangles as wide as the output's elements are in the input: a product by a constant matrix per axis.
+fn antialiased(call: &mut Call<'_>, x: Value, sizes: &[usize], ratios: &[f64]) -> Result<Value, Fault> {
+    let shape = call.shape(x);
+    if sizes.contains(&0) || shape.contains(&0) {
+        return Err(Fault::parameter(format!("the result would have the extents {sizes:?}")));
+    }
+    let columns = triangles(call, x, shape[3], sizes[1], ratios[1])?;
+    let x = call.builder.apply(Matmul { transpose_left: false, transpose_right: true }, &[x, columns])?;
+    let rows = triangles(call, x, shape[2], sizes[0], ratios[0])?;
+    Ok(call.builder.apply(Matmul { transpose_left: false, transpose_right: false }, &[rows, x])?)
+}
+
+/// Weights [out, in] of one axis.
+fn triangles(call: &mut Call<'_>, x: Value, extent: usize, size: usize, ratio: f64) -> Result<Value, Fault> {
+    if extent.saturating_mul(size) > 1 << 24 {
+        return Err(Fault::variant(format!("antialiased interpolation of {extent} to {size} elements is too large")));
+    }
+    let width = ratio.max(1.0);
+    let mut values = Vec::with_capacity(extent * size);
+    for output in 0..size {
+        let center = ratio * (output as f64 + 0.5);
+        let first = (center - width + 0.5).max(0.0) as usize;
+        let end = ((center + width + 0.5).max(0.0) as usize).min(extent);
+        let weight = |input: usize| {
+            let inside = (first..end).contains(&input);
+            let distance = (input as f64 - center + 0.5).abs() / width;
+            if inside { (1.0 - distance).max(0.0) } else { 0.0 }
+        };
+        let total: f64 = (first..end).map(weight).sum();
+        values.extend((0..extent).map(|input| if total > 0.0 { weight(input) / total } else { 0.0 }));
+    }
+    let dtype = call.builder.dtype(x);
+    if !dtype.is_float() {
+        return Err(Fault::operands(format!("antialiased interpolation isn't defined for {dtype}")));
+    }
+    let tensor = Tensor::from_floats(TensorType::new(dtype, [size, extent]), values);
+    Ok(call.builder.constant("triangles", Attribute::from_tensor(&tensor)))
 }
 
 fn factor(call: &mut Call<'_>, key: &str) -> Result<usize, Fault> {

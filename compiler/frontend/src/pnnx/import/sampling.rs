@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::fault::Fault;
 use super::registry::{Handler::One, Table};
-use mlc_ir::ops::{Matmul, Reduce, ReduceFunction};
+use mlc_ir::ops::{Convolution, Matmul, Reduce, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId, UnaryFunction as U};
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};
@@ -11,6 +11,7 @@ use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};
 pub(super) const OPERATORS: Table = &[
     ("F.affine_grid", One(affine_grid)),
     ("F.grid_sample", One(grid_sample)),
+    ("torchvision.ops.DeformConv2d", One(deformable)),
     ("torchvision.ops.RoIAlign", One(roi_align)),
 ];
 
@@ -391,4 +392,63 @@ fn box_positions(
         let moved = b.binary(B::Multiply, step, cell);
         b.binary(B::Add, start, moved)
     })?)
+}
+
+/// A convolution whose taps are moved by offsets (N, 2 * taps, rows, columns), and scaled by an optional mask.
+fn deformable(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let (x, offsets) = (call.x()?, call.tensor("offset", 1)?);
+    let mask = call.optional_tensor("mask", 2)?;
+    let (weights, bias) = (call.weight("weight")?, call.optional_weight("bias")?);
+    call.ignore(&["in_channels", "out_channels", "kernel_size", "bias"]);
+    let groups = call.int_or("groups", 1)?;
+    let (strides, dilations) = (call.spatial("stride", 2, 1)?, call.spatial("dilation", 2, 1)?);
+    let pads = call.spatial("padding", 2, 0)?;
+    let image = image(call, x)?;
+    let (shape, offset_shape, weight_shape) = (call.shape(x), call.shape(offsets), call.shape(weights));
+    let (&[batch, channels, _, _], &[_, count, rows, columns], &[outputs, inputs, height, width]) =
+        (&shape[..], &offset_shape[..], &weight_shape[..])
+    else {
+        return Err(Fault::operands("input, offsets and weights must have four axes"));
+    };
+    let taps = height.saturating_mul(width);
+    if count != taps.saturating_mul(2) || taps.saturating_mul(rows).saturating_mul(columns) > LARGEST_TABLE {
+        return Err(Fault::variant("several groups of offsets aren't supported"));
+    }
+    let points = taps * rows * columns;
+    let split = call.builder.reshape(offsets, &[batch, taps, 2, rows, columns])?;
+    let first: Vec<i64> = (0..batch).map(|number| (number * image.extents[0] * image.extents[1]) as i64).collect();
+    let first = super::indexing::indices(call, &[batch, 1], &first)?;
+    let mut axis_taps = Vec::new();
+    for axis in 0..2 {
+        let place = |tap: usize, row: usize, column: usize| match axis {
+            0 => (row * strides[0] + tap / width * dilations[0]) as f64 - pads[0] as f64,
+            _ => (column * strides[1] + tap % width * dilations[1]) as f64 - pads[1] as f64,
+        };
+        let place = &place;
+        let places = (0..taps)
+            .flat_map(|tap| (0..rows).flat_map(move |row| (0..columns).map(move |column| place(tap, row, column))));
+        let places = numbers(call, image.dtype, &[points], places.collect());
+        let offset = call.builder.pick(split, 2, axis)?;
+        let offset = call.builder.reshape(offset, &[batch, points])?;
+        let source = call.builder.binary(B::Add, offset, places)?;
+        let floor = call.builder.unary(U::Floor, source)?;
+        axis_taps.push(linear_taps(call, source, floor)?);
+    }
+    let mut values = combine(call, &image, first, &axis_taps, true)?;
+    if let Some(mask) = mask {
+        let mask = call.builder.reshape(mask, &[batch, points, 1])?;
+        values = call.builder.binary(B::Multiply, values, mask)?;
+    }
+    // The taps of each place one behind the other: a convolution along one axis that steps by all taps.
+    let values = call.builder.reshape(values, &[batch, taps, rows * columns, channels])?;
+    let values = call.builder.transpose(values, &[0, 2, 1, 3])?;
+    let values = call.builder.reshape(values, &[batch, rows * columns * taps, channels])?;
+    let weights = call.builder.transpose(weights, &[2, 3, 1, 0])?;
+    let weights = call.builder.reshape(weights, &[taps, inputs, outputs])?;
+    let groups = usize::try_from(groups).map_err(|_| Fault::parameter("parameter `groups` must be positive"))?;
+    let op = Convolution { strides: vec![taps], dilations: vec![1], pads: vec![(0, 0)], groups };
+    let y = call.builder.apply(op, &[values, weights])?;
+    let y = call.builder.add_optional(y, bias)?;
+    let y = call.builder.reshape(y, &[batch, rows, columns, outputs])?;
+    Ok(call.builder.to_channels_first(y)?)
 }

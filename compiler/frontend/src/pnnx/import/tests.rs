@@ -50,7 +50,7 @@ fn all_unsupported_operators_are_reported_at_once() {
         "nn.Relu a 1 1 0 1",
         "models.common.Focus b 1 1 1 2",
         "nn.Relu c 1 1 2 3",
-        "torch.topk d 1 2 3 4 5 k=1",
+        "torch.randn_like d 1 1 3 4",
         "pnnx.Output out 1 0 4",
     ]);
     assert_eq!(errors.len(), 3);
@@ -59,7 +59,7 @@ fn all_unsupported_operators_are_reported_at_once() {
     assert_eq!((errors[0].location.line, errors[0].related.len()), (Some(4), 1));
     assert!(errors[0].notes[0].ends_with("nn.ReLU"), "{:?}", errors[0].notes);
     assert!(errors[1].help.as_ref().unwrap().contains("moduleop"));
-    assert!(errors[2].message.contains("sorting"), "{}", errors[2].message);
+    assert!(errors[2].message.contains("random"), "{}", errors[2].message);
 }
 
 #[test]
@@ -219,6 +219,20 @@ fn paired_indices_replace_adjacent_axes_in_place() {
 fn a_trace_is_a_sum_over_the_diagonal() {
     let y = compute("(3,3)f32", &["torch.einsum e 1 1 0 1 equation=ii->"], "1", &counting(&[3, 3]));
     assert_eq!((y.shape().len(), y.to_floats()), (0, vec![12.0]));
+}
+
+#[test]
+fn equal_elements_keep_their_order_when_sorted() {
+    let x = floats(&[5], &[2.0, 3.0, 2.0, 1.0, 3.0]);
+    let lines = |output: usize| {
+        ["torch.topk t 1 2 0 1 2 k=4 dim=0 largest=True".to_owned(), format!("prim::TupleConstruct p 1 1 {output} 3")]
+    };
+    let sorted = |output| {
+        let lines = lines(output);
+        compute("(5)f32", &[&lines[0], &lines[1]], "3", &x)
+    };
+    assert_eq!(sorted(1).to_floats(), [3.0, 3.0, 2.0, 2.0]);
+    assert_eq!(sorted(2).to_integers(), [1, 4, 0, 2]);
 }
 
 #[test]
