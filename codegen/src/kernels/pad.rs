@@ -28,7 +28,7 @@ pub fn pad(kernel: &mut Kernel<'_>, op: &Pad) -> Result<(), Diagnostic> {
     kernel.for_shape(&AXIS_NAMES, outer, &mut |kernel, position| {
         let mut row: Vec<Index> = Vec::new();
         for (axis, index) in position.iter().enumerate() {
-            let source = source(op, axis, index, x.view.shape[axis]);
+            let source = source(kernel, op, axis, index, x.view.shape[axis]);
             row.push(if op.pads[axis] == (0, 0) { source } else { kernel.b.define_index("row", source) });
         }
         let move_one = |kernel: &mut Kernel<'_>, from: Index, to: Index, lanes: usize| {
@@ -41,7 +41,8 @@ pub fn pad(kernel: &mut Kernel<'_>, op: &Pad) -> Result<(), Diagnostic> {
         let (before, after) = (op.pads[axis].0, op.pads[axis].0 + extent);
         for (start, end) in [(0, before), (after, last)] {
             kernel.for_range("c", Index::from(start), Index::from(end), 1, |kernel, to| {
-                move_one(kernel, source(op, axis, &to, extent), to, 1);
+                let from = source(kernel, op, axis, &to, extent);
+                move_one(kernel, from, to, 1);
             });
         }
         for_vectors(kernel, "c", extent, lanes, dtype, |kernel, from, lanes| {
@@ -53,7 +54,7 @@ pub fn pad(kernel: &mut Kernel<'_>, op: &Pad) -> Result<(), Diagnostic> {
 }
 
 /// The element along an axis that the result shows at an index.
-fn source(op: &Pad, axis: usize, index: &Index, extent: usize) -> Index {
+fn source(kernel: &mut Kernel<'_>, op: &Pad, axis: usize, index: &Index, extent: usize) -> Index {
     let (before, after) = op.pads[axis];
     if (before, after) == (0, 0) {
         return index.clone();
@@ -63,7 +64,11 @@ fn source(op: &Pad, axis: usize, index: &Index, extent: usize) -> Index {
     match op.mode {
         PadMode::Reflect => {
             let risen = if before > 0 { place.maximum(&place.times(-1)) } else { place };
-            if after > 0 { risen.minimum(&last.times(2).plus(&risen.times(-1))) } else { risen }
+            if after == 0 {
+                return risen;
+            }
+            let risen = kernel.b.define_index("mirrored", risen);
+            risen.minimum(&last.times(2).plus(&risen.times(-1)))
         }
         PadMode::Circular => place.offset(extent as i64).modulo(extent as i64),
         PadMode::Replicate | PadMode::Constant => place.maximum(&Index::default()).minimum(&last),

@@ -81,6 +81,11 @@ fn pool(kernel: &mut Kernel<'_>, axes: &[WindowAxis], fold: Fold, mean: bool) {
     kernel.for_each("n", pool.x.view.shape[0], |kernel, item| pool.axis(kernel, &mut vec![item], &mut Vec::new()));
 }
 
+/// The names of axes are those of the last ones of three.
+fn first_name(axes: usize) -> usize {
+    3 - axes.min(3)
+}
+
 struct Pool<'a> {
     axes: &'a [WindowAxis],
     segments: Vec<Vec<Segment>>,
@@ -94,7 +99,7 @@ impl Pool<'_> {
     fn axis(&self, kernel: &mut Kernel<'_>, outputs: &mut Vec<Index>, places: &mut Vec<Place>) {
         let number = places.len();
         let Some(axis) = self.axes.get(number) else { return self.channels(kernel, outputs, places) };
-        let name = OUTPUT_NAMES[(3 - self.axes.len().min(3) + number).min(2)];
+        let name = OUTPUT_NAMES[(first_name(self.axes.len()) + number).min(2)];
         for segment in &self.segments[number] {
             let (start, end) = (Index::from(segment.start), Index::from(segment.end));
             kernel.for_range(name, start, end, 1, |kernel, output| {
@@ -113,6 +118,7 @@ impl Pool<'_> {
         let lanes = if self.x.view.last_stride() == 1 { kernel.epilogue_lanes(dtype) } else { 1 };
         let counts: Option<Vec<i64>> = places.iter().map(|place| place.count.as_constant()).collect();
         let written_out = counts.as_ref().is_some_and(|counts| counts.iter().product::<i64>() <= WRITTEN_OUT);
+        let divisor = self.mean.then(|| Divisor::new(kernel, places, dtype));
         let vectors = if written_out { 1 } else { VECTORS };
         for stretch in stretches(channels, lanes, vectors, dtype) {
             let (start, end) = (Index::from(stretch.start), Index::from(stretch.end));
@@ -136,12 +142,22 @@ impl Pool<'_> {
                     }
                     None => {
                         let counts: Vec<Index> = places.iter().map(|place| place.count.clone()).collect();
-                        self.fold.counted(kernel, &TAP_NAMES, &counts, stretch.vectors, stretch.lanes, &load)
+                        self.fold.counted(
+                            kernel,
+                            &TAP_NAMES[first_name(self.axes.len())..],
+                            &counts,
+                            stretch.vectors,
+                            stretch.lanes,
+                            &load,
+                        )
                     }
                 };
                 for (vector, value) in values.into_iter().enumerate() {
                     let indices: Vec<Index> = outputs.iter().cloned().chain([at(vector)]).collect();
-                    let value = if self.mean { mean(value, places, dtype) } else { value };
+                    let value = match &divisor {
+                        Some(divisor) => divisor.apply(value),
+                        None => value,
+                    };
                     kernel.finish(value, &indices, stretch.lanes);
                 }
             });
@@ -149,17 +165,30 @@ impl Pool<'_> {
     }
 }
 
-/// A sum divided by the number of elements that count.
-fn mean(sum: Expr, places: &[Place], dtype: DType) -> Expr {
-    let known: i64 = places.iter().filter_map(|place| place.divisor.as_constant()).product();
-    let open = places.iter().filter(|place| place.divisor.as_constant().is_none());
-    let open: Vec<Expr> = open.map(|place| Expr::Index(dtype, place.divisor.maximum(&Index::from(1i64)))).collect();
-    let scaled = match known.max(1) {
-        1 => sum,
-        known => sum.times(Literal::float(dtype, 1.0 / known as f64).into()),
-    };
-    match open.into_iter().reduce(Expr::times) {
-        Some(divisor) => scaled.over(divisor),
-        None => scaled,
+/// What the sum over a window is multiplied with and divided by.
+struct Divisor {
+    factor: Option<Literal>,
+    divisor: Option<Expr>,
+}
+
+impl Divisor {
+    fn new(kernel: &mut Kernel<'_>, places: &[Place], dtype: DType) -> Divisor {
+        let known: i64 = places.iter().filter_map(|place| place.divisor.as_constant()).product();
+        let open = places.iter().filter(|place| place.divisor.as_constant().is_none());
+        let open = open.map(|place| Expr::Index(dtype, place.divisor.maximum(&Index::from(1i64))));
+        let divisor = open.reduce(Expr::times).map(|divisor| kernel.b.define("divisor", divisor));
+        let factor = (known > 1).then(|| Literal::float(dtype, 1.0 / known as f64));
+        Divisor { factor, divisor }
+    }
+
+    fn apply(&self, sum: Expr) -> Expr {
+        let scaled = match self.factor {
+            Some(factor) => sum.times(factor.into()),
+            None => sum,
+        };
+        match &self.divisor {
+            Some(divisor) => scaled.over(divisor.clone()),
+            None => scaled,
+        }
     }
 }

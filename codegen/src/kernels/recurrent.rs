@@ -14,6 +14,8 @@ use mlc_ir::{Attribute, DType, Diagnostic, Tensor, TensorType};
 
 /// Sums that a product keeps going at once.
 const ACCUMULATORS: usize = 8;
+/// Most parts that one sum is cut into.
+const MOST_PARTS: usize = 4;
 
 /// The schedule of `recurrent`.
 pub fn recurrent(kernel: &mut Kernel<'_>, op: &Recurrent) -> Result<(), Diagnostic> {
@@ -261,46 +263,83 @@ impl Matrix {
 
     /// Multiplies a row, given by its elements, with the matrix. `start` is what a sum of a group and columns starts from;
     /// `take` gets columns and the sums of all groups there.
-    fn product(
-        &self,
-        kernel: &mut Kernel<'_>,
-        start: &dyn Fn(&mut Kernel<'_>, usize, &Index, usize) -> Expr,
-        element: &dyn Fn(&mut Kernel<'_>, &Index) -> Expr,
-        take: &Take<'_>,
-    ) {
+    fn product(&self, kernel: &mut Kernel<'_>, start: &Start<'_>, element: &Element<'_>, take: &Take<'_>) {
         for stretch in &self.stretches {
             let Stretch { start: first, end, vectors, lanes } = *stretch;
             let step = (vectors * lanes) as i64;
             kernel.for_range("u", Index::from(first), Index::from(end), step, |kernel, column| {
-                let at = |vector: usize| column.offset((vector * lanes) as i64);
-                let sums: Vec<Vec<Var>> = (0..vectors)
-                    .map(|vector| {
-                        let own = (0..self.groups).map(|group| {
-                            let value = start(kernel, group, &at(vector), lanes);
-                            kernel.b.mutable("sum", value)
-                        });
-                        own.collect()
-                    })
-                    .collect();
                 let block = Block { stretch, column: &column };
-                kernel.for_each("k", self.rows, |kernel, row| {
-                    let value = element(kernel, &row);
-                    let value = kernel.b.define("h", value);
-                    for group in 0..self.groups {
-                        for (vector, own) in sums.iter().enumerate() {
-                            let weight = self.load(kernel, &row, &block, group, vector);
-                            let sum = Expr::Var(own[group]).plus(value.clone().times(weight));
-                            kernel.b.assign(own[group], sum);
-                        }
-                    }
-                });
-                for (vector, own) in sums.into_iter().enumerate() {
-                    take(kernel, at(vector), own.into_iter().map(Expr::Var).collect(), lanes);
+                let sums = self.sums(kernel, &block, start);
+                self.rows(kernel, &block, &sums, element);
+                for vector in 0..vectors {
+                    let total = |group: usize| {
+                        let parts = sums.iter().map(|part| Expr::Var(part[vector][group]));
+                        parts.reduce(Expr::plus)
+                    };
+                    let totals = (0..self.groups).filter_map(total).collect();
+                    take(kernel, block.at(vector), totals, lanes);
                 }
             });
         }
     }
+
+    /// Accumulators: the first part of the sums starts from `start`, others, where there are few sums, from 0.
+    fn sums(&self, kernel: &mut Kernel<'_>, block: &Block<'_>, start: &Start<'_>) -> Sums {
+        let Stretch { vectors, lanes, .. } = *block.stretch;
+        let parts = (ACCUMULATORS / (vectors * self.groups)).clamp(1, MOST_PARTS.min(self.rows.max(1)));
+        let mut sums = Sums::new();
+        for part in 0..parts {
+            let mut own = Vec::new();
+            for vector in 0..vectors {
+                let mut groups = Vec::new();
+                for group in 0..self.groups {
+                    let value = if part == 0 {
+                        start(kernel, group, &block.at(vector), lanes)
+                    } else {
+                        zero(self.argument.view.dtype, lanes)
+                    };
+                    groups.push(kernel.b.mutable("sum", value));
+                }
+                own.push(groups);
+            }
+            sums.push(own);
+        }
+        sums
+    }
+
+    /// Adds the products of all rows, each part of the sums taking its turn.
+    fn rows(&self, kernel: &mut Kernel<'_>, block: &Block<'_>, sums: &Sums, element: &Element<'_>) {
+        let add = |kernel: &mut Kernel<'_>, row: &Index, part: &[Vec<Var>]| {
+            let value = element(kernel, row);
+            let value = kernel.b.define("h", value);
+            for group in 0..self.groups {
+                for (vector, own) in part.iter().enumerate() {
+                    let weight = self.load(kernel, row, block, group, vector);
+                    let sum = Expr::Var(own[group]).plus(value.clone().times(weight));
+                    kernel.b.assign(own[group], sum);
+                }
+            }
+        };
+        let full = self.rows / sums.len() * sums.len();
+        kernel.for_range("k", Index::default(), Index::from(full), sums.len() as i64, |kernel, row| {
+            for (turn, part) in sums.iter().enumerate() {
+                add(kernel, &row.offset(turn as i64), part);
+            }
+        });
+        for (row, part) in (full..self.rows).zip(sums) {
+            add(kernel, &Index::from(row), part);
+        }
+    }
 }
+
+/// Accumulators of a block by part, vector and group.
+type Sums = Vec<Vec<Vec<Var>>>;
+
+/// What the sum of a group starts from, at columns of some lanes.
+type Start<'a> = dyn Fn(&mut Kernel<'_>, usize, &Index, usize) -> Expr + 'a;
+
+/// An element of the row that a matrix is multiplied with.
+type Element<'a> = dyn Fn(&mut Kernel<'_>, &Index) -> Expr + 'a;
 
 /// Takes the sums of all groups at columns: their first one, the sums, the lanes.
 type Take<'a> = dyn Fn(&mut Kernel<'_>, Index, Vec<Expr>, usize) + 'a;
@@ -309,4 +348,11 @@ type Take<'a> = dyn Fn(&mut Kernel<'_>, Index, Vec<Expr>, usize) + 'a;
 struct Block<'a> {
     stretch: &'a Stretch,
     column: &'a Index,
+}
+
+impl Block<'_> {
+    /// The first column of a vector.
+    fn at(&self, vector: usize) -> Index {
+        self.column.offset((vector * self.stretch.lanes) as i64)
+    }
 }

@@ -182,7 +182,8 @@ impl WindowAxis {
                 };
                 let within = |kernel: &mut Kernel<'_>, low: usize, high: usize| {
                     let first = kernel.b.define_index("first", first_from(low));
-                    let end = first_from(high).minimum(&Index::from(taps));
+                    let left = kernel.b.define_index("left", first_from(high));
+                    let end = left.minimum(&Index::from(taps));
                     let count = kernel.b.define_index("count", end.plus(&first.times(-1)));
                     (first, count)
                 };

@@ -247,8 +247,8 @@ impl Printer<'_> {
         for (atom, factor) in &index.terms {
             let mut term = match atom {
                 Atom::Var(var) => self.name(*var).to_owned(),
-                Atom::Quotient(inner, divisor) => format!("({}) / {divisor}", self.index(inner)),
-                Atom::Remainder(inner, divisor) => format!("({}) % {divisor}", self.index(inner)),
+                Atom::Quotient(inner, divisor) => format!("{} / {divisor}", self.grouped_index(inner)),
+                Atom::Remainder(inner, divisor) => format!("{} % {divisor}", self.grouped_index(inner)),
                 Atom::Maximum(left, right) => self.extreme(left, ">", right),
                 Atom::Minimum(left, right) => self.extreme(left, "<", right),
                 Atom::Value(value) => format!("(int32_t){}", self.expr(value)),
@@ -276,6 +276,15 @@ impl Printer<'_> {
             constant => text += &format!(" + {constant}"),
         }
         text
+    }
+
+    /// The index, in parentheses where it is more than a variable.
+    fn grouped_index(&mut self, index: &Index) -> String {
+        let text = self.index(index);
+        match index.terms[..] {
+            [(Atom::Var(_), 1)] if index.constant == 0 => text,
+            _ => format!("({text})"),
+        }
     }
 
     fn extreme(&mut self, left: &Index, order: &str, right: &Index) -> String {

@@ -123,13 +123,56 @@ pub fn larger_cases(rounds: usize) -> Vec<Case> {
     cases
 }
 
-/// The operator as the anchor of a kernel that adds a bias and halves.
+/// Operators that take every data type, with each of them.
+pub fn every_dtype() -> Vec<Case> {
+    let kinds = [
+        OpKind::Reduce,
+        OpKind::ArgReduce,
+        OpKind::MaxPool,
+        OpKind::AdaptivePool,
+        OpKind::Cumulative,
+        OpKind::Resize,
+        OpKind::Gather,
+        OpKind::Pad,
+    ];
+    let mut cases = Vec::new();
+    for kind in kinds {
+        let mut generator = Generator::new(kind as u64 + 3000);
+        for dtype in DType::ALL {
+            let mut left = 4;
+            for _ in 0..200 {
+                let (mut op, mut types) = kind.sample(&mut generator);
+                types[0].dtype = dtype;
+                if let Op::Pad(pad) = &mut op {
+                    pad.value = Literal::of(dtype, 0.0);
+                }
+                if left > 0 && has_schedule(&op) && op.infer(&types).is_ok() {
+                    cases.extend(Case::new(op, &types, Layout::Any, &mut generator));
+                    left -= 1;
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// The operator as the anchor of a kernel that adds a bias and halves, or that doubles it in another type.
 fn with_epilogue(op: Op, mut types: Vec<TensorType>, generator: &mut Generator) -> (Op, Vec<TensorType>) {
     let Some(first) = op.infer(&types).ok().and_then(|results| results.first().cloned()) else { return (op, types) };
     if op.category() != Category::Anchor || first.dtype != DType::F32 {
         return (op, types);
     }
     let anchor_operands = types.len();
+    if generator.one_in(4) {
+        let expression = Expression::build(|b| {
+            let (x, eight) = (b.operand(0), b.number(DType::F32, 8.0));
+            let scaled = b.binary(BinaryFunction::Multiply, x, eight);
+            let wide = b.cast(DType::F64, scaled);
+            let quarter = b.number(DType::F64, 0.25);
+            b.binary(BinaryFunction::Multiply, wide, quarter)
+        });
+        return (Kernel { anchor: Box::new(op), anchor_operands, expression }.into(), types);
+    }
     types.push(TensorType::new(DType::F32, generator.broadcastable(&first.shape)));
     let expression = Expression::build(|b| {
         let (x, bias, half) = (b.operand(0), b.operand(1), b.number(DType::F32, 0.5));

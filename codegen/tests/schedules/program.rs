@@ -68,14 +68,15 @@ pub fn run(cases: &[Case], how: &Build) -> Vec<String> {
     let output = execute(&text, &input, how);
     let mut rest = &output[..];
     for (case, built) in &builts {
+        let mut checked = Ok(());
         for (memory, _, role) in &built.arguments {
             let (bytes, after) = rest.split_at(memory.elements.ty().bytes());
             rest = after;
             let found = Tensor::from_le_bytes(memory.elements.ty().clone(), bytes);
-            if let Err(message) = check(case, &memory.elements, &found, *role) {
-                failures.push(format!("{message}: {} on {}", case.name, how.target.name));
-                break;
-            }
+            checked = checked.and_then(|()| check(case, &memory.elements, &found, *role));
+        }
+        if let Err(message) = checked {
+            failures.push(format!("{message}: {} on {}", case.name, how.target.name));
         }
     }
     failures
@@ -129,9 +130,11 @@ fn check(case: &Case, before: &Tensor, after: &Tensor, role: Role) -> Result<(),
     let expected = case.expected[number].to_floats();
     let exact = case.expected[number].to_integers();
     let dtype = after.ty().dtype;
+    let single = case.operands.iter().any(|operand| operand.view.dtype == DType::F32);
+    let tolerance = if single { 2e-4 } else { 1e-9 };
     for (element, &place) in places.iter().enumerate() {
         let fits = if dtype.is_float() {
-            close(dtype, found[place], expected[element])
+            close(tolerance, found[place], expected[element])
         } else {
             after.to_integers()[place] == exact[element]
         };
@@ -146,8 +149,7 @@ fn check(case: &Case, before: &Tensor, after: &Tensor, role: Role) -> Result<(),
     }
 }
 
-fn close(dtype: DType, found: f64, expected: f64) -> bool {
-    let tolerance = if dtype == DType::F64 { 1e-9 } else { 2e-4 };
+fn close(tolerance: f64, found: f64, expected: f64) -> bool {
     found == expected
         || (found.is_nan() && expected.is_nan())
         || (found - expected).abs() <= tolerance * (1.0 + expected.abs())

@@ -1,0 +1,90 @@
+//! The C of one small kernel per family, as reviewed.
+
+use super::case::{Case, Layout, build};
+use mlc_codegen::Target;
+use mlc_codegen::loops::print;
+use mlc_ir::ops::{
+    ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, MaxPool, Normalize, Pad, PadMode,
+    Recurrent, RecurrentCell, Reduce, ReduceFunction, Resize, ResizeCoordinates, ResizeMode, Softmax,
+};
+use mlc_ir::{DType, Float, Generator, Literal, Op, TensorType};
+
+fn text(op: impl Into<Op>, shapes: &[&[usize]], target: &Target) -> String {
+    let types: Vec<TensorType> = shapes.iter().map(|&shape| TensorType::new(DType::F32, shape)).collect();
+    typed_text(op.into(), &types, target)
+}
+
+fn typed_text(op: Op, types: &[TensorType], target: &Target) -> String {
+    let mut case = Case::new(op, types, Layout::Dense, &mut Generator::new(1)).unwrap();
+    case.constants = (0..types.len()).map(|operand| operand == 1).collect();
+    let mut function = build(&case, 0, target).unwrap().function;
+    function.comment = Vec::new();
+    print::function(&function, &mut mlc_codegen::loops::Intrinsics::default())
+}
+
+fn reviewed(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../../../snapshots/kernels");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+#[test]
+fn reductions_are_as_reviewed() {
+    let mean = Reduce { function: ReduceFunction::Mean, axes: vec![1, 2], keep_axes: false };
+    reviewed("mean_of_pixels", &text(mean, &[&[1, 7, 7, 24]], &Target::host(32)));
+    let sum = Reduce { function: ReduceFunction::Sum, axes: vec![1], keep_axes: true };
+    reviewed("sum_of_rows", &text(sum, &[&[5, 75]], &Target::host(32)));
+    let largest = ArgReduce { function: ArgFunction::Maximum, axis: 1, keep_axis: false, last: false };
+    reviewed("arg_maximum", &text(largest, &[&[1, 10]], &Target::generic()));
+    let total = Cumulative { function: CumulativeFunction::Sum, axis: 1, exclusive: true, reverse: true };
+    reviewed("running_sum", &text(total, &[&[3, 10]], &Target::generic()));
+}
+
+#[test]
+fn softmax_and_normalisation_are_as_reviewed() {
+    let softmax = Softmax { axis: 1, logarithm: false };
+    reviewed("softmax_of_rows", &text(softmax, &[&[4, 12]], &Target::generic()));
+    let softmax = Softmax { axis: 1, logarithm: true };
+    reviewed("log_softmax_of_channels", &text(softmax, &[&[1, 5, 16]], &Target::host(32)));
+    let normalize = Normalize { axes: vec![1], epsilon: Float(1e-5), center: true };
+    reviewed("normalized_rows", &text(normalize, &[&[4, 32]], &Target::host(32)));
+}
+
+#[test]
+fn pools_are_as_reviewed() {
+    let pool = MaxPool { window: vec![3; 2], strides: vec![2; 2], dilations: vec![1; 2], pads: vec![(0, 1); 2] };
+    reviewed("max_pool", &text(pool, &[&[1, 8, 8, 16]], &Target::host(32)));
+    let (pads, counted_pads) = (vec![(3, 3)], vec![(0, 0)]);
+    let pool = AveragePool { window: vec![7], strides: vec![1], dilations: vec![1], pads, counted_pads };
+    reviewed("average_pool_with_wide_border", &text(pool, &[&[1, 16, 4]], &Target::generic()));
+}
+
+#[test]
+fn gathers_pads_and_resizes_are_as_reviewed() {
+    let types = [TensorType::new(DType::F32, [20, 8]), TensorType::new(DType::I64, [3])];
+    reviewed("gather", &typed_text(Gather { axis: 0 }.into(), &types, &Target::host(32)));
+    let pads = vec![(0, 0), (2, 2), (1, 1)];
+    let pad = Pad { pads, mode: PadMode::Reflect, value: Literal::of(DType::F32, 0.0) };
+    reviewed("reflect", &text(pad, &[&[2, 6, 6]], &Target::generic()));
+    let resize = |mode| Resize {
+        axes: vec![1, 2],
+        sizes: vec![8, 8],
+        ratios: vec![Float(0.5); 2],
+        mode,
+        coordinates: ResizeCoordinates::HalfPixel,
+    };
+    reviewed("nearest", &text(resize(ResizeMode::Nearest), &[&[1, 4, 4, 8]], &Target::host(32)));
+    reviewed("linear", &text(resize(ResizeMode::Linear), &[&[1, 4, 4, 8]], &Target::host(32)));
+}
+
+#[test]
+fn recurrent_layers_are_as_reviewed() {
+    let lstm = Recurrent { cell: RecurrentCell::Lstm, reverse: false, projection: true };
+    let shapes: [&[usize]; 6] = [&[9, 1, 64], &[8, 64], &[64], &[1, 8], &[1, 16], &[16, 8]];
+    reviewed("lstm_with_projection", &text(lstm, &shapes, &Target::host(32)));
+    let gru = Recurrent { cell: RecurrentCell::Gru, reverse: true, projection: false };
+    let shapes: [&[usize]; 4] = [&[9, 1, 18], &[6, 18], &[18], &[1, 6]];
+    reviewed("gru", &text(gru, &shapes, &Target::generic()));
+}
