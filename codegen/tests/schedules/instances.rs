@@ -2,8 +2,8 @@
 
 use super::case::{Case, Layout};
 use mlc_ir::ops::{
-    AdaptivePool, AveragePool, Cumulative, Gather, Kernel, MaxPool, Normalize, Pad, PadMode, RecurrentCell, Reduce,
-    ReduceFunction, Resize, Softmax,
+    AdaptivePool, AveragePool, Cumulative, CumulativeFunction, Gather, Kernel, MaxPool, Normalize, Pad, PadMode,
+    PoolFunction, RecurrentCell, Reduce, ReduceFunction, Resize, Softmax,
 };
 use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{Category, DType, Float, Generator, Literal, Op, OpKind, TensorType};
@@ -121,6 +121,44 @@ pub fn larger_cases(rounds: usize) -> Vec<Case> {
         }
     }
     cases
+}
+
+/// Tensors without elements, and windows that meet nothing but padding.
+pub fn empty() -> Vec<Case> {
+    let f32 = |shape: &[usize]| TensorType::new(DType::F32, shape);
+    let mut list: Vec<(Op, TensorType)> = Vec::new();
+    for function in [ReduceFunction::Sum, ReduceFunction::Mean, ReduceFunction::Product] {
+        list.push((Reduce { function, axes: vec![1], keep_axes: false }.into(), f32(&[3, 0])));
+        list.push((Reduce { function, axes: vec![0], keep_axes: true }.into(), f32(&[0, 20])));
+        list.push((Reduce { function, axes: vec![1], keep_axes: false }.into(), f32(&[0, 4])));
+    }
+    for axis in 0..2 {
+        list.push((Softmax { axis, logarithm: false }.into(), f32(&[0, 4])));
+        let function = CumulativeFunction::Sum;
+        list.push((Cumulative { function, axis, exclusive: false, reverse: false }.into(), f32(&[4, 0])));
+        let normalize = Normalize { axes: vec![axis], epsilon: Float(1e-5), center: true };
+        list.push((normalize.into(), f32(&[0, 4])));
+    }
+    let (window, dilations) = (vec![2], vec![1]);
+    for pads in [vec![(3, 4)], vec![(2, 9)]] {
+        for strides in [vec![1], vec![2]] {
+            let (window, dilations) = (window.clone(), dilations.clone());
+            let counted_pads = vec![(1, 2)];
+            let max = MaxPool {
+                window: window.clone(),
+                strides: strides.clone(),
+                dilations: dilations.clone(),
+                pads: pads.clone(),
+            };
+            let average = AveragePool { window, strides, dilations, pads: pads.clone(), counted_pads };
+            list.push((max.into(), f32(&[1, 4, 20])));
+            list.push((average.into(), f32(&[1, 4, 20])));
+        }
+    }
+    list.push((AdaptivePool { function: PoolFunction::Mean, sizes: vec![2] }.into(), f32(&[0, 4, 3])));
+    let mut generator = Generator::new(1);
+    let case = |(op, ty): (Op, TensorType)| Case::new(op, &[ty], Layout::Dense, &mut generator);
+    list.into_iter().filter_map(case).collect()
 }
 
 /// Operators that take every data type, with each of them.

@@ -7,7 +7,7 @@ mod program;
 mod reviewed;
 
 use case::{Build, Case};
-use instances::{every_dtype, larger_cases, samples};
+use instances::{empty, every_dtype, larger_cases, samples};
 use mlc_codegen::Target;
 
 fn builds() -> Vec<Build> {
@@ -48,4 +48,9 @@ fn larger_operators_compute_what_the_evaluator_says() {
 #[test]
 fn every_data_type_computes_what_the_evaluator_says() {
     check(&every_dtype());
+}
+
+#[test]
+fn empty_tensors_and_windows_compute_what_the_evaluator_says() {
+    check(&empty());
 }
