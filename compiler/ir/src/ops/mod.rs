@@ -126,6 +126,7 @@ op_set! {
     binary => Binary,
     broadcast => Broadcast,
     cast => Cast,
+    celu => Celu,
     clamp => Clamp,
     concat => Concat,
     constant => Constant,

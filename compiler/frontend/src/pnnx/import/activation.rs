@@ -5,7 +5,7 @@ use super::call::Call;
 use super::fault::Fault;
 use super::item::Item;
 use super::registry::{Handler::One, Table};
-use mlc_ir::ops::{Elu, LeakyRelu, Softmax};
+use mlc_ir::ops::{Celu, Elu, LeakyRelu, Softmax};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Float, Value};
 
@@ -96,18 +96,8 @@ fn float_unary(call: &mut Call<'_>, function: U, x: Value) -> Result<Value, Faul
 
 fn celu(call: &mut Call<'_>) -> Result<Value, Fault> {
     let x = call.x()?;
-    let alpha = call.float_or("alpha", 1.0)?;
-    let dtype = call.builder.dtype(x);
-    Ok(call.builder.map(&[x], |b| {
-        let x = b.operand(0);
-        let (zero, alpha) = (b.number(dtype, 0.0), b.number(dtype, alpha));
-        let ratio = b.binary(B::Divide, x, alpha);
-        let exponential = b.unary(U::Expm1, ratio);
-        let scaled = b.binary(B::Multiply, alpha, exponential);
-        let negative = b.binary(B::Minimum, scaled, zero);
-        let positive = b.binary(B::Maximum, x, zero);
-        b.binary(B::Add, positive, negative)
-    })?)
+    let alpha = Float(call.float_or("alpha", 1.0)?);
+    Ok(call.builder.apply(Celu { alpha }, &[x])?)
 }
 
 fn elu(call: &mut Call<'_>) -> Result<Value, Fault> {

@@ -1,0 +1,32 @@
+//! `celu`: x where x > 0, else alpha * (e^(x / alpha) - 1).
+
+use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
+use crate::types::{DType, Float, TensorType};
+
+crate::operator_fields! {
+    /// x where x > 0, else alpha * (e^(x / alpha) - 1).
+    pub struct Celu {
+        /// Factor of the exponential, and divisor inside it; not 0.
+        pub alpha: Float,
+    }
+}
+
+crate::elementwise_operator!(
+    Celu,
+    "celu",
+    Some(1),
+    |self, types| Some(Expression::build(|b| {
+        let x = b.operand(0);
+        let zero = b.number(types[0].dtype, 0.0);
+        let alpha = b.number(types[0].dtype, self.alpha.0);
+        let positive = b.binary(BinaryFunction::Greater, x, zero);
+        let inner = b.binary(BinaryFunction::Divide, x, alpha);
+        let exponential = b.unary(UnaryFunction::Expm1, inner);
+        let scaled = b.binary(BinaryFunction::Multiply, alpha, exponential);
+        b.select(positive, x, scaled)
+    })),
+    |generator| {
+        let alpha = Float(generator.unit() + 1.5);
+        (Celu { alpha }, vec![TensorType::new(DType::F32, generator.shape(0, 4))])
+    }
+);
