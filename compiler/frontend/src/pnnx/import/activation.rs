@@ -10,11 +10,13 @@ use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Float, Value};
 
 pub(super) const OPERATORS: Table = &[
+    ("F.alpha_dropout", One(identity)),
     ("F.celu", One(celu)),
     ("F.dropout", One(identity)),
     ("F.dropout2d", One(identity)),
     ("F.dropout3d", One(identity)),
     ("F.elu", One(elu)),
+    ("F.feature_alpha_dropout", One(identity)),
     ("F.gelu", One(gelu)),
     ("F.glu", One(glu)),
     ("F.hardshrink", One(hardshrink)),
@@ -79,6 +81,11 @@ pub(super) const OPERATORS: Table = &[
 
 fn identity(call: &mut Call<'_>) -> Result<Value, Fault> {
     call.ignore(&["p"]);
+    if call.flag_or("training", false)? {
+        return Err(
+            Fault::variant("in training mode its result is random").with_help("export the model after `model.eval()`")
+        );
+    }
     call.x()
 }
 

@@ -15,6 +15,7 @@ pub(super) const OPERATORS: Table = &[
     ("Tensor.index", One(index)),
     ("Tensor.index_put", One(index_put)),
     ("nn.Embedding", One(embedding)),
+    ("torch.as_strided", One(as_strided)),
     ("torch.gather", One(gather)),
     ("torch.index_select", One(index_select)),
 ];
@@ -70,6 +71,32 @@ fn gather(call: &mut Call<'_>) -> Result<Value, Fault> {
     let flat_index = call.builder.binary(BinaryFunction::Add, scaled, offsets)?;
     let flat = call.builder.reshape(x, &[call.builder.ty(x).elements()])?;
     Ok(call.builder.gather(flat, flat_index, 0)?)
+}
+
+/// Element [i, j, ..] is element offset + i * stride[0] + j * stride[1] + .. of the flat tensor.
+fn as_strided(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let x = call.x()?;
+    let (size, stride) = (call.ints("size")?, call.ints("stride")?);
+    let (size, stride) = (call.required("size", size)?, call.required("stride", stride)?);
+    let offset = call.int_or("storage_offset", 0)?;
+    let unsigned = |list: &[i64]| list.iter().map(|&value| usize::try_from(value).ok()).collect::<Option<Vec<usize>>>();
+    let (Some(size), Some(stride), Ok(offset)) = (unsigned(&size), unsigned(&stride), usize::try_from(offset)) else {
+        return Err(Fault::parameter("`size`, `stride` and `storage_offset` must not be negative"));
+    };
+    let elements = call.builder.ty(x).elements();
+    let reach = size.iter().zip(&stride).try_fold(offset, |reach, (&extent, &step)| {
+        extent.checked_sub(1).and_then(|last| last.checked_mul(step)).and_then(|more| reach.checked_add(more))
+    });
+    if size.len() != stride.len() || size.contains(&0) || reach.is_none_or(|reach| reach >= elements) {
+        let ty = call.builder.ty(x);
+        return Err(Fault::parameter(format!("size {size:?} by strides {stride:?} from {offset} leaves {ty}")));
+    }
+    check_table(size.iter().fold(1, |product: usize, &extent| product.saturating_mul(extent)))?;
+    let positions: Vec<i64> =
+        flat_offsets(&size, |axis| stride[axis]).into_iter().map(|position| position + offset as i64).collect();
+    let positions = indices(call, &size, &positions)?;
+    let flat = call.builder.reshape(x, &[elements])?;
+    Ok(call.builder.gather(flat, positions, 0)?)
 }
 
 /// Refuses tables of positions that would take too much memory.

@@ -69,8 +69,6 @@ const OVERLAP: &str = "overlapping frames can't be added up";
 const CONTROL_FLOW: &str = "control flow isn't supported; export the model traced, not scripted";
 
 const REFUSED: Table = &[
-    ("F.alpha_dropout", Handler::Refused(RANDOM)),
-    ("F.feature_alpha_dropout", Handler::Refused(RANDOM)),
     ("nn.intrinsic.quantized.ConvReLU2d", Handler::Refused(QUANTIZED)),
     ("nn.intrinsic.quantized.LinearReLU", Handler::Refused(QUANTIZED)),
     ("nn.quantized.Conv2d", Handler::Refused(QUANTIZED)),

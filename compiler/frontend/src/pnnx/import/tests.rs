@@ -216,6 +216,22 @@ fn paired_indices_replace_adjacent_axes_in_place() {
 }
 
 #[test]
+fn strided_views_are_read_by_position() {
+    let lines = ["torch.as_strided v 1 1 0 1 size=(2,3) stride=(1,2) storage_offset=1 $input=0"];
+    let y = compute("(2,4)f32", &lines, "1", &counting(&[2, 4]));
+    assert_eq!((y.shape(), y.to_floats()), (&[2, 3][..], vec![1.0, 3.0, 5.0, 2.0, 4.0, 6.0]));
+    let beyond =
+        ["pnnx.Input in 0 1 0 #0=(2,4)f32", "torch.as_strided v 1 1 0 1 size=(3) stride=(4)", "pnnx.Output o 1 0 1"];
+    assert_eq!(errors(&beyond)[0].code, Code::ParameterInvalid);
+}
+
+#[test]
+fn dropout_in_training_mode_is_refused() {
+    let lines = ["pnnx.Input in 0 1 0 #0=(2)f32", "F.dropout d 1 1 0 1 p=0.5 training=True", "pnnx.Output o 1 0 1"];
+    assert_eq!(errors(&lines)[0].code, Code::VariantUnsupported);
+}
+
+#[test]
 fn a_trace_is_a_sum_over_the_diagonal() {
     let y = compute("(3,3)f32", &["torch.einsum e 1 1 0 1 equation=ii->"], "1", &counting(&[3, 3]));
     assert_eq!((y.shape().len(), y.to_floats()), (0, vec![12.0]));
