@@ -2,11 +2,11 @@
 
 use crate::canonicalise::{self, canonicalise};
 use crate::cost::CostModel;
-use crate::egraph::extract::Problem;
+use crate::egraph::extract::{Problem, Selection};
 use crate::egraph::rebuild::{Rebuilt, from_egraph};
-use crate::egraph::saturate::{Budget, saturate};
+use crate::egraph::saturate::{Budget, Saturation, saturate};
 use crate::egraph::space::Space;
-use crate::egraph::{explain, rules};
+use crate::egraph::{explain, regions, rules};
 use crate::report::{Explanation, SaturationReport, StageReport, Step};
 use crate::rewrite::Rule;
 use indexmap::{IndexMap, IndexSet};
@@ -90,7 +90,7 @@ pub fn all_rules() -> Vec<Rule> {
 }
 
 /// What the caller chooses.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct OptimizeOptions {
     /// What the target pays.
     pub cost: CostModel,
@@ -100,6 +100,20 @@ pub struct OptimizeOptions {
     pub explain: bool,
     /// The stage after which to stop.
     pub stop_after: Option<String>,
+    /// Larger graphs are cut into regions of so many operators.
+    pub region: usize,
+}
+
+impl Default for OptimizeOptions {
+    fn default() -> Self {
+        OptimizeOptions {
+            cost: CostModel::default(),
+            budget: Budget::default(),
+            explain: false,
+            stop_after: None,
+            region: regions::LIMIT,
+        }
+    }
 }
 
 /// Runs the default pipeline. `observer` sees the graph after each stage, under the stage's name.
@@ -202,28 +216,62 @@ fn saturated(
     report: &mut StageReport,
     history: &mut History,
 ) -> Result<Graph, OperatorError> {
-    let budget = options.budget.for_graph(graph.len());
-    let mut space = Space::into_egraph(graph, options.explain);
-    let saturation = saturate(&mut space, rules, budget);
-    let problem = Problem::new(&space, &options.cost);
-    let selection = problem.solve().ok_or_else(|| OperatorError::Evaluation("values depend on themselves".into()))?;
-    let rebuilt = from_egraph(&space, &selection)?;
-    report.saturation = Some(SaturationReport {
-        nodes: space.egraph.total_size(),
-        classes: space.egraph.number_of_classes(),
-        iterations: saturation.iterations,
-        stop: vec![saturation.stop],
-        extractor: "greedy on shared cost, then group moves",
-        cost_before: selection.cost_before,
-        cost_after: selection.cost_after,
-    });
-    report.fired.extend(saturation.fired);
-    report.refused = saturation.refused;
+    let mut run = StageRun { stage, rules, options, report, before: history, after: History::new() };
+    let result = if graph.len() <= options.region {
+        run.region(graph)?
+    } else {
+        let regions = regions::cut(&graph, options.region)?;
+        let parts = regions.iter().map(|region| run.region(region.graph.clone())).collect::<Result<Vec<_>, _>>()?;
+        regions::join(&graph, &regions, &parts)?
+    };
     if options.explain {
-        let chains = explain::chains(&mut space, &rebuilt, &selection.nodes);
-        *history = continued(history, &space.source, &rebuilt, &chains, stage, rules);
+        *history = run.after;
     }
-    Ok(rebuilt.graph)
+    Ok(result)
+}
+
+/// A saturating stage at work.
+struct StageRun<'a> {
+    stage: &'static str,
+    rules: &'a [Rule],
+    options: &'a OptimizeOptions,
+    report: &'a mut StageReport,
+    before: &'a History,
+    after: History,
+}
+
+impl StageRun<'_> {
+    fn region(&mut self, graph: Graph) -> Result<Graph, OperatorError> {
+        let budget = self.options.budget.for_graph(graph.len());
+        let mut space = Space::into_egraph(graph, self.options.explain);
+        let saturation = saturate(&mut space, self.rules, budget);
+        let problem = Problem::new(&space, &self.options.cost);
+        let cyclic = || OperatorError::Evaluation("values depend on themselves".into());
+        let selection = problem.solve().ok_or_else(cyclic)?;
+        let rebuilt = from_egraph(&space, &selection)?;
+        self.record(&space, &saturation, &selection);
+        if self.options.explain {
+            let chains = explain::chains(&mut space, &rebuilt, &selection.nodes);
+            self.after.extend(continued(self.before, &space.source, &rebuilt, &chains, self.stage, self.rules));
+        }
+        Ok(rebuilt.graph)
+    }
+
+    fn record(&mut self, space: &Space, saturation: &Saturation, selection: &Selection) {
+        let total = self.report.saturation.get_or_insert_with(SaturationReport::default);
+        total.nodes += space.egraph.total_size();
+        total.classes += space.egraph.number_of_classes();
+        total.iterations = total.iterations.max(saturation.iterations);
+        total.stop.push(saturation.stop);
+        total.cost_before = total.cost_before.saturating_add(selection.cost_before);
+        total.cost_after = total.cost_after.saturating_add(selection.cost_after);
+        for (&rule, &count) in &saturation.fired {
+            *self.report.fired.entry(rule).or_default() += count;
+        }
+        for (&rule, &count) in &saturation.refused {
+            *self.report.refused.entry(rule).or_default() += count;
+        }
+    }
 }
 
 /// The history of the rebuilt graph: that of the nodes each new node replaces, and the rules that joined them.

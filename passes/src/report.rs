@@ -33,7 +33,7 @@ pub struct StageReport {
 }
 
 /// What a saturation did.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct SaturationReport {
     /// E-nodes at the end, of all regions.
     pub nodes: usize,
@@ -43,8 +43,6 @@ pub struct SaturationReport {
     pub iterations: usize,
     /// Why it ended, for each region.
     pub stop: Vec<StopReason>,
-    /// How the graph was chosen.
-    pub extractor: &'static str,
     /// Cost of the graph as it came.
     pub cost_before: u64,
     /// Cost of the chosen graph.

@@ -58,3 +58,18 @@ fn the_result_is_the_same_each_time() {
     assert_eq!(first.2, ["canonicalise", "layout", "fold", "merge", "fusion"]);
     assert_eq!(first, run());
 }
+
+#[test]
+fn a_graph_in_regions_computes_the_same() {
+    let graph = residual_network(6);
+    let options = OptimizeOptions { region: 20, explain: true, ..OptimizeOptions::default() };
+    let (result, report) = optimize(graph.clone(), &options, &mut |_, _| {}).unwrap();
+    assert!(report.stages[1].saturation.as_ref().unwrap().stop.len() > 3);
+    let values = common::inputs(&graph, 5);
+    let expected = mlc_ir::evaluator::evaluate(&graph, &values).unwrap();
+    let found = mlc_ir::evaluator::evaluate(&result, &values).unwrap();
+    assert!(common::difference(&expected, &found) < 1e-4);
+    let convolutions = kernels(&result).iter().filter(|kernel| *kernel == "kernel(convolution)").count();
+    assert!(convolutions >= 10, "borders cost little: {convolutions} of 12 carry their epilogue");
+    assert!(!report.explanations.is_empty());
+}

@@ -8,6 +8,7 @@ pub mod extract;
 pub mod language;
 pub mod provenance;
 pub mod rebuild;
+pub mod regions;
 pub mod rules;
 pub mod saturate;
 pub mod space;

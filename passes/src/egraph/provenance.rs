@@ -17,6 +17,7 @@ pub struct Ancestry<'s> {
     selection: &'s Selection,
     sources: IndexMap<Id, Vec<NodeId>>,
     built_for: IndexMap<Id, IndexSet<Id>>,
+    computed_from: IndexMap<Id, Id>,
 }
 
 impl<'s> Ancestry<'s> {
@@ -31,7 +32,9 @@ impl<'s> Ancestry<'s> {
             let entry = built_for.entry(space.egraph.find(built)).or_default();
             entry.extend(sites.iter().map(|&site| space.egraph.find(site)));
         }
-        Ancestry { space, selection, sources, built_for }
+        let computed = space.computed_from.iter();
+        let computed_from = computed.map(|(&constant, &from)| (space.egraph.find(constant), from)).collect();
+        Ancestry { space, selection, sources, built_for, computed_from }
     }
 
     /// The source nodes of a class, or of the classes for which it was built.
@@ -96,7 +99,7 @@ impl<'s> Ancestry<'s> {
                 return self.space.source.node(*node).name.clone();
             }
             let first = self.space.egraph[class].nodes.iter().find_map(|node| node.children.first());
-            match first {
+            match first.or(self.computed_from.get(&class)) {
                 Some(&child) => class = self.space.egraph.find(child),
                 None => break,
             }

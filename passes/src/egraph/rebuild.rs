@@ -6,7 +6,7 @@ use super::provenance::Ancestry;
 use super::space::Space;
 use crate::folding;
 use egg::Id;
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use mlc_ir::{Attribute, Graph, NodeId, Op, OperatorError, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -134,28 +134,52 @@ impl Rebuilder<'_> {
         Ok(value)
     }
 
-    /// The elements of a constant class.
+    /// The elements of a constant class. Works on a list of its own: a model may compute constants in a long chain.
     fn constant(&mut self, class: Id) -> Result<Attribute, OperatorError> {
-        let class = self.space.egraph.find(class);
-        if let Some(value) = self.constants.get(&class) {
+        let root = self.space.egraph.find(class);
+        let mut stack = IndexSet::from([root]);
+        while let Some(&class) = stack.last() {
+            if self.constants.contains_key(&class) {
+                stack.pop();
+                continue;
+            }
+            let node = self.constant_node(class)?;
+            let operands: Vec<Id> = node.children.iter().map(|&child| self.space.egraph.find(child)).collect();
+            let missing = operands.iter().copied().find(|operand| !self.constants.contains_key(operand));
+            match missing {
+                Some(operand) if stack.contains(&operand) => return Err(not_constant()),
+                Some(operand) => {
+                    stack.insert(operand);
+                }
+                None => {
+                    let value = self.computed(class, &node, &operands)?;
+                    self.constants.insert(class, value);
+                }
+            }
+        }
+        self.constants.get(&root).cloned().ok_or_else(not_constant)
+    }
+
+    /// How a constant class is computed; a constant itself if there is one.
+    fn constant_node(&self, class: Id) -> Result<Node, OperatorError> {
+        let data = &self.space.egraph[class].data;
+        let nodes = &self.space.egraph[class].nodes;
+        let leaf = nodes.iter().find(|node| node.children.is_empty());
+        let node = leaf.or(self.selection.nodes.get(&class)).or(nodes.first());
+        node.filter(|_| data.constant).cloned().ok_or_else(not_constant)
+    }
+
+    fn computed(&self, class: Id, node: &Node, operands: &[Id]) -> Result<Attribute, OperatorError> {
+        if let Some(value) = &self.space.egraph[class].data.value {
             return Ok(value.clone());
         }
-        let data = &self.space.egraph[class].data;
-        let value = match &data.value {
-            Some(value) => value.clone(),
-            None => {
-                let node = self.selection.nodes.get(&class).or(self.space.egraph[class].nodes.first());
-                let missing = || OperatorError::Evaluation("a value that isn't constant was taken for one".into());
-                let node = node.filter(|_| data.constant).ok_or_else(missing)?;
-                let operands =
-                    node.children.iter().map(|&child| self.constant(child)).collect::<Result<Vec<_>, _>>()?;
-                let references: Vec<&Attribute> = operands.iter().collect();
-                let op = node.op.as_deref().ok_or_else(missing)?;
-                folding::evaluate(op, &references)
-                    .ok_or_else(|| OperatorError::Evaluation(format!("{} of constants can't be computed", op.name())))?
-            }
-        };
-        self.constants.insert(class, value.clone());
-        Ok(value)
+        let references: Vec<&Attribute> = operands.iter().filter_map(|operand| self.constants.get(operand)).collect();
+        let op = node.op.as_deref().ok_or_else(not_constant)?;
+        folding::evaluate(op, &references)
+            .ok_or_else(|| OperatorError::Evaluation(format!("{} of constants can't be computed", op.name())))
     }
+}
+
+fn not_constant() -> OperatorError {
+    OperatorError::Evaluation("a value that isn't constant was taken for one".into())
 }

@@ -35,7 +35,7 @@ impl Budget {
     pub fn for_graph(self, nodes: usize) -> Budget {
         let usual = nodes.saturating_mul(20).saturating_add(500);
         let least = nodes.saturating_mul(4);
-        Budget { nodes: usual.min(self.nodes).max(least), ..self }
+        Budget { nodes: usual.min(self.nodes).max(least), iterations: self.iterations.max(nodes / 4), ..self }
     }
 }
 

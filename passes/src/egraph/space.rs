@@ -26,6 +26,8 @@ pub struct Space {
     pub root: Id,
     /// For each class that rules built, the ids of the classes on which they fired.
     pub built_for: IndexMap<Id, IndexSet<Id>>,
+    /// For each constant that was computed at once, the first constant that it was computed from.
+    pub computed_from: IndexMap<Id, Id>,
     operators: IndexMap<Arc<Op>, u32>,
     outputs: IndexSet<Id>,
 }
@@ -42,6 +44,7 @@ impl Space {
             ids: IndexMap::new(),
             root: Id::from(0),
             built_for: IndexMap::new(),
+            computed_from: IndexMap::new(),
             operators: IndexMap::new(),
             outputs: IndexSet::new(),
             source: Graph::default(),
@@ -112,7 +115,9 @@ impl Space {
                 let added = match self.folded(op, &children, &results) {
                     Some(value) => {
                         let (head, op) = self.intern(Constant { value }.into());
-                        self.add(head, Some(op), SmallVec::new(), results.into())
+                        let added = self.add(head, Some(op), SmallVec::new(), results.into());
+                        self.computed_from.entry(added).or_insert(children[0]);
+                        added
                     }
                     None => {
                         let (head, op) = self.intern((**op).clone());
