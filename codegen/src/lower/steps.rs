@@ -7,8 +7,8 @@ use crate::kernels::{self, Argument, Epilogue, Kernel};
 use crate::loops::{Builder, Function, Parameter, Stmt, Var};
 use crate::names::Names;
 use crate::target::Target;
-use mlc_ir::ops::{Map, PadMode};
-use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, NodeId, Op, Value};
+use mlc_ir::ops::{Map, PadMode, TransposedConvolution};
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, NodeId, Op, TensorType, Value};
 use std::collections::BTreeSet;
 
 /// What a kernel's parameter points at.
@@ -217,7 +217,8 @@ impl Maker<'_> {
         for (index, &operand) in operands.iter().enumerate() {
             let mut home = homes.view(operand).clone();
             if index == 0
-                && let Op::TransposedConvolution(_) = anchor
+                && let Op::TransposedConvolution(convolution) = &anchor
+                && needs_border(convolution, &types)
                 && let Some(padded) = self.border_of(operand)
             {
                 home = homes.view(padded).clone();
@@ -367,6 +368,12 @@ fn operand_names(anchor: &Op, own: usize, count: usize) -> Vec<String> {
         None => format!("x{index}"),
     };
     (0..count).map(name).collect()
+}
+
+/// Whether legalisation put a border around the first operand; other operands may be slices of padded values by themselves.
+fn needs_border(op: &TransposedConvolution, types: &[TensorType]) -> bool {
+    let pads = kernels::transposed_convolution::required_input_pads(op, &types[0].shape, &types[1].shape);
+    pads.iter().any(|&pad| pad != (0, 0))
 }
 
 #[derive(Default)]
