@@ -1,0 +1,85 @@
+//! Every operator amid a graph, against the evaluator: operands that other kernels compute, padded and transposed on the way,
+//! constants, and results that are read again. Needs a C compiler.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod common;
+
+use common::{check, targets};
+use mlc_ir::ops::{Pad, PadMode, Slice, Transpose, Unary};
+use mlc_ir::scalar::UnaryFunction;
+use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Op, OpKind, TensorType, Value};
+
+/// A value of a type: an input, a constant, or a computed and moved tensor.
+fn operand(graph: &mut Graph, name: &str, ty: &TensorType, generator: &mut Generator) -> Value {
+    let rank = ty.rank();
+    match generator.range(0, 3) {
+        0 => graph.add_input(name, ty.clone()),
+        1 => {
+            let value = Attribute::from_tensor(&generator.tensor(ty));
+            graph.add_constant(name, value)
+        }
+        2 if ty.dtype == DType::F32 => {
+            let x = graph.add_input(name, ty.clone());
+            let negated = graph.add(Unary { function: UnaryFunction::Negate }, &[x], &format!("{name}_n")).unwrap();
+            let pads: Vec<(usize, usize)> = (0..rank).map(|_| (generator.range(0, 1), generator.range(0, 2))).collect();
+            let starts = pads.iter().map(|pad| pad.0).collect();
+            let pad = Pad { pads, mode: PadMode::Constant, value: Literal::of(ty.dtype, 1.0) };
+            let padded = graph.add(pad, &[negated.into()], &format!("{name}_p")).unwrap();
+            let slice = Slice { starts, sizes: ty.shape.to_vec(), steps: vec![1; rank] };
+            graph.add(slice, &[padded.into()], &format!("{name}_s")).unwrap().into()
+        }
+        _ => {
+            let mut permutation: Vec<usize> = (0..rank).collect();
+            (1..rank).rev().for_each(|axis| permutation.swap(axis, generator.range(0, axis)));
+            let mut shape = ty.shape.clone();
+            permutation.iter().enumerate().for_each(|(place, &axis)| shape[axis] = ty.shape[place]);
+            let x = graph.add_input(name, TensorType::new(ty.dtype, shape));
+            let mut back = vec![0; rank];
+            permutation.iter().enumerate().for_each(|(place, &axis)| back[place] = axis);
+            graph.add(Transpose { permutation: back }, &[x], &format!("{name}_t")).unwrap().into()
+        }
+    }
+}
+
+fn graph_of(name: &str, op: Op, types: &[TensorType], generator: &mut Generator) -> Graph {
+    let mut graph = Graph::new(name);
+    let operands: Vec<Value> = types
+        .iter()
+        .enumerate()
+        .map(|(number, ty)| operand(&mut graph, &format!("x{number}"), ty, generator))
+        .collect();
+    let node = graph.add(op, &operands, "anchor").unwrap();
+    for slot in 0..graph.node(node).results.len() {
+        let value = Value { node, slot: slot as u32 };
+        let read_again = graph.ty(value).dtype == DType::F32 && generator.one_in(2);
+        let value = if read_again {
+            let name = format!("again{slot}");
+            graph.add(Unary { function: UnaryFunction::Absolute }, &[value], &name).unwrap().into()
+        } else {
+            value
+        };
+        graph.add_output(&format!("y{slot}"), value);
+    }
+    graph
+}
+
+#[test]
+fn operators_amid_a_graph_agree_with_the_evaluator() {
+    for target in targets() {
+        let mut graphs = Vec::new();
+        for &kind in OpKind::ALL {
+            let mut generator = Generator::new(kind as u64 + 40);
+            for number in 0..3 {
+                let (op, types) = kind.sample(&mut generator);
+                let half = |ty: &TensorType| matches!(ty.dtype, DType::F16 | DType::Bf16);
+                let results = op.infer(&types).unwrap();
+                if matches!(op, Op::Input(_)) || types.iter().chain(&results).any(half) {
+                    continue;
+                }
+                let name = format!("{number} {op:?} {types:?}");
+                graphs.push(graph_of(&name, op, &types, &mut generator));
+            }
+        }
+        check(&graphs, &target, 2e-4);
+    }
+}
