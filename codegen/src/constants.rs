@@ -4,7 +4,7 @@
 use crate::loops::print::{c_type, harmless, literal};
 use crate::module::{Module, PackedConstant};
 use mlc_ir::{DType, Literal, Tensor, TensorType, Values};
-use std::fmt::{self, Write};
+use std::io::{self, Write};
 
 /// Columns of a line of numbers at most.
 const COLUMNS: usize = 100;
@@ -21,10 +21,10 @@ pub fn declaration(constant: &PackedConstant) -> String {
 ///
 /// # Errors
 /// Those of the writer.
-pub fn write_constants(module: &Module, out: &mut dyn Write) -> fmt::Result {
+pub fn write_constants(module: &Module, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "/* The constants of model {}. */\n#include <math.h>\n#include <stdint.h>\n\n", module.model_name)?;
     if module.constants.is_empty() {
-        return out.write_str("/* There are none. */\ntypedef int mlc_no_constants;\n");
+        return out.write_all(b"/* There are none. */\ntypedef int mlc_no_constants;\n");
     }
     write!(
         out,
@@ -37,12 +37,12 @@ pub fn write_constants(module: &Module, out: &mut dyn Write) -> fmt::Result {
         let ty = constant.value.ty();
         write!(out, "\n/* {} {ty} */\n{head};\n{bare} MLC_CONSTANT = {{\n", harmless(&constant.name))?;
         write_values(constant, out)?;
-        out.write_str("};\n")?;
+        out.write_all(b"};\n")?;
     }
     Ok(())
 }
 
-fn write_values(constant: &PackedConstant, out: &mut dyn Write) -> fmt::Result {
+fn write_values(constant: &PackedConstant, out: &mut dyn Write) -> io::Result<()> {
     let (ty, bytes) = (constant.value.ty(), constant.value.bytes());
     let mut lines = Lines { out, column: 0 };
     if bytes.is_empty() {
@@ -51,19 +51,48 @@ fn write_values(constant: &PackedConstant, out: &mut dyn Write) -> fmt::Result {
     for block in bytes.chunks(BLOCK * ty.dtype.size()) {
         let count = block.len() / ty.dtype.size();
         let tensor = Tensor::from_le_bytes(TensorType::new(ty.dtype, [count]), block);
+        let mut numbers = Numbers { digits: zmij::Buffer::new(), text: String::new() };
         match tensor.values() {
+            Values::Float(values) if ty.dtype == DType::F32 => {
+                values.iter().try_for_each(|&value| lines.put(numbers.single(value as f32)))?;
+            }
             Values::Float(values) => {
-                values.iter().try_for_each(|&value| lines.put(&literal(Literal::float(ty.dtype, value))))?
+                values.iter().try_for_each(|&value| lines.put(&literal(Literal::float(ty.dtype, value))))?;
             }
             Values::Integer(values) if ty.dtype == DType::Bool => {
-                values.iter().try_for_each(|value| lines.put(&value.to_string()))?
+                values.iter().try_for_each(|value| lines.put(&value.to_string()))?;
             }
             Values::Integer(values) => {
-                values.iter().try_for_each(|&value| lines.put(&literal(Literal::integer(ty.dtype, value))))?
+                values.iter().try_for_each(|&value| lines.put(&literal(Literal::integer(ty.dtype, value))))?;
             }
         }
     }
-    lines.out.write_str("\n")
+    lines.out.write_all(b"\n")
+}
+
+/// Numbers as C text, in a buffer that is used again: weights have millions of them.
+struct Numbers {
+    digits: zmij::Buffer,
+    text: String,
+}
+
+impl Numbers {
+    /// A single, exactly. Negative numbers need no parentheses in an initialiser.
+    fn single(&mut self, value: f32) -> &str {
+        if !value.is_finite() {
+            return if value.is_nan() {
+                "NAN"
+            } else if value > 0.0 {
+                "INFINITY"
+            } else {
+                "-INFINITY"
+            };
+        }
+        self.text.clear();
+        self.text.push_str(self.digits.format_finite(value));
+        self.text.push('f');
+        &self.text
+    }
 }
 
 /// Words separated by commas, in lines.
@@ -73,13 +102,15 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    fn put(&mut self, word: &str) -> fmt::Result {
+    fn put(&mut self, word: &str) -> io::Result<()> {
         if self.column > 0 && self.column + word.len() + 2 > COLUMNS {
-            self.out.write_str("\n")?;
+            self.out.write_all(b"\n")?;
             self.column = 0;
         }
         let gap = if self.column == 0 { "  " } else { " " };
-        write!(self.out, "{gap}{word},")?;
+        self.out.write_all(gap.as_bytes())?;
+        self.out.write_all(word.as_bytes())?;
+        self.out.write_all(b",")?;
         self.column += gap.len() + word.len() + 1;
         Ok(())
     }
@@ -104,10 +135,11 @@ mod tests {
             constants: vec![PackedConstant { symbol: "tvmgen_m_w".into(), name: "w */".into(), value }],
             sources: vec![],
         };
-        let mut text = String::new();
+        let mut text = Vec::new();
         write_constants(&module, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
         assert!(text.contains("/* w * / f32[5] */\nextern const float tvmgen_m_w[5];"), "{text}");
-        assert!(text.contains("  0.1f, (-1.5f), INFINITY, 3e-41f, 16777216.0f,\n};"), "{text}");
+        assert!(text.contains("  0.1f, -1.5f, INFINITY, 3e-41f, 16777216.0f,\n};"), "{text}");
         assert!(text.lines().all(|line| line.len() <= COLUMNS));
     }
 }

@@ -1,34 +1,51 @@
 //! A reproducible tar archive: sorted entries under `./`, owner root, fixed modes, one time stamp.
 
-use super::PackageError;
+use super::{Content, PackageError};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use tar::{EntryType, Header};
 
 /// Bytes of a tar record.
 const RECORD: usize = 512;
 
 /// Packs files, given sorted by path. Every folder is a member of its own, and so is the root.
-pub(super) fn pack(files: &IndexMap<String, Vec<u8>>, modified: u64) -> Result<Vec<u8>, PackageError> {
+///
+/// A member's header is written again once its size is known, so that no content has to be held in memory.
+pub(super) fn pack<W: Write + Seek>(
+    files: &IndexMap<String, Content<'_>>,
+    modified: u64,
+    out: &mut W,
+) -> Result<(), PackageError> {
     let mut members: BTreeSet<String> = BTreeSet::from(["./".to_owned()]);
     for path in files.keys() {
         members.extend(path.match_indices('/').map(|(end, _)| format!("./{}", &path[..=end])));
         members.insert(format!("./{path}"));
     }
-    let mut archive = Vec::new();
     for member in &members {
-        let content = files.get(&member[2..]).map(Vec::as_slice);
-        archive.extend_from_slice(header(member, content, modified)?.as_bytes());
-        archive.extend_from_slice(content.unwrap_or_default());
-        archive.resize(archive.len().next_multiple_of(RECORD), 0);
+        let start = out.stream_position()?;
+        let content = files.get(&member[2..]);
+        out.write_all(header(member, content.map(|_| 0), modified)?.as_bytes())?;
+        let Some(content) = content else { continue };
+        let mut buffered = BufWriter::with_capacity(1 << 16, &mut *out);
+        content.write(&mut buffered)?;
+        buffered.flush()?;
+        drop(buffered);
+        let end = out.stream_position()?;
+        let size = end - start - RECORD as u64;
+        out.write_all(&vec![0; (size.next_multiple_of(RECORD as u64) - size) as usize])?;
+        let next = out.stream_position()?;
+        out.seek(SeekFrom::Start(start))?;
+        out.write_all(header(member, Some(size), modified)?.as_bytes())?;
+        out.seek(SeekFrom::Start(next))?;
     }
-    archive.resize(archive.len() + 2 * RECORD, 0);
-    Ok(archive)
+    out.write_all(&[0; 2 * RECORD])?;
+    Ok(out.flush()?)
 }
 
-/// The header of a file, or of a folder when there is no content.
-fn header(member: &str, content: Option<&[u8]>, modified: u64) -> Result<Header, PackageError> {
-    let size = content.map_or(0, <[u8]>::len) as u64;
+/// The header of a file of a size, or of a folder when there is none.
+fn header(member: &str, content: Option<u64>, modified: u64) -> Result<Header, PackageError> {
+    let size = content.unwrap_or(0);
     if size >= 1 << 33 {
         return Err(PackageError::FileTooLarge(member.to_owned()));
     }

@@ -93,7 +93,7 @@ fn the_archive_has_sorted_entries_with_fixed_owner_mode_and_time() {
 #[test]
 fn the_same_module_gives_the_same_bytes() {
     let target = Target::generic();
-    assert_eq!(archive(&module(), &options(&target)), archive(&module(), &options(&target)));
+    assert_eq!(archive(&module(), &options(&target)).unwrap(), archive(&module(), &options(&target)).unwrap());
 }
 
 #[test]

@@ -70,10 +70,10 @@ pub fn run(modules: &[Module], target: &Target, inputs: &[u8]) -> Option<Vec<u8>
             write(folder.path(), &source.name, source.text.as_bytes());
             files.push(source.name.clone());
         }
-        let mut constants = String::new();
+        let mut constants = Vec::new();
         mlc_codegen::constants::write_constants(module, &mut constants).unwrap();
         files.push(format!("{}_lib2.c", module.model_name));
-        write(folder.path(), &files[files.len() - 1], constants.as_bytes());
+        write(folder.path(), &files[files.len() - 1], &constants);
     }
     write(folder.path(), "main.c", harness(modules).as_bytes());
     write(folder.path(), "input.bin", inputs);

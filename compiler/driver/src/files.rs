@@ -52,7 +52,18 @@ fn map(file: &File) -> std::io::Result<Bytes> {
 /// # Errors
 /// `MLC0002` when the folder or the disk refuses.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), Diagnostic> {
-    let attempt = || -> std::io::Result<()> {
+    write_atomically_with(path, |file| file.write_all(contents))
+}
+
+/// Lets `write` write a file that appears whole or not at all.
+///
+/// # Errors
+/// `MLC0002` when the folder, the disk or the writer refuses.
+pub fn write_atomically_with(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> std::io::Result<()>,
+) -> Result<(), Diagnostic> {
+    let attempt = move || -> std::io::Result<()> {
         let mut builder = tempfile::Builder::new();
         #[cfg(unix)]
         {
@@ -61,7 +72,7 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> Result<(), Diagnostic> 
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
         let mut temporary = builder.prefix(".mlc-").tempfile_in(folder_of(path))?;
-        temporary.write_all(contents)?;
+        write(temporary.as_file_mut())?;
         temporary.as_file().sync_all()?;
         temporary.persist(path).map_err(|error| error.error)?;
         Ok(())

@@ -248,6 +248,17 @@ impl Compiled {
             .map_err(|error| Diagnostic::error(Code::FileUnwritable, Location::default(), error.to_string()))
     }
 
+    /// Writes the archive to a file, which appears whole or not at all. The archive isn't held in memory: it is several times
+    /// as large as the weights.
+    ///
+    /// # Errors
+    /// `MLC0002` when the disk refuses, or a name or a file is too large for a tar archive.
+    pub fn write_archive(&self, path: &Path) -> Result<(), Diagnostic> {
+        files::write_atomically_with(path, |file| {
+            package::write_archive(&self.module, &self.package_options(), file).map_err(std::io::Error::other)
+        })
+    }
+
     /// The archive, read back: what a toolchain builds.
     ///
     /// # Errors

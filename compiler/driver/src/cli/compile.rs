@@ -48,7 +48,7 @@ fn emit(arguments: &Compile, compiled: &Compiled, console: &Console) -> Result<O
         Emit::Tar => {
             let path = output(format!("{stem}.tar"));
             refuse_input(&path, arguments)?;
-            files::write_atomically(&path, &compiled.archive()?)?;
+            compiled.write_archive(&path)?;
             Ok(Some(path))
         }
         Emit::Ir => {
