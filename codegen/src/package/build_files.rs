@@ -47,13 +47,15 @@ pub(super) fn cmake_lists(module: &Module, target: &Target) -> String {
          set(MLC_C_FLAGS \"{flags}\" CACHE STRING \"options of the C compiler, separated by ';'\")\n\n\
          file(GLOB sources CONFIGURE_DEPENDS \"${{CMAKE_CURRENT_SOURCE_DIR}}/codegen/host/src/*.c\")\n\
          list(SORT sources)\n\
-         add_library({model} STATIC ${{sources}})\n\
-         target_include_directories({model} PUBLIC\n  \
+         # The prefix keeps clear of the names that CMake reserves, such as 'test'.\n\
+         add_library(tvmgen_{model} STATIC ${{sources}})\n\
+         set_target_properties(tvmgen_{model} PROPERTIES OUTPUT_NAME {model})\n\
+         target_include_directories(tvmgen_{model} PUBLIC\n  \
          \"${{CMAKE_CURRENT_SOURCE_DIR}}/codegen/host/include\"\n  \
          \"${{CMAKE_CURRENT_SOURCE_DIR}}/runtime/include\")\n\
-         target_compile_options({model} PRIVATE ${{MLC_C_FLAGS}} {WARNINGS})\n\
-         if(UNIX)\n  target_link_libraries({model} PUBLIC m)\nendif()\n\n\
-         if(MLC_EXAMPLE)\n  add_executable(example example/main.c)\n  target_link_libraries(example PRIVATE {model})\nendif()\n",
+         target_compile_options(tvmgen_{model} PRIVATE ${{MLC_C_FLAGS}} {WARNINGS})\n\
+         if(UNIX)\n  target_link_libraries(tvmgen_{model} PUBLIC m)\nendif()\n\n\
+         if(MLC_EXAMPLE)\n  add_executable(example example/main.c)\n  target_link_libraries(example PRIVATE tvmgen_{model})\nendif()\n",
         name = target.name,
         flags = target.c_flags.join(";"),
     )

@@ -26,9 +26,16 @@ impl Default for Toolchain {
 }
 
 impl Toolchain {
-    /// The compiler of a `CC` variable such as `ccache gcc`; the system's `cc` when it is empty.
+    /// The compiler of a `CC` variable such as `ccache gcc`; the system's `cc` when it is empty. A path counts from the
+    /// present folder.
     pub fn from_variable(variable: Option<&str>) -> Toolchain {
-        let compiler: Vec<String> = variable.unwrap_or_default().split_whitespace().map(String::from).collect();
+        let mut compiler: Vec<String> = variable.unwrap_or_default().split_whitespace().map(String::from).collect();
+        if let Some(program) = compiler.first_mut().filter(|program| program.contains('/')) {
+            // The compiler runs in another folder.
+            if let Some(path) = std::path::absolute(&*program).ok().and_then(|path| path.to_str().map(String::from)) {
+                *program = path;
+            }
+        }
         if compiler.is_empty() { Toolchain::default() } else { Toolchain { compiler } }
     }
 

@@ -77,6 +77,8 @@ fn a_missing_compiler_is_told() {
     let error = toolchain.build(&bundle).unwrap_err();
     assert!(error.message.contains("can't start the C compiler '/nonexistent/cc'"), "{error}");
     assert_eq!(Toolchain::from_variable(Some(" ")), Toolchain::default());
+    assert!(Path::new(&Toolchain::from_variable(Some("tools/cc -m32")).compiler[0]).is_absolute());
+    assert_eq!(Toolchain::from_variable(Some("ccache gcc")).compiler, ["ccache", "gcc"]);
 }
 
 /// sigmoid(a + w) and a + w.
