@@ -187,3 +187,20 @@ fn a_linear_layer_folds_its_normalisation() {
     let (graph, _) = optimized(&n.finish(&[y]));
     assert_eq!(kernels(&graph), ["kernel(matmul)", "kernel(matmul)"]);
 }
+
+#[test]
+fn a_pad_before_the_first_layer_folds() {
+    use mlc_ir::ops::{Pad, PadMode};
+    for channels in [1, 3] {
+        let mut n = Network::new();
+        let x = n.input(&[1, channels, 7, 5]);
+        let pads = vec![(0, 0), (0, 0), (1, 2), (0, 1)];
+        let value = mlc_ir::Literal::of(mlc_ir::DType::F32, 0.0);
+        let padded = n.apply("pad", Pad { pads, mode: PadMode::Constant, value }, &[x]);
+        let last = n.transpose("in", &[0, 2, 3, 1], padded);
+        let y = n.convolution("conv", last, 4, 3, 2, 1);
+        let (graph, _) = optimized(&n.finish(&[y]));
+        let first = if channels == 1 { "reshape" } else { "transpose" };
+        assert_eq!(kernels(&graph), [first, "convolution"]);
+    }
+}

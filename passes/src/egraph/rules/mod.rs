@@ -7,6 +7,7 @@ pub mod fold;
 pub mod fusion;
 pub mod layout;
 pub mod merge;
+pub mod pads;
 mod pattern;
 
 use crate::pipeline::Pass;
@@ -19,18 +20,19 @@ pub fn stages(canonical: &Pass) -> Vec<(&'static str, &'static str, Vec<Pass>)> 
     let layout = pass("layout", "transposes sink towards the outputs and meet their inverses", &layout::rules());
     let movement =
         pass("movement", "transposes and reshapes sink below elementwise operators", layout::ELEMENTWISE_RULES);
+    let pads = pass("pads", "pads move towards the operators that take them up", pads::RULES);
     let merge = pass("merge", "operators on one input become one, their weights concatenated", merge::RULES);
     let fusion = pass("fusion", "elementwise operators become maps and epilogues", fusion::RULES);
     vec![
         (
             "layout",
             "transposes vanish between channels-last operators",
-            vec![canonical.clone(), layout, movement.clone()],
+            vec![canonical.clone(), layout, movement.clone(), pads.clone()],
         ),
         (
             "fold",
             "batch normalisation, scales and pads vanish in convolutions and matrix products",
-            vec![canonical.clone(), algebra, fold, movement.clone()],
+            vec![canonical.clone(), algebra, fold, movement.clone(), pads],
         ),
         ("merge", "sibling convolutions and linear layers become one", vec![canonical.clone(), merge]),
         ("fusion", "what remains elementwise is computed where its operands are", vec![movement, fusion]),
