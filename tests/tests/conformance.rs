@@ -5,9 +5,8 @@ use mlc_tests::conformance::{Outcome, Status, failures, run, summary};
 use mlc_tests::mode::Mode;
 use mlc_tests::paths;
 
-/// What mlc refuses today, for its operators depend on the data's order or on computed positions. A case that passes must
-/// leave this list.
-const REFUSED: [&str; 5] = ["op_F_grid_sample_1", "op_argsort", "op_scatter_add", "op_sort", "op_topk"];
+/// Cases that mlc refuses today. A case that passes must leave this list.
+const REFUSED: [&str; 0] = [];
 
 /// Every case of the folder passes, but for those that are refused on purpose.
 fn check(format: &str, mode: &Mode) {
