@@ -204,3 +204,17 @@ fn a_pad_before_the_first_layer_folds() {
         assert_eq!(kernels(&graph), [first, "convolution"]);
     }
 }
+
+#[test]
+fn a_multi_branch_block_is_one_convolution() {
+    let mut n = Network::new();
+    let x = n.input(&[1, 6, 6, 4]);
+    let wide = n.convolution("wide", x, 4, 3, 1, 1);
+    let wide = n.batch_norm("bn1", wide, 3);
+    let narrow = n.convolution("narrow", x, 4, 1, 1, 1);
+    let narrow = n.batch_norm("bn2", narrow, 3);
+    let sum = n.binary("add", B::Add, wide, narrow);
+    let y = n.unary("relu", U::Relu, sum);
+    let (graph, _) = optimized(&n.finish(&[y]));
+    assert_eq!(kernels(&graph), ["kernel(convolution)"]);
+}

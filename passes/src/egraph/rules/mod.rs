@@ -9,6 +9,7 @@ pub mod layout;
 pub mod merge;
 pub mod pads;
 mod pattern;
+pub mod sums;
 
 use crate::pipeline::Pass;
 
@@ -18,6 +19,7 @@ pub fn stages(canonical: &Pass) -> Vec<(&'static str, &'static str, Vec<Pass>)> 
     let algebra = pass("algebra", "scales and shifts by constants move together", algebra::RULES);
     let fold = pass("fold", "scales, shifts and pads enter weights and fields", fold::RULES);
     let layout = pass("layout", "transposes sink towards the outputs and meet their inverses", &layout::rules());
+    let sums = pass("sums", "sums of layers on one input become one layer", sums::RULES);
     let movement =
         pass("movement", "transposes and reshapes sink below elementwise operators", layout::ELEMENTWISE_RULES);
     let pads = pass("pads", "pads move towards the operators that take them up", pads::RULES);
@@ -32,7 +34,7 @@ pub fn stages(canonical: &Pass) -> Vec<(&'static str, &'static str, Vec<Pass>)> 
         (
             "fold",
             "batch normalisation, scales and pads vanish in convolutions and matrix products",
-            vec![canonical.clone(), algebra, fold, movement.clone(), pads],
+            vec![canonical.clone(), algebra, fold, sums, movement.clone(), pads],
         ),
         ("merge", "sibling convolutions and linear layers become one", vec![canonical.clone(), merge]),
         ("fusion", "what remains elementwise is computed where its operands are", vec![movement, fusion]),

@@ -5,6 +5,17 @@ use mlc_ir::Op;
 use mlc_ir::ops::{Binary, Reshape};
 use mlc_ir::scalar::BinaryFunction as B;
 
+/// A convolution or matrix product over constant weights.
+#[derive(Clone, Copy)]
+pub(super) struct Layer<'a> {
+    /// The operator.
+    pub(super) op: &'a Op,
+    /// Its input.
+    pub(super) x: Class,
+    /// Its weights.
+    pub(super) weights: Class,
+}
+
 fn is_binary_with_constant(m: &Match<'_>, function: B) -> bool {
     matches!(m.op, Op::Binary(binary) if binary.function == function)
         && m.ty.dtype.is_float()
