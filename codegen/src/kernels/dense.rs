@@ -12,6 +12,14 @@ use crate::lower::view::{View, merge_axes};
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, Code, DType, Diagnostic, Literal, Location, TensorType};
 
+/// Products of the innermost reduction axis of a tile up to which all of them are written out.
+const LONGEST_RUN: usize = 160;
+
+/// Bytes between elements that compete for the same place in the first level of cache of most machines, and how many of
+/// them have one beside the weights.
+const CACHE_PERIOD: usize = 2048;
+const CACHE_WAYS: usize = 6;
+
 /// An axis of a contraction: elements that `x` and the weights move along it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
@@ -183,7 +191,11 @@ impl Contraction {
     }
 
     fn loops(&self, kernel: &mut Kernel<'_>) {
-        let machine = machine(self.x.view.dtype, kernel);
+        let mut machine = machine(self.x.view.dtype, kernel);
+        let apart = self.outer.last().map_or(0, |axis| axis.x.unsigned_abs() as usize * self.x.view.dtype.size());
+        if apart > 0 && apart.is_multiple_of(CACHE_PERIOD) {
+            machine.neighbours = CACHE_WAYS;
+        }
         let fixed = self.outer.iter().filter(|axis| axis.weights != 0).count();
         let (weight_axes, pixel_axes) = self.outer.split_at(fixed);
         let (columns, above) = pixel_axes.split_last().map_or((1, pixel_axes), |(last, above)| (last.extent, above));
@@ -213,15 +225,15 @@ impl Contraction {
     fn block(&self, kernel: &mut Kernel<'_>, position: &[Index], block: &Block, first: &Index, weights: &Weights) {
         let pixel_axes = self.outer.len() - position.len();
         for rows in &block.rows {
-            for columns in &block.columns {
-                walk(kernel, "row", *rows, |kernel, row| {
+            walk(kernel, "row", *rows, |kernel, row| {
+                for columns in &block.columns {
                     walk(kernel, "column", *columns, |kernel, column| {
                         let mut origin = position.to_vec();
-                        origin.extend([row, column].into_iter().skip(2 - pixel_axes.min(2)));
+                        origin.extend([row.clone(), column].into_iter().skip(2 - pixel_axes.min(2)));
                         self.tile(kernel, &origin, (rows.step, columns.step), block, first, weights);
                     });
-                });
-            }
+                }
+            });
         }
     }
 
@@ -330,7 +342,8 @@ impl Tile<'_> {
         let run = self.reduction.last().map_or(1, |axis| axis.extent).max(1);
         let sets = IN_FLIGHT.div_ceil(size).min(run).min(4);
         let sets = if self.x_dtype.is_float() { sets } else { 1 };
-        self.unrolled = if run * size <= 96 { run } else { (16usize.div_ceil(size)).next_multiple_of(sets).min(run) };
+        self.unrolled =
+            if run * size <= LONGEST_RUN { run } else { (16usize.div_ceil(size)).next_multiple_of(sets).min(run) };
         for set in 0..sets {
             let mut sums = Vec::new();
             for pixel in 0..self.pixels.len() {
@@ -569,7 +582,7 @@ impl Contraction {
 pub fn machine(dtype: DType, kernel: &Kernel<'_>) -> Machine {
     let lanes = kernel.lanes(dtype);
     let narrowest = if lanes == 1 { 1 } else { (16 / dtype.size()).min(lanes) };
-    Machine { lanes, narrowest, registers: kernel.target.registers }
+    Machine { lanes, narrowest, registers: kernel.target.registers, neighbours: usize::MAX }
 }
 
 /// Elements of the weights at all positions of axes, in row-major order.

@@ -173,21 +173,42 @@ impl Depthwise {
         };
         let bytes = self.x.view.elements() * self.x.view.dtype.size();
         let above: Vec<usize> = self.pixels.iter().rev().skip(1).rev().map(|pixel| pixel.0).collect();
+        let (extent, stride) = self.pixels.last().copied().unwrap_or((1, 0));
+        let spans = self.spans(extent, stride);
         kernel.for_each("multiple", self.multiplier, |kernel, multiple| {
             if bytes <= CACHED_BYTES {
                 return self.vectors(kernel, &sections, packed, &multiple, |kernel, channel, taps| {
                     let weights = self.hoisted(kernel, taps);
-                    kernel.for_shape(&["n", "row"], &above, &mut |kernel, outer| {
-                        self.row(kernel, &multiple, outer, channel, taps, weights.as_deref());
+                    self.tiles(kernel, &above, &spans, |kernel, pixel, count| {
+                        self.tile(kernel, (&multiple, pixel, channel), count, taps, weights.as_deref());
                     });
                 });
             }
-            kernel.for_shape(&["n", "row"], &above, &mut |kernel, outer| {
+            self.tiles(kernel, &above, &spans, |kernel, pixel, count| {
                 self.vectors(kernel, &sections, packed, &multiple, |kernel, channel, taps| {
                     let weights = self.hoisted(kernel, taps);
-                    self.row(kernel, &multiple, outer, channel, taps, weights.as_deref());
+                    self.tile(kernel, (&multiple, pixel, channel), count, taps, weights.as_deref());
                 });
             });
+        });
+    }
+
+    /// Loops over the tiles of pixels; the body gets the first pixel of a tile and their number.
+    fn tiles<'a>(
+        &self,
+        kernel: &mut Kernel<'a>,
+        above: &[usize],
+        spans: &[Span],
+        mut body: impl FnMut(&mut Kernel<'a>, &[Index], usize),
+    ) {
+        kernel.for_shape(&["n", "row"], above, &mut |kernel, outer| {
+            for span in spans {
+                walk(kernel, "column", *span, |kernel, column| {
+                    let mut pixel = outer.to_vec();
+                    pixel.extend((!self.pixels.is_empty()).then_some(column));
+                    body(kernel, &pixel, span.step);
+                });
+            }
         });
     }
 
@@ -247,42 +268,37 @@ impl Depthwise {
         self.window_size() + 6 <= self.machine.registers
     }
 
-    /// The row of pixels in tiles.
-    fn row(
+    /// `count` neighbouring pixels of one vector of channels.
+    fn tile(
         &self,
         kernel: &mut Kernel<'_>,
-        multiple: &Index,
-        outer: &[Index],
-        channel: &Index,
+        (multiple, first, channel): (&Index, &[Index], &Index),
+        count: usize,
         taps: &Taps,
         weights: Option<&[Expr]>,
     ) {
-        let (extent, stride) = self.pixels.last().copied().unwrap_or((1, 0));
-        for span in self.spans(extent, stride) {
-            walk(kernel, "column", span, |kernel, column| {
-                let mut start = column.times(stride).plus(&channel.times(self.channel_stride));
-                for (index, pixel) in outer.iter().zip(&self.pixels) {
-                    start = start.plus(&index.times(pixel.1));
-                }
-                let x = kernel.b.pointer("xp", self.x.pointer, start);
-                let sums: Vec<Var> = (0..span.step)
-                    .map(|pixel| {
-                        let zero = Expr::Literal(Literal::of(taps.ty.dtype, 0.0));
-                        let zero = if taps.ty.lanes == 1 { zero } else { Expr::Splat(Box::new(zero), taps.ty.lanes) };
-                        kernel.b.mutable(&format!("sum_{pixel}"), zero)
-                    })
-                    .collect();
-                self.window_rows(kernel, x, stride, &sums, taps, weights);
-                for (pixel, &sum) in sums.iter().enumerate() {
-                    let mut indices = vec![multiple.clone()];
-                    indices.extend_from_slice(outer);
-                    if !self.pixels.is_empty() {
-                        indices.push(column.offset(pixel as i64));
-                    }
-                    let vector = Lanes { width: taps.ty.lanes, valid: taps.ty.lanes };
-                    finish(kernel, sum, &indices, channel, vector);
-                }
-            });
+        let mut start = channel.times(self.channel_stride);
+        for (index, pixel) in first.iter().zip(&self.pixels) {
+            start = start.plus(&index.times(pixel.1));
+        }
+        let x = kernel.b.pointer("xp", self.x.pointer, start);
+        let sums: Vec<Var> = (0..count)
+            .map(|pixel| {
+                let zero = Expr::Literal(Literal::of(taps.ty.dtype, 0.0));
+                let zero = if taps.ty.lanes == 1 { zero } else { Expr::Splat(Box::new(zero), taps.ty.lanes) };
+                kernel.b.mutable(&format!("sum_{pixel}"), zero)
+            })
+            .collect();
+        let stride = self.pixels.last().map_or(0, |pixel| pixel.1);
+        self.window_rows(kernel, x, stride, &sums, taps, weights);
+        let vector = Lanes { width: taps.ty.lanes, valid: taps.ty.lanes };
+        for (pixel, &sum) in sums.iter().enumerate() {
+            let mut indices = vec![multiple.clone()];
+            indices.extend_from_slice(first);
+            if let Some(column) = indices[1..].last_mut() {
+                *column = column.offset(pixel as i64);
+            }
+            finish(kernel, sum, &indices, channel, vector);
         }
     }
 

@@ -13,6 +13,8 @@ pub struct Machine {
     pub narrowest: usize,
     /// Registers.
     pub registers: usize,
+    /// Most pixels whose elements the first level of cache keeps at once; they may lie so that they compete for a place.
+    pub neighbours: usize,
 }
 
 /// One vector of outputs.
@@ -66,14 +68,32 @@ impl Block {
 pub const IN_FLIGHT: usize = 8;
 
 impl Machine {
-    /// Accumulators that leave room for weights and inputs.
-    fn accumulators(self) -> usize {
-        if self.lanes == 1 { self.registers.min(16) } else { self.registers * 3 / 4 }.max(1)
+    /// Most pixels of a tile of so many vectors. Beside its sums, registers hold the weights and an input element; where there
+    /// are many, C compilers also keep there what the epilogue adds to each vector. Many pixels of one vector don't pay.
+    fn pixels(self, vectors: usize) -> usize {
+        if self.lanes == 1 {
+            return (self.registers / 2 / vectors).max(1);
+        }
+        let kept = if self.registers > 16 { 2 * vectors + 1 } else { vectors + 1 };
+        let free = self.registers.saturating_sub(kept).min(self.registers * 3 / 4);
+        let most = if vectors == 1 { 8 } else { usize::MAX };
+        (free / vectors).min(most).min(self.neighbours).max(1)
     }
 
-    /// Time of one step of a tile along the reduction, in units of one vector multiply-add.
+    /// Time of one step of a tile along the reduction, in units of one vector multiply-add. The factors are measured: narrow
+    /// tiles load more per multiply-add, and weights that four pixels or fewer share are read from memory by each of them
+    /// under some tunings of gcc. Weights come from the second level of cache, at half the speed of the first.
     fn step_cost(self, pixels: usize, vectors: usize) -> f64 {
-        (pixels * vectors).max(IN_FLIGHT) as f64 + 0.3 * (pixels + vectors) as f64 + 1.0
+        let products = (pixels * vectors) as f64;
+        let narrow = match vectors {
+            1 => 1.25,
+            2 => 1.05,
+            _ => 1.0,
+        };
+        let shared = if pixels <= 4 { products } else { vectors as f64 };
+        let loads = 0.95 * (shared + pixels as f64);
+        let streamed = 2.0 * vectors as f64;
+        (narrow * products).max(loads).max(streamed).max(IN_FLIGHT as f64) + 0.15 * vectors as f64 + 0.5
     }
 }
 
@@ -95,7 +115,7 @@ pub fn vectors(outputs: usize, machine: Machine) -> Vec<Lanes> {
 /// Cuts `rows × columns` pixels times `outputs` into tiles.
 pub fn plan(rows: usize, columns: usize, outputs: usize, machine: Machine) -> Vec<Block> {
     let all = vectors(outputs, machine);
-    let most = machine.accumulators().min(all.len().max(1));
+    let most = (machine.registers / 2).clamp(1, all.len().max(1));
     let candidates = (1..=most).map(|size| {
         let blocks = blocks(&all, size, rows, columns, machine);
         let cost: f64 = blocks.iter().map(|block| block.count as f64 * cost(block, machine)).sum();
@@ -136,21 +156,44 @@ fn blocks(all: &[Lanes], size: usize, rows: usize, columns: usize, machine: Mach
 
 /// The cheapest cut of the pixels for tiles of so many vectors.
 fn pixels(rows: usize, columns: usize, vectors: usize, machine: Machine) -> (Vec<Span>, Vec<Span>) {
-    let most = (machine.accumulators() / vectors).max(1);
+    let most = machine.pixels(vectors);
     let mut best: Option<(f64, Vec<Span>, Vec<Span>)> = None;
-    let tallest = if columns >= most { 1 } else { most };
-    for height in 1..=tallest.min(rows.max(1)) {
-        for width in 1..=(most / height).min(columns.max(1)) {
-            let (down, across) = (spans(rows, height), spans(columns, width));
-            let lanes = vec![Lanes { width: 1, valid: 1 }; vectors];
-            let block = Block { first: 0, count: 1, vectors: lanes, rows: down, columns: across };
-            let sum = cost(&block, machine);
-            if best.as_ref().is_none_or(|(least, ..)| sum < least * 0.999) {
-                best = Some((sum, block.rows, block.columns));
-            }
+    for height in 1..=most.min(rows.max(1)) {
+        let across = cut(columns, most / height, |width| machine.step_cost(height * width, vectors));
+        let lanes = vec![Lanes { width: 1, valid: 1 }; vectors];
+        let block = Block { first: 0, count: 1, vectors: lanes, rows: spans(rows, height), columns: across };
+        let sum = cost(&block, machine);
+        if best.as_ref().is_none_or(|(least, ..)| sum < least * 0.98) {
+            best = Some((sum, block.rows, block.columns));
         }
     }
     best.map(|(_, rows, columns)| (rows, columns)).unwrap_or_default()
+}
+
+/// The cheapest cut of an axis into steps of at most `most`, larger ones first.
+fn cut(extent: usize, most: usize, cost: impl Fn(usize) -> f64) -> Vec<Span> {
+    let costs: Vec<f64> = (0..=most.min(extent)).map(cost).collect();
+    let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
+    for end in 1..=extent {
+        let choices = (1..=most.min(end)).map(|step| (best[end - step].0 + costs[step], step));
+        best.push(choices.reduce(|best, next| if next.0 < best.0 - 1e-6 { next } else { best }).unwrap_or((0.0, 1)));
+    }
+    let mut steps = Vec::new();
+    let mut end = extent;
+    while end > 0 {
+        steps.push(best[end].1);
+        end -= best[end].1;
+    }
+    steps.sort_unstable_by(|left, right| right.cmp(left));
+    let mut list: Vec<Span> = Vec::new();
+    for step in steps {
+        let start = list.last().map_or(0, |last| last.end);
+        match list.last_mut() {
+            Some(last) if last.step == step => last.end += step,
+            _ => list.push(Span { start, end: start + step, step }),
+        }
+    }
+    list
 }
 
 /// An axis in steps of `step`, then one smaller step for the rest.
@@ -170,9 +213,9 @@ pub fn spans(extent: usize, step: usize) -> Vec<Span> {
 mod tests {
     use super::*;
 
-    const WIDE: Machine = Machine { lanes: 16, narrowest: 4, registers: 32 };
-    const MIDDLE: Machine = Machine { lanes: 8, narrowest: 4, registers: 16 };
-    const SCALAR: Machine = Machine { lanes: 1, narrowest: 1, registers: 16 };
+    const WIDE: Machine = Machine { lanes: 16, narrowest: 4, registers: 32, neighbours: 64 };
+    const MIDDLE: Machine = Machine { lanes: 8, narrowest: 4, registers: 16, neighbours: 64 };
+    const SCALAR: Machine = Machine { lanes: 1, narrowest: 1, registers: 16, neighbours: 64 };
 
     #[test]
     fn every_pixel_and_output_is_covered_once() {

@@ -227,6 +227,12 @@ impl Printer<'_> {
             };
             return self.line(&format!("{target}[{at}] = {value};"));
         }
+        if let (1, Expr::Var(var)) = (stride, value) {
+            let address = self.address(pointer, index);
+            let value = self.name(*var).to_owned();
+            let bytes = valid * ty.dtype.size();
+            return self.line(&format!("__builtin_memcpy({address}, &{value}, {bytes});"));
+        }
         let value = self.expr(value);
         for lane in 0..valid {
             let at = self.index(&index.offset(lane as i64 * stride));
