@@ -6,11 +6,12 @@
 //! constants, and nothing is ever checked at run time.
 
 use super::tile::{self, Block, IN_FLIGHT, Lanes, Machine, Span};
+use super::weights::{Store, Weights};
 use super::{Argument, Epilogue, Kernel};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::types::row_major_strides;
-use mlc_ir::{Attribute, Code, DType, Diagnostic, Literal, Location, TensorType};
+use mlc_ir::{Code, DType, Diagnostic, Literal, Location};
 
 /// Products of the innermost reduction axis of a tile up to which all of them are written out.
 const LONGEST_RUN: usize = 160;
@@ -86,27 +87,6 @@ pub fn with_views<'a, T>(
     value
 }
 
-/// Where a tile's weights are: strides and a pointer at the first output of its block.
-struct Weights {
-    pointer: Var,
-    dtype: DType,
-    reduction: Vec<i64>,
-    output_stride: i64,
-    packed: bool,
-}
-
-impl Weights {
-    /// The weights of a vector of outputs, `offset` outputs behind the block's first.
-    fn load(&self, pointer: Var, index: &Index, offset: usize, vector: Lanes) -> Expr {
-        let ty = ValueType::vector(self.dtype, vector.width);
-        let index = index.offset(offset as i64 * self.output_stride);
-        if vector.width == 1 || (self.output_stride == 1 && (self.packed || vector.valid == vector.width)) {
-            return Expr::Load { pointer, index, ty };
-        }
-        Expr::Gather { pointer, index, stride: self.output_stride, valid: vector.valid, ty }
-    }
-}
-
 /// One tile while its loops are written.
 struct Tile<'t> {
     x: Var,
@@ -123,6 +103,11 @@ struct Tile<'t> {
 }
 
 impl Contraction {
+    /// Number of products in each sum.
+    pub fn steps(&self) -> usize {
+        self.reduction.iter().map(|axis| axis.extent).product()
+    }
+
     /// Writes the kernel's loops.
     ///
     /// # Errors
@@ -420,176 +405,9 @@ impl Tile<'_> {
     }
 }
 
-/// How the weights are kept.
-enum Store {
-    /// Packed when the code was generated, or, with `copied`, at run time for each position of the weight axes.
-    Packed { pointer: Var, copied: bool },
-    /// Read where they are.
-    Direct,
-}
-
-impl Store {
-    fn choose(
-        contraction: &Contraction,
-        kernel: &mut Kernel<'_>,
-        blocks: &[Block],
-        weight_axes: &[Axis],
-        pixels: usize,
-    ) -> Store {
-        let weights = &contraction.weights;
-        let steps = contraction.steps();
-        if steps == 0 {
-            return Store::Direct;
-        }
-        let width: usize = blocks.iter().map(|block| block.count * block.width()).sum();
-        if let (Some(constant), Some(operand)) = (&weights.constant, weights.operand)
-            && let Some(values) = contraction.packed(constant, blocks, weight_axes)
-        {
-            return Store::Packed { pointer: kernel.pack(operand, "packed", values), copied: false };
-        }
-        if contraction.output_stride != 1 && contraction.outputs > 1 && pixels >= IN_FLIGHT {
-            let pointer = kernel.scratch("packed", weights.view.dtype, steps * width);
-            return Store::Packed { pointer, copied: true };
-        }
-        Store::Direct
-    }
-
-    /// The weights of block `number` of a section, which starts `section` packed outputs behind the first.
-    fn weights(
-        &self,
-        contraction: &Contraction,
-        kernel: &mut Kernel<'_>,
-        fixed: &[Index],
-        (block, section): (&Block, usize),
-        number: &Index,
-    ) -> Weights {
-        let dtype = contraction.weights.view.dtype;
-        let reduction = &contraction.reduction;
-        let steps = contraction.steps();
-        let width = block.width();
-        let strided = contraction.direct(fixed, number.times(block.outputs() as i64).offset(block.first as i64));
-        match *self {
-            Store::Direct => {
-                let pointer = kernel.b.pointer("wp", contraction.weights.pointer, strided);
-                let reduction = reduction.iter().map(|axis| axis.weights).collect();
-                Weights { pointer, dtype, reduction, output_stride: contraction.output_stride, packed: false }
-            }
-            Store::Packed { pointer, copied } => {
-                let mut place = number.times((steps * width) as i64).offset((section * steps) as i64);
-                if !copied {
-                    let total = contraction.packed_width(kernel) * steps;
-                    let extents: Vec<usize> = contraction.outer[..fixed.len()].iter().map(|axis| axis.extent).collect();
-                    for (index, stride) in fixed.iter().zip(row_major_strides(&extents)) {
-                        place = place.plus(&index.times((stride * total) as i64));
-                    }
-                }
-                let pointer = kernel.b.pointer("wp", pointer, place);
-                let extents: Vec<usize> = reduction.iter().map(|axis| axis.extent).collect();
-                let strides = row_major_strides(&extents).iter().map(|&stride| (stride * width) as i64).collect();
-                let packed = Weights { pointer, dtype, reduction: strides, output_stride: 1, packed: true };
-                if copied {
-                    contraction.copy(kernel, block, &packed, strided);
-                }
-                packed
-            }
-        }
-    }
-}
-
-impl Contraction {
-    /// Outputs with the padding of their vectors.
-    fn packed_width(&self, kernel: &Kernel<'_>) -> usize {
-        tile::vectors(self.outputs, machine(self.x.view.dtype, kernel)).iter().map(|vector| vector.width).sum()
-    }
-
-    /// Number of products in each sum.
-    fn steps(&self) -> usize {
-        self.reduction.iter().map(|axis| axis.extent).product()
-    }
-
-    /// Element of the unpacked weights at the first step of the reduction.
-    fn direct(&self, fixed: &[Index], output: Index) -> Index {
-        if self.steps() == 0 {
-            return Index::default();
-        }
-        let mut place = output.times(self.output_stride).offset(self.weights_offset);
-        for (index, axis) in fixed.iter().zip(&self.outer) {
-            place = place.plus(&index.times(axis.weights));
-        }
-        place
-    }
-
-    /// Packs constant weights: [weight axes][block][reduction][outputs of the block].
-    fn packed(&self, constant: &Attribute, blocks: &[Block], weight_axes: &[Axis]) -> Option<Attribute> {
-        let size = constant.ty().dtype.size();
-        let bytes = constant.bytes();
-        let positions = offsets(weight_axes);
-        let steps = offsets(&self.reduction);
-        let mut packed: Vec<u8> = Vec::new();
-        for position in &positions {
-            for block in blocks {
-                for number in 0..block.count {
-                    for step in &steps {
-                        let mut output = (block.first + number * block.outputs()) as i64;
-                        for vector in &block.vectors {
-                            for lane in 0..vector.width {
-                                if lane >= vector.valid {
-                                    packed.extend(std::iter::repeat_n(0, size));
-                                    continue;
-                                }
-                                let element = self.weights_offset + position + step + output * self.output_stride;
-                                let start = usize::try_from(element).ok()? * size;
-                                packed.extend_from_slice(bytes.get(start..start + size)?);
-                                output += 1;
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        let elements = packed.len() / size;
-        Attribute::new(TensorType::new(constant.ty().dtype, [elements]), packed).ok()
-    }
-
-    /// Packs the weights of one block at run time.
-    fn copy(&self, kernel: &mut Kernel<'_>, block: &Block, packed: &Weights, start: Index) {
-        let source = kernel.b.pointer("source", self.weights.pointer, start);
-        let shape: Vec<usize> = self.reduction.iter().map(|axis| axis.extent).collect();
-        let dtype = packed.dtype;
-        kernel.for_shape(&["tap", "k"], &shape, &mut |kernel, indices| {
-            let (mut from, mut to) = (Index::default(), Index::default());
-            for (number, index) in indices.iter().enumerate() {
-                from = from.plus(&index.times(self.reduction[number].weights));
-                to = to.plus(&index.times(packed.reduction[number]));
-            }
-            for vector in &block.vectors {
-                let ty = ValueType::vector(dtype, vector.width);
-                let (stride, valid) = (self.output_stride, vector.valid);
-                let value = if vector.width == 1 {
-                    Expr::Load { pointer: source, index: from.clone(), ty }
-                } else {
-                    Expr::Gather { pointer: source, index: from.clone(), stride, valid, ty }
-                };
-                kernel.b.store(packed.pointer, to.clone(), value);
-                from = from.offset(vector.valid as i64 * stride);
-                to = to.offset(vector.width as i64);
-            }
-        });
-    }
-}
-
 /// What tiles for elements of a type can use.
 pub fn machine(dtype: DType, kernel: &Kernel<'_>) -> Machine {
     let lanes = kernel.lanes(dtype);
     let narrowest = if lanes == 1 { 1 } else { (16 / dtype.size()).min(lanes) };
     Machine { lanes, narrowest, registers: kernel.target.registers, neighbours: usize::MAX }
-}
-
-/// Elements of the weights at all positions of axes, in row-major order.
-fn offsets(axes: &[Axis]) -> Vec<i64> {
-    let mut list = vec![0];
-    for axis in axes {
-        list = list.iter().flat_map(|base| (0..axis.extent).map(move |at| base + at as i64 * axis.weights)).collect();
-    }
-    list
 }

@@ -22,6 +22,7 @@ mod softmax;
 mod space;
 mod tile;
 pub mod transposed_convolution;
+mod weights;
 mod window;
 
 use crate::loops::{Builder, Expr, Index, Nest, Stmt, ValueType, Var};
