@@ -1,10 +1,10 @@
 """Times generated code and onnxruntime side by side on one core.
 
-    python tests/benches/onnxruntime_comparison.py [--bursts N] [CASE…]
+    python tests/benches/onnxruntime_comparison.py [--bursts N] [--mlc PROGRAM] [CASE…]
 
 Each case of tests/data/pnnx has the same network as model.pnnx.param and model.onnx. Both run with one thread on one core,
 in interleaved bursts, on the case's input; the minimum over all bursts counts. Needs numpy, onnxruntime, a C compiler, and
-`target/release/mlc` (cargo build --release --bin mlc). Exits with 1 when the two disagree about the numbers.
+mlc itself (cargo build --release --bin mlc). Exits with 1 when the two disagree about the numbers.
 """
 
 import argparse
@@ -55,10 +55,9 @@ def aligned(array):
     return copy
 
 
-def build(case, folder):
+def build(mlc, case, folder):
     """Compiles the case's model with mlc and a C compiler; the result is a function that runs a burst."""
     archive = folder / "model.tar"
-    mlc = ROOT / "target/release/mlc"
     subprocess.run([mlc, "compile", case / "model.pnnx.param", "--target", "host", "-o", archive], check=True, stdout=sys.stderr)
     with tarfile.open(archive) as tar:
         tar.extractall(folder / "model", filter="data")
@@ -76,7 +75,7 @@ def build(case, folder):
     return burst
 
 
-def compare(case, bursts):
+def compare(mlc, case, bursts):
     """Prints a line of the table; returns whether both agree."""
     description = json.loads((case / "case.json").read_text())
     x = aligned(numpy.load(case / description["inputs"][0]["file"]))
@@ -90,7 +89,7 @@ def compare(case, bursts):
     theirs = aligned(numpy.zeros_like(golden))
     binding.bind_output(session.get_outputs()[0].name, "cpu", 0, theirs.dtype, theirs.shape, theirs.ctypes.data)
     with tempfile.TemporaryDirectory() as folder:
-        burst = build(case, Path(folder))
+        burst = build(mlc, case, Path(folder))
         inputs, outputs = (ctypes.c_void_p * 1)(x.ctypes.data), (ctypes.c_void_p * 1)(y.ctypes.data)
         runs, own, other = 20, float("inf"), float("inf")
         for _ in range(bursts):
@@ -108,12 +107,14 @@ def compare(case, bursts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bursts", type=int, default=200)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    parser.add_argument("--mlc", type=Path, default=target / "release/mlc")
     parser.add_argument("cases", nargs="*", default=CASES)
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     print(f"| network | mlc, µs | onnxruntime {onnxruntime.__version__}, µs | ratio |\n|---|---:|---:|---:|")
-    agree = [compare(ROOT / "tests/data/pnnx" / case, arguments.bursts) for case in arguments.cases]
+    agree = [compare(arguments.mlc, ROOT / "tests/data/pnnx" / case, arguments.bursts) for case in arguments.cases]
     return 0 if all(agree) else 1
 
 

@@ -1,7 +1,7 @@
 //! From a case, or a graph, to an archive, by the compiler's own library.
 
 use crate::case::Case;
-use mlc::pipeline::{self, CompileOptions, LoadOptions};
+use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};
 use mlc_codegen::package::{PackageOptions, archive};
 use mlc_codegen::{Module, Options, Target, generate};
 use mlc_ir::{Code, Diagnostic, Graph, Location, text};
@@ -17,18 +17,26 @@ pub struct Compiled {
     pub findings: Vec<Diagnostic>,
 }
 
-/// Compiles a case's model; where it leaves dimensions open, the inputs give them.
+/// Reads a case's model; where it leaves dimensions open, the inputs give them.
 ///
 /// # Errors
-/// What the compiler finds wrong with the model.
-pub fn compile(case: &Case, target: &Target) -> Result<Compiled, Vec<Diagnostic>> {
+/// What the frontend finds wrong with the model.
+pub fn load(case: &Case) -> Result<Loaded, Vec<Diagnostic>> {
     let mut options = LoadOptions::default();
     if case.dynamic {
         for input in &case.inputs {
             options.input_shapes.insert(input.name.clone(), input.value.shape().to_vec());
         }
     }
-    let loaded = pipeline::load(&case.model, &options).map_err(|failure| failure.diagnostics)?;
+    pipeline::load(&case.model, &options).map_err(|failure| failure.diagnostics)
+}
+
+/// Compiles a case's model.
+///
+/// # Errors
+/// What the compiler finds wrong with the model.
+pub fn compile(case: &Case, target: &Target) -> Result<Compiled, Vec<Diagnostic>> {
+    let loaded = load(case)?;
     let mut compiled = compile_graph(&loaded.graph, "default", target)?;
     compiled.findings.extend(loaded.warnings);
     Ok(compiled)

@@ -1,7 +1,9 @@
 //! The generated documents are what the sources say now. `MLC_BLESS=1` writes them.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use mlc_ir::Code;
 use mlc_tests::{documents, paths};
+use std::path::Path;
 
 fn check(name: &str, text: &str) {
     let path = paths::repository().join("docs").join(name);
@@ -20,4 +22,28 @@ fn the_operators_are_up_to_date() {
 #[test]
 fn the_errors_are_up_to_date() {
     check("errors.md", &documents::errors());
+}
+/// All Rust sources of a folder, as one text.
+fn sources(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && path.file_name().unwrap() != "tests" {
+            text += &sources(&path);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text += &std::fs::read_to_string(&path).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn every_code_is_used_and_has_a_page() {
+    let root = paths::repository();
+    let text: String =
+        ["compiler", "passes/src", "codegen/src"].iter().map(|folder| sources(&root.join(folder))).collect();
+    for &code in Code::ALL {
+        assert!(text.contains(&format!("Code::{}", code.title())), "{code} {} is never reported", code.title());
+        assert!(code.page().trim().len() > 20, "{code} has no page");
+    }
 }

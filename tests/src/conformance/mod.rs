@@ -1,8 +1,10 @@
 //! The conformance runner: every case of a folder goes from the file to an archive, through the C compiler, to numbers.
 //!
 //! A case *passes*, is *refused* (the compiler says that it can't, with a location), or is *wrong*: a crash, code that
-//! doesn't compile, a wrong number, an accepted file that should have been refused. Wrong is always a failure.
+//! doesn't compile, a wrong number, an accepted file that should have been refused. Wrong is always a failure. The few cases
+//! whose file and golden outputs contradict each other are *excused*, by name.
 
+mod blame;
 mod judge;
 mod table;
 
@@ -19,11 +21,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The folders of the conformance collection that the compiler is judged by.
 pub const FORMATS: [&str; 2] = ["pnnx", "pnnx-malformed"];
 
+/// Cases whose file lacks a part of what their golden outputs were computed with, with what it lacks: no compiler can pass
+/// them. They are held to the evaluator's outputs instead.
+const EXCUSED: [(&str, &str); 2] = [
+    ("op_LSTMCell_unrolled", "the exporter wrote one of the cell's steps, the outputs are of all"),
+    ("up_F_gelu", "the exporter lost approximate=tanh of the fourth operator"),
+];
+
 /// What became of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
     /// The outputs agree, or the refusal was right.
     Passed,
+    /// The file doesn't hold what the golden outputs were computed with; the code agrees with the file.
+    Excused(&'static str),
     /// The compiler refuses a model that it should compile one day; the first error's text.
     Refused(String),
     /// Anything else, with what went wrong.
