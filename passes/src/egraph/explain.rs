@@ -32,6 +32,9 @@ pub fn chains(space: &mut Space, rebuilt: &Rebuilt, chosen: &IndexMap<Id, Node>)
             let explanation = space.egraph.explain_id_equivalence(original, target);
             let mut seen = IndexSet::new();
             collect(&explanation.explanation_trees, &mut rules, &mut seen, 0);
+        } else if let (None, Some(target)) = (original, target) {
+            // Equal to nothing that the source computes: a step towards something that is, such as a merged product.
+            rules.extend(space.built_by.get(&target).map(|rule| (*rule).to_owned()));
         }
         chains.insert(new, rules.into_iter().collect());
     }

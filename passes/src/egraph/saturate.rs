@@ -164,7 +164,7 @@ fn search_class(
 }
 
 fn fire(space: &mut Space, rule: &Rule, class: Id, term: &Term, result: &mut Saturation) -> bool {
-    let built = space.build(term, class).filter(|&built| space.ty(built) == space.ty(class));
+    let built = space.build(term, class, rule.name).filter(|&built| space.ty(built) == space.ty(class));
     let Some(built) = built else {
         *result.refused.entry(rule.name).or_default() += 1;
         return false;

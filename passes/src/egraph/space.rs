@@ -26,6 +26,8 @@ pub struct Space {
     pub root: Id,
     /// For each class that rules built, the ids of the classes on which they fired.
     pub built_for: IndexMap<Id, IndexSet<Id>>,
+    /// For each e-node that a rule built, the rule's name.
+    pub built_by: IndexMap<Id, &'static str>,
     /// For each constant that was computed at once, the first constant that it was computed from.
     pub computed_from: IndexMap<Id, Id>,
     operators: IndexMap<Arc<Op>, u32>,
@@ -44,6 +46,7 @@ impl Space {
             ids: IndexMap::new(),
             root: Id::from(0),
             built_for: IndexMap::new(),
+            built_by: IndexMap::new(),
             computed_from: IndexMap::new(),
             operators: IndexMap::new(),
             outputs: IndexSet::new(),
@@ -97,13 +100,13 @@ impl Space {
     }
 
     /// Adds a term for a class on which a rule fired. `None` when an operator doesn't accept its operands.
-    pub fn build(&mut self, term: &Term, site: Id) -> Option<Id> {
+    pub fn build(&mut self, term: &Term, site: Id, rule: &'static str) -> Option<Id> {
         match term {
             Term::Value(class) => Some(*class),
             Term::Apply(op, operands) => {
                 let mut children = SmallVec::new();
                 for operand in operands {
-                    children.push(self.build(operand, site)?);
+                    children.push(self.build(operand, site, rule)?);
                 }
                 let types: Vec<TensorType> =
                     children.iter().map(|&child| language::ty(&self.egraph, child).clone()).collect();
@@ -124,6 +127,9 @@ impl Space {
                         self.add(head, Some(op), children, results.into())
                     }
                 };
+                if usize::from(added) >= before {
+                    self.built_by.insert(added, rule);
+                }
                 if usize::from(added) >= before || self.built_for.contains_key(&added) {
                     self.built_for.entry(added).or_default().insert(site);
                 }
