@@ -48,7 +48,15 @@ struct StageEntry {
 struct PassEntry {
     name: &'static str,
     summary: &'static str,
-    rules: Vec<&'static str>,
+    rules: Vec<RuleEntry>,
+}
+
+#[derive(Serialize)]
+struct RuleEntry {
+    name: &'static str,
+    /// Whether results are the same to the bit, or sums and products may be rounded in another order.
+    exact: bool,
+    reason: &'static str,
 }
 
 pub(super) fn passes(arguments: &Listing, console: &Console) -> Result<(), Failure> {
@@ -64,7 +72,7 @@ pub(super) fn passes(arguments: &Listing, console: &Console) -> Result<(), Failu
                 .map(|pass| PassEntry {
                     name: pass.name,
                     summary: pass.summary,
-                    rules: pass.rules.iter().map(|rule| rule.name).collect(),
+                    rules: pass.rules.iter().map(rule_entry).collect(),
                 })
                 .collect(),
         })
@@ -73,16 +81,27 @@ pub(super) fn passes(arguments: &Listing, console: &Console) -> Result<(), Failu
         console.print_json(&stages);
         return Ok(());
     }
+    let mut listed: Vec<&str> = Vec::new();
     for stage in stages {
         console.print(&format!("{}: {}\n", stage.name, stage.summary));
         for pass in stage.passes {
+            if listed.contains(&pass.name) {
+                console.print(&format!("  {}: as above\n", pass.name));
+                continue;
+            }
+            listed.push(pass.name);
             console.print(&format!("  {}: {}\n", pass.name, pass.summary));
             for rule in pass.rules {
-                console.print(&format!("    {rule}\n"));
+                let reordered = if rule.exact { "" } else { " (rounds in another order)" };
+                console.print(&format!("    {:<40}{}{reordered}\n", rule.name, rule.reason));
             }
         }
     }
     Ok(())
+}
+
+fn rule_entry(rule: &mlc_passes::rewrite::Rule) -> RuleEntry {
+    RuleEntry { name: rule.name, exact: rule.exactness == mlc_passes::rewrite::Exactness::Exact, reason: rule.reason }
 }
 
 #[derive(Serialize)]
@@ -102,10 +121,7 @@ struct OperatorEntry {
 pub(super) fn ops(arguments: &Listing, console: &Console) -> Result<(), Failure> {
     let ir = OpKind::ALL
         .iter()
-        .map(|kind| OperatorEntry {
-            name: kind.name(),
-            summary: kind.documentation().lines().next().unwrap_or_default().trim().to_owned(),
-        })
+        .map(|kind| OperatorEntry { name: kind.name(), summary: summary(kind.name(), &kind.documentation()) })
         .collect();
     let operators = Operators { ir, pnnx: pnnx::supported_operators() };
     if arguments.json {
@@ -123,6 +139,13 @@ pub(super) fn ops(arguments: &Listing, console: &Console) -> Result<(), Failure>
     Ok(())
 }
 
+/// The first sentence of an operator's documentation, without its name.
+fn summary(name: &str, documentation: &str) -> String {
+    let prefix = format!("`{name}`: ");
+    let text = documentation.strip_prefix(&prefix).unwrap_or(documentation);
+    text.split_once(". ").map_or(text, |(first, _)| first).trim_end_matches('.').to_owned()
+}
+
 pub(super) fn targets(arguments: &Listing, console: &Console) -> Result<(), Failure> {
     let targets = targets::all();
     if arguments.json {
@@ -138,6 +161,12 @@ pub(super) fn targets(arguments: &Listing, console: &Console) -> Result<(), Fail
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn summaries_are_first_sentences() {
+        assert_eq!(summary("pad", "`pad`: Adds elements. They are of a mode."), "Adds elements");
+        assert_eq!(summary("pad", "Adds elements."), "Adds elements");
+    }
 
     #[test]
     fn titles_become_words() {
