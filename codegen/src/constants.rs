@@ -1,7 +1,7 @@
 //! The constants of a module as C text. The text of large weights is several times their size, so it is written piece by piece
 //! and never held as a whole.
 
-use crate::loops::print::{c_type, harmless, literal};
+use crate::loops::spelling::{c_type, harmless, literal};
 use crate::module::{Module, PackedConstant};
 use mlc_ir::{DType, Literal, Tensor, TensorType, Values};
 use std::io::{self, Write};

@@ -2,7 +2,7 @@
 
 use crate::Options;
 use crate::constants::declaration;
-use crate::loops::print::c_type;
+use crate::loops::spelling::c_type;
 use crate::loops::{Intrinsics, print};
 use crate::lower::homes::BufferKind;
 use crate::lower::steps::{Binding, Step};

@@ -2,7 +2,7 @@
 //! type, as a `static inline` function named after what it computes, and only when a kernel needs it.
 
 use super::ValueType;
-use super::print::{c_type, value_type_name};
+use super::spelling::{c_type, value_type_name};
 use indexmap::IndexMap;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -159,7 +159,7 @@ impl Intrinsics {
             BinaryFunction::Maximum => ">",
             BinaryFunction::Minimum => "<",
             _ => {
-                let scalar = super::print::binary_text(self, function, ty.dtype, "x[lane]", "y[lane]");
+                let scalar = super::spelling::binary_text(self, function, ty.dtype, "x[lane]", "y[lane]");
                 return format!(
                     "static inline {t} {name}({t} x, {t} y) {{\n  {t} z;\n  for (int lane = 0; lane < {}; ++lane) {{\n    \
                      z[lane] = {scalar};\n  }}\n  return z;\n}}\n",
@@ -184,7 +184,7 @@ fn mask_name(ty: ValueType) -> String {
 }
 
 fn scalar_call(intrinsics: &mut Intrinsics, function: UnaryFunction, dtype: DType, x: &str) -> String {
-    super::print::unary_text(intrinsics, function, dtype, x)
+    super::spelling::unary_text(intrinsics, function, dtype, x)
 }
 
 fn unsigned_of(dtype: DType) -> &'static str {

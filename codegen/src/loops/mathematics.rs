@@ -4,7 +4,7 @@
 
 use super::ValueType;
 use super::intrinsics::{Intrinsic, Intrinsics};
-use super::print::value_type_name;
+use super::spelling::value_type_name;
 use mlc_ir::DType;
 use mlc_ir::scalar::UnaryFunction;
 

@@ -9,6 +9,7 @@ mod index;
 mod intrinsics;
 mod mathematics;
 pub mod print;
+pub mod spelling;
 
 pub use builder::{Builder, Nest};
 pub use index::{Atom, Index};

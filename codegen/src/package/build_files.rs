@@ -1,6 +1,7 @@
 //! What builds the generated code: a Makefile, a CMake project, and an example program.
 
 use super::names::{Names, c_escape};
+use crate::loops::spelling::c_type;
 use crate::module::{Module, Port};
 use crate::target::Target;
 use mlc_ir::DType;
@@ -72,7 +73,7 @@ pub(super) fn example(module: &Module, names: &Names) -> String {
     for (kind, ports, macros) in [("input", &module.inputs, &names.inputs), ("output", &module.outputs, &names.outputs)]
     {
         for (index, (port, size)) in ports.iter().zip(macros).enumerate() {
-            let element = element_type(port.ty.dtype);
+            let element = c_type(port.ty.dtype);
             // An empty tensor still needs something to point at.
             let extent = if port.ty.bytes() == 0 { "1".to_owned() } else { format!("{size} / sizeof({element})") };
             text += &format!("static {element} {kind}{index}[{extent}] ALIGNED;\n");
@@ -122,20 +123,4 @@ fn print_output(index: usize, port: &Port) -> String {
     }
     let rest = if port.ty.elements() > shown { " ..." } else { "" };
     text + &format!("  printf(\"{rest}\\n\");\n")
-}
-
-/// The C type of an element; half-precision numbers are shown by their bits.
-fn element_type(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "float",
-        DType::F64 => "double",
-        DType::I8 => "int8_t",
-        DType::U8 | DType::Bool => "uint8_t",
-        DType::I16 => "int16_t",
-        DType::U16 | DType::F16 | DType::Bf16 => "uint16_t",
-        DType::I32 => "int32_t",
-        DType::U32 => "uint32_t",
-        DType::I64 => "int64_t",
-        DType::U64 => "uint64_t",
-    }
 }

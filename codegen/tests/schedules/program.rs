@@ -1,7 +1,7 @@
 //! The C program of a batch: it reads the contents of all buffers, runs the kernels, and writes the buffers out again.
 
 use super::case::{Build, Built, Case, Role, addresses, build};
-use mlc_codegen::loops::print::c_type;
+use mlc_codegen::loops::spelling::c_type;
 use mlc_codegen::loops::{Intrinsics, print};
 use mlc_ir::{DType, Tensor};
 use std::fmt::Write as _;

@@ -1,0 +1,147 @@
+//! How types, numbers and scalar functions are spelled in C.
+
+use super::ValueType;
+use super::intrinsics::{Intrinsic, Intrinsics};
+use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
+use mlc_ir::{DType, Literal};
+
+/// The C type that elements of a data type have in memory.
+pub fn c_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "float",
+        DType::F64 => "double",
+        DType::I8 => "int8_t",
+        DType::U8 | DType::Bool => "uint8_t",
+        DType::I16 => "int16_t",
+        DType::U16 | DType::F16 | DType::Bf16 => "uint16_t",
+        DType::I32 => "int32_t",
+        DType::U32 => "uint32_t",
+        DType::I64 => "int64_t",
+        DType::U64 => "uint64_t",
+    }
+}
+
+/// Name of a value's type in helper names and vector types: `f32`, `f32x8`.
+pub fn value_type_name(ty: ValueType) -> String {
+    if ty.lanes == 1 { ty.dtype.name().to_owned() } else { format!("{}x{}", ty.dtype, ty.lanes) }
+}
+
+/// A text that neither ends a comment nor begins one, a trigraph or a continued line.
+pub fn harmless(text: &str) -> String {
+    let plain = text.replace(|c: char| c.is_control() || c == '\\', " ");
+    plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+}
+
+/// The text without a pair of parentheses around all of it.
+pub(super) fn unparenthesised(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return text };
+    let mut depth = 0i32;
+    for byte in inner.bytes() {
+        depth += match byte {
+            b'(' => 1,
+            b')' => -1,
+            _ => 0,
+        };
+        if depth < 0 {
+            return text;
+        }
+    }
+    inner
+}
+
+/// The infix operator of a function, where C has one.
+pub(super) fn c_operator(function: BinaryFunction) -> Option<&'static str> {
+    use BinaryFunction as B;
+    Some(match function {
+        B::Add => "+",
+        B::Subtract => "-",
+        B::Multiply => "*",
+        B::Divide => "/",
+        B::Equal => "==",
+        B::NotEqual => "!=",
+        B::Less => "<",
+        B::LessEqual => "<=",
+        B::Greater => ">",
+        B::GreaterEqual => ">=",
+        _ => return None,
+    })
+}
+
+/// A function of one scalar as C.
+pub fn unary_text(intrinsics: &mut Intrinsics, function: UnaryFunction, dtype: DType, x: &str) -> String {
+    use UnaryFunction as U;
+    if !dtype.is_float() {
+        return match function {
+            U::Not if dtype == DType::Bool => format!("!{x}"),
+            U::Not => format!("({})~{x}", c_type(dtype)),
+            U::Ceil | U::Floor | U::Round | U::Truncate => x.to_owned(),
+            _ => {
+                let name = intrinsics.call(Intrinsic::Unary(function, ValueType::scalar(dtype)));
+                format!("{name}({})", unparenthesised(x))
+            }
+        };
+    }
+    let library = match function {
+        U::Negate => return format!("(-{x})"),
+        U::IsNan => return format!("({x} != {x})"),
+        U::IsInfinite => return format!("(isinf({x}) != 0)"),
+        U::Relu | U::Sign => {
+            let name = intrinsics.call(Intrinsic::Unary(function, ValueType::scalar(dtype)));
+            return format!("{name}({})", unparenthesised(x));
+        }
+        U::Absolute => "fabs",
+        U::Round => "rint",
+        U::Truncate => "trunc",
+        U::LogGamma => "lgamma",
+        other => other.name(),
+    };
+    let suffix = if dtype == DType::F64 { "" } else { "f" };
+    format!("{library}{suffix}({})", unparenthesised(x))
+}
+
+/// A function of two scalars as C.
+pub fn binary_text(intrinsics: &mut Intrinsics, function: BinaryFunction, dtype: DType, x: &str, y: &str) -> String {
+    use BinaryFunction as B;
+    if function.is_comparison() || (dtype.is_float() && c_operator(function).is_some()) {
+        return format!("({x} {} {y})", c_operator(function).unwrap_or("+"));
+    }
+    let bitwise = match function {
+        B::And => Some("&"),
+        B::Or => Some("|"),
+        B::Xor => Some("^"),
+        _ => None,
+    };
+    if let Some(operator) = bitwise {
+        let ty = if dtype == DType::Bool { "bool" } else { c_type(dtype) };
+        return format!("({ty})({x} {operator} {y})");
+    }
+    let suffix = if dtype == DType::F64 { "" } else { "f" };
+    match function {
+        B::FloorDivide if dtype.is_float() => format!("floor{suffix}({x} / {y})"),
+        B::Remainder if dtype.is_float() => format!("fmod{suffix}({x}, {y})"),
+        B::Power if dtype.is_float() => format!("pow{suffix}({x}, {y})"),
+        B::Atan2 => format!("atan2{suffix}({x}, {y})"),
+        _ => {
+            let name = intrinsics.call(Intrinsic::Binary(function, ValueType::scalar(dtype)));
+            format!("{name}({}, {})", unparenthesised(x), unparenthesised(y))
+        }
+    }
+}
+
+/// A number as C, exact.
+pub fn literal(value: Literal) -> String {
+    let text = match value {
+        Literal::Float(_, value) if value.0.is_nan() => return "NAN".into(),
+        Literal::Float(_, value) if value.0.is_infinite() => {
+            return if value.0 > 0.0 { "INFINITY".into() } else { "(-INFINITY)".into() };
+        }
+        Literal::Float(DType::F64, value) => format!("{:?}", value.0),
+        Literal::Float(_, value) => format!("{:?}f", value.0 as f32),
+        Literal::Integer(DType::Bool, value) => return if value != 0 { "true".into() } else { "false".into() },
+        Literal::Integer(DType::U64, value) => format!("{}u", value as u64),
+        Literal::Integer(DType::U32, value) => format!("{value}u"),
+        Literal::Integer(DType::I64, i64::MIN) => return "INT64_MIN".into(),
+        Literal::Integer(_, value) => value.to_string(),
+    };
+    if text.starts_with('-') { format!("({text})") } else { text }
+}
