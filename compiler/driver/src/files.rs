@@ -73,7 +73,6 @@ pub fn write_atomically_with(
         }
         let mut temporary = builder.prefix(".mlc-").tempfile_in(folder_of(path))?;
         write(temporary.as_file_mut())?;
-        temporary.as_file().sync_all()?;
         temporary.persist(path).map_err(|error| error.error)?;
         Ok(())
     };

@@ -1,0 +1,104 @@
+//! What a compilation costs: seconds and peak memory of networks of 20 linear layers, against the size of their weights.
+//!
+//! Each network is written as a PNNX model and compiled to a tarball by a process of its own, which reports the largest memory
+//! that the system ever saw it use.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
+
+use mlc::pipeline::{self, CompileOptions, LoadOptions};
+use mlc_ir::Generator;
+use mlc_tests::mode::host_target;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+use zip::write::SimpleFileOptions;
+
+const LAYERS: usize = 20;
+/// Features of each layer: weights of 80 KB, 5 MB and 104 MB in all.
+const WIDTHS: [usize; 3] = [32, 256, 1160];
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Writes a network of linear layers with activations; returns the bytes of its weights.
+fn write_model(folder: &Path, width: usize) -> Outcome<usize> {
+    let mut archive = zip::ZipWriter::new(File::create(folder.join("model.pnnx.bin"))?);
+    let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    let mut generator = Generator::new(1);
+    let mut lines = format!("pnnx.Input pnnx_input_0 0 1 0 #0=(1,{width})f32\n");
+    let mut bytes = 0;
+    for layer in 0..LAYERS {
+        let (input, middle, output) = (2 * layer, 2 * layer + 1, 2 * layer + 2);
+        writeln!(
+            lines,
+            "nn.Linear fc{layer} 1 1 {input} {middle} bias=True in_features={width} out_features={width} \
+             @bias=({width})f32 @weight=({width},{width})f32"
+        )?;
+        writeln!(lines, "nn.ReLU act{layer} 1 1 {middle} {output}")?;
+        for (key, elements) in [("bias", width), ("weight", width * width)] {
+            let values: Vec<u8> = (0..elements).flat_map(|_| (generator.unit() as f32 * 0.05).to_le_bytes()).collect();
+            archive.start_file(format!("fc{layer}.{key}"), options)?;
+            archive.write_all(&values)?;
+            bytes += values.len();
+        }
+    }
+    archive.finish()?;
+    let text = format!(
+        "7767517\n{} {}\n{lines}pnnx.Output pnnx_output_0 1 0 {}\n",
+        2 * LAYERS + 2,
+        2 * LAYERS + 1,
+        2 * LAYERS
+    );
+    std::fs::write(folder.join("model.pnnx.param"), text)?;
+    Ok(bytes)
+}
+
+/// Compiles the model of a folder; prints seconds and peak memory in KiB.
+fn compile(folder: &Path) -> Outcome<()> {
+    let text = |failure: pipeline::Failure| failure.diagnostics.first().map_or_else(String::new, ToString::to_string);
+    let start = Instant::now();
+    let loaded = pipeline::load(&folder.join("model.pnnx.param"), &LoadOptions::default()).map_err(text)?;
+    let options = CompileOptions { target: host_target(), ..CompileOptions::default() };
+    let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})
+        .map_err(|errors| errors.first().map_or_else(String::new, ToString::to_string))?;
+    compiled.write_archive(&folder.join("model.tar"))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.and_then(|line| line.split_whitespace().next()).ok_or("the system doesn't tell the peak memory")?;
+    println!("{seconds} {peak}");
+    Ok(())
+}
+
+fn measure() -> Outcome<()> {
+    println!("{:>12} {:>10} {:>12} {:>8}", "weights, KiB", "seconds", "memory, KiB", "ratio");
+    for width in WIDTHS {
+        let folder = tempfile::tempdir()?;
+        let weights = write_model(folder.path(), width)? / 1024;
+        let output = Command::new(std::env::current_exe()?).arg("--compile").arg(folder.path()).output()?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into());
+        }
+        let text = String::from_utf8(output.stdout)?;
+        let (seconds, peak) = text.trim().split_once(' ').ok_or("no figures")?;
+        let (seconds, peak): (f64, usize) = (seconds.parse()?, peak.parse()?);
+        println!("{weights:>12} {seconds:>10.3} {peak:>12} {:>8.2}", peak as f64 / weights as f64);
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let mut words = std::env::args().skip_while(|word| word != "--compile").skip(1);
+    let outcome = match words.next() {
+        Some(folder) => compile(Path::new(&folder)),
+        None => measure(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
