@@ -21,6 +21,19 @@ pub struct Port {
     pub ty: TensorType,
 }
 
+/// A generated kernel, as the archive describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Kernel {
+    /// Its C function.
+    pub function: String,
+    /// The node that it computes.
+    pub node: String,
+    /// What it computes, such as `convolution with epilogue`.
+    pub operator: String,
+    /// Multiply-accumulate operations.
+    pub macs: u64,
+}
+
 /// A Model Library Format archive in memory.
 #[derive(Debug, Clone)]
 pub struct Bundle {
@@ -31,6 +44,8 @@ pub struct Bundle {
     pub inputs: Vec<Port>,
     /// Outputs in order.
     pub outputs: Vec<Port>,
+    /// Kernels in the order in which they run.
+    pub kernels: Vec<Kernel>,
     /// Name of the target that it was compiled for.
     pub target: String,
     /// `metadata.json`.
@@ -42,6 +57,7 @@ pub struct Bundle {
 struct Description {
     inputs: Vec<PortDescription>,
     outputs: Vec<PortDescription>,
+    kernels: Vec<Kernel>,
     target: String,
 }
 
@@ -78,6 +94,7 @@ impl Bundle {
         Ok(Bundle {
             inputs: ports(description.inputs).map_err(damaged)?,
             outputs: ports(description.outputs).map_err(damaged)?,
+            kernels: description.kernels,
             target: description.target,
             model_name,
             metadata,

@@ -276,6 +276,22 @@ fn c_compiler_benchmarks_models() {
     let list = times["ns_per_inference"].as_array().unwrap();
     assert_eq!(list.len(), 4);
     assert_eq!(times["min_ns"], list.iter().map(|time| time.as_u64().unwrap()).min().unwrap());
+    assert!(times.get("kernels").is_none());
+}
+
+#[test]
+fn c_compiler_benchmarks_kernels() {
+    let folder = Folder::new();
+    let outcome = folder.mlc(&["bench", "model.mlc", "--runs", "3", "--per-kernel", "--json"]).success();
+    let times: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();
+    let kernels = times["kernels"].as_array().unwrap();
+    assert!(!kernels.is_empty());
+    for kernel in kernels {
+        assert!(kernel["function"].as_str().unwrap().starts_with("tvmgen_default_"));
+        assert!(kernel["min_ns"].as_u64().unwrap() < 1_000_000_000);
+    }
+    let text = folder.mlc(&["bench", "model.mlc", "--runs", "3", "--per-kernel"]).success().out;
+    assert_eq!(text.lines().count(), 1 + kernels.len(), "{text}");
 }
 
 #[test]

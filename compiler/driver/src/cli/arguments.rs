@@ -196,7 +196,9 @@ Examples:
   mlc bench model.tar --runs 200 --json
 
 The JSON object has the keys runs, min_ns, median_ns and ns_per_inference, the list
-of all times. The model runs for a tenth of a second before the first measured run.")]
+of all times; with --per-kernel also kernels, a list of objects with function, node,
+operator, macs and min_ns. The model runs for a tenth of a second before the first
+measured run.")]
 pub struct Bench {
     /// The model, or an archive made by mlc.
     #[command(flatten)]
@@ -210,6 +212,9 @@ pub struct Bench {
     /// Number of measured runs; without it, as many as take about a second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub runs: Option<u32>,
+    /// Also measure every kernel
+    #[arg(long)]
+    pub per_kernel: bool,
     /// Print the times as JSON
     #[arg(long)]
     pub json: bool,

@@ -2,8 +2,8 @@
 
 use super::arguments::{Bench, Run};
 use super::console::Console;
-use super::subject::{build, read_inputs};
-use crate::bundle::Port;
+use super::subject::{build, bundle, read_inputs, toolchain};
+use crate::bundle::{Kernel, Port};
 use crate::inputs::InputPort;
 use crate::pipeline::Failure;
 use crate::{files, npy};
@@ -104,18 +104,39 @@ struct Times<'a> {
     min_ns: u64,
     median_ns: u64,
     ns_per_inference: &'a [u64],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernels: Option<Vec<KernelTime>>,
+}
+
+/// The shortest time of a kernel.
+#[derive(Serialize)]
+struct KernelTime {
+    function: String,
+    node: String,
+    operator: String,
+    macs: u64,
+    min_ns: u64,
 }
 
 pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure> {
-    let program = build(&arguments.model, &arguments.code, &arguments.inputs, console)?;
+    let bundle = bundle(&arguments.model, &arguments.code, &arguments.inputs.files, console)?;
+    let program = toolchain().build(&bundle)?;
     let inputs = read_inputs(&arguments.inputs, &input_ports(&program.inputs), console)?;
-    let times = program.bench(&inputs, arguments.runs.unwrap_or(0))?;
+    let runs = arguments.runs.unwrap_or(0);
+    let times = program.bench(&inputs, runs)?;
+    let kernels = match arguments.per_kernel {
+        // A program of its own, so that watching the kernels doesn't slow the other figures.
+        true => {
+            Some(kernel_times(&bundle.kernels, &toolchain().build_to_profile(&bundle)?.bench_kernels(&inputs, runs)?))
+        }
+        false => None,
+    };
     let mut sorted = times.clone();
     sorted.sort_unstable();
     let min_ns = sorted.first().copied().unwrap_or_default();
     let median_ns = median(&sorted);
     if arguments.json {
-        console.print_json(&Times { runs: times.len(), min_ns, median_ns, ns_per_inference: &times });
+        console.print_json(&Times { runs: times.len(), min_ns, median_ns, ns_per_inference: &times, kernels });
     } else {
         let micros = |nanos: u64| nanos as f64 / 1000.0;
         console.print(&format!(
@@ -124,8 +145,25 @@ pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure>
             micros(min_ns),
             micros(median_ns)
         ));
+        for kernel in kernels.into_iter().flatten() {
+            let rate = 2.0 * kernel.macs as f64 / kernel.min_ns.max(1) as f64;
+            let rate = if kernel.macs > 0 { format!("{rate:>7.1} GFLOP/s") } else { " ".repeat(15) };
+            let time = micros(kernel.min_ns);
+            console.print(&format!("{time:>12.3} us {rate}  {} ({})\n", kernel.node, kernel.operator));
+        }
     }
     Ok(())
+}
+
+fn kernel_times(kernels: &[Kernel], times: &[u64]) -> Vec<KernelTime> {
+    let time = |(kernel, &min_ns): (&Kernel, &u64)| KernelTime {
+        function: kernel.function.clone(),
+        node: kernel.node.clone(),
+        operator: kernel.operator.clone(),
+        macs: kernel.macs,
+        min_ns,
+    };
+    kernels.iter().zip(times).map(time).collect()
 }
 
 /// The middle of sorted times, or the mean of the two in the middle.

@@ -68,7 +68,13 @@ pub(super) fn build(model: &Model, code: &CodeOptions, inputs: &Inputs, console:
     Ok(toolchain().build(&bundle)?)
 }
 
-fn bundle(model: &Model, code: &CodeOptions, input_files: &[String], console: &Console) -> Result<Bundle, Failure> {
+/// The archive of a model, or the archive that the user gave.
+pub(super) fn bundle(
+    model: &Model,
+    code: &CodeOptions,
+    input_files: &[String],
+    console: &Console,
+) -> Result<Bundle, Failure> {
     let bytes = files::read(&model.path)?;
     if pipeline::detect(&model.path, &bytes, model.format)? == Format::Mlf {
         let file = model.path.display().to_string();

@@ -85,14 +85,53 @@ static unsigned long clamp(uint64_t value, unsigned long low, unsigned long high
 }
 "#;
 
+/// What the compiler calls at the begin and the end of every function of the kernels' file. Functions called by the main
+/// function of the model are the kernels, in order.
+const PROFILE: &str = "\
+static uint64_t shortest[KERNELS + 1];
+static uint64_t began;
+static size_t kernel;
+static int depth;
+
+void __cyg_profile_func_enter(void* function, void* site);
+void __cyg_profile_func_exit(void* function, void* site);
+
+void __cyg_profile_func_enter(void* function, void* site) {
+  (void)function;
+  (void)site;
+  ++depth;
+  if (depth == 1) {
+    kernel = 0;
+  } else if (depth == 2) {
+    began = now();
+  }
+}
+
+void __cyg_profile_func_exit(void* function, void* site) {
+  (void)function;
+  (void)site;
+  if (depth == 2) {
+    const uint64_t time = now() - began;
+    if (kernel < KERNELS && (shortest[kernel] == 0 || time < shortest[kernel])) {
+      shortest[kernel] = time;
+    }
+    ++kernel;
+  }
+  --depth;
+}
+";
+
 /// Text of `main.c`: arguments are a mode, a number of runs, the files of all inputs and those of all outputs.
-pub(super) fn main(bundle: &Bundle) -> String {
+pub(super) fn main(bundle: &Bundle, profile: bool) -> String {
     let model = &bundle.model_name;
     let (inputs, outputs) = (bundle.inputs.len(), bundle.outputs.len());
     let mut text = format!(
         "#define _POSIX_C_SOURCE 200809L\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
          #include <string.h>\n#include <time.h>\n#include \"tvmgen_{model}.h\"\n{COMMON}\n"
     );
+    if profile {
+        text += &format!("#define KERNELS {}\n{PROFILE}\n", bundle.kernels.len());
+    }
     // No formatting of a String fails.
     let _ = writeln!(
         text,
@@ -109,7 +148,7 @@ pub(super) fn main(bundle: &Bundle) -> String {
         text,
         "  memset(&inputs, 0, sizeof(inputs));\n  memset(&outputs, 0, sizeof(outputs));\n  \
          if (argc != {}) {{\n    fprintf(stderr, \"wrong number of arguments\\n\");\n    return 2;\n  }}\n  \
-         timing = strcmp(argv[1], \"bench\") == 0;\n  \
+         timing = strcmp(argv[1], \"run\") != 0;\n  \
          for (i = 0; i < {inputs}; ++i) {{\n    \
          if (make(&input[i], input_bytes[i], timing ? 0 : 16) || make(&copy[i], input_bytes[i], 0) ||\n        \
          read_file(argv[3 + i], &input[i])) {{\n      return 2;\n    }}\n    \
@@ -124,7 +163,7 @@ pub(super) fn main(bundle: &Bundle) -> String {
     for (index, port) in bundle.outputs.iter().enumerate() {
         let _ = writeln!(text, "  outputs.{} = output[{index}].data;", port.field);
     }
-    text + &run(model) + &checks(inputs, outputs)
+    text + &run(model) + if profile { REPORT } else { "" } + &checks(inputs, outputs)
 }
 
 fn sizes(ports: &[crate::bundle::Port]) -> String {
@@ -134,6 +173,18 @@ fn sizes(ports: &[crate::bundle::Port]) -> String {
     }
     sizes.join(", ")
 }
+
+/// Prints the shortest time of each kernel, if the last run had as many as the archive describes.
+const REPORT: &str = "  if (strcmp(argv[1], \"profile\") == 0) {
+    if (kernel != KERNELS) {
+      fprintf(stderr, \"the C compiler doesn't tell the kernels apart\\n\");
+      return 2;
+    }
+    for (i = 0; i < KERNELS; ++i) {
+      printf(\"%llu\\n\", (unsigned long long)shortest[i]);
+    }
+  }
+";
 
 /// One run, or a warm-up of one tenth of a second and then the timed runs.
 fn run(model: &str) -> String {
@@ -148,8 +199,9 @@ fn run(model: &str) -> String {
          return 2;\n      }}\n      ++run;\n      warm = now() - start;\n    }} while (warm < 100000000U);\n    \
          if (runs == 0) {{\n      runs = clamp(1000000000U * (uint64_t)run / warm, 5, 1000);\n    }}\n    \
          for (run = 0; run < runs; ++run) {{\n      const uint64_t before = now();\n      \
-         (void)tvmgen_{model}_run(&inputs, &outputs);\n      \
-         printf(\"%llu\\n\", (unsigned long long)(now() - before));\n    }}\n  }}\n"
+         uint64_t after;\n      (void)tvmgen_{model}_run(&inputs, &outputs);\n      after = now();\n      \
+         if (strcmp(argv[1], \"bench\") == 0) {{\n        \
+         printf(\"%llu\\n\", (unsigned long long)(after - before));\n      }}\n    }}\n  }}\n"
     )
 }
 

@@ -51,10 +51,23 @@ impl Toolchain {
     /// # Errors
     /// `MLC0005` when there is no C compiler, or it refuses the code.
     pub fn build(&self, bundle: &Bundle) -> Result<Program, Diagnostic> {
+        self.build_with(bundle, false)
+    }
+
+    /// Builds a program that can also tell the time of each kernel ([`Program::bench_kernels`]): the compiler adds a call at
+    /// every kernel's begin and end, which costs a few nanoseconds.
+    ///
+    /// # Errors
+    /// As [`Toolchain::build`].
+    pub fn build_to_profile(&self, bundle: &Bundle) -> Result<Program, Diagnostic> {
+        self.build_with(bundle, true)
+    }
+
+    fn build_with(&self, bundle: &Bundle, profile: bool) -> Result<Program, Diagnostic> {
         let folder = tempfile::Builder::new().prefix("mlc-").tempdir().map_err(|error| temporary(&error))?;
         bundle.unpack(folder.path()).map_err(|error| temporary(&error))?;
         let main = folder.path().join("main.c");
-        std::fs::write(&main, harness::main(bundle)).map_err(|error| temporary(&error))?;
+        std::fs::write(&main, harness::main(bundle, profile)).map_err(|error| temporary(&error))?;
 
         let target = targets::find(&bundle.target).unwrap_or_else(mlc_codegen::Target::generic);
         let mut compilations = Vec::new();
@@ -66,6 +79,10 @@ impl Toolchain {
                 command.args(["-std=c99", "-O1"]);
             } else {
                 command.args(&target.c_flags);
+            }
+            if profile && source.ends_with("_lib1.c") {
+                // The small functions inside the kernels would cost more to watch than they take.
+                command.args(["-finstrument-functions", "-finstrument-functions-exclude-function-list=mlc_"]);
             }
             command.args(["-Icodegen/host/include", "-Iruntime/include", "-c", source, "-o"]).arg(&object);
             compilations.push(self.start(command, folder.path())?);
@@ -164,6 +181,20 @@ impl Program {
             Ok(times) if !times.is_empty() => Ok(times),
             _ => Err(failed("the program didn't report its times")),
         }
+    }
+
+    /// Runs the model several times, as [`Program::bench`] does, and returns the shortest time of each kernel in nanoseconds,
+    /// in the order in which they run. For programs of [`Toolchain::build_to_profile`].
+    ///
+    /// # Errors
+    /// As [`Program::run`], and when the program saw other kernels than the archive describes.
+    pub fn bench_kernels(&self, inputs: &[Tensor], runs: u32) -> Result<Vec<u64>, Diagnostic> {
+        let (output, _) = self.execute("profile", runs, inputs)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        text.split_whitespace()
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .map_err(|_| failed("the program reported no times"))
     }
 
     /// Runs the program; returns what it printed and the files of its outputs.
