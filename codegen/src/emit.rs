@@ -30,7 +30,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     let main = emitter.main(graph, &options.model_name);
     let mut text =
         format!("/* The kernels of model {}, made by mlc for target {}. */\n", options.model_name, options.target.name);
-    text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n";
+    text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n";
     text += &emitter.declarations();
     text += &intrinsics.prelude();
     text += &kernels;
@@ -110,7 +110,8 @@ impl Emitter<'_> {
                     BufferKind::Arena => {
                         let start = self.program.offsets[buffer];
                         let bytes = start as i64 + offset * dtype.size() as i64;
-                        format!("({qualifier}{element} *)(workspace + {bytes})")
+                        let address = if bytes == 0 { "workspace".into() } else { format!("(workspace + {bytes})") };
+                        format!("({qualifier}{element} *){address}")
                     }
                 }
             }
@@ -154,7 +155,7 @@ impl Emitter<'_> {
             let _ = writeln!(text, "{};", declaration(constant));
         }
         if !text.is_empty() {
-            text += "\n";
+            text.insert(0, '\n');
         }
         text
     }

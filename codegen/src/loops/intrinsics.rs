@@ -61,7 +61,7 @@ impl Intrinsics {
 
     /// Type definitions and helpers, ready to be put in front of the kernels.
     pub fn prelude(&self) -> String {
-        let mut text = String::new();
+        let mut text = if self.vectors.is_empty() { String::new() } else { "\n".to_owned() };
         for ty in &self.vectors {
             let (name, element) = (value_type_name(*ty), c_type(ty.dtype));
             let bytes = ty.dtype.size() * ty.lanes;
