@@ -73,14 +73,17 @@ pub(super) fn unbatched(call: &mut Call<'_>, y: Value, added: bool) -> Result<Va
     Ok(if added { call.builder.remove_axis(y, 0)? } else { y })
 }
 
+fn groups(call: &mut Call<'_>) -> Result<usize, Fault> {
+    let groups = usize::try_from(call.int_or("groups", 1)?).ok().filter(|&groups| groups > 0);
+    groups.ok_or_else(|| Fault::parameter("parameter `groups` must be positive"))
+}
+
 fn convolution(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
     let x = call.x()?;
     let (weights, bias) = weights(call, spatial)?;
     let (x, added) = batched(call, x, spatial)?;
     let shape = call.shape(weights);
-    let groups = call.int_or("groups", 1)?;
-    let groups = usize::try_from(groups).ok().filter(|&groups| groups > 0);
-    let groups = groups.ok_or_else(|| Fault::parameter("parameter `groups` must be positive"))?;
+    let groups = groups(call)?;
     agrees(call, "out_channels", shape[0])?;
     agrees(call, "in_channels", shape[1].saturating_mul(groups))?;
     check_kernel(call, &shape[2..])?;
@@ -137,9 +140,7 @@ fn transposed(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
     let (weights, bias) = weights(call, spatial)?;
     let (x, added) = batched(call, x, spatial)?;
     let shape = call.shape(weights);
-    let groups = call.int_or("groups", 1)?;
-    let groups = usize::try_from(groups).ok().filter(|&groups| groups > 0);
-    let groups = groups.ok_or_else(|| Fault::parameter("parameter `groups` must be positive"))?;
+    let groups = groups(call)?;
     agrees(call, "in_channels", shape[0])?;
     agrees(call, "out_channels", shape[1].saturating_mul(groups))?;
     check_kernel(call, &shape[2..])?;
