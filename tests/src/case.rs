@@ -42,6 +42,10 @@ struct CaseFile {
     #[serde(default)]
     outputs: Vec<ArrayFile>,
     #[serde(default)]
+    input_names: Vec<String>,
+    #[serde(default)]
+    output_names: Vec<String>,
+    #[serde(default)]
     tag: Option<String>,
     #[serde(default)]
     expect: Option<Expectation>,
@@ -94,8 +98,9 @@ impl Case {
         let mut inputs = read_listed(folder, &file.inputs)?;
         let mut outputs = read_listed(folder, &file.outputs)?;
         if inputs.is_empty() && outputs.is_empty() {
-            inputs = read_numbered(folder, "input", &pnnx_inputs(&model))?;
-            outputs = read_numbered(folder, "output", &[])?;
+            let names = if file.format == "pnnx" { pnnx_inputs(&model) } else { file.input_names };
+            inputs = read_numbered(folder, "input", &names)?;
+            outputs = read_numbered(folder, "output", &file.output_names)?;
         }
         let glue = ["pnnx.Input", "pnnx.Output", "pnnx.Attribute"];
         let default_tolerance = if file.expect.is_some() { 1e-4 } else { 0.0 };
@@ -106,7 +111,7 @@ impl Case {
                 absolute: file.atol.unwrap_or(default_tolerance),
                 relative: file.rtol.unwrap_or(default_tolerance),
             },
-            dynamic: file.tag.as_deref() == Some("dynamic-shape") || has_open_shapes(&model),
+            dynamic: file.tag.as_deref() == Some("dynamic-shape") || (file.format == "pnnx" && has_open_shapes(&model)),
             network: file.tag.as_deref() == Some("net"),
             expectation: file.expect.unwrap_or(Expectation::Accept),
             format: file.format,

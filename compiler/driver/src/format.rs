@@ -9,8 +9,7 @@ use std::fmt;
 pub enum Format {
     /// PNNX: a .param text with a .bin archive beside it
     Pnnx,
-    /// ONNX
-    #[value(skip)]
+    /// ONNX (.onnx)
     Onnx,
     /// TensorFlow Lite
     #[value(skip)]

@@ -2,6 +2,7 @@
 //! that tests and other programs can call them side by side.
 
 use crate::bundle::Bundle;
+use crate::external::ModelFolder;
 use crate::files;
 use crate::format::{self, Format};
 use crate::render::Sources;
@@ -9,7 +10,7 @@ use bytes::Bytes;
 use indexmap::IndexMap;
 use mlc_codegen::package::{self, PackageOptions};
 use mlc_codegen::{Module, Target};
-use mlc_frontend::{ImportOptions, pnnx};
+use mlc_frontend::{ImportOptions, Imported, onnx, pnnx};
 use mlc_ir::{Code, Diagnostic, Graph, Location};
 use mlc_passes::{OptimizeOptions, OptimizeReport};
 use std::path::{Path, PathBuf};
@@ -44,6 +45,18 @@ pub struct LoadOptions {
     pub weights: Option<PathBuf>,
     /// Extents of inputs that the model leaves open, by name or number.
     pub input_shapes: IndexMap<String, Vec<usize>>,
+    /// Extents of the model's named dimensions.
+    pub dimensions: IndexMap<String, usize>,
+}
+
+impl LoadOptions {
+    fn import_options(&self) -> ImportOptions {
+        ImportOptions {
+            input_shapes: self.input_shapes.clone(),
+            dimensions: self.dimensions.clone(),
+            ..ImportOptions::default()
+        }
+    }
 }
 
 /// A model as its frontend read it.
@@ -95,6 +108,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
     let format = detect(path, &bytes, options.format)?;
     match format {
         Format::Pnnx => load_pnnx(path, &bytes, options),
+        Format::Onnx => load_onnx(path, &bytes, options),
         Format::Ir => load_ir(path, &bytes),
         Format::Mlf => Err(mlf_is_compiled(path).into()),
         other => Err(unreadable_format(path, other).into()),
@@ -102,18 +116,46 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
 }
 
 fn load_pnnx(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded, Failure> {
-    let RawPnnx { model, mut warnings, sources } = read_pnnx(path, bytes, options.weights.as_deref())?;
+    let RawPnnx { model, warnings, sources } = read_pnnx(path, bytes, options.weights.as_deref())?;
+    let imported = pnnx::import(&model, &options.import_options());
+    loaded(path, Format::Pnnx, imported, warnings, sources)
+}
+
+fn load_onnx(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded, Failure> {
+    let model = read_onnx(path, bytes)?;
+    let imported = onnx::import(&model, &ModelFolder::of(path), &options.import_options());
+    loaded(path, Format::Onnx, imported, Vec::new(), Sources::new())
+}
+
+/// Reads an ONNX model without understanding its operators.
+///
+/// # Errors
+/// When the file is damaged.
+pub fn read_onnx(path: &Path, bytes: &Bytes) -> Result<onnx::Model, Failure> {
+    onnx::read(bytes).map_err(|errors| in_file(path, errors).into())
+}
+
+fn in_file(path: &Path, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let name = path.display().to_string();
-    let import_options = ImportOptions { input_shapes: options.input_shapes.clone(), ..ImportOptions::default() };
-    let in_file = |diagnostics: Vec<Diagnostic>| diagnostics.into_iter().map(|d| d.in_file(&name));
-    match pnnx::import(&model, &import_options) {
+    diagnostics.into_iter().map(|diagnostic| diagnostic.in_file(&name)).collect()
+}
+
+/// Takes what a frontend made of a model, with what reading it has found.
+fn loaded(
+    path: &Path,
+    format: Format,
+    imported: Result<Imported, Vec<Diagnostic>>,
+    mut warnings: Vec<Diagnostic>,
+    sources: Sources,
+) -> Result<Loaded, Failure> {
+    match imported {
         Ok(imported) => {
-            warnings.extend(in_file(imported.warnings));
+            warnings.extend(in_file(path, imported.warnings));
             mlc_ir::verify(&imported.graph)?;
-            Ok(Loaded { graph: imported.graph, format: Format::Pnnx, warnings, sources })
+            Ok(Loaded { graph: imported.graph, format, warnings, sources })
         }
         Err(errors) => {
-            warnings.extend(in_file(errors));
+            warnings.extend(in_file(path, errors));
             Err(Failure { diagnostics: warnings, sources })
         }
     }

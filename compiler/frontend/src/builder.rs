@@ -13,20 +13,31 @@ pub use window::{PoolWindow, SlidingWindow, ceil_mode_pads};
 
 use mlc_ir::ops::{Binary, Cast, Unary};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
-use mlc_ir::{Attribute, Category, DType, Graph, Literal, Op, OperatorError, Shape, TensorType, Value};
+use mlc_ir::{Attribute, Category, DType, Graph, Literal, Op, OperatorError, Shape, Tensor, TensorType, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// Most multiplications of an operator that is computed at once.
+const MOST_FOLDED_MACS: u64 = 1 << 22;
 
 /// Builds a graph, operator by operator of the source.
 pub struct Builder {
     graph: Graph,
     source: Arc<str>,
+    /// Constants of up to so many elements are computed at once.
+    folded_elements: usize,
 }
 
 impl Builder {
     /// Starts an empty graph.
     pub fn new(name: &str) -> Self {
-        Builder { graph: Graph::new(name), source: "graph".into() }
+        Builder { graph: Graph::new(name), source: "graph".into(), folded_elements: 0 }
+    }
+
+    /// From now on, computes operators of constants at once when operands and results have at most this many elements in all:
+    /// for formats whose files compute shapes by operators.
+    pub fn fold_up_to(&mut self, elements: usize) {
+        self.folded_elements = elements;
     }
 
     /// Says which source operator the nodes that follow stand for.
@@ -81,6 +92,11 @@ impl Builder {
         self.graph.add_constant(&name, attribute)
     }
 
+    /// Adds a constant that has a name in the model.
+    pub fn named_constant(&mut self, name: &str, attribute: Attribute) -> Value {
+        self.graph.add_constant(name, attribute)
+    }
+
     /// Adds a number as a constant of rank 0. Integer types truncate it.
     pub fn number(&mut self, dtype: DType, value: f64) -> Value {
         self.literal(Literal::of(dtype, value))
@@ -96,14 +112,7 @@ impl Builder {
     /// # Errors
     /// When the operator doesn't accept the operands.
     pub fn apply(&mut self, op: impl Into<Op>, operands: &[Value]) -> Result<Value, OperatorError> {
-        let op = op.into();
-        // A number of copies and constants surrounds what the source operator is about; that one gets the plain name.
-        let name = match op.category() {
-            Category::Movement | Category::Source => format!("{}.{}", self.source, op.name()),
-            Category::Elementwise | Category::Anchor => self.source.to_string(),
-        };
-        let origins = BTreeSet::from([self.source.clone()]);
-        self.graph.add_with_origins(op, operands, &name, origins).map(Value::from)
+        Ok(self.apply_all(op, operands)?[0])
     }
 
     /// Applies an operator that has several results.
@@ -111,9 +120,43 @@ impl Builder {
     /// # Errors
     /// When the operator doesn't accept the operands.
     pub fn apply_all(&mut self, op: impl Into<Op>, operands: &[Value]) -> Result<Vec<Value>, OperatorError> {
-        let first = self.apply(op, operands)?;
-        let results = self.graph.node(first.node).results.len() as u32;
-        Ok((0..results).map(|slot| Value { node: first.node, slot }).collect())
+        let op = op.into();
+        // A number of copies and constants surrounds what the source operator is about; that one gets the plain name.
+        let name = match op.category() {
+            Category::Movement | Category::Source => format!("{}.{}", self.source, op.name()),
+            Category::Elementwise | Category::Anchor => self.source.to_string(),
+        };
+        if let Some(values) = self.computed(&op, operands)? {
+            let constants = values.iter().map(|value| self.graph.add_constant(&name, Attribute::from_tensor(value)));
+            return Ok(constants.collect());
+        }
+        let origins = BTreeSet::from([self.source.clone()]);
+        let node = self.graph.add_with_origins(op, operands, &name, origins)?;
+        let results = self.graph.node(node).results.len() as u32;
+        Ok((0..results).map(|slot| Value { node, slot }).collect())
+    }
+
+    /// The results of an operator of small constants, when those are to be computed at once.
+    fn computed(&self, op: &Op, operands: &[Value]) -> Result<Option<Vec<Tensor>>, OperatorError> {
+        if self.folded_elements == 0 {
+            return Ok(None);
+        }
+        let Some(constants) = operands.iter().map(|&value| self.graph.constant(value)).collect::<Option<Vec<_>>>()
+        else {
+            return Ok(None);
+        };
+        let types: Vec<TensorType> = constants.iter().map(|constant| constant.ty().clone()).collect();
+        let results = op.infer(&types)?;
+        let elements = types.iter().chain(&results).try_fold(0usize, |sum, ty| {
+            let bytes = ty.checked_bytes()?;
+            sum.checked_add(bytes / ty.dtype.size())
+        });
+        let small = elements.is_some_and(|elements| elements <= self.folded_elements);
+        if !small || op.work(&types, &results).macs > MOST_FOLDED_MACS {
+            return Ok(None);
+        }
+        let tensors: Vec<Tensor> = constants.iter().map(|constant| constant.to_tensor()).collect();
+        op.evaluate(&tensors.iter().collect::<Vec<_>>(), &results).map(Some)
     }
 
     /// A function of each element.

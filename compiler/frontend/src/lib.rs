@@ -2,7 +2,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 pub mod builder;
+mod fault;
 mod import;
+
+pub mod onnx;
 pub mod pnnx;
 
 pub use import::{ImportOptions, Imported};

@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The folders of the conformance collection that the compiler is judged by.
-pub const FORMATS: [&str; 2] = ["pnnx", "pnnx-malformed"];
+pub const FORMATS: [&str; 4] = ["pnnx", "pnnx-malformed", "onnx", "onnx-malformed"];
 
 /// Cases whose file lacks a part of what their golden outputs were computed with, with what it lacks: no compiler can pass
 /// them. They are held to the evaluator's outputs instead.

@@ -86,6 +86,9 @@ pub struct Model {
     /// Shape of an input that the model leaves open, such as 'image=1,3,224,224'; may be repeated
     #[arg(long, value_name = "NAME=d,d,...", value_parser = input_shape)]
     pub input_shape: Vec<(String, Vec<usize>)>,
+    /// Extent of a dimension that the model leaves open by name, such as 'batch=1'; may be repeated
+    #[arg(long = "dim", value_name = "NAME=N", value_parser = dimension)]
+    pub dimensions: Vec<(String, usize)>,
 }
 
 /// What the code is for.
@@ -320,6 +323,14 @@ fn input_shape(text: &str) -> Result<(String, Vec<usize>), String> {
     Ok((name.to_owned(), extents?))
 }
 
+/// `NAME=N`.
+fn dimension(text: &str) -> Result<(String, usize), String> {
+    match input_shape(text)? {
+        (name, extents) if extents.len() == 1 => Ok((name, extents[0])),
+        _ => Err("it must have the form NAME=N".into()),
+    }
+}
+
 fn tolerance(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
     if value >= 0.0 && value.is_finite() { Ok(value) } else { Err("it must be finite and not negative".into()) }
@@ -342,6 +353,14 @@ mod tests {
         assert_eq!(input_shape("a="), Ok(("a".into(), vec![])));
         for wrong in ["a", "=1", "a=x", "a=1,,2", "a=-1", "a=99999999999999999999", "a=9999999999999"] {
             assert!(input_shape(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn dimensions_are_parsed() {
+        assert_eq!(dimension("batch=4"), Ok(("batch".into(), 4)));
+        for wrong in ["batch", "batch=", "batch=1,2", "=1", "batch=x"] {
+            assert!(dimension(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -8,7 +8,7 @@ use crate::files;
 use crate::format::Format;
 use crate::pipeline::{self, Failure, LoadOptions, RawPnnx};
 use indexmap::IndexMap;
-use mlc_frontend::pnnx;
+use mlc_frontend::{onnx, pnnx};
 use mlc_ir::{Graph, Op, TensorType};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -79,17 +79,20 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
         archive(&bundle, arguments.json, console);
         return Ok(());
     }
-    // What a PNNX file says is shown even when the model can't be compiled; why it can't is reported after that.
-    let contents = if format == Format::Pnnx {
-        let RawPnnx { model, .. } = pipeline::read_pnnx(path, &file, arguments.model.weights.as_deref())?;
-        Some(Contents::of_pnnx(&model))
-    } else {
-        None
+    // What the file says is shown even when the model can't be compiled; why it can't is reported after that.
+    let contents = match format {
+        Format::Pnnx => {
+            let RawPnnx { model, .. } = pipeline::read_pnnx(path, &file, arguments.model.weights.as_deref())?;
+            Some(Contents::of_pnnx(&model))
+        }
+        Format::Onnx => Some(Contents::of_onnx(&pipeline::read_onnx(path, &file)?)),
+        _ => None,
     };
     let options = LoadOptions {
         format: Some(format),
         weights: arguments.model.weights.clone(),
         input_shapes: arguments.model.input_shape.iter().cloned().collect(),
+        dimensions: arguments.model.dimensions.iter().cloned().collect(),
     };
     let loaded = pipeline::load(path, &options);
     let contents = contents.or_else(|| loaded.as_ref().ok().map(|loaded| Contents::of_graph(&loaded.graph)));
@@ -118,6 +121,11 @@ impl Contents {
             }
         }
         contents
+    }
+
+    fn of_onnx(model: &onnx::Model) -> Contents {
+        let (weights, weight_bytes) = model.weights();
+        Contents { operators: model.operators(), weights, weight_bytes }
     }
 
     fn of_graph(graph: &Graph) -> Contents {

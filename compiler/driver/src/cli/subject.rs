@@ -17,10 +17,11 @@ pub(super) fn load(model: &Model, input_files: &[String], console: &Console) -> 
         format: model.format,
         weights: model.weights.clone(),
         input_shapes: model.input_shape.iter().cloned().collect(),
+        dimensions: model.dimensions.iter().cloned().collect(),
     };
     let progress = console.progress("loading");
     let mut loaded = pipeline::load(&model.path, &options);
-    if options.input_shapes.is_empty() && !input_files.is_empty() && loaded.as_ref().is_err_and(lacks_shapes_only) {
+    if options.input_shapes.is_empty() && !input_files.is_empty() && leaves_shapes_open(&loaded) {
         options.input_shapes = inputs::shapes(input_files);
         loaded = pipeline::load(&model.path, &options);
     }
@@ -31,8 +32,14 @@ pub(super) fn load(model: &Model, input_files: &[String], console: &Console) -> 
     Ok(loaded)
 }
 
-fn lacks_shapes_only(failure: &Failure) -> bool {
-    failure.diagnostics.iter().filter(|found| found.is_error()).all(|error| error.code == Code::InputShapeUnknown)
+/// Whether the shapes of the input files may say what the model doesn't: it can't be loaded without them and for no other
+/// reason, or an extent was assumed.
+fn leaves_shapes_open(loaded: &Result<Loaded, Failure>) -> bool {
+    let open = |found: &Diagnostic| found.code == Code::InputShapeUnknown;
+    match loaded {
+        Ok(loaded) => loaded.warnings.iter().any(open),
+        Err(failure) => failure.diagnostics.iter().filter(|found| found.is_error()).all(open),
+    }
 }
 
 /// What the options say of the code; `target` is the one without `--target`.

@@ -2,9 +2,9 @@
 //! tensor only when it is of a higher kind (bool, integer, float). Arithmetic among numbers alone is done at once.
 
 use super::complex;
-use super::fault::Fault;
 use super::item::Item;
 use crate::builder::{Builder, promoted};
+use crate::fault::Fault;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal, Value};
 

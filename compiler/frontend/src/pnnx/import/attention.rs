@@ -2,10 +2,10 @@
 
 use super::arithmetic::promote;
 use super::call::Call;
-use super::fault::Fault;
 use super::item::Item;
 use super::linear::linear;
 use super::registry::{Handler::Many, Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::ops::{Matmul, ReduceFunction, Softmax};
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};

@@ -1,8 +1,8 @@
 //! [`Call`]: one operator of the model while it is imported, with typed access to its operands, parameters and weights.
 
-use super::fault::Fault;
 use super::item::{Item, dtype_of, dtype_of_word};
 use crate::builder::Builder;
+use crate::fault::Fault;
 use crate::pnnx::model::Operator;
 use mlc_ir::{Attribute, Code, DType, Shape, TensorType, Value};
 use std::collections::BTreeSet;

@@ -2,9 +2,9 @@
 
 use super::arithmetic::{binary, common_dtype, operand, promote, unary};
 use super::call::Call;
-use super::fault::Fault;
 use super::item::Item;
 use super::registry::{Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};
 

@@ -2,10 +2,10 @@
 
 use super::arithmetic::operand;
 use super::call::Call;
-use super::fault::Fault;
 use super::item::Item;
 use super::registry::{Handler::Many, Handler::One, Table};
 use crate::builder::Builder;
+use crate::fault::Fault;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};
 

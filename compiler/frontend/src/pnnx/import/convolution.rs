@@ -1,10 +1,10 @@
 //! Convolutions and transposed convolutions, as modules with weights and as functions of weights.
 
 use super::call::{Call, spatial_list};
-use super::fault::Fault;
 use super::padding::pad_mode;
 use super::registry::{Handler::One, Table};
 use crate::builder::SlidingWindow;
+use crate::fault::Fault;
 use mlc_ir::ops::PadMode;
 use mlc_ir::{Code, Value};
 

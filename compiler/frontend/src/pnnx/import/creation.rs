@@ -2,9 +2,9 @@
 
 use super::arithmetic::operand;
 use super::call::Call;
-use super::fault::Fault;
 use super::item::Item;
 use super::registry::{Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{Attribute, Code, DType, Tensor, TensorType, Value};
 

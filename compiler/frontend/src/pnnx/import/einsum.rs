@@ -2,10 +2,10 @@
 
 use super::arithmetic::promote;
 use super::call::Call;
-use super::fault::Fault;
 use super::item::Item;
 use super::normalization::reduced;
 use super::registry::{Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::Value;
 use mlc_ir::ops::{Matmul, ReduceFunction};
 use std::collections::BTreeMap;

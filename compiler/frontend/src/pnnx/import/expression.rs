@@ -2,8 +2,8 @@
 
 use super::arithmetic::{binary, unary};
 use super::call::{Call, normalized_axis};
-use super::fault::Fault;
 use super::item::Item;
+use crate::fault::Fault;
 use crate::pnnx::expression::{Expression, Function, Node};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{Code, DType};

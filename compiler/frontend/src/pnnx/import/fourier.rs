@@ -2,10 +2,10 @@
 
 use super::call::Call;
 use super::complex::to_pairs;
-use super::fault::Fault;
 use super::item::Item;
 use super::padding::pad_mode;
 use super::registry::{Handler::Many, Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::ops::{PadMode, TransposedConvolution};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};

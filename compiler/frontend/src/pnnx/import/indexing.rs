@@ -2,9 +2,9 @@
 
 use super::call::Call;
 use super::expression;
-use super::fault::Fault;
 use super::item::Item;
 use super::registry::{Handler::One, Table};
+use crate::fault::Fault;
 use crate::pnnx::expression::Expression;
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::types::{broadcast_shapes, row_major_strides};

@@ -1,12 +1,13 @@
 //! Inputs and outputs of the model.
 
 use super::complex::{from_pairs, to_pairs};
-use super::fault::Fault;
 use super::item::{Item, complex_dtype, dtype_of};
 use super::{Importer, arithmetic, place};
-use crate::import::ImportOptions;
+use crate::fault::Fault;
+use crate::import::{ImportOptions, unknown_dimension};
 use crate::pnnx::model::{Dimension, OperandId, Operator};
 use mlc_ir::{Code, DType, Diagnostic, Location, TensorType, Value};
+use std::collections::BTreeSet;
 
 impl<'m> Importer<'m> {
     /// Adds an input for each `pnnx.Input`.
@@ -32,12 +33,26 @@ impl<'m> Importer<'m> {
                 Err(fault) => self.report(operator, fault),
             }
         }
+        self.check_dimensions(options);
         for name in options.input_shapes.keys().filter(|name| !used.contains(name)) {
             let message = format!("a shape is given for the input `{name}`, which the model doesn't have");
             let inputs = model.operators.iter().filter(|operator| operator.kind == "pnnx.Input");
             let names: Vec<&str> = inputs.map(|operator| operator.name.as_str()).collect();
             let diagnostic = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
             self.findings.push(diagnostic.with_help(format!("the inputs are: {}", names.join(", "))));
+        }
+    }
+
+    /// Refuses extents for dimensions that no operand has.
+    fn check_dimensions(&mut self, options: &ImportOptions) {
+        let types = self.model.operands.iter().filter_map(|operand| operand.ty.as_ref());
+        let dimensions = types.flat_map(|ty| &ty.shape).filter_map(|dimension| match dimension {
+            Dimension::Symbol(name) => Some(name.as_str()),
+            _ => None,
+        });
+        let known: BTreeSet<&str> = dimensions.collect();
+        for name in options.dimensions.keys().filter(|name| !known.contains(name.as_str())) {
+            self.findings.push(unknown_dimension(name, &known));
         }
     }
 

@@ -1,9 +1,9 @@
 //! Joining tensors, and cutting them into pieces.
 
 use super::call::Call;
-use super::fault::Fault;
 use super::item::Item;
 use super::registry::{Handler::Many, Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[

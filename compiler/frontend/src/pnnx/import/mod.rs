@@ -19,7 +19,7 @@ mod convolution;
 mod creation;
 mod einsum;
 mod expression;
-mod fault;
+
 mod fourier;
 mod indexing;
 mod interface;
@@ -41,10 +41,10 @@ mod slicing;
 mod unfolding;
 
 use crate::builder::Builder;
+use crate::fault::Fault;
 use crate::import::{ImportOptions, Imported};
 use crate::pnnx::model::{Dimension, Model, OperandId, Operator};
 use call::Call;
-use fault::Fault;
 use item::{Item, dtype_of};
 use mlc_ir::{Code, Diagnostic, Location};
 use registry::{Handler, find_handler};
@@ -67,7 +67,7 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Di
         model,
         builder: Builder::new(name),
         items: vec![Item::Unknown; model.operands.len()],
-        symbols: BTreeMap::new(),
+        symbols: options.dimensions.iter().map(|(name, &extent)| (name.clone(), extent)).collect(),
         findings: Vec::new(),
     };
     importer.import_inputs(options);

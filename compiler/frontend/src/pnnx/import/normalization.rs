@@ -1,8 +1,8 @@
 //! Normalisations. Those with stored statistics become one factor and one term per channel, computed in double precision.
 
 use super::call::Call;
-use super::fault::Fault;
 use super::registry::{Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::ops::{AveragePool, Normalize, Reduce, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{Attribute, DType, Float, Tensor, TensorType, Value};

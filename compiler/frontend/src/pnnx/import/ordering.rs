@@ -2,9 +2,9 @@
 //! axis, so that only short axes are accepted.
 
 use super::call::Call;
-use super::fault::Fault;
 use super::item::Item;
 use super::registry::{Handler::Many, Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::ops::{Reduce, ReduceFunction};
 use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};

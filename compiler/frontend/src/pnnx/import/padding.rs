@@ -1,8 +1,8 @@
 //! Padding, and cropping by negative padding.
 
 use super::call::Call;
-use super::fault::Fault;
 use super::registry::{Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::Value;
 use mlc_ir::ops::PadMode;
 

@@ -3,11 +3,11 @@
 use super::arithmetic::unary;
 use super::call::{Call, spatial_list};
 use super::convolution::{batched, unbatched};
-use super::fault::Fault;
 use super::item::Item;
 use super::positions;
 use super::registry::{Handler::Many, Handler::One, Table};
 use crate::builder::{PoolWindow, ceil_mode_pads};
+use crate::fault::Fault;
 use mlc_ir::ops::PoolFunction;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Value};

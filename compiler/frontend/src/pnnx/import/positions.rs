@@ -4,9 +4,9 @@
 //! neither the maximum nor which element is the first of it.
 
 use super::call::Call;
-use super::fault::Fault;
 use super::indexing::indices;
 use crate::builder::PoolWindow;
+use crate::fault::Fault;
 use mlc_ir::Value;
 use mlc_ir::ops::{ArgFunction, ArgReduce};
 use mlc_ir::types::row_major_strides;

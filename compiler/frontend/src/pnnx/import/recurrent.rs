@@ -4,10 +4,10 @@
 //! prove it, that order is taken.
 
 use super::call::Call;
-use super::fault::Fault;
 use super::item::Item;
 use super::linear::linear;
 use super::registry::{Handler::Many, Table};
+use crate::fault::Fault;
 use mlc_ir::ops::{Recurrent, RecurrentCell};
 use mlc_ir::{Attribute, Code, DType, Tensor, TensorType, Value};
 

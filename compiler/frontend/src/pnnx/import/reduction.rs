@@ -1,9 +1,9 @@
 //! Reductions, norms, extreme elements and running sums.
 
 use super::call::Call;
-use super::fault::Fault;
 use super::item::Item;
 use super::registry::{Handler::Many, Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::ops::{ArgFunction, ArgReduce, Cumulative, CumulativeFunction, Reduce, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Value};

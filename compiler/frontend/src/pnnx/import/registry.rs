@@ -1,13 +1,13 @@
 //! Which operator types are known. Each group of operators is a table in its own file; this one joins them.
 
 use super::call::Call;
-use super::fault::Fault;
 use super::item::Item;
 use super::{
     activation, attention, comparison, complex, convolution, creation, einsum, expression, fourier, indexing, joining,
     linear, normalization, ordering, padding, place, pooling, recurrent, reduction, resizing, sampling, shape, slicing,
     unfolding,
 };
+use crate::fault::Fault;
 use crate::pnnx::model::{Model, Operator};
 use indexmap::IndexMap;
 use mlc_ir::{Code, Diagnostic, Value};

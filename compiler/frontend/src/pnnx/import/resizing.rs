@@ -1,9 +1,9 @@
 //! Interpolation, and what rearranges channels into space.
 
 use super::call::Call;
-use super::fault::Fault;
 use super::item::Item;
 use super::registry::{Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::ops::{Matmul, PoolFunction, Resize, ResizeCoordinates, ResizeMode};
 use mlc_ir::{Attribute, Float, Tensor, TensorType, Value};
 

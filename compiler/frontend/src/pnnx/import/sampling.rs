@@ -1,8 +1,8 @@
 //! Reading an image at computed, fractional positions: every neighbour is gathered by its place in the flat image.
 
 use super::call::Call;
-use super::fault::Fault;
 use super::registry::{Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::ops::{Convolution, Matmul, Reduce, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId, UnaryFunction as U};
 use mlc_ir::types::row_major_strides;

@@ -1,9 +1,9 @@
 //! Shapes: the same elements under another shape, other orders of axes, repetition.
 
 use super::call::{Call, normalized_axis};
-use super::fault::Fault;
 use super::item::Item;
 use super::registry::{Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::Value;
 
 pub(super) const OPERATORS: Table = &[

@@ -1,9 +1,9 @@
 //! Slices and selections, and tensors of which a slice is replaced.
 
 use super::call::{Call, normalized_axis};
-use super::fault::Fault;
 use super::item::Item;
 use super::registry::{Handler::Many, Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::ops::Slice;
 use mlc_ir::{Shape, Value};
 

@@ -2,8 +2,8 @@
 
 use super::call::Call;
 use super::convolution::{batched, unbatched};
-use super::fault::Fault;
 use super::registry::{Handler::One, Table};
+use crate::fault::Fault;
 use mlc_ir::ops::{PadMode, TransposedConvolution};
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};

@@ -4,33 +4,33 @@ use mlc_ir::{AttributeError, Code, OperatorError};
 
 /// A finding about the operator at hand.
 #[derive(Debug, Clone)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     pub code: Code,
     pub message: String,
     pub help: Option<String>,
 }
 
 impl Fault {
-    pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Fault { code, message: message.into(), help: None }
     }
 
     /// A form of a supported operator that can't be expressed.
-    pub(super) fn variant(message: impl Into<String>) -> Self {
+    pub(crate) fn variant(message: impl Into<String>) -> Self {
         Fault::new(Code::VariantUnsupported, message)
     }
 
     /// A parameter of the wrong kind or with a value that isn't allowed.
-    pub(super) fn parameter(message: impl Into<String>) -> Self {
+    pub(crate) fn parameter(message: impl Into<String>) -> Self {
         Fault::new(Code::ParameterInvalid, message)
     }
 
     /// Operands that don't fit.
-    pub(super) fn operands(message: impl Into<String>) -> Self {
+    pub(crate) fn operands(message: impl Into<String>) -> Self {
         Fault::new(Code::OperandTypes, message)
     }
 
-    pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }

@@ -1,0 +1,165 @@
+//! Which operators are known. Each group of operators is a table in its own file; this one joins them.
+
+use super::call::Call;
+use super::{Importer, Item, Site, structure};
+use crate::fault::Fault;
+use indexmap::IndexMap;
+use mlc_ir::{Code, Diagnostic, Value};
+
+/// How an operator is imported.
+#[derive(Clone, Copy)]
+pub(super) enum Handler {
+    /// It has one result, a tensor.
+    One(fn(&mut Call<'_, '_>) -> Result<Value, Fault>),
+    /// It has several results, or ones that aren't tensors.
+    Many(fn(&mut Call<'_, '_>) -> Result<Vec<Item>, Fault>),
+    /// It holds graphs.
+    Control(ImportControl),
+    /// It is known, and can't be imported for this reason.
+    Refused(&'static str),
+}
+
+/// Imports an operator that holds graphs, from its operands to its results.
+pub(super) type ImportControl = for<'a> fn(&mut Importer<'a>, &Site<'a>, Vec<Item>) -> Result<Vec<Item>, Fault>;
+
+/// Operators of one operator set: name, first supported version of the set, handler.
+pub(super) type Table = &'static [(&'static str, i64, Handler)];
+
+/// An operator that is known.
+#[derive(Clone, Copy)]
+pub(super) struct Operator {
+    /// First version of its operator set in which it is supported.
+    pub since: i64,
+    pub handler: Handler,
+}
+
+/// The tables by operator set; the set of the standard operators is empty.
+const TABLES: &[(&str, Table)] = &[("", structure::OPERATORS), ("", REFUSED)];
+
+const DATA_DEPENDENT: &str = "the size of its result depends on the data, so no static memory plan exists";
+const RANDOM: &str = "its result is random";
+const STRINGS: &str = "strings aren't supported; do this step outside of the model";
+const TRAINING: &str = "it trains a model; export the model for inference";
+
+const REFUSED: Table = &[
+    ("Adagrad", 1, Handler::Refused(TRAINING)),
+    ("Adam", 1, Handler::Refused(TRAINING)),
+    ("Bernoulli", 1, Handler::Refused(RANDOM)),
+    ("Gradient", 1, Handler::Refused(TRAINING)),
+    ("ImageDecoder", 1, Handler::Refused("it decodes files; do this step outside of the model")),
+    ("Momentum", 1, Handler::Refused(TRAINING)),
+    ("Multinomial", 1, Handler::Refused(RANDOM)),
+    ("NonMaxSuppression", 1, Handler::Refused(DATA_DEPENDENT)),
+    ("RandomNormal", 1, Handler::Refused(RANDOM)),
+    ("RandomNormalLike", 1, Handler::Refused(RANDOM)),
+    ("RandomUniform", 1, Handler::Refused(RANDOM)),
+    ("RandomUniformLike", 1, Handler::Refused(RANDOM)),
+    ("RegexFullMatch", 1, Handler::Refused(STRINGS)),
+    ("StringConcat", 1, Handler::Refused(STRINGS)),
+    ("StringNormalizer", 1, Handler::Refused(STRINGS)),
+    ("StringSplit", 1, Handler::Refused(STRINGS)),
+];
+
+fn operators() -> impl Iterator<Item = (&'static str, &'static str, Operator)> {
+    TABLES.iter().flat_map(|&(domain, table)| {
+        table.iter().map(move |&(name, since, handler)| (domain, name, Operator { since, handler }))
+    })
+}
+
+/// How an operator is imported, if it is known.
+pub(super) fn find_handler(domain: &str, name: &str) -> Option<Operator> {
+    let mut found = operators().filter(|(known_domain, known, _)| *known_domain == domain && *known == name);
+    found.next().map(|(_, _, operator)| operator)
+}
+
+/// An operator that can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct SupportedOperator {
+    /// Operator set; empty for the standard operators.
+    pub domain: &'static str,
+    /// Name.
+    pub name: &'static str,
+    /// First version of the operator set in which it is supported.
+    pub since: i64,
+}
+
+/// The operators that can be imported, sorted by operator set and name.
+pub fn supported_operators() -> Vec<SupportedOperator> {
+    let mut found: Vec<SupportedOperator> = operators()
+        .filter(|(_, _, operator)| !matches!(operator.handler, Handler::Refused(_)))
+        .map(|(domain, name, operator)| SupportedOperator { domain, name, since: operator.since })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// Most nodes of an operator that a diagnostic names.
+const MOST_NAMED: usize = 8;
+
+/// The operators of a model that can't be imported, with their places.
+#[derive(Debug, Default)]
+pub(super) struct Unsupported {
+    found: IndexMap<(String, String), Uses>,
+}
+
+#[derive(Debug)]
+struct Uses {
+    version: i64,
+    reason: Option<&'static str>,
+    names: Vec<String>,
+    location: mlc_ir::Location,
+}
+
+impl Unsupported {
+    pub fn add(&mut self, site: &Site<'_>, reason: Option<&'static str>) {
+        let key = (site.domain.to_owned(), site.node.op_type.clone());
+        let new = || Uses { version: site.version, reason, names: Vec::new(), location: site.location() };
+        self.found.entry(key).or_insert_with(new).names.push(site.name.clone());
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// A diagnostic for each operator, with all the places where it occurs.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        self.found.iter().map(|((domain, name), uses)| uses.diagnostic(domain, name)).collect()
+    }
+}
+
+impl Uses {
+    fn diagnostic(&self, domain: &str, name: &str) -> Diagnostic {
+        let set = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
+        let count = self.names.len();
+        let times = if count == 1 { "once".into() } else { format!("{count} times") };
+        let reason = self.reason.map_or(String::new(), |reason| format!(": {reason}"));
+        let message =
+            format!("the operator {name}{set} (opset {}) isn't supported; it occurs {times}{reason}", self.version);
+        let mut names: Vec<String> = self.names.iter().take(MOST_NAMED).map(|name| format!("`{name}`")).collect();
+        if count > MOST_NAMED {
+            names.push(format!("and {} more", count - MOST_NAMED));
+        }
+        let help = if domain.is_empty() {
+            "'mlc ops --format onnx' lists what is supported; export the model with operators from there"
+        } else {
+            "'mlc ops --format onnx' lists what is supported; a function of that name in the model is inlined"
+        };
+        Diagnostic::error(Code::OperatorUnsupported, self.location.clone(), message)
+            .with_note(format!("nodes: {}", names.join(", ")))
+            .with_help(help)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operator_is_in_one_table_once() {
+        let mut names: Vec<(&str, &str)> = operators().map(|(domain, name, _)| (domain, name)).collect();
+        names.sort_unstable();
+        for pair in names.windows(2) {
+            assert_ne!(pair[0], pair[1]);
+        }
+    }
+}
