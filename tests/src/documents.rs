@@ -1,13 +1,46 @@
 //! The documents that are generated from the sources, so that they can't be wrong: operators and errors.
 
+use mlc_frontend::{OperatorSupport, onnx, pnnx};
 use mlc_ir::{Code, ops_table};
 use std::fmt::Write as _;
 
 const GENERATED: &str = "Generated from the sources by `MLC_BLESS=1 cargo test -p mlc-tests`; don't edit.";
 
-/// `docs/ops.md`: every operator of the intermediate representation.
+/// `docs/ops.md`: every operator of the intermediate representation, and those of the formats with their support.
 pub fn operators() -> String {
-    format!("{}\n{GENERATED}\n", ops_table())
+    let mut text = ops_table();
+    text += "\n# Operators of ONNX models\n\n";
+    text += "Since which version of the operator set an operator is supported; `mlc ops --format onnx` prints the same.\n\n";
+    text += "| operator | since |\n|---|---:|\n";
+    let onnx = onnx::operator_support();
+    for operator in onnx.iter().filter(|operator| operator.refused.is_none()) {
+        let since = operator.since.map_or_else(String::new, |since| since.to_string());
+        let _ = writeln!(text, "| {} | {since} |", full_name(operator));
+    }
+    text += &refused(&onnx);
+    text += "\n# Operators of PNNX models\n\n";
+    let pnnx = pnnx::operator_support();
+    let names: Vec<String> =
+        pnnx.iter().filter(|operator| operator.refused.is_none()).map(|operator| full_name(operator)).collect();
+    let _ = writeln!(text, "{}", names.join(", "));
+    text += &refused(&pnnx);
+    format!("{text}\n{GENERATED}\n")
+}
+
+fn full_name(operator: &OperatorSupport) -> String {
+    let OperatorSupport { domain, name, .. } = operator;
+    if domain.is_empty() { format!("`{name}`") } else { format!("`{domain}.{name}`") }
+}
+
+/// The operators that are known but can't be compiled, with the reasons.
+fn refused(operators: &[OperatorSupport]) -> String {
+    let mut text = String::from("\nRefused, whatever the model:\n\n| operator | reason |\n|---|---|\n");
+    for operator in operators {
+        if let Some(reason) = operator.refused {
+            let _ = writeln!(text, "| {} | {reason} |", full_name(operator));
+        }
+    }
+    text
 }
 
 /// `docs/errors.md`: every code of a finding.

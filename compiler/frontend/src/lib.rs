@@ -7,5 +7,7 @@ mod import;
 
 pub mod onnx;
 pub mod pnnx;
+mod support;
 
 pub use import::{ImportOptions, Imported};
+pub use support::OperatorSupport;

@@ -65,8 +65,8 @@ pub enum Command {
     Explain(Explain),
     /// List the stages of the optimiser and their rules
     Passes(Listing),
-    /// List the operators
-    Ops(Listing),
+    /// List the operators of the intermediate representation, or those of a format that can be compiled
+    Ops(Ops),
     /// List the machines that code can be generated for
     Targets(Listing),
 }
@@ -302,6 +302,21 @@ pub struct Explain {
 /// A command that lists what mlc knows.
 #[derive(Debug, Args)]
 pub struct Listing {
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `mlc ops`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc ops                    operators of the intermediate representation
+  mlc ops --format onnx      operators of ONNX models, since which version they are supported")]
+pub struct Ops {
+    /// List the operators of this format instead
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
     /// Print it as JSON
     #[arg(long)]
     pub json: bool,

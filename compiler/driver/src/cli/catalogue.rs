@@ -1,11 +1,12 @@
 //! What mlc knows: `mlc explain`, `mlc passes`, `mlc ops` and `mlc targets`.
 
-use super::arguments::{Explain, Listing};
+use super::arguments::{Explain, Listing, Ops};
 use super::console::Console;
 use super::subject::mismatch;
+use crate::format::Format;
 use crate::pipeline::Failure;
 use crate::targets;
-use mlc_frontend::pnnx;
+use mlc_frontend::{OperatorSupport, onnx, pnnx};
 use mlc_ir::{Code, OpKind};
 use mlc_passes::Pipeline;
 use serde::Serialize;
@@ -105,38 +106,47 @@ fn rule_entry(rule: &mlc_passes::rewrite::Rule) -> RuleEntry {
 }
 
 #[derive(Serialize)]
-struct Operators {
-    /// Operators of the intermediate representation.
-    ir: Vec<OperatorEntry>,
-    /// Operators of PNNX files that can be compiled.
-    pnnx: Vec<&'static str>,
-}
-
-#[derive(Serialize)]
 struct OperatorEntry {
     name: &'static str,
     summary: String,
 }
 
-pub(super) fn ops(arguments: &Listing, console: &Console) -> Result<(), Failure> {
-    let ir = OpKind::ALL
-        .iter()
-        .map(|kind| OperatorEntry { name: kind.name(), summary: summary(kind.name(), &kind.documentation()) })
-        .collect();
-    let operators = Operators { ir, pnnx: pnnx::supported_operators() };
-    if arguments.json {
-        console.print_json(&operators);
-        return Ok(());
-    }
-    console.print("Operators of the intermediate representation:\n");
-    for operator in &operators.ir {
-        console.print(&format!("  {:<24}{}\n", operator.name, operator.summary));
-    }
-    console.print("\nOperators of PNNX models:\n");
-    for operator in &operators.pnnx {
-        console.print(&format!("  {operator}\n"));
+pub(super) fn ops(arguments: &Ops, console: &Console) -> Result<(), Failure> {
+    match arguments.format {
+        None | Some(Format::Ir) => ir_operators(arguments.json, console),
+        Some(Format::Pnnx) => format_operators(&pnnx::operator_support(), arguments.json, console),
+        Some(Format::Onnx) => format_operators(&onnx::operator_support(), arguments.json, console),
+        Some(other) => return Err(mismatch(format!("the format {other} has no operators of its own")).into()),
     }
     Ok(())
+}
+
+fn ir_operators(json: bool, console: &Console) {
+    let entry =
+        |kind: &OpKind| OperatorEntry { name: kind.name(), summary: summary(kind.name(), &kind.documentation()) };
+    let operators: Vec<OperatorEntry> = OpKind::ALL.iter().map(entry).collect();
+    if json {
+        return console.print_json(&operators);
+    }
+    for operator in &operators {
+        console.print(&format!("{:<24}{}\n", operator.name, operator.summary));
+    }
+}
+
+/// The support table of a format.
+fn format_operators(operators: &[OperatorSupport], json: bool, console: &Console) {
+    if json {
+        return console.print_json(&operators);
+    }
+    for OperatorSupport { domain, name, since, refused } in operators {
+        let name = if domain.is_empty() { (*name).to_owned() } else { format!("{domain}.{name}") };
+        let state = match (refused, since) {
+            (Some(reason), _) => format!("refused: {reason}"),
+            (None, Some(since)) => format!("since version {since}"),
+            (None, None) => "supported".into(),
+        };
+        console.print(&format!("{name:<40}{state}\n"));
+    }
 }
 
 /// The first sentence of an operator's documentation, without its name.

@@ -11,5 +11,5 @@ mod read;
 mod tensor;
 
 pub use external::ExternalData;
-pub use import::{SupportedOperator, import, supported_operators};
+pub use import::{import, operator_support};
 pub use read::{Model, read};

@@ -17,7 +17,7 @@ pub mod value;
 pub mod write;
 
 pub use expression::{Expression, ExpressionError};
-pub use import::{import, supported_operators};
+pub use import::{import, operator_support};
 pub use model::{
     Attribute, Complex, Dimension, ElementType, Model, Operand, OperandId, OperandType, Operator, OperatorId, Parameter,
 };

@@ -27,7 +27,7 @@ use scope::Scope;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-pub use registry::{SupportedOperator, supported_operators};
+pub use registry::operator_support;
 
 /// What a name of the model stands for.
 #[derive(Debug, Clone, PartialEq)]
@@ -322,3 +322,6 @@ impl<'a> Importer<'a> {
         outputs
     }
 }
+
+#[cfg(test)]
+mod tests;

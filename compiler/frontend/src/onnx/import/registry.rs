@@ -3,8 +3,9 @@
 use super::call::Call;
 use super::{Importer, Item, Site, structure};
 use crate::fault::Fault;
+use crate::support::{self, OperatorSupport};
 use indexmap::IndexMap;
-use mlc_ir::{Code, Diagnostic, Value};
+use mlc_ir::{Diagnostic, Value};
 
 /// How an operator is imported.
 #[derive(Clone, Copy)]
@@ -72,29 +73,16 @@ pub(super) fn find_handler(domain: &str, name: &str) -> Option<Operator> {
     found.next().map(|(_, _, operator)| operator)
 }
 
-/// An operator that can be imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub struct SupportedOperator {
-    /// Operator set; empty for the standard operators.
-    pub domain: &'static str,
-    /// Name.
-    pub name: &'static str,
-    /// First version of the operator set in which it is supported.
-    pub since: i64,
-}
-
-/// The operators that can be imported, sorted by operator set and name.
-pub fn supported_operators() -> Vec<SupportedOperator> {
-    let mut found: Vec<SupportedOperator> = operators()
-        .filter(|(_, _, operator)| !matches!(operator.handler, Handler::Refused(_)))
-        .map(|(domain, name, operator)| SupportedOperator { domain, name, since: operator.since })
-        .collect();
+/// The operators that are known, sorted by operator set and name.
+pub fn operator_support() -> Vec<OperatorSupport> {
+    let support = |(domain, name, operator): (&'static str, &'static str, Operator)| match operator.handler {
+        Handler::Refused(reason) => OperatorSupport { domain, name, since: None, refused: Some(reason) },
+        _ => OperatorSupport { domain, name, since: Some(operator.since), refused: None },
+    };
+    let mut found: Vec<OperatorSupport> = operators().map(support).collect();
     found.sort_unstable();
     found
 }
-
-/// Most nodes of an operator that a diagnostic names.
-const MOST_NAMED: usize = 8;
 
 /// The operators of a model that can't be imported, with their places.
 #[derive(Debug, Default)]
@@ -106,15 +94,14 @@ pub(super) struct Unsupported {
 struct Uses {
     version: i64,
     reason: Option<&'static str>,
-    names: Vec<String>,
-    location: mlc_ir::Location,
+    places: Vec<support::Use>,
 }
 
 impl Unsupported {
     pub fn add(&mut self, site: &Site<'_>, reason: Option<&'static str>) {
         let key = (site.domain.to_owned(), site.node.op_type.clone());
-        let new = || Uses { version: site.version, reason, names: Vec::new(), location: site.location() };
-        self.found.entry(key).or_insert_with(new).names.push(site.name.clone());
+        let new = || Uses { version: site.version, reason, places: Vec::new() };
+        self.found.entry(key).or_insert_with(new).places.push((site.location(), site.name.clone()));
     }
 
     pub fn is_empty(&self) -> bool {
@@ -129,24 +116,20 @@ impl Unsupported {
 
 impl Uses {
     fn diagnostic(&self, domain: &str, name: &str) -> Diagnostic {
-        let set = if domain.is_empty() { String::new() } else { format!(" of {domain}") };
-        let count = self.names.len();
-        let times = if count == 1 { "once".into() } else { format!("{count} times") };
-        let reason = self.reason.map_or(String::new(), |reason| format!(": {reason}"));
-        let message =
-            format!("the operator {name}{set} (opset {}) isn't supported; it occurs {times}{reason}", self.version);
-        let mut names: Vec<String> = self.names.iter().take(MOST_NAMED).map(|name| format!("`{name}`")).collect();
-        if count > MOST_NAMED {
-            names.push(format!("and {} more", count - MOST_NAMED));
+        let set = if domain.is_empty() { "opset".to_owned() } else { format!("{domain} version") };
+        let diagnostic = support::unsupported(&format!("{name} ({set} {})", self.version), self.reason, &self.places);
+        if self.reason.is_some() {
+            return diagnostic.with_help("replace it in the source model, and export that again");
         }
-        let help = if domain.is_empty() {
-            "'mlc ops --format onnx' lists what is supported; export the model with operators from there"
-        } else {
-            "'mlc ops --format onnx' lists what is supported; a function of that name in the model is inlined"
+        let supported = operators()
+            .filter(|(known, _, operator)| *known == domain && !matches!(operator.handler, Handler::Refused(_)));
+        let diagnostic = match support::nearest(name, supported.map(|(_, known, _)| known)) {
+            Some(nearest) => diagnostic.with_note(format!("the nearest supported operator is {nearest}")),
+            None => diagnostic,
         };
-        Diagnostic::error(Code::OperatorUnsupported, self.location.clone(), message)
-            .with_note(format!("nodes: {}", names.join(", ")))
-            .with_help(help)
+        diagnostic.with_help(
+            "'mlc ops --format onnx' lists what is supported; a function of that name in the model would be inlined",
+        )
     }
 }
 

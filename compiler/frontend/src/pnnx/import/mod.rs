@@ -50,7 +50,7 @@ use mlc_ir::{Code, Diagnostic, Location};
 use registry::{Handler, find_handler};
 use std::collections::BTreeMap;
 
-pub use registry::supported_operators;
+pub use registry::operator_support;
 
 /// Makes a graph of a model.
 ///

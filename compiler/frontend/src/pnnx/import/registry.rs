@@ -9,6 +9,7 @@ use super::{
 };
 use crate::fault::Fault;
 use crate::pnnx::model::{Model, Operator};
+use crate::support::{self, OperatorSupport};
 use indexmap::IndexMap;
 use mlc_ir::{Code, Diagnostic, Value};
 
@@ -105,12 +106,18 @@ pub(super) fn find_handler(kind: &str) -> Option<&'static Handler> {
     handlers().find(|(known, _)| *known == kind).map(|(_, handler)| handler)
 }
 
-/// The operator types that can be imported, sorted.
-pub fn supported_operators() -> Vec<&'static str> {
-    let supported = handlers().filter(|(_, handler)| !matches!(handler, Handler::Refused(_)));
-    let mut kinds: Vec<&str> = supported.map(|(kind, _)| *kind).chain(["pnnx.Input", "pnnx.Output"]).collect();
-    kinds.sort_unstable();
-    kinds
+/// The operator types that are known, sorted.
+pub fn operator_support() -> Vec<OperatorSupport> {
+    let refused = |handler: &Handler| match handler {
+        Handler::Refused(reason) => Some(*reason),
+        _ => None,
+    };
+    let known = handlers().map(|(kind, handler)| (*kind, refused(handler)));
+    let structure = ["pnnx.Input", "pnnx.Output"].map(|kind| (kind, None));
+    let support = |(name, refused)| OperatorSupport { domain: "", name, since: None, refused };
+    let mut found: Vec<OperatorSupport> = known.chain(structure).map(support).collect();
+    found.sort_unstable();
+    found
 }
 
 /// A diagnostic for each type that can't be imported, with all the places where it occurs.
@@ -129,17 +136,13 @@ pub(super) fn unsupported(model: &Model) -> Vec<Diagnostic> {
 }
 
 fn unsupported_kind(kind: &str, reason: Option<&'static str>, uses: &[&Operator]) -> Diagnostic {
-    let times = if uses.len() == 1 { "once".to_owned() } else { format!("{} times", uses.len()) };
-    let reason_text = reason.map_or(String::new(), |reason| format!(": {reason}"));
-    let message = format!("operator {kind}, used {times}, isn't supported{reason_text}");
-    let mut diagnostic = Diagnostic::error(Code::OperatorUnsupported, place(uses[0]), message);
-    for other in &uses[1..] {
-        diagnostic = diagnostic.with_related(place(other), format!("`{}`, too", other.name));
-    }
+    let places: Vec<support::Use> = uses.iter().map(|operator| (place(operator), operator.name.clone())).collect();
+    let mut diagnostic = support::unsupported(kind, reason, &places);
     if reason.is_some() {
         return diagnostic.with_help("replace it in the source model, and export that again");
     }
-    if let Some(nearest) = nearest(kind) {
+    let supported = handlers().filter(|(_, handler)| !matches!(handler, Handler::Refused(_)));
+    if let Some(nearest) = support::nearest(kind, supported.map(|(known, _)| *known)) {
         diagnostic = diagnostic.with_note(format!("the nearest supported operator is {nearest}"));
     }
     let known_prefix = ["nn.", "F.", "torch.", "Tensor.", "aten::", "prim::", "pnnx."];
@@ -148,27 +151,6 @@ fn unsupported_kind(kind: &str, reason: Option<&'static str>, uses: &[&Operator]
     } else {
         "a module that the exporter kept whole has no defined meaning; export the model without `moduleop=`"
     })
-}
-
-/// The supported type whose name differs in the fewest letters, if they are few.
-fn nearest(kind: &str) -> Option<&'static str> {
-    let distances = supported_operators().into_iter().map(|known| (edit_distance(kind, known), known));
-    distances.min().filter(|(distance, known)| distance * 3 <= known.len()).map(|(_, known)| known)
-}
-
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().enumerate().take(100) {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &b) in right.iter().enumerate() {
-            let above = row[j + 1];
-            row[j + 1] = (above + 1).min(row[j] + 1).min(diagonal + usize::from(a != b));
-            diagonal = above;
-        }
-    }
-    row[right.len()]
 }
 
 fn attribute(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
@@ -202,11 +184,5 @@ mod tests {
         kinds.sort_unstable();
         let twice: Vec<_> = kinds.windows(2).filter(|pair| pair[0] == pair[1]).collect();
         assert!(twice.is_empty(), "{twice:?}");
-    }
-
-    #[test]
-    fn misspelt_types_find_their_neighbours() {
-        assert_eq!(nearest("nn.Conv2D"), Some("nn.Conv2d"));
-        assert_eq!(nearest("models.yolo.Detect"), None);
     }
 }
