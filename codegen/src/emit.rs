@@ -31,6 +31,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     let mut text =
         format!("/* The kernels of model {}, made by mlc for target {}. */\n", options.model_name, options.target.name);
     text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n";
+    text += &intrinsics.includes();
     text += &emitter.declarations();
     text += &intrinsics.prelude();
     text += &kernels;

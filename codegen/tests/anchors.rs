@@ -18,7 +18,7 @@ fn operand(graph: &mut Graph, name: &str, ty: &TensorType, generator: &mut Gener
             let value = Attribute::from_tensor(&generator.tensor(ty));
             graph.add_constant(name, value)
         }
-        2 if ty.dtype == DType::F32 => {
+        2 if ty.dtype != DType::Bool => {
             let x = graph.add_input(name, ty.clone());
             let negated = graph.add(Unary { function: UnaryFunction::Negate }, &[x], &format!("{name}_n")).unwrap();
             let pads: Vec<(usize, usize)> = (0..rank).map(|_| (generator.range(0, 1), generator.range(0, 2))).collect();
@@ -51,7 +51,7 @@ fn graph_of(name: &str, op: Op, types: &[TensorType], generator: &mut Generator)
     let node = graph.add(op, &operands, "anchor").unwrap();
     for slot in 0..graph.node(node).results.len() {
         let value = Value { node, slot: slot as u32 };
-        let read_again = graph.ty(value).dtype == DType::F32 && generator.one_in(2);
+        let read_again = graph.ty(value).dtype != DType::Bool && generator.one_in(2);
         let value = if read_again {
             let name = format!("again{slot}");
             graph.add(Unary { function: UnaryFunction::Absolute }, &[value], &name).unwrap().into()
@@ -71,9 +71,7 @@ fn operators_amid_a_graph_agree_with_the_evaluator() {
             let mut generator = Generator::new(kind as u64 + 40);
             for number in 0..3 {
                 let (op, types) = kind.sample(&mut generator);
-                let half = |ty: &TensorType| matches!(ty.dtype, DType::F16 | DType::Bf16);
-                let results = op.infer(&types).unwrap();
-                if matches!(op, Op::Input(_)) || types.iter().chain(&results).any(half) {
+                if matches!(op, Op::Input(_)) {
                     continue;
                 }
                 let name = format!("{number} {op:?} {types:?}");

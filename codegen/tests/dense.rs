@@ -80,6 +80,29 @@ fn random_matrix_products_agree_with_the_evaluator() {
     check_samples(OpKind::Matmul, 24);
 }
 
+#[test]
+fn products_of_every_data_type_agree_with_the_evaluator() {
+    for target in targets() {
+        let mut graphs = Vec::new();
+        for kind in [OpKind::Convolution, OpKind::TransposedConvolution, OpKind::Matmul] {
+            let mut generator = Generator::new(kind as u64 + 23);
+            for dtype in DType::ALL {
+                for number in 0..3 {
+                    let (op, mut types) = kind.sample(&mut generator);
+                    types.iter_mut().for_each(|ty| ty.dtype = dtype);
+                    let (constant, epilogue) = (generator.one_in(2), generator.one_in(2));
+                    if op.infer(&types).is_ok() {
+                        let name = format!("{number} {op:?} {types:?}");
+                        graphs.push(graph_of(&name, op, &types, constant, epilogue, &mut generator));
+                    }
+                }
+            }
+        }
+        assert!(graphs.len() > 100);
+        check(&graphs, &target, 2e-5);
+    }
+}
+
 fn convolution(
     x: [usize; 3],
     window: [usize; 2],

@@ -114,7 +114,7 @@ impl Contraction {
     /// When C has no arithmetic for the data type.
     pub fn write(mut self, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
         let dtype = self.x.view.dtype;
-        if matches!(dtype, DType::F16 | DType::Bf16 | DType::Bool) {
+        if dtype == DType::Bool {
             let message = format!("no sums of products of {dtype}");
             return Err(Diagnostic::error(Code::TargetLimit, Location::default(), message));
         }

@@ -48,7 +48,7 @@ struct Section {
 pub fn depthwise(kernel: &mut Kernel<'_>, op: &Convolution) -> Result<(), Diagnostic> {
     let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let dtype = x.view.dtype;
-    if matches!(dtype, DType::F16 | DType::Bf16 | DType::Bool) {
+    if dtype == DType::Bool {
         let message = format!("no sums of products of {dtype}");
         return Err(Diagnostic::error(Code::TargetLimit, Location::default(), message));
     }

@@ -4,6 +4,7 @@
 //! vector of elements) of its first result to [`Kernel::finish`], which computes the epilogue and stores it.
 
 mod arg_reduce;
+mod arithmetic;
 mod convolution;
 mod cumulative;
 mod dense;
@@ -244,6 +245,7 @@ pub fn expression_is_vectorizable(expression: &Expression, operands: &[DType], d
 /// # Errors
 /// When there is no schedule for this operator with these types.
 pub fn schedule(op: &Op, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
+    let op = &arithmetic::in_arithmetic(op, kernel);
     match op {
         Op::Map(map_op) => map(kernel, &map_op.expression),
         Op::MaxPool(max_pool_op) => pool::max_pool(kernel, max_pool_op)?,

@@ -4,6 +4,7 @@
 use super::fold::Fold;
 use super::space::{Space, for_vectors, stretches};
 use super::{Argument, Kernel};
+use crate::loops::halves::is_half;
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::View;
 use mlc_ir::ops::Softmax;
@@ -51,7 +52,9 @@ struct Row<'a> {
 impl Row<'_> {
     fn new<'a>(kernel: &mut Kernel<'_>, space: &'a Space, logarithm: bool, lanes: usize) -> Row<'a> {
         let dtype = space.x.view.dtype;
-        let scratch = (kernel.epilogue.is_some() && !logarithm).then(|| {
+        // Exponentials in half precision would be rounded twice.
+        let narrow = is_half(kernel.b.element_dtype(kernel.results[0].pointer));
+        let scratch = ((kernel.epilogue.is_some() || narrow) && !logarithm).then(|| {
             let mut shape = space.reduced.to_vec();
             if !space.inner.is_empty() {
                 shape.push(lanes);

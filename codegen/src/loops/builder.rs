@@ -1,6 +1,7 @@
 //! [`Builder`]: what schedules write loop programs with.
 
 use super::{Expr, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type, visit_vars};
+use super::halves;
 use mlc_ir::DType;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -136,6 +137,7 @@ impl Builder {
     /// The variables and the finished body, without definitions that nothing uses.
     pub fn finish(mut self) -> (Vec<VarInfo>, Vec<Stmt>) {
         let mut body = self.blocks.pop().unwrap_or_default();
+        halves::convert(&mut self.vars, &mut body);
         loop {
             let mut used = BTreeSet::new();
             visit_vars(&body, &mut |var| {
@@ -163,6 +165,14 @@ impl Builder {
     /// A pointer that the function gets as a parameter.
     pub fn parameter(&mut self, name: &str, dtype: DType, constant: bool) -> Var {
         self.variable(name, VarKind::Pointer { dtype, constant })
+    }
+
+    /// Type of the elements that a pointer points at; of the value for other variables.
+    pub fn element_dtype(&self, var: Var) -> DType {
+        match self.vars[var as usize].kind {
+            VarKind::Pointer { dtype, .. } => dtype,
+            _ => self.ty(&Expr::Var(var)).dtype,
+        }
     }
 
     /// Type of a value.

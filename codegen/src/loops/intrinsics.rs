@@ -2,6 +2,8 @@
 //! type, as a `static inline` function named after what it computes, and only when a kernel needs it.
 
 use super::ValueType;
+use super::half_text;
+use super::halves::is_half;
 use super::spelling::{c_type, value_type_name};
 use indexmap::IndexMap;
 use mlc_ir::DType;
@@ -21,8 +23,8 @@ pub enum Intrinsic {
     Splat(ValueType),
     /// The lanes of a vector combined.
     Fold(BinaryFunction, ValueType),
-    /// A saturating conversion of scalars.
-    Cast(DType, DType),
+    /// A conversion of each lane: saturating from floating-point numbers to integers, rounding to half precision.
+    Cast(DType, ValueType),
 }
 
 /// The helpers and vector types that a file needs.
@@ -35,7 +37,7 @@ pub struct Intrinsics {
 impl Intrinsics {
     /// Notes that a type is used.
     pub fn use_type(&mut self, ty: ValueType) {
-        if ty.lanes > 1 && self.vectors.insert(ty) && ty.dtype.is_float() {
+        if ty.lanes > 1 && self.vectors.insert(ty) && ty.dtype.is_float() && !is_half(ty.dtype) {
             self.use_type(ValueType::vector(mask_dtype(ty.dtype), ty.lanes));
         }
     }
@@ -48,7 +50,11 @@ impl Intrinsics {
             Intrinsic::Select(ty) => (format!("mlc_select_{}", value_type_name(ty)), ty),
             Intrinsic::Fold(function, ty) => (format!("mlc_{}_lanes_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Splat(ty) => (format!("mlc_splat_{}", value_type_name(ty)), ty),
-            Intrinsic::Cast(from, to) => (format!("mlc_cast_{from}_{to}"), ValueType::scalar(from)),
+            Intrinsic::Cast(from, to) => {
+                let ty = ValueType { dtype: from, ..to };
+                self.use_type(to);
+                (format!("mlc_cast_{}_{}", value_type_name(ty), value_type_name(to)), ty)
+            }
         };
         self.use_type(ty);
         if !self.definitions.contains_key(&name) {
@@ -57,6 +63,15 @@ impl Intrinsics {
             self.definitions.insert(name.clone(), definition);
         }
         name
+    }
+
+    /// The lines that include what the helpers need.
+    pub fn includes(&self) -> String {
+        if self.definitions.keys().any(|name| half_text::is_conversion(name)) {
+            half_text::INCLUDES.to_owned()
+        } else {
+            String::new()
+        }
     }
 
     /// Type definitions and helpers, ready to be put in front of the kernels.
@@ -96,7 +111,8 @@ impl Intrinsics {
                 let (t, lanes) = (value_type_name(ty), vec!["x"; ty.lanes].join(", "));
                 format!("static inline {t} {name}({} x) {{\n  return ({t}){{{lanes}}};\n}}\n", c_type(ty.dtype))
             }
-            Intrinsic::Cast(from, to) => saturating_cast(name, from, to),
+            Intrinsic::Cast(from, to) if is_half(from) || is_half(to.dtype) => half_text::conversion(self, name, from, to),
+            Intrinsic::Cast(from, to) => saturating_cast(name, from, to.dtype),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The C printer: loop programs as C99, with GNU vector types where a program has vectors.
 
+use super::halves::is_half;
 use super::intrinsics::{Intrinsic, Intrinsics, mask_dtype};
 use super::spelling::{
     binary_text, c_operator, c_type, harmless, literal, unary_text, unparenthesised, value_type_name,
@@ -407,8 +408,9 @@ impl Printer<'_> {
                 format!("(({})(({mask}){one} & {text}))", value_type_name(vector))
             }
             (_, DType::Bool) => format!("({text} != 0)"),
-            (from, _) if from.is_float() && to.is_integer() => {
-                format!("{}({})", self.intrinsics.call(Intrinsic::Cast(from, to)), unparenthesised(&text))
+            (from, _) if from.is_float() && to.is_integer() || is_half(from) || is_half(to) => {
+                let name = self.intrinsics.call(Intrinsic::Cast(from, ValueType { dtype: to, ..ty }));
+                format!("{name}({})", unparenthesised(&text))
             }
             _ => format!("({}){text}", c_type(to)),
         }

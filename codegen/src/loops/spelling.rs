@@ -1,6 +1,7 @@
 //! How types, numbers and scalar functions are spelled in C.
 
 use super::ValueType;
+use super::halves::is_half;
 use super::intrinsics::{Intrinsic, Intrinsics};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
@@ -128,9 +129,16 @@ pub fn binary_text(intrinsics: &mut Intrinsics, function: BinaryFunction, dtype:
     }
 }
 
+/// The bits of a number in half precision, as its elements are held.
+fn half_bits(value: Literal) -> String {
+    let bits = value.to_attribute().bytes().iter().rev().fold(0u32, |bits, &byte| bits << 8 | u32::from(byte));
+    format!("{bits:#06x}")
+}
+
 /// A number as C, exact.
 pub fn literal(value: Literal) -> String {
     let text = match value {
+        Literal::Float(dtype, _) if is_half(dtype) => return half_bits(value),
         Literal::Float(_, value) if value.0.is_nan() => return "NAN".into(),
         Literal::Float(_, value) if value.0.is_infinite() => {
             return if value.0 > 0.0 { "INFINITY".into() } else { "(-INFINITY)".into() };

@@ -197,11 +197,6 @@ impl Maker<'_> {
     fn computed(&mut self, homes: &Homes, id: NodeId, operands: &[Value]) {
         let node = self.graph.node(id);
         let types: Vec<_> = operands.iter().map(|&operand| self.graph.ty(operand).clone()).collect();
-        let half = types.iter().chain(&node.results).find(|ty| matches!(ty.dtype, DType::F16 | DType::Bf16));
-        if let Some(ty) = half {
-            let message = format!("{} has no arithmetic in generated C yet: {ty}", ty.dtype);
-            return self.errors.push(self.error(id, &message));
-        }
         let (anchor, own, expression) = match &node.op {
             Op::Kernel(kernel) => ((*kernel.anchor).clone(), kernel.anchor_operands, Some(kernel.expression.clone())),
             op => match op.expression(&types) {

@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::panic)]
 
 use mlc_codegen::{Module, Options, Target, generate};
-use mlc_ir::{Generator, Graph, Tensor, Values};
+use mlc_ir::{DType, Generator, Graph, Tensor, Values};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,8 @@ pub fn targets() -> Vec<Target> {
     vec![Target::generic(), Target::host(16), Target::host(32), Target::host(64)]
 }
 
-/// Generates all graphs, runs them on seeded inputs, compares with the evaluator within a relative tolerance.
+/// Generates all graphs, runs them on seeded inputs, compares with the evaluator within a relative tolerance; results in half
+/// precision within two units in their last place.
 pub fn check(graphs: &[Graph], target: &Target, tolerance: f64) -> Vec<Module> {
     let mut modules = Vec::new();
     let mut expected = Vec::new();
@@ -49,6 +50,11 @@ fn compare(what: &str, expected: &Tensor, found: &Tensor, tolerance: f64) {
     match (expected.values(), found.values()) {
         (Values::Integer(expected), Values::Integer(found)) => assert_eq!(expected, found, "{what}"),
         _ => {
+            let tolerance = match expected.ty().dtype {
+                DType::F16 => 2.0 / 1024.0,
+                DType::Bf16 => 2.0 / 128.0,
+                _ => tolerance,
+            };
             for (index, (e, f)) in expected.to_floats().into_iter().zip(found.to_floats()).enumerate() {
                 let close = e == f || (e.is_nan() && f.is_nan()) || (e - f).abs() <= tolerance * (1.0 + e.abs());
                 assert!(close, "{what}, element {index}: expected {e}, found {f}");

@@ -6,7 +6,7 @@ use mlc_codegen::kernels::{self, Argument, Epilogue, Kernel};
 use mlc_codegen::loops::{Builder, Function, Parameter, Var, visit_vars};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::Map;
-use mlc_ir::{Attribute, DType, Generator, Op, Shape, Tensor, TensorType};
+use mlc_ir::{Attribute, Generator, Op, Shape, Tensor, TensorType};
 use std::collections::BTreeSet;
 
 /// How a batch is compiled.
@@ -69,12 +69,9 @@ pub enum Layout {
 }
 
 impl Case {
-    /// A random case of an operator; `None` for types that generated code doesn't compute with.
-    pub fn new(op: Op, types: &[TensorType], layout: Layout, generator: &mut Generator) -> Option<Case> {
+    /// A random case of an operator.
+    pub fn new(op: Op, types: &[TensorType], layout: Layout, generator: &mut Generator) -> Case {
         let results = op.infer(types).unwrap_or_else(|error| panic!("{op:?} {types:?}: {error}"));
-        if types.iter().chain(&results).any(|ty| matches!(ty.dtype, DType::F16 | DType::Bf16)) {
-            return None;
-        }
         let with_nan = generator.one_in(6);
         let operands: Vec<Memory> = types.iter().map(|ty| memory(ty, layout, true, with_nan, generator)).collect();
         let tensors: Vec<Tensor> = operands.iter().map(Memory::tensor).collect();
@@ -87,7 +84,7 @@ impl Case {
             Some(expression) => Map { expression }.into(),
             None => op,
         };
-        Some(Case { name, op, operands, constants, results, expected })
+        Case { name, op, operands, constants, results, expected }
     }
 }
 

@@ -21,7 +21,7 @@ pub fn compiler_is_there() -> bool {
 }
 
 const HEAD: &str =
-    "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n\n";
+    "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n";
 
 const MAIN_HEAD: &str = "
 static void *take(FILE *file, size_t bytes) {
@@ -64,7 +64,7 @@ pub fn run(cases: &[Case], how: &Build) -> Vec<String> {
          FILE *in = fopen(names[1], \"rb\");\n  FILE *out = fopen(names[2], \"wb\");\n  \
          if (in == NULL || out == NULL) {{\n    return 1;\n  }}\n{calls}  fclose(in);\n  return fclose(out);\n}}\n"
     );
-    let text = format!("{HEAD}{}{kernels}{MAIN_HEAD}{main}", intrinsics.prelude());
+    let text = format!("{HEAD}{}\n{}{kernels}{MAIN_HEAD}{main}", intrinsics.includes(), intrinsics.prelude());
     let output = execute(&text, &input, how);
     let mut rest = &output[..];
     for (case, built) in &builts {
@@ -130,8 +130,8 @@ fn check(case: &Case, before: &Tensor, after: &Tensor, role: Role) -> Result<(),
     let expected = case.expected[number].to_floats();
     let exact = case.expected[number].to_integers();
     let dtype = after.ty().dtype;
-    let single = case.operands.iter().any(|operand| operand.view.dtype == DType::F32);
-    let tolerance = if single { 2e-4 } else { 1e-9 };
+    let types = case.operands.iter().map(|operand| operand.view.dtype).chain([dtype]);
+    let tolerance = types.map(precision).fold(0.0, f64::max);
     for (element, &place) in places.iter().enumerate() {
         let fits = if dtype.is_float() {
             close(tolerance, found[place], expected[element])
@@ -146,6 +146,16 @@ fn check(case: &Case, before: &Tensor, after: &Tensor, role: Role) -> Result<(),
     match outside.into_iter().find(|&place| found[place].to_bits() != old[place].to_bits()) {
         Some(place) => Err(format!("result {number} is written outside of its view, at {place}")),
         None => Ok(()),
+    }
+}
+
+/// What other roundings on the way may change in a result, relative to it: two units in the last place of halves.
+fn precision(dtype: DType) -> f64 {
+    match dtype {
+        DType::F16 => 2.0 / 1024.0,
+        DType::Bf16 => 2.0 / 128.0,
+        DType::F32 => 2e-4,
+        _ => 1e-9,
     }
 }
 

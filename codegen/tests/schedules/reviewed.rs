@@ -15,7 +15,7 @@ fn text(op: impl Into<Op>, shapes: &[&[usize]], target: &Target) -> String {
 }
 
 fn typed_text(op: Op, types: &[TensorType], target: &Target) -> String {
-    let mut case = Case::new(op, types, Layout::Dense, &mut Generator::new(1)).unwrap();
+    let mut case = Case::new(op, types, Layout::Dense, &mut Generator::new(1));
     case.constants = (0..types.len()).map(|operand| operand == 1).collect();
     let mut function = build(&case, 0, target).unwrap().function;
     function.comment = Vec::new();

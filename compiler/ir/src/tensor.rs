@@ -129,8 +129,8 @@ impl Tensor {
                 for &value in values {
                     match self.ty.dtype {
                         DType::F64 => bytes.extend(value.to_le_bytes()),
-                        DType::F16 => bytes.extend(f16::from_f64(value).to_le_bytes()),
-                        DType::Bf16 => bytes.extend(bf16::from_f64(value).to_le_bytes()),
+                        DType::F16 => bytes.extend(f16::from_f32(value as f32).to_le_bytes()),
+                        DType::Bf16 => bytes.extend(bf16::from_f32(value as f32).to_le_bytes()),
                         _ => bytes.extend((value as f32).to_le_bytes()),
                     }
                 }
@@ -180,11 +180,22 @@ fn read_integer(dtype: DType, chunk: &[u8]) -> i64 {
 /// The nearest value that a floating-point type can represent.
 pub fn round_float(dtype: DType, value: f64) -> f64 {
     match dtype {
-        DType::F16 => f16::from_f64(value).to_f64(),
-        DType::Bf16 => bf16::from_f64(value).to_f64(),
+        DType::F16 => f16::from_f32(round_to_odd(value)).to_f64(),
+        DType::Bf16 => bf16::from_f32(round_to_odd(value)).to_f64(),
         DType::F32 => f64::from(value as f32),
         _ => value,
     }
+}
+
+/// The single beside a double whose last bit is set, unless it is exact. Rounding it to a narrower type rounds the double
+/// once; by way of the nearest single, as some machines convert, it would be rounded twice.
+fn round_to_odd(value: f64) -> f32 {
+    let single = value as f32;
+    if value.is_nan() || f64::from(single) == value {
+        return single;
+    }
+    let away = f64::from(single).abs() > value.abs();
+    f32::from_bits((single.to_bits() - u32::from(away)) | 1)
 }
 
 /// The value that two's complement arithmetic of an integer type leaves; for bool, whether it isn't 0.

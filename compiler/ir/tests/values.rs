@@ -351,6 +351,17 @@ fn scalar_functions() {
     assert_eq!(cast(DType::I32, f64::NAN), 0.0);
     assert_eq!(cast(DType::Bool, 0.5), 1.0);
     assert_eq!(cast(DType::Bf16, 1.003_906_25), 1.0);
+    let cast = |dtype, x: f64| {
+        let x = Tensor::from_floats(TensorType::new(DType::F64, []), vec![x]);
+        values(Cast { dtype }, &[&x])[0]
+    };
+    // A tie goes to even, what lies beside it to its own side, however close it is.
+    let tie = 1.0 + 2f64.powi(-11);
+    assert_eq!(cast(DType::F16, tie), 1.0);
+    assert_eq!(cast(DType::F16, tie + 2f64.powi(-45)), 1.0 + 2f64.powi(-10));
+    assert_eq!(cast(DType::F16, 65519.999_999_999), 65504.0);
+    assert_eq!(cast(DType::F16, 65520.0), f64::INFINITY);
+    assert_eq!(cast(DType::F16, 2f64.powi(-25) * (1.0 + 2f64.powi(-40))), 2f64.powi(-24));
 }
 
 #[test]

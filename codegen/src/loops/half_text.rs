@@ -1,0 +1,159 @@
+//! Conversions between half and single precision as C: bit-exact, to the nearest and ties to even, with denormal numbers,
+//! infinities and NaN, whatever the modes of the machine's floating-point unit but its rounding. Integers do the work, so that
+//! no instruction for halves is needed; where a machine's vectors have it, it is used.
+
+use super::ValueType;
+use super::halves::is_half;
+use super::intrinsics::{Intrinsic, Intrinsics};
+use super::spelling::{c_type, value_type_name};
+use mlc_ir::DType;
+
+/// What the conversions include.
+pub const INCLUDES: &str = "#include <string.h>\n#if defined(__F16C__)\n#include <immintrin.h>\n#endif\n";
+
+/// Whether the helper of a name is a conversion from or to halves.
+pub fn is_conversion(name: &str) -> bool {
+    name.strip_prefix("mlc_cast_").is_some_and(|types| types.contains("f16"))
+}
+
+/// The definition of a conversion from or to halves. The other type is f32, or f64 for scalars that become halves.
+pub fn conversion(intrinsics: &mut Intrinsics, name: &str, from: DType, to: ValueType) -> String {
+    let source = ValueType { dtype: from, ..to };
+    if to.lanes > 1 {
+        for dtype in [DType::U32, DType::I32, DType::F32] {
+            intrinsics.use_type(ValueType { dtype, ..to });
+        }
+        let body = if is_half(from) { widened_vector(from, to.lanes) } else { narrowed_vector(to.dtype, to.lanes) };
+        let (x, y) = (value_type_name(source), value_type_name(to));
+        return format!("static inline {y} {name}({x} x) {{\n{body}}}\n");
+    }
+    let body = match (from, to.dtype) {
+        (DType::F16, _) => WIDENED_F16.to_owned(),
+        (DType::Bf16, _) => WIDENED_BF16.to_owned(),
+        (DType::F64, half) => {
+            let single = intrinsics.call(Intrinsic::Cast(DType::F32, ValueType::scalar(half)));
+            format!("{TO_ODD}  return {single}(y);\n")
+        }
+        (_, DType::F16) => NARROWED_F16.to_owned(),
+        _ => NARROWED_BF16.to_owned(),
+    };
+    format!("static inline {} {name}({} x) {{\n{body}}}\n", c_type(to.dtype), c_type(from))
+}
+
+const WIDENED_F16: &str = "  const uint32_t sign = (x & 0x8000u) << 16;
+  const uint32_t magnitude = x & 0x7fffu;
+  const float tiny = (float)magnitude * 5.9604644775390625e-8f;
+  uint32_t bits = (magnitude << 13) + (magnitude > 0x7bffu ? 0x70000000u : 0x38000000u);
+  float y;
+  if (magnitude < 0x0400u) {
+    memcpy(&bits, &tiny, sizeof(bits));
+  }
+  bits |= sign;
+  memcpy(&y, &bits, sizeof(y));
+  return y;
+";
+
+const WIDENED_BF16: &str = "  const uint32_t bits = (uint32_t)x << 16;
+  float y;
+  memcpy(&y, &bits, sizeof(y));
+  return y;
+";
+
+/// Adding 0.5 rounds a magnitude below 2^-14 to multiples of 2^-24, which are the denormal halves.
+const NARROWED_F16: &str = "  uint32_t bits, magnitude, half;
+  float y;
+  memcpy(&bits, &x, sizeof(bits));
+  magnitude = bits & 0x7fffffffu;
+  memcpy(&y, &magnitude, sizeof(y));
+  y += 0.5f;
+  memcpy(&half, &y, sizeof(half));
+  half = magnitude < 0x38800000u ? half - 0x3f000000u
+                                 : (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+  half = magnitude > 0x477fefffu ? 0x7c00u : half;
+  half = magnitude > 0x7f800000u ? 0x7e00u : half;
+  return (uint16_t)(half | ((bits >> 16) & 0x8000u));
+";
+
+const NARROWED_BF16: &str = "  uint32_t bits;
+  memcpy(&bits, &x, sizeof(bits));
+  if ((bits & 0x7fffffffu) > 0x7f800000u) {
+    return (uint16_t)((bits >> 16) | 0x40u);
+  }
+  return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+";
+
+/// A double as the single beside it whose last bit is set, unless it is exact: rounding that to a half rounds the double.
+const TO_ODD: &str = "  float y = (float)x;
+  uint32_t bits;
+  memcpy(&bits, &y, sizeof(bits));
+  if (x == x && (double)y != x) {
+    bits -= fabs((double)y) > fabs(x) ? 1u : 0u;
+    bits |= 1u;
+  }
+  memcpy(&y, &bits, sizeof(y));
+";
+
+/// The instructions for vectors of so many lanes: the macro that tells of them, from halves, and to halves.
+fn instruction(lanes: usize) -> Option<(&'static str, &'static str, &'static str)> {
+    match lanes {
+        4 => Some((
+            "__F16C__",
+            "_mm_cvtph_ps(_mm_loadl_epi64((const __m128i *)(const void *)&x))",
+            "_mm_storel_epi64((__m128i *)(void *)&y, _mm_cvtps_ph((__m128)x, 0))",
+        )),
+        8 => Some(("__F16C__", "_mm256_cvtph_ps((__m128i)x)", "_mm256_cvtps_ph((__m256)x, 0)")),
+        16 => Some(("__AVX512F__", "_mm512_cvtph_ps((__m256i)x)", "_mm512_cvtps_ph((__m512)x, 0)")),
+        _ => None,
+    }
+}
+
+fn widened_vector(half: DType, lanes: usize) -> String {
+    let [f, u, i] = [DType::F32, DType::U32, DType::I32].map(|dtype| value_type_name(ValueType::vector(dtype, lanes)));
+    if half == DType::Bf16 {
+        return format!("  return ({f})(__builtin_convertvector(x, {u}) << 16);\n");
+    }
+    let portable = format!(
+        "  const {i} bits = __builtin_convertvector(x, {i});\n  const {i} magnitude = bits & 0x7fff;\n  \
+         const {f} tiny = __builtin_convertvector(magnitude, {f}) * 5.9604644775390625e-8f;\n  \
+         const {u} normal = ({u})((magnitude << 13) + 0x38000000) + (({u})(magnitude > 0x7bff) & 0x38000000u);\n  \
+         const {u} small = ({u})(magnitude < 0x0400);\n  \
+         return ({f})((small & ({u})tiny) | (~small & normal) | (({u})(bits & 0x8000) << 16));\n"
+    );
+    match instruction(lanes) {
+        Some((feature, widen, _)) => {
+            format!("#if defined({feature})\n  return ({f}){widen};\n#else\n{portable}#endif\n")
+        }
+        None => portable,
+    }
+}
+
+fn narrowed_vector(half: DType, lanes: usize) -> String {
+    let [f, u, i] = [DType::F32, DType::U32, DType::I32].map(|dtype| value_type_name(ValueType::vector(dtype, lanes)));
+    let h = value_type_name(ValueType::vector(half, lanes));
+    let head = format!("  const {u} bits = ({u})x;\n  const {i} magnitude = ({i})(bits & 0x7fffffffu);\n");
+    if half == DType::Bf16 {
+        return format!(
+            "{head}  const {u} nan = ({u})(magnitude > 0x7f800000);\n  \
+             const {u} rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;\n  \
+             return __builtin_convertvector((nan & ((bits >> 16) | 0x40u)) | (~nan & rounded), {h});\n"
+        );
+    }
+    let portable = format!(
+        "{head}  const {u} tiny = ({u})(({f})magnitude + 0.5f) - 0x3f000000u;\n  \
+         const {u} normal = (({u})magnitude - 0x38000000u + 0xfffu + ((({u})magnitude >> 13) & 1u)) >> 13;\n  \
+         const {u} small = ({u})(magnitude < 0x38800000);\n  const {u} large = ({u})(magnitude > 0x477fefff);\n  \
+         const {u} nan = ({u})(magnitude > 0x7f800000);\n  \
+         const {u} finite = (small & tiny) | (~small & normal);\n  \
+         const {u} limit = (large & (0x7c00u | (nan & 0x0200u))) | (~large & finite);\n  \
+         return __builtin_convertvector(limit | ((bits >> 16) & 0x8000u), {h});\n"
+    );
+    match instruction(lanes) {
+        Some((feature, _, narrow)) if lanes == 4 => {
+            format!("#if defined({feature})\n  {h} y;\n  {narrow};\n  return y;\n#else\n{portable}#endif\n")
+        }
+        Some((feature, _, narrow)) => {
+            format!("#if defined({feature})\n  return ({h}){narrow};\n#else\n{portable}#endif\n")
+        }
+        None => portable,
+    }
+}
