@@ -1,7 +1,7 @@
 //! [`Builder`]: what schedules write loop programs with.
 
-use super::{Expr, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type, visit_vars};
 use super::halves;
+use super::{Expr, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type, visit_vars};
 use mlc_ir::DType;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -111,7 +111,9 @@ impl Intrinsics {
                 let (t, lanes) = (value_type_name(ty), vec!["x"; ty.lanes].join(", "));
                 format!("static inline {t} {name}({} x) {{\n  return ({t}){{{lanes}}};\n}}\n", c_type(ty.dtype))
             }
-            Intrinsic::Cast(from, to) if is_half(from) || is_half(to.dtype) => half_text::conversion(self, name, from, to),
+            Intrinsic::Cast(from, to) if is_half(from) || is_half(to.dtype) => {
+                half_text::conversion(self, name, from, to)
+            }
             Intrinsic::Cast(from, to) => saturating_cast(name, from, to.dtype),
         }
     }

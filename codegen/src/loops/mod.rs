@@ -5,8 +5,8 @@
 //! conditions on indices, so that it can't fail and always ends.
 
 mod builder;
-pub mod halves;
 mod half_text;
+pub mod halves;
 mod index;
 mod intrinsics;
 mod mathematics;

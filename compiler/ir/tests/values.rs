@@ -359,7 +359,7 @@ fn scalar_functions() {
     let tie = 1.0 + 2f64.powi(-11);
     assert_eq!(cast(DType::F16, tie), 1.0);
     assert_eq!(cast(DType::F16, tie + 2f64.powi(-45)), 1.0 + 2f64.powi(-10));
-    assert_eq!(cast(DType::F16, 65519.999_999_999), 65504.0);
+    assert_eq!(cast(DType::F16, 65_519.999_999_999), 65504.0);
     assert_eq!(cast(DType::F16, 65520.0), f64::INFINITY);
     assert_eq!(cast(DType::F16, 2f64.powi(-25) * (1.0 + 2f64.powi(-40))), 2f64.powi(-24));
 }
