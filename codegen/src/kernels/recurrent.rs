@@ -4,18 +4,16 @@
 //! The states live in the memory of the last states, which are results. Constant weights are packed so that a step reads them
 //! from start to end.
 
-use super::space::{Stretch, for_vectors, stretches};
-use super::{Argument, Kernel};
-use crate::loops::{Expr, Index, Nest, ValueType, Var};
-use crate::lower::view::View;
-use mlc_ir::ops::{Recurrent, RecurrentCell};
-use mlc_ir::scalar::{Expression, UnaryFunction};
-use mlc_ir::{Attribute, DType, Diagnostic, Tensor, TensorType};
+mod matrix;
 
-/// Sums that a product keeps going at once.
-const ACCUMULATORS: usize = 8;
-/// Most parts that one sum is cut into.
-const MOST_PARTS: usize = 4;
+use super::space::for_vectors;
+use super::{Argument, Kernel, expression_is_vectorizable};
+use crate::loops::{Expr, Index, Nest};
+use crate::lower::view::View;
+use matrix::Matrix;
+use mlc_ir::ops::{Recurrent, RecurrentCell, RecurrentOperand};
+use mlc_ir::scalar::{BinaryFunction, Expression};
+use mlc_ir::{DType, Diagnostic, Literal};
 
 /// The schedule of `recurrent`.
 pub fn recurrent(kernel: &mut Kernel<'_>, op: &Recurrent) -> Result<(), Diagnostic> {
@@ -24,18 +22,21 @@ pub fn recurrent(kernel: &mut Kernel<'_>, op: &Recurrent) -> Result<(), Diagnost
     let (time, batch) = (shape[0], shape[1]);
     kernel.for_each("item", batch, |kernel, item| {
         layer.start(kernel, &item);
-        kernel.for_each("t", time, |kernel, step| {
-            let step = if op.reverse { step.times(-1).offset(time as i64 - 1) } else { step };
+        let length = layer.length(kernel, &item, time);
+        kernel.for_range("t", Index::default(), length.clone(), 1, |kernel, step| {
+            let step = if op.reverse { length.plus(&step.times(-1)).offset(-1) } else { step };
             layer.units(kernel, &step, &item);
             layer.project(kernel, &item);
             layer.publish(kernel, &step, &item);
         });
+        kernel.for_range("t", length.clone(), Index::from(time), 1, |kernel, step| layer.blank(kernel, &step, &item));
     });
     Ok(())
 }
 
 struct Layer {
     cell: RecurrentCell,
+    activations: Vec<Expression>,
     dtype: DType,
     units: usize,
     state: usize,
@@ -48,8 +49,33 @@ struct Layer {
     cells: Option<Argument>,
     /// The units' outputs of a step.
     next: Argument,
-    gates: Matrix,
+    products: Products,
     projection: Option<Matrix>,
+    peepholes: Option<Argument>,
+    lengths: Option<Argument>,
+}
+
+/// The products of a step with the recurrent weights.
+enum Products {
+    /// All gates at once.
+    Merged(Matrix),
+    /// The gates r and z of a gru; then n, of the hidden state that r was applied to.
+    ResetFirst { gates: Matrix, candidate: Matrix, reset: Argument, update: Argument },
+}
+
+/// Where a step is.
+struct Place<'a> {
+    step: &'a Index,
+    item: &'a Index,
+    unit: &'a Index,
+    lanes: usize,
+}
+
+impl Place<'_> {
+    /// The place in a state.
+    fn state(&self) -> [Index; 2] {
+        [self.item.clone(), self.unit.clone()]
+    }
 }
 
 impl Layer {
@@ -58,13 +84,26 @@ impl Layer {
         let dtype = x.view.dtype;
         let (state, gates) = (weights.view.shape[0], op.cell.gates());
         let units = x.view.shape[2] / gates;
-        let lanes = kernel.lanes(dtype);
-        let pointer = kernel.scratch("next", dtype, units);
-        let next = Argument { pointer, view: View::dense(dtype, &[units]), constant: None, operand: None };
+        let vectorizable = |activation: &Expression| expression_is_vectorizable(activation, &[dtype], dtype);
+        let lanes = if op.activations.iter().all(vectorizable) { kernel.lanes(dtype) } else { 1 };
+        let next = scratch(kernel, "next", dtype, units);
+        let optional = |kernel: &Kernel<'_>, operand| op.operand(operand).map(|place| kernel.operands[place].clone());
+        let projection = optional(kernel, RecurrentOperand::Projection);
         let projection =
-            op.projection.then(|| Matrix::new(kernel, kernel.operands[5].clone(), "projection_packed", 1, lanes));
+            projection.map(|weights| Matrix::new(kernel, weights, "projection_packed", 0..1, state, lanes));
+        let products = if op.cell == RecurrentCell::ResetFirstGru {
+            Products::ResetFirst {
+                gates: Matrix::new(kernel, weights.clone(), "weights_packed", 0..2, units, lanes),
+                candidate: Matrix::new(kernel, weights, "candidate_packed", 2..3, units, lanes),
+                reset: scratch(kernel, "reset", dtype, units),
+                update: scratch(kernel, "update", dtype, units),
+            }
+        } else {
+            Products::Merged(Matrix::new(kernel, weights, "weights_packed", 0..gates, units, lanes))
+        };
         Layer {
             cell: op.cell,
+            activations: op.activations.clone(),
             dtype,
             units,
             state,
@@ -73,8 +112,10 @@ impl Layer {
             hidden: kernel.results[1].clone(),
             cells: kernel.results.get(2).cloned(),
             next,
-            gates: Matrix::new(kernel, weights, "weights_packed", gates, lanes),
+            products,
             projection,
+            peepholes: optional(kernel, RecurrentOperand::Peepholes),
+            lengths: optional(kernel, RecurrentOperand::Lengths),
             x,
         }
     }
@@ -94,6 +135,16 @@ impl Layer {
         }
     }
 
+    /// The steps of an item, whatever its operand says within the extent of time.
+    fn length(&self, kernel: &mut Kernel<'_>, item: &Index, time: usize) -> Index {
+        let Some(lengths) = &self.lengths else { return Index::from(time) };
+        let literal = |value: usize| Expr::Literal(Literal::integer(lengths.view.dtype, value as i64));
+        let length = kernel.load(lengths, std::slice::from_ref(item), 1, 1);
+        let bounded = Expr::binary(BinaryFunction::Minimum, length, literal(time));
+        let bounded = Expr::binary(BinaryFunction::Maximum, bounded, literal(0));
+        kernel.b.define_index("length", Index::value(bounded))
+    }
+
     /// Computes the outputs of all units into `next`.
     fn units(&self, kernel: &mut Kernel<'_>, step: &Index, item: &Index) {
         let start = |kernel: &mut Kernel<'_>, gate: usize, unit: &Index, lanes: usize| {
@@ -101,62 +152,113 @@ impl Layer {
             if self.cell == RecurrentCell::Gru && gate == 2 {
                 return bias;
             }
-            self.input(kernel, step, item, gate, unit, lanes).plus(bias)
+            self.input(kernel, gate, &Place { step, item, unit, lanes }).plus(bias)
         };
         let state =
             |kernel: &mut Kernel<'_>, row: &Index| kernel.load(&self.hidden, &[item.clone(), row.clone()], 1, 1);
-        self.gates.product(kernel, &start, &state, &|kernel, unit, sums, lanes| {
-            let value = self.unit(kernel, step, item, &unit, sums, lanes);
-            kernel.store(&self.next, value, &[unit], lanes);
-        });
+        match &self.products {
+            Products::Merged(gates) => gates.product(kernel, &start, &state, &|kernel, unit, sums, lanes| {
+                let value = self.unit(kernel, &Place { step, item, unit: &unit, lanes }, sums);
+                kernel.store(&self.next, value, &[unit], lanes);
+            }),
+            Products::ResetFirst { gates, candidate, reset, update } => {
+                gates.product(kernel, &start, &state, &|kernel, unit, sums, lanes| {
+                    let place = [item.clone(), unit.clone()];
+                    let before = kernel.load(&self.hidden, &place, lanes, lanes);
+                    for (sum, (name, to)) in sums.into_iter().zip([("reset_gate", reset), ("update_gate", update)]) {
+                        let gate = self.gate(kernel, name, sum, lanes);
+                        let value = if name == "reset_gate" { gate.times(before.clone()) } else { gate };
+                        kernel.store(to, value, std::slice::from_ref(&unit), lanes);
+                    }
+                });
+                let start =
+                    |kernel: &mut Kernel<'_>, _: usize, unit: &Index, lanes: usize| start(kernel, 2, unit, lanes);
+                let scaled = |kernel: &mut Kernel<'_>, row: &Index| kernel.load(reset, std::slice::from_ref(row), 1, 1);
+                candidate.product(kernel, &start, &scaled, &|kernel, unit, sums, lanes| {
+                    let place = Place { step, item, unit: &unit, lanes };
+                    let update = kernel.load(update, std::slice::from_ref(&unit), lanes, lanes);
+                    for sum in sums {
+                        let value = self.mixed(kernel, &place, sum, update.clone());
+                        kernel.store(&self.next, value, std::slice::from_ref(&unit), lanes);
+                    }
+                });
+            }
+        }
     }
 
     fn gate_index(&self, gate: usize, unit: &Index) -> Index {
         unit.offset((gate * self.units) as i64)
     }
 
-    fn input(&self, kernel: &Kernel<'_>, step: &Index, item: &Index, gate: usize, unit: &Index, lanes: usize) -> Expr {
-        let place = [step.clone(), item.clone(), self.gate_index(gate, unit)];
-        kernel.load(&self.x, &place, lanes, lanes)
+    fn input(&self, kernel: &Kernel<'_>, gate: usize, place: &Place<'_>) -> Expr {
+        let index = [place.step.clone(), place.item.clone(), self.gate_index(gate, place.unit)];
+        kernel.load(&self.x, &index, place.lanes, place.lanes)
+    }
+
+    fn activated(&self, kernel: &mut Kernel<'_>, which: usize, x: Expr, lanes: usize) -> Expr {
+        kernel.expression(&self.activations[which], vec![x], lanes)
+    }
+
+    /// A named gate that the first activation is for.
+    fn gate(&self, kernel: &mut Kernel<'_>, name: &str, sum: Expr, lanes: usize) -> Expr {
+        let value = self.activated(kernel, 0, sum, lanes);
+        kernel.b.define(name, value)
     }
 
     /// The output of some units from the sums of their gates.
-    fn unit(
-        &self,
-        kernel: &mut Kernel<'_>,
-        step: &Index,
-        item: &Index,
-        unit: &Index,
-        sums: Vec<Expr>,
-        lanes: usize,
-    ) -> Expr {
-        let place = [item.clone(), unit.clone()];
+    fn unit(&self, kernel: &mut Kernel<'_>, place: &Place<'_>, sums: Vec<Expr>) -> Expr {
+        let lanes = place.lanes;
         let mut sums = sums.into_iter();
         let mut sum = || sums.next().unwrap_or_else(|| zero(self.dtype, lanes));
         match self.cell {
-            RecurrentCell::Lstm => {
-                let input = sigmoid(kernel, "input_gate", sum(), lanes);
-                let forget = sigmoid(kernel, "forget_gate", sum(), lanes);
-                let candidate = Expr::unary(UnaryFunction::Tanh, sum());
-                let output = sigmoid(kernel, "output_gate", sum(), lanes);
-                let Some(cells) = self.cells.clone() else { return output };
-                let kept = forget.times(kernel.load(&cells, &place, lanes, lanes));
-                let cell = kernel.b.define("cell_state", kept.plus(input.times(candidate)));
-                kernel.store(&cells, cell.clone(), &place, lanes);
-                output.times(Expr::unary(UnaryFunction::Tanh, cell))
+            RecurrentCell::Lstm | RecurrentCell::CoupledLstm => self.lstm(kernel, place, &mut sum),
+            RecurrentCell::Gru | RecurrentCell::ResetFirstGru => {
+                let reset = self.gate(kernel, "reset_gate", sum(), lanes);
+                let update = self.gate(kernel, "update_gate", sum(), lanes);
+                let new = self.input(kernel, 2, place).plus(reset.times(sum()));
+                self.mixed(kernel, place, new, update)
             }
-            RecurrentCell::Gru => {
-                let reset = sigmoid(kernel, "reset_gate", sum(), lanes);
-                let update = sigmoid(kernel, "update_gate", sum(), lanes);
-                let new = self.input(kernel, step, item, 2, unit, lanes).plus(reset.times(sum()));
-                let new = kernel.b.define("candidate", Expr::unary(UnaryFunction::Tanh, new));
-                let before = kernel.load(&self.hidden, &place, lanes, lanes);
-                // (1 - z) * n + z * h
-                new.clone().plus(update.times(before.minus(new)))
-            }
-            RecurrentCell::RnnTanh => Expr::unary(UnaryFunction::Tanh, sum()),
-            RecurrentCell::RnnRelu => Expr::unary(UnaryFunction::Relu, sum()),
+            RecurrentCell::Rnn => self.activated(kernel, 0, sum(), lanes),
         }
+    }
+
+    /// (1 - z) * activation(n) + z * h
+    fn mixed(&self, kernel: &mut Kernel<'_>, place: &Place<'_>, new: Expr, update: Expr) -> Expr {
+        let new = self.activated(kernel, 1, new, place.lanes);
+        let new = kernel.b.define("candidate", new);
+        let before = kernel.load(&self.hidden, &place.state(), place.lanes, place.lanes);
+        new.clone().plus(update.times(before.minus(new)))
+    }
+
+    fn lstm(&self, kernel: &mut Kernel<'_>, place: &Place<'_>, sum: &mut dyn FnMut() -> Expr) -> Expr {
+        let Some(cells) = &self.cells else { return sum() };
+        let lanes = place.lanes;
+        let coupled = self.cell == RecurrentCell::CoupledLstm;
+        let before = kernel.load(cells, &place.state(), lanes, lanes);
+        let before = if self.peepholes.is_some() { kernel.b.define("cell_before", before) } else { before };
+        let input = self.peeped(kernel, place, 0, sum(), &before);
+        let input = self.gate(kernel, "input_gate", input, lanes);
+        let forget = if coupled {
+            let one = splat(Literal::of(self.dtype, 1.0), lanes);
+            kernel.b.define("forget_gate", one.minus(input.clone()))
+        } else {
+            let forget = self.peeped(kernel, place, 1, sum(), &before);
+            self.gate(kernel, "forget_gate", forget, lanes)
+        };
+        let candidate = self.activated(kernel, 1, sum(), lanes);
+        let cell = kernel.b.define("cell_state", forget.times(before).plus(input.times(candidate)));
+        let output = self.peeped(kernel, place, self.cell.peepholes() - 1, sum(), &cell);
+        let output = self.gate(kernel, "output_gate", output, lanes);
+        kernel.store(cells, cell.clone(), &place.state(), lanes);
+        let activated = self.activated(kernel, 2, cell, lanes);
+        output.times(activated)
+    }
+
+    /// A gate's sum with the product of the cell state and the gate's peephole weights, where there are such.
+    fn peeped(&self, kernel: &Kernel<'_>, place: &Place<'_>, which: usize, sum: Expr, cell: &Expr) -> Expr {
+        let Some(peepholes) = &self.peepholes else { return sum };
+        let weights = kernel.load(peepholes, &[self.gate_index(which, place.unit)], place.lanes, place.lanes);
+        sum.plus(weights.times(cell.clone()))
     }
 
     /// Computes the hidden state from the units' outputs by the projection weights.
@@ -187,172 +289,27 @@ impl Layer {
             kernel.finish(value, &[step.clone(), item.clone(), unit], lanes);
         });
     }
+
+    /// Writes what the sequence is after an item's end.
+    fn blank(&self, kernel: &mut Kernel<'_>, step: &Index, item: &Index) {
+        let lanes = kernel.epilogue_lanes(self.dtype);
+        for_vectors(kernel, "u", self.state, lanes, self.dtype, |kernel, unit, lanes| {
+            kernel.finish(zero(self.dtype, lanes), &[step.clone(), item.clone(), unit], lanes);
+        });
+    }
+}
+
+/// A row of scratch memory.
+fn scratch(kernel: &mut Kernel<'_>, name: &str, dtype: DType, elements: usize) -> Argument {
+    let pointer = kernel.scratch(name, dtype, elements);
+    Argument { pointer, view: View::dense(dtype, &[elements]), constant: None, operand: None }
 }
 
 fn zero(dtype: DType, lanes: usize) -> Expr {
-    let zero = Expr::Literal(mlc_ir::Literal::of(dtype, 0.0));
-    if lanes == 1 { zero } else { Expr::Splat(Box::new(zero), lanes) }
+    splat(Literal::of(dtype, 0.0), lanes)
 }
 
-fn sigmoid(kernel: &mut Kernel<'_>, name: &str, x: Expr, lanes: usize) -> Expr {
-    let value = kernel.expression(&Expression::unary(UnaryFunction::Sigmoid), vec![x], lanes);
-    kernel.b.define(name, value)
-}
-
-/// A matrix [rows, groups * columns] that a row is multiplied with, again and again.
-struct Matrix {
-    argument: Argument,
-    rows: usize,
-    groups: usize,
-    columns: usize,
-    stretches: Vec<Stretch>,
-    /// Where the packed values are: for each block of columns, all rows of all groups of it.
-    packed: Option<Var>,
-}
-
-impl Matrix {
-    fn new(kernel: &mut Kernel<'_>, argument: Argument, name: &str, groups: usize, lanes: usize) -> Matrix {
-        let (rows, columns) = (argument.view.shape[0], argument.view.shape[1] / groups);
-        let dtype = argument.view.dtype;
-        let stretches = stretches(columns, lanes, (ACCUMULATORS / groups).max(1), dtype);
-        let mut matrix = Matrix { argument, rows, groups, columns, stretches, packed: None };
-        if let (Some(values), Some(operand)) = (&matrix.argument.constant, matrix.argument.operand) {
-            let packed = matrix.pack(&values.to_tensor());
-            matrix.packed = Some(kernel.pack(operand, name, packed));
-        }
-        matrix
-    }
-
-    /// The values in the order in which a product reads them.
-    fn pack(&self, values: &Tensor) -> Attribute {
-        let width = self.groups * self.columns;
-        let mut sources = Vec::with_capacity(self.rows * width);
-        for stretch in &self.stretches {
-            let block = stretch.vectors * stretch.lanes;
-            for first in (stretch.start..stretch.end).step_by(block) {
-                for row in 0..self.rows {
-                    for group in 0..self.groups {
-                        sources
-                            .extend((first..first + block).map(|column| row * width + group * self.columns + column));
-                    }
-                }
-            }
-        }
-        let ty = TensorType::new(values.ty().dtype, [sources.len()]);
-        Attribute::from_tensor(&values.rearrange(ty, |place| sources[place]))
-    }
-
-    fn load(&self, kernel: &Kernel<'_>, row: &Index, block: &Block<'_>, group: usize, vector: usize) -> Expr {
-        let Stretch { start, vectors, lanes, .. } = *block.stretch;
-        match self.packed {
-            // Whole blocks lie behind each other, and before them those of earlier stretches: column times rows and groups.
-            Some(pointer) => {
-                let width = vectors * lanes * self.groups;
-                let before = block.column.offset(-(start as i64)).times((self.rows * self.groups) as i64);
-                let index = before
-                    .plus(&row.times(width as i64))
-                    .offset((start * self.rows * self.groups + (group * vectors + vector) * lanes) as i64);
-                Expr::Load { pointer, index, ty: ValueType::vector(self.argument.view.dtype, lanes) }
-            }
-            None => {
-                let column = block.column.offset((group * self.columns + vector * lanes) as i64);
-                kernel.load(&self.argument, &[row.clone(), column], lanes, lanes)
-            }
-        }
-    }
-
-    /// Multiplies a row, given by its elements, with the matrix. `start` is what a sum of a group and columns starts from;
-    /// `take` gets columns and the sums of all groups there.
-    fn product(&self, kernel: &mut Kernel<'_>, start: &Start<'_>, element: &Element<'_>, take: &Take<'_>) {
-        for stretch in &self.stretches {
-            let Stretch { start: first, end, vectors, lanes } = *stretch;
-            let step = (vectors * lanes) as i64;
-            kernel.for_range("u", Index::from(first), Index::from(end), step, |kernel, column| {
-                let block = Block { stretch, column: &column };
-                let sums = self.sums(kernel, &block, start);
-                self.rows(kernel, &block, &sums, element);
-                for vector in 0..vectors {
-                    let total = |group: usize| {
-                        let parts = sums.iter().map(|part| Expr::Var(part[vector][group]));
-                        parts.reduce(Expr::plus)
-                    };
-                    let totals = (0..self.groups).filter_map(total).collect();
-                    take(kernel, block.at(vector), totals, lanes);
-                }
-            });
-        }
-    }
-
-    /// Accumulators: the first part of the sums starts from `start`, others, where there are few sums, from 0.
-    fn sums(&self, kernel: &mut Kernel<'_>, block: &Block<'_>, start: &Start<'_>) -> Sums {
-        let Stretch { vectors, lanes, .. } = *block.stretch;
-        let parts = (ACCUMULATORS / (vectors * self.groups)).clamp(1, MOST_PARTS.min(self.rows.max(1)));
-        let mut sums = Sums::new();
-        for part in 0..parts {
-            let mut own = Vec::new();
-            for vector in 0..vectors {
-                let mut groups = Vec::new();
-                for group in 0..self.groups {
-                    let value = if part == 0 {
-                        start(kernel, group, &block.at(vector), lanes)
-                    } else {
-                        zero(self.argument.view.dtype, lanes)
-                    };
-                    groups.push(kernel.b.mutable("sum", value));
-                }
-                own.push(groups);
-            }
-            sums.push(own);
-        }
-        sums
-    }
-
-    /// Adds the products of all rows, each part of the sums taking its turn.
-    fn rows(&self, kernel: &mut Kernel<'_>, block: &Block<'_>, sums: &Sums, element: &Element<'_>) {
-        let add = |kernel: &mut Kernel<'_>, row: &Index, part: &[Vec<Var>]| {
-            let value = element(kernel, row);
-            let value = kernel.b.define("h", value);
-            for group in 0..self.groups {
-                for (vector, own) in part.iter().enumerate() {
-                    let weight = self.load(kernel, row, block, group, vector);
-                    let sum = Expr::Var(own[group]).plus(value.clone().times(weight));
-                    kernel.b.assign(own[group], sum);
-                }
-            }
-        };
-        let full = self.rows / sums.len() * sums.len();
-        kernel.for_range("k", Index::default(), Index::from(full), sums.len() as i64, |kernel, row| {
-            for (turn, part) in sums.iter().enumerate() {
-                add(kernel, &row.offset(turn as i64), part);
-            }
-        });
-        for (row, part) in (full..self.rows).zip(sums) {
-            add(kernel, &Index::from(row), part);
-        }
-    }
-}
-
-/// Accumulators of a block by part, vector and group.
-type Sums = Vec<Vec<Vec<Var>>>;
-
-/// What the sum of a group starts from, at columns of some lanes.
-type Start<'a> = dyn Fn(&mut Kernel<'_>, usize, &Index, usize) -> Expr + 'a;
-
-/// An element of the row that a matrix is multiplied with.
-type Element<'a> = dyn Fn(&mut Kernel<'_>, &Index) -> Expr + 'a;
-
-/// Takes the sums of all groups at columns: their first one, the sums, the lanes.
-type Take<'a> = dyn Fn(&mut Kernel<'_>, Index, Vec<Expr>, usize) + 'a;
-
-/// Columns that a product computes at once.
-struct Block<'a> {
-    stretch: &'a Stretch,
-    column: &'a Index,
-}
-
-impl Block<'_> {
-    /// The first column of a vector.
-    fn at(&self, vector: usize) -> Index {
-        self.column.offset((vector * self.stretch.lanes) as i64)
-    }
+fn splat(value: Literal, lanes: usize) -> Expr {
+    let value = Expr::Literal(value);
+    if lanes == 1 { value } else { Expr::Splat(Box::new(value), lanes) }
 }

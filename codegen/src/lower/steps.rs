@@ -349,11 +349,16 @@ impl Maker<'_> {
 
 /// Names of the operands in C: by role where the operator gives roles; the epilogue's operands as its expression names them.
 fn operand_names(anchor: &Op, own: usize, count: usize) -> Vec<String> {
+    let recurrent;
     let roles: &[&str] = match anchor {
         Op::Convolution(_) | Op::TransposedConvolution(_) => &["x", "weights"],
         Op::Matmul(_) => &["left", "right"],
         Op::Gather(_) => &["data", "indices"],
-        Op::Recurrent(_) => &["x", "weights", "bias", "hidden", "cell", "projection"],
+        Op::Recurrent(op) => {
+            let fixed = ["x", "weights", "bias", "hidden", "cell"].into_iter().take(op.fixed_operands());
+            recurrent = fixed.chain(op.with.iter().map(|operand| operand.name())).collect::<Vec<_>>();
+            &recurrent
+        }
         Op::Map(_) => &[],
         _ => &["x"],
     };

@@ -3,7 +3,7 @@
 use super::case::{Case, Layout};
 use mlc_ir::ops::{
     AdaptivePool, AveragePool, Cumulative, CumulativeFunction, Gather, Kernel, MaxPool, Normalize, Pad, PadMode,
-    PoolFunction, RecurrentCell, Reduce, ReduceFunction, Resize, Softmax,
+    PoolFunction, Reduce, ReduceFunction, Resize, Softmax,
 };
 use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{Category, DType, Float, Generator, Literal, Op, OpKind, TensorType};
@@ -74,16 +74,8 @@ fn larger(kind: OpKind, generator: &mut Generator) -> Option<(Op, Vec<TensorType
         Op::Recurrent(op) => {
             let (time, batch) = (generator.range(1, 4), generator.range(1, 2));
             let units = generator.choose(&[5, 8, 16, 19, 40, 67]);
-            let state = if op.projection { generator.choose(&[3, 8, 21, 36]) } else { units };
-            let gates = units * op.cell.gates();
-            let mut types = vec![f32(vec![time, batch, gates]), f32(vec![state, gates]), f32(vec![gates])];
-            types.push(f32(vec![batch, state]));
-            if op.cell == RecurrentCell::Lstm {
-                types.push(f32(vec![batch, units]));
-            }
-            if op.projection {
-                types.push(f32(vec![units, state]));
-            }
+            let extents = [time, batch, units, generator.choose(&[3, 8, 21, 36])];
+            let types = op.operand_types(DType::F32, generator.choose(&[DType::I32, DType::I64]), extents);
             (op.into(), types)
         }
         Op::Resize(op) => {

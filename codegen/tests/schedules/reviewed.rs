@@ -5,7 +5,7 @@ use mlc_codegen::Target;
 use mlc_codegen::loops::print;
 use mlc_ir::ops::{
     ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, MaxPool, Normalize, Pad, PadMode,
-    Recurrent, RecurrentCell, Reduce, ReduceFunction, Resize, ResizeCoordinates, ResizeMode, Softmax,
+    Recurrent, RecurrentCell, RecurrentOperand, Reduce, ReduceFunction, Resize, ResizeCoordinates, ResizeMode, Softmax,
 };
 use mlc_ir::{DType, Float, Generator, Literal, Op, TensorType};
 
@@ -81,10 +81,17 @@ fn gathers_pads_and_resizes_are_as_reviewed() {
 
 #[test]
 fn recurrent_layers_are_as_reviewed() {
-    let lstm = Recurrent { cell: RecurrentCell::Lstm, reverse: false, projection: true };
+    let lstm = Recurrent { with: vec![RecurrentOperand::Projection], ..Recurrent::new(RecurrentCell::Lstm) };
     let shapes: [&[usize]; 6] = [&[9, 1, 64], &[8, 64], &[64], &[1, 8], &[1, 16], &[16, 8]];
     reviewed("lstm_with_projection", &text(lstm, &shapes, &Target::host(32)));
-    let gru = Recurrent { cell: RecurrentCell::Gru, reverse: true, projection: false };
+    let gru = Recurrent { reverse: true, ..Recurrent::new(RecurrentCell::Gru) };
     let shapes: [&[usize]; 4] = [&[9, 1, 18], &[6, 18], &[18], &[1, 6]];
     reviewed("gru", &text(gru, &shapes, &Target::generic()));
+    let gru = Recurrent { with: vec![RecurrentOperand::Lengths], ..Recurrent::new(RecurrentCell::ResetFirstGru) };
+    let types = gru.operand_types(DType::F32, DType::I64, [9, 2, 8, 8]);
+    reviewed("reset_first_gru_with_lengths", &typed_text(gru.into(), &types, &Target::host(32)));
+    let with = vec![RecurrentOperand::Peepholes];
+    let lstm = Recurrent { reverse: true, with, ..Recurrent::new(RecurrentCell::CoupledLstm) };
+    let types = lstm.operand_types(DType::F32, DType::I32, [9, 1, 4, 4]);
+    reviewed("coupled_lstm_with_peepholes", &typed_text(lstm.into(), &types, &Target::generic()));
 }

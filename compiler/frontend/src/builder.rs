@@ -6,9 +6,11 @@
 
 mod elementwise;
 mod movement;
+mod recurrent;
 mod window;
 
 pub use elementwise::promoted;
+pub use recurrent::{RecurrentRun, RecurrentWeights};
 pub use window::{PoolWindow, SlidingWindow, ceil_mode_pads};
 
 use mlc_ir::ops::{Binary, Cast, Unary};

@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use mlc_ir::ops::*;
-use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
+use mlc_ir::scalar::{BinaryFunction, Expression, UnaryFunction};
 use mlc_ir::{DType, Float, Literal, Op, Tensor, TensorType};
 
 fn floats(shape: &[usize], values: &[f64]) -> Tensor {
@@ -191,16 +191,20 @@ fn softmax_and_normalize() {
 fn recurrent_cells() {
     let one = |shape: &[usize], value: f64| floats(shape, &vec![value; shape.iter().product()]);
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
-    let op = |cell, reverse, projection| Recurrent { cell, reverse, projection };
+    let relu = |reverse| Recurrent {
+        activations: vec![Expression::unary(UnaryFunction::Relu)],
+        reverse,
+        ..Recurrent::new(RecurrentCell::Rnn)
+    };
     // Plain: h' = x + 2 h + 1, from 1: 1 + 2 + 1, then -20 + 8 + 1 is cut to 0.
     let x = floats(&[2, 1, 1], &[1.0, -20.0]);
     let plain = [&x, &one(&[1, 1], 2.0), &one(&[1], 1.0), &one(&[1, 1], 1.0)];
-    let results = evaluate(op(RecurrentCell::RnnRelu, false, false), &plain);
+    let results = evaluate(relu(false), &plain);
     assert_eq!((results[0].to_floats(), results[1].to_floats()), (vec![4.0, 0.0], vec![0.0]));
     // Backwards -20 + 2 + 1 comes first and is cut; then 1 + 0 + 1.
-    let results = evaluate(op(RecurrentCell::RnnRelu, true, false), &plain);
+    let results = evaluate(relu(true), &plain);
     assert_eq!((results[0].to_floats(), results[1].to_floats()), (vec![2.0, 0.0], vec![2.0]));
-    close(&values(op(RecurrentCell::RnnTanh, false, false), &plain)[..1], &[4f64.tanh()]);
+    close(&values(Recurrent::new(RecurrentCell::Rnn), &plain)[..1], &[4f64.tanh()]);
 
     // GRU: r, z, n of one unit; weights 0.5, 0.25, 2; biases 0, 0, 1; h = 1.
     let x = floats(&[1, 1, 3], &[0.1, 0.2, 0.3]);
@@ -208,21 +212,71 @@ fn recurrent_cells() {
     let gru = [&x, &w, &floats(&[3], &[0.0, 0.0, 1.0]), &one(&[1, 1], 1.0)];
     let (r, z) = (sigmoid(0.6), sigmoid(0.45));
     let n = (0.3 + r * 3.0f64).tanh();
-    close(&values(op(RecurrentCell::Gru, false, false), &gru), &[(1.0 - z) * n + z]);
+    close(&values(Recurrent::new(RecurrentCell::Gru), &gru), &[(1.0 - z) * n + z]);
 
     // LSTM: i, f, g, o.
     let x = floats(&[1, 1, 4], &[0.1, 0.2, 0.3, 0.4]);
     let w = floats(&[1, 4], &[1.0, 2.0, 3.0, 4.0]);
     let (b, h, c) = (one(&[4], 0.0), one(&[1, 1], 0.5), one(&[1, 1], -1.0));
-    let results = evaluate(op(RecurrentCell::Lstm, false, false), &[&x, &w, &b, &h, &c]);
+    let results = evaluate(Recurrent::new(RecurrentCell::Lstm), &[&x, &w, &b, &h, &c]);
     let cell = -sigmoid(1.2) + sigmoid(0.6) * 1.8f64.tanh();
     let hidden = sigmoid(2.4) * cell.tanh();
     close(&results[0].to_floats(), &[hidden]);
     close(&results[1].to_floats(), &[hidden]);
     close(&results[2].to_floats(), &[cell]);
-    let results = evaluate(op(RecurrentCell::Lstm, false, true), &[&x, &w, &b, &h, &c, &one(&[1, 1], 3.0)]);
+    let op = Recurrent { with: vec![RecurrentOperand::Projection], ..Recurrent::new(RecurrentCell::Lstm) };
+    let results = evaluate(op, &[&x, &w, &b, &h, &c, &one(&[1, 1], 3.0)]);
     close(&results[0].to_floats(), &[3.0 * hidden]);
     close(&results[2].to_floats(), &[cell]);
+}
+
+#[test]
+fn recurrent_variants() {
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    let clipped_sigmoid = Expression::parse("sigmoid(minimum(x0, 0.5_f32))").unwrap();
+    // Peepholes: i and f see the cell state before, o the one after; the gates' sums end at 0.5.
+    let x = floats(&[1, 1, 4], &[0.1, 0.2, 0.3, 2.0]);
+    let (w, b) = (floats(&[1, 4], &[1.0, 2.0, 3.0, 4.0]), floats(&[4], &[0.0; 4]));
+    let (h, c, p) = (floats(&[1, 1], &[0.1]), floats(&[1, 1], &[-1.0]), floats(&[3], &[0.2, 0.3, 0.4]));
+    let activations = vec![clipped_sigmoid, Expression::unary(UnaryFunction::Tanh), Expression::operand(0)];
+    let with = vec![RecurrentOperand::Peepholes];
+    let op = Recurrent { activations, with, ..Recurrent::new(RecurrentCell::Lstm) };
+    let results = evaluate(op.clone(), &[&x, &w, &b, &h, &c, &p]);
+    let cell = -sigmoid(0.4 - 0.3) + sigmoid(0.2 - 0.2) * 0.6f64.tanh();
+    close(&results[2].to_floats(), &[cell]);
+    close(&results[0].to_floats(), &[sigmoid(0.5) * cell]);
+    // Coupled gates: f = 1 - i.
+    let (x, w, b) = (floats(&[1, 1, 3], &[0.1, 0.3, -0.2]), floats(&[1, 3], &[1.0, 3.0, 4.0]), floats(&[3], &[0.0; 3]));
+    let op = Recurrent { cell: RecurrentCell::CoupledLstm, ..op };
+    let results = evaluate(op, &[&x, &w, &b, &h, &c, &floats(&[2], &[0.2, 0.4])]);
+    let input = sigmoid(0.0);
+    let cell = -(1.0 - input) + input * 0.6f64.tanh();
+    close(&results[2].to_floats(), &[cell]);
+    close(&results[0].to_floats(), &[sigmoid(0.2 + 0.4 * cell) * cell]);
+
+    // The reset gate first: n of r * h.
+    let (x, w) = (floats(&[1, 1, 3], &[0.1, 0.2, 0.3]), floats(&[1, 3], &[0.5, 0.25, 2.0]));
+    let (b, h) = (floats(&[3], &[0.0, 0.0, 1.0]), floats(&[1, 1], &[1.0]));
+    let (r, z) = (sigmoid(0.6), sigmoid(0.45));
+    let n = (0.3 + 2.0 * r + 1.0f64).tanh();
+    close(&values(Recurrent::new(RecurrentCell::ResetFirstGru), &[&x, &w, &b, &h]), &[(1.0 - z) * n + z]);
+
+    // Lengths: h' = x + h; items of 2, 0 and more steps than there are.
+    let op = |reverse| Recurrent {
+        activations: vec![Expression::operand(0)],
+        reverse,
+        with: vec![RecurrentOperand::Lengths],
+        ..Recurrent::new(RecurrentCell::Rnn)
+    };
+    let x = floats(&[3, 3, 1], &[1.0, 10.0, 100.0, 2.0, 20.0, 200.0, 3.0, 30.0, 300.0]);
+    let (w, b, h) = (floats(&[1, 1], &[1.0]), floats(&[1], &[0.0]), floats(&[3, 1], &[0.5; 3]));
+    let lengths = Tensor::from_integers(TensorType::new(DType::I64, [3]), vec![2, 0, 9]);
+    let results = evaluate(op(false), &[&x, &w, &b, &h, &lengths]);
+    assert_eq!(results[0].to_floats(), [1.5, 0.0, 100.5, 3.5, 0.0, 300.5, 0.0, 0.0, 600.5]);
+    assert_eq!(results[1].to_floats(), [3.5, 0.5, 600.5]);
+    let results = evaluate(op(true), &[&x, &w, &b, &h, &lengths]);
+    assert_eq!(results[0].to_floats(), [3.5, 0.0, 600.5, 2.5, 0.0, 500.5, 0.0, 0.0, 300.5]);
+    assert_eq!(results[1].to_floats(), [3.5, 0.5, 600.5]);
 }
 
 #[test]

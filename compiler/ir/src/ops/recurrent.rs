@@ -1,35 +1,44 @@
-//! `recurrent`: A recurrent layer in one direction, after its input projection. Operands: projected input [T, B, G * H] (biases of the input side added), recurrent weights [P, G * H], recurrent bias [G * H], initial hidden state [B, P], for lstm initial cell state [B, H], with projection the projection weights [H, P]; without projection P = H. Results: sequence [T, B, P], last hidden state [B, P], for lstm last cell state [B, H].
+//! `recurrent`: A recurrent layer in one direction, after its input projection. Operands: projected input [T, B, G * H] (biases of the input side added), recurrent weights [P, G * H], recurrent bias [G * H], initial hidden state [B, P], for the lstm cells initial cell state [B, H], and those that `with` lists; without projection P = H. Results: sequence [T, B, P], last hidden state [B, P], for the lstm cells last cell state [B, H].
 
-use crate::types::DType;
+mod cell;
+
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, count_product};
-use crate::scalar::Expression;
+use crate::ops::elementwise::expression_cost;
+use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::tensor::Tensor;
-use crate::types::TensorType;
+use crate::types::{DType, TensorType};
+use cell::Layer;
 
 crate::operator_fields! {
     /// A recurrent layer in one direction, after its input projection.
     pub struct Recurrent {
         /// The cell's equations.
         pub cell: RecurrentCell,
-        /// Whether time runs backwards; results keep the order of the input.
+        /// The functions of the equations: for the lstm cells of the gates i, f and o, of g, and of the cell state; for the
+        /// gru cells of r and z, and of n; for rnn of the only gate. A limit of the gates' sums is part of them.
+        pub activations: Vec<Expression>,
+        /// Whether time runs backwards, from the end of each item's own sequence; results keep the order of the input.
         pub reverse: bool,
-        /// Whether the hidden state is projected (lstm only).
-        pub projection: bool,
+        /// The optional operands that follow, in this order.
+        pub with: Vec<RecurrentOperand>,
     }
 }
 
 crate::word_enum! {
-    /// The equations of a recurrent cell; x is the projected input, h the hidden state, R and b recurrent weights and bias.
+    /// The equations of a recurrent cell; x is the projected input, h the hidden state, R and b recurrent weights and bias. A
+    /// gate is its activation of x + R h + b.
     pub enum RecurrentCell {
-        /// Gates i, f, g, o: c' = sigmoid(f) * c + sigmoid(i) * tanh(g), h' = sigmoid(o) * tanh(c').
+        /// Gates i, f, g, o: c' = f * c + i * g, h' = o * activation(c').
         Lstm = "lstm",
-        /// Gates r, z, n: n = tanh(x_n + r * (R_n h + b_n)), h' = (1 - z) * n + z * h.
+        /// An lstm of gates i, g, o, whose f is 1 - i.
+        CoupledLstm = "coupled_lstm",
+        /// Gates r, z, n: n = activation(x_n + r * (R_n h + b_n)), h' = (1 - z) * n + z * h.
         Gru = "gru",
-        /// h' = tanh(x + R h + b)
-        RnnTanh = "rnn_tanh",
-        /// h' = relu(x + R h + b)
-        RnnRelu = "rnn_relu",
+        /// A gru with n = activation(x_n + R_n (r * h) + b_n).
+        ResetFirstGru = "reset_first_gru",
+        /// h' = activation(x + R h + b)
+        Rnn = "rnn",
     }
 }
 
@@ -38,8 +47,106 @@ impl RecurrentCell {
     pub fn gates(self) -> usize {
         match self {
             RecurrentCell::Lstm => 4,
-            RecurrentCell::Gru => 3,
-            RecurrentCell::RnnTanh | RecurrentCell::RnnRelu => 1,
+            RecurrentCell::CoupledLstm | RecurrentCell::Gru | RecurrentCell::ResetFirstGru => 3,
+            RecurrentCell::Rnn => 1,
+        }
+    }
+
+    /// Whether it has a cell state beside the hidden state.
+    pub fn has_cell_state(self) -> bool {
+        matches!(self, RecurrentCell::Lstm | RecurrentCell::CoupledLstm)
+    }
+
+    /// The functions that the equations usually have.
+    pub fn usual_activations(self) -> Vec<Expression> {
+        let (sigmoid, tanh) = (Expression::unary(UnaryFunction::Sigmoid), Expression::unary(UnaryFunction::Tanh));
+        match self {
+            RecurrentCell::Lstm | RecurrentCell::CoupledLstm => vec![sigmoid, tanh.clone(), tanh],
+            RecurrentCell::Gru | RecurrentCell::ResetFirstGru => vec![sigmoid, tanh],
+            RecurrentCell::Rnn => vec![tanh],
+        }
+    }
+
+    /// Number of weight vectors that a gate has for the cell state.
+    pub fn peepholes(self) -> usize {
+        match self {
+            RecurrentCell::Lstm => 3,
+            RecurrentCell::CoupledLstm => 2,
+            _ => 0,
+        }
+    }
+}
+
+crate::word_enum! {
+    /// An operand that a recurrent layer may have beside its weights and states.
+    pub enum RecurrentOperand {
+        /// Weights [H, P] that the lstm cells multiply o * activation(c') with to get the hidden state.
+        Projection = "projection",
+        /// Weights of the cell state in gates of the lstm cells, [3 * H] for i, f, o or, where f is 1 - i, [2 * H] for i, o:
+        /// i and f get their product with c, o that with c'.
+        Peepholes = "peepholes",
+        /// Steps of each item of the batch, i32 or i64 [B], at least 0 and at most T: the sequence is 0 after them, the last
+        /// states are those of the last one.
+        Lengths = "lengths",
+    }
+}
+
+impl Recurrent {
+    /// A layer with the usual activations, forwards and without optional operands.
+    pub fn new(cell: RecurrentCell) -> Self {
+        Recurrent { cell, activations: cell.usual_activations(), reverse: false, with: Vec::new() }
+    }
+
+    /// Number of operands that every layer of the cell has.
+    pub fn fixed_operands(&self) -> usize {
+        4 + usize::from(self.cell.has_cell_state())
+    }
+
+    /// The place of an optional operand, where the layer has it.
+    pub fn operand(&self, operand: RecurrentOperand) -> Option<usize> {
+        let place = self.with.iter().position(|&own| own == operand)?;
+        Some(self.fixed_operands() + place)
+    }
+
+    /// The operands' types for extents [T, B, H, P], of which P matters with a projection only.
+    pub fn operand_types(&self, dtype: DType, lengths: DType, extents: [usize; 4]) -> Vec<TensorType> {
+        let [time, batch, units, state] = extents;
+        let state = if self.with.contains(&RecurrentOperand::Projection) { state } else { units };
+        let width = units * self.cell.gates();
+        let mut shapes = vec![vec![time, batch, width], vec![state, width], vec![width], vec![batch, state]];
+        if self.cell.has_cell_state() {
+            shapes.push(vec![batch, units]);
+        }
+        let mut types: Vec<TensorType> = shapes.into_iter().map(|shape| TensorType::new(dtype, shape)).collect();
+        types.extend(self.with.iter().map(|operand| match operand {
+            RecurrentOperand::Projection => TensorType::new(dtype, [units, state]),
+            RecurrentOperand::Peepholes => TensorType::new(dtype, [units * self.cell.peepholes()]),
+            RecurrentOperand::Lengths => TensorType::new(lengths, [batch]),
+        }));
+        types
+    }
+
+    /// What doesn't fit in the fields, for elements of a type.
+    fn check(&self, dtype: DType) -> Result<(), OperatorError> {
+        let expected = self.cell.usual_activations().len();
+        if self.activations.len() != expected {
+            let name = self.cell.name();
+            return Err(OperatorError::field(format!("{name} has {expected} activations, not {}", self.activations.len())));
+        }
+        for activation in &self.activations {
+            let result = activation.result_dtype(&[dtype]).map_err(OperatorError::Field)?;
+            if result != dtype {
+                return Err(OperatorError::field(format!("activation {activation} makes {result} of {dtype}")));
+            }
+        }
+        if !self.with.is_sorted_by(|left, right| left < right) {
+            return Err(OperatorError::field("`with` lists each optional operand once, in the order projection, peepholes, lengths"));
+        }
+        match self.with.iter().find(|&&operand| operand != RecurrentOperand::Lengths) {
+            Some(operand) if !self.cell.has_cell_state() => {
+                Err(OperatorError::field(format!("{} has no {}", self.cell.name(), operand.name())))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -52,63 +159,53 @@ impl Operator for Recurrent {
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {
-        let lstm = self.cell == RecurrentCell::Lstm;
-        let expected = 4 + usize::from(lstm) + usize::from(self.projection);
+        let expected = self.fixed_operands() + self.with.len();
         if operands.len() != expected {
             return Err(OperatorError::OperandCount { expected: expected.to_string(), found: operands.len() });
         }
-        if self.projection && !lstm {
-            return Err(OperatorError::field("only lstm has a projection"));
-        }
-        let (x, weights, hidden) = (&operands[0], &operands[1], &operands[3]);
+        let (x, weights) = (&operands[0], &operands[1]);
         if x.rank() != 3 || weights.rank() != 2 || !x.dtype.is_float() {
             return Err(OperatorError::types(format!("x {x} and weights {weights} aren't [T, B, G * H] and [P, G * H]")));
         }
-        let (time, batch, gates) = (x.shape[0], x.shape[1], x.shape[2]);
-        let state = weights.shape[0];
-        let units = gates / self.cell.gates();
-        let mut types = vec![
-            TensorType::new(x.dtype, [time, batch, units * self.cell.gates()]),
-            TensorType::new(x.dtype, [state, gates]),
-            TensorType::new(x.dtype, [gates]),
-            TensorType::new(x.dtype, [batch, state]),
-        ];
-        if lstm {
-            types.push(TensorType::new(x.dtype, [batch, units]));
-        }
-        if self.projection {
-            types.push(TensorType::new(x.dtype, [units, state]));
-        } else if state != units {
-            return Err(OperatorError::types(format!("weights {weights} have {state} rows, {units} units need as many")));
-        }
+        self.check(x.dtype)?;
+        let extents = [x.shape[0], x.shape[1], x.shape[2] / self.cell.gates(), weights.shape[0]];
+        let lengths = self.operand(RecurrentOperand::Lengths).map(|place| operands[place].dtype);
+        let lengths = lengths.filter(|&dtype| dtype == DType::I64).unwrap_or(DType::I32);
+        let types = self.operand_types(x.dtype, lengths, extents);
         for (index, (found, expected)) in operands.iter().zip(&types).enumerate() {
             if found != expected {
                 return Err(OperatorError::types(format!("operand {index} is {found}, {expected} expected")));
             }
         }
-        let mut results = vec![TensorType::new(x.dtype, [time, batch, state]), hidden.clone()];
-        if lstm {
-            results.push(TensorType::new(x.dtype, [batch, units]));
+        let sequence = TensorType::new(x.dtype, [x.shape[0], x.shape[1], weights.shape[0]]);
+        let mut results = vec![sequence, operands[3].clone()];
+        if self.cell.has_cell_state() {
+            results.push(operands[4].clone());
         }
         Ok(results)
     }
 
     fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
         let sequence = operands[0];
-        let [time, batch, gates] = sequence.shape() else { return Err(OperatorError::types("x isn't [T, B, G * H]")) };
-        let layer = Layer::new(self, operands, *gates / self.cell.gates());
+        let [time, batch, width] = *sequence.shape() else { return Err(OperatorError::types("x isn't [T, B, G * H]")) };
+        let mut layer = Layer::new(self, operands)?;
+        let (units, state) = (layer.units, layer.state);
         let (inputs, mut hidden) = (sequence.to_floats(), operands[3].to_floats());
-        let mut cells = if self.cell == RecurrentCell::Lstm { operands[4].to_floats() } else { Vec::new() };
-        let mut outputs = vec![0.0; time * batch * layer.state];
-        for step in 0..*time {
-            let step = if self.reverse { time - 1 - step } else { step };
-            for item in 0..*batch {
-                let x = &inputs[(step * batch + item) * gates..][..*gates];
-                let h = &mut hidden[item * layer.state..][..layer.state];
-                let c = cells.get_mut(item * layer.units..(item + 1) * layer.units).unwrap_or_default();
-                let next = layer.step(x, h, c);
+        let mut cells = if self.cell.has_cell_state() { operands[4].to_floats() } else { Vec::new() };
+        let lengths = match self.operand(RecurrentOperand::Lengths) {
+            Some(place) => operands[place].to_integers(),
+            None => vec![time as i64; batch],
+        };
+        let mut outputs = vec![0.0; time * batch * state];
+        for (item, length) in lengths.into_iter().enumerate() {
+            let length = length.clamp(0, time as i64) as usize;
+            let h = &mut hidden[item * state..][..state];
+            let c = cells.get_mut(item * units..(item + 1) * units).unwrap_or_default();
+            for step in 0..length {
+                let step = if self.reverse { length - 1 - step } else { step };
+                let next = layer.step(&inputs[(step * batch + item) * width..][..width], h, c);
                 h.copy_from_slice(&next);
-                outputs[(step * batch + item) * layer.state..][..layer.state].copy_from_slice(&next);
+                outputs[(step * batch + item) * state..][..state].copy_from_slice(&next);
             }
         }
         let values = [outputs, hidden, cells];
@@ -116,19 +213,24 @@ impl Operator for Recurrent {
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        let (steps, gates) = (operands[0].shape[0] * operands[0].shape[1], operands[0].shape[2]);
-        let (state, units) = (operands[1].shape[0], gates / self.cell.gates());
-        let projection = if self.projection { units.saturating_mul(state) } else { 0 };
-        // Sigmoid 16, tanh 10, and the sums and products of the equations.
-        let per_unit = match self.cell {
-            RecurrentCell::Lstm => 80,
-            RecurrentCell::Gru => 53,
-            RecurrentCell::RnnTanh => 12,
-            RecurrentCell::RnnRelu => 3,
+        let (x, width) = (&operands[0], operands[0].shape[2]);
+        let (state, units) = (operands[1].shape[0], width / self.cell.gates());
+        let projection = self.with.contains(&RecurrentOperand::Projection);
+        let projection = if projection { units.saturating_mul(state) } else { 0 };
+        let costs = self.activations.iter().map(|activation| expression_cost(&activation.primitive(&[x.dtype])) as usize);
+        // Uses of each activation by a unit; then the sums and products of the equations.
+        let (uses, equations): (&[usize], usize) = match self.cell {
+            RecurrentCell::Lstm => (&[3, 1, 1], 12),
+            RecurrentCell::CoupledLstm => (&[2, 1, 1], 11),
+            RecurrentCell::Gru | RecurrentCell::ResetFirstGru => (&[2, 1], 11),
+            RecurrentCell::Rnn => (&[1], 2),
         };
+        let peepholes = self.with.contains(&RecurrentOperand::Peepholes);
+        let peepholes = if peepholes { 2 * self.cell.peepholes() } else { 0 };
+        let per_unit = costs.zip(uses).map(|(cost, uses)| cost.saturating_mul(*uses)).fold(equations + peepholes, usize::saturating_add);
         Work {
-            macs: count_product([steps, state.saturating_mul(gates).saturating_add(projection)]),
-            scalar_operations: count_product([steps, units, per_unit]),
+            macs: count_product([x.shape[0], x.shape[1], state.saturating_mul(width).saturating_add(projection)]),
+            scalar_operations: count_product([x.shape[0], x.shape[1], units, per_unit]),
             ..Work::moving(operands, results)
         }
     }
@@ -139,85 +241,38 @@ impl Operator for Recurrent {
 
     fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
         let cell = generator.choose(RecurrentCell::ALL);
-        let projection = cell == RecurrentCell::Lstm && generator.one_in(2);
+        let allowed = |operand: &RecurrentOperand| cell.has_cell_state() || *operand == RecurrentOperand::Lengths;
+        let mut with: Vec<RecurrentOperand> = RecurrentOperand::ALL.iter().copied().filter(allowed).collect();
+        with.retain(|_| generator.one_in(3));
+        let activations = if generator.one_in(2) {
+            cell.usual_activations()
+        } else {
+            cell.usual_activations().iter().map(|_| sample_activation(generator)).collect()
+        };
+        let op = Recurrent { cell, activations, reverse: generator.one_in(2), with };
         let (time, batch, units) = (generator.range(1, 4), generator.range(1, 2), generator.range(1, 5));
-        let state = if projection { generator.range(1, 3) } else { units };
-        let gates = units * cell.gates();
-        let mut shapes = vec![vec![time, batch, gates], vec![state, gates], vec![gates], vec![batch, state]];
-        if cell == RecurrentCell::Lstm {
-            shapes.push(vec![batch, units]);
-        }
-        if projection {
-            shapes.push(vec![units, state]);
-        }
-        let operands = shapes.into_iter().map(|shape| TensorType::new(DType::F32, shape)).collect();
-        (Recurrent { cell, reverse: generator.one_in(2), projection }, operands)
+        let state = generator.range(1, 3);
+        let lengths = generator.choose(&[DType::I32, DType::I64]);
+        let operands = op.operand_types(DType::F32, lengths, [time, batch, units, state]);
+        (op, operands)
     }
 }
 
-/// The weights of a layer, and its equations for one item of a batch.
-struct Layer {
-    cell: RecurrentCell,
-    units: usize,
-    state: usize,
-    weights: Vec<f64>,
-    bias: Vec<f64>,
-    projection: Option<Vec<f64>>,
-}
-
-impl Layer {
-    fn new(operator: &Recurrent, operands: &[&Tensor], units: usize) -> Self {
-        Layer {
-            cell: operator.cell,
-            units,
-            state: operands[1].shape()[0],
-            weights: operands[1].to_floats(),
-            bias: operands[2].to_floats(),
-            projection: operator.projection.then(|| operands[5].to_floats()),
+/// A function that keeps values small, as the equations' usual ones do, so that errors of rounding stay small too.
+fn sample_activation(generator: &mut Generator) -> Expression {
+    let functions = [UnaryFunction::Sigmoid, UnaryFunction::Tanh, UnaryFunction::Softsign];
+    let (function, round) = (generator.choose(&functions), generator.range(0, 3));
+    Expression::build(|b| {
+        let x = b.operand(0);
+        let limits = [-0.5, 0.75].map(|limit| b.number(DType::F32, limit));
+        let raised = b.binary(BinaryFunction::Maximum, x, limits[0]);
+        let limited = b.binary(BinaryFunction::Minimum, raised, limits[1]);
+        let positive = b.binary(BinaryFunction::Greater, x, limits[0]);
+        match round {
+            0 => b.unary(function, x),
+            1 => b.unary(function, limited),
+            2 => limited,
+            _ => b.select(positive, limited, limits[0]),
         }
-    }
-
-    /// The next hidden state; updates the cell state of an lstm.
-    fn step(&self, x: &[f64], h: &[f64], c: &mut [f64]) -> Vec<f64> {
-        let recurrent: Vec<f64> = product(h, &self.weights, self.bias.len()).iter().zip(&self.bias).map(|(y, b)| y + b).collect();
-        let gate = |gate: usize, unit: usize| x[gate * self.units + unit] + recurrent[gate * self.units + unit];
-        let units = 0..self.units;
-        match self.cell {
-            RecurrentCell::Lstm => {
-                let unit = |unit: usize| {
-                    c[unit] = sigmoid(gate(1, unit)) * c[unit] + sigmoid(gate(0, unit)) * libm::tanh(gate(2, unit));
-                    sigmoid(gate(3, unit)) * libm::tanh(c[unit])
-                };
-                let output: Vec<f64> = units.map(unit).collect();
-                match &self.projection {
-                    Some(projection) => product(&output, projection, self.state),
-                    None => output,
-                }
-            }
-            RecurrentCell::Gru => {
-                let unit = |unit: usize| {
-                    let (r, z) = (sigmoid(gate(0, unit)), sigmoid(gate(1, unit)));
-                    let n = libm::tanh(x[2 * self.units + unit] + r * recurrent[2 * self.units + unit]);
-                    (1.0 - z) * n + z * h[unit]
-                };
-                units.map(unit).collect()
-            }
-            RecurrentCell::RnnTanh => units.map(|unit| libm::tanh(gate(0, unit))).collect(),
-            RecurrentCell::RnnRelu => units.map(|unit| gate(0, unit)).map(|y| if y < 0.0 { 0.0 } else { y }).collect(),
-        }
-    }
-}
-
-/// A row times a matrix of `columns` columns.
-fn product(row: &[f64], matrix: &[f64], columns: usize) -> Vec<f64> {
-    let mut sums = vec![0.0; columns];
-    for (index, &value) in row.iter().enumerate() {
-        let factors = &matrix[index * columns..][..columns];
-        sums.iter_mut().zip(factors).for_each(|(sum, factor)| *sum += value * factor);
-    }
-    sums
-}
-
-fn sigmoid(x: f64) -> f64 {
-    1.0 / (1.0 + libm::exp(-x))
+    })
 }

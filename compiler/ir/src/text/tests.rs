@@ -108,7 +108,7 @@ graph @keyword(%x: f32[1, 8, 8, 3]) -> ("y": f32[1, 8, 8, 8], "h": f32[2, 3]) {
   %h = constant f32[2, 3] splat(0.25)
   %bias = constant f32[3] [1, 2, 3]
   %r = constant f32[3, 3] splat(0.0)
-  %l = recurrent %zero, %r, %bias, %h {cell = rnn_tanh, reverse = false, projection = false}
+  %l = recurrent %zero, %r, %bias, %h {cell = rnn, activations = [tanh(x0)], reverse = false, with = []}
   return %k, %l:1
 }
 "#;
@@ -130,7 +130,7 @@ graph @keyword(%x: f32[1, 8, 8, 3]) -> ("y": f32[1, 8, 8, 8], "h": f32[2, 3]) {{
   %h = constant f32[2, 3] splat(0.25)
   %bias = constant f32[3] [1.0, 2.0, 3.0]
   %r = constant f32[3, 3] splat(0.0)
-  %l = recurrent %zero, %r, %bias, %h {{cell = rnn_tanh, reverse = false, projection = false}} : f32[2, 2, 3], f32[2, 3]
+  %l = recurrent %zero, %r, %bias, %h {{cell = rnn, activations = [tanh(x0)], reverse = false, with = []}} : f32[2, 2, 3], f32[2, 3]
   return %k, %l:1
 }}
 "#
@@ -330,7 +330,7 @@ fn several_results_have_their_own_names() {
     {
         inputs.push(graph.add_input(name, TensorType::new(DType::F32, shape)));
     }
-    let op = Recurrent { cell: RecurrentCell::Lstm, reverse: true, projection: false };
+    let op = Recurrent { reverse: true, ..Recurrent::new(RecurrentCell::Lstm) };
     let lstm = graph.add(op, &inputs, "l").unwrap();
     let sum = graph
         .add(crate::ops::Binary { function: BinaryFunction::Add }, &[Value { node: lstm, slot: 2 }, lstm.into()], "l:1")

@@ -5,30 +5,32 @@
 
 use super::call::Call;
 use super::item::Item;
-use super::linear::linear;
 use super::registry::{Handler::Many, Table};
+use crate::builder::{RecurrentRun, RecurrentWeights};
 use crate::fault::Fault;
 use mlc_ir::ops::{Recurrent, RecurrentCell};
-use mlc_ir::{Attribute, Code, DType, Tensor, TensorType, Value};
+use mlc_ir::scalar::{Expression, UnaryFunction};
+use mlc_ir::{Code, Value};
 
 pub(super) const OPERATORS: Table = &[
-    ("nn.GRU", Many(|call| import(call, RecurrentCell::Gru))),
-    ("nn.LSTM", Many(|call| import(call, RecurrentCell::Lstm))),
+    ("nn.GRU", Many(|call| import(call, Recurrent::new(RecurrentCell::Gru)))),
+    ("nn.LSTM", Many(|call| import(call, Recurrent::new(RecurrentCell::Lstm)))),
     ("nn.RNN", Many(plain)),
 ];
 
 fn plain(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
-    let cell = match call.word("nonlinearity")?.as_deref() {
-        None | Some("tanh") => RecurrentCell::RnnTanh,
-        Some("relu") => RecurrentCell::RnnRelu,
+    let activation = match call.word("nonlinearity")?.as_deref() {
+        None | Some("tanh") => UnaryFunction::Tanh,
+        Some("relu") => UnaryFunction::Relu,
         Some(other) => return Err(Fault::variant(format!("there is no nonlinearity {other}"))),
     };
-    import(call, cell)
+    let op = Recurrent { activations: vec![Expression::unary(activation)], ..Recurrent::new(RecurrentCell::Rnn) };
+    import(call, op)
 }
 
 /// The parameters of the module.
 struct Module {
-    cell: RecurrentCell,
+    op: Recurrent,
     hidden: usize,
     /// Extent of the hidden state: that of the projection, where there is one.
     state: usize,
@@ -38,7 +40,7 @@ struct Module {
     batch_first: bool,
 }
 
-fn module(call: &mut Call<'_>, cell: RecurrentCell) -> Result<Module, Fault> {
+fn module(call: &mut Call<'_>, op: Recurrent) -> Result<Module, Fault> {
     let positive = |call: &mut Call<'_>, key: &str, default: Option<i64>| -> Result<usize, Fault> {
         let value = call.int(key)?.or(default);
         let value = call.required(key, value)?;
@@ -54,7 +56,7 @@ fn module(call: &mut Call<'_>, cell: RecurrentCell) -> Result<Module, Fault> {
     };
     let directions = if call.flag_or("bidirectional", false)? { 2 } else { 1 };
     let (bias, batch_first) = (call.flag_or("bias", true)?, call.flag_or("batch_first", false)?);
-    Ok(Module { cell, hidden, state, layers, directions, bias, batch_first })
+    Ok(Module { op, hidden, state, layers, directions, bias, batch_first })
 }
 
 /// The operands: sequence, and initial states where given.
@@ -75,16 +77,14 @@ fn operands(call: &mut Call<'_>, cell: RecurrentCell) -> Result<(Value, Option<V
     match (&values[..], cell) {
         ([x], _) => Ok((*x, None, None)),
         ([x, hidden, cell], RecurrentCell::Lstm) => Ok((*x, Some(*hidden), Some(*cell))),
-        ([x, hidden], RecurrentCell::Gru | RecurrentCell::RnnTanh | RecurrentCell::RnnRelu) => {
-            Ok((*x, Some(*hidden), None))
-        }
+        ([x, hidden], RecurrentCell::Gru | RecurrentCell::Rnn) => Ok((*x, Some(*hidden), None)),
         _ => Err(Fault::new(Code::OperandCount, "expected a sequence, and perhaps all initial states")),
     }
 }
 
-fn import(call: &mut Call<'_>, cell: RecurrentCell) -> Result<Vec<Item>, Fault> {
-    let module = module(call, cell)?;
-    let (x, hidden, memory) = operands(call, cell)?;
+fn import(call: &mut Call<'_>, op: Recurrent) -> Result<Vec<Item>, Fault> {
+    let module = module(call, op)?;
+    let (x, hidden, cell) = operands(call, module.op.cell)?;
     let unbatched = call.builder.rank(x) == 2;
     let mut sequence = match (call.builder.rank(x), module.batch_first) {
         (2, _) => call.builder.insert_axis(x, 1)?,
@@ -96,26 +96,28 @@ fn import(call: &mut Call<'_>, cell: RecurrentCell) -> Result<Vec<Item>, Fault> 
         }
     };
     let batch = call.shape(sequence)[1];
-    let state = |call: &mut Call<'_>, value: Option<Value>, index: usize, width: usize| -> Result<Value, Fault> {
-        let Some(value) = value else { return zeros(call, x, &[batch, width]) };
-        let shape = [module.layers * module.directions, batch, width];
-        let stacked = call.builder.reshape(value, &shape)?;
-        Ok(call.builder.pick(stacked, 0, index)?)
-    };
-    let (mut last_hidden, mut last_memory) = (Vec::new(), Vec::new());
+    let state =
+        |call: &mut Call<'_>, value: Option<Value>, index: usize, width: usize| -> Result<Option<Value>, Fault> {
+            let Some(value) = value else { return Ok(None) };
+            let shape = [module.layers * module.directions, batch, width];
+            let stacked = call.builder.reshape(value, &shape)?;
+            Ok(Some(call.builder.pick(stacked, 0, index)?))
+        };
+    let (mut last_hidden, mut last_cell) = (Vec::new(), Vec::new());
     for layer in 0..module.layers {
         let mut parts = Vec::new();
         for direction in 0..module.directions {
             let index = layer * module.directions + direction;
-            let initial_hidden = state(call, hidden, index, module.state)?;
-            let initial_memory = match cell {
-                RecurrentCell::Lstm => Some(state(call, memory, index, module.hidden)?),
-                _ => None,
+            let run = RecurrentRun {
+                sequence,
+                hidden: state(call, hidden, index, module.state)?,
+                cell: state(call, cell, index, module.hidden)?,
+                lengths: None,
             };
-            let results = one_direction(call, &module, sequence, (layer, direction), initial_hidden, initial_memory)?;
+            let results = one_direction(call, &module, (layer, direction), &run)?;
             parts.push(results[0]);
             last_hidden.push(results[1]);
-            last_memory.extend(results.get(2));
+            last_cell.extend(results.get(2));
         }
         sequence = call.builder.concat(&parts, 2)?;
     }
@@ -124,7 +126,7 @@ fn import(call: &mut Call<'_>, cell: RecurrentCell) -> Result<Vec<Item>, Fault> 
         (false, true) => call.builder.swap_axes(sequence, 0, 1)?,
         (false, false) => sequence,
     }];
-    for states in [last_hidden, last_memory] {
+    for states in [last_hidden, last_cell] {
         if !states.is_empty() {
             let stacked = call.builder.stack(&states, 0)?;
             results.push(if unbatched { call.builder.remove_axis(stacked, 1)? } else { stacked });
@@ -133,53 +135,31 @@ fn import(call: &mut Call<'_>, cell: RecurrentCell) -> Result<Vec<Item>, Fault> 
     Ok(ordered(call, results).into_iter().map(Item::Tensor).collect())
 }
 
-/// Zeros of the data type of `x`; many of them as a repetition, so that a number in a file can't make them take memory.
-fn zeros(call: &mut Call<'_>, x: Value, shape: &[usize]) -> Result<Value, Fault> {
-    let dtype = call.builder.dtype(x);
-    let dtype = if dtype.is_float() { dtype } else { DType::F32 };
-    let elements = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent));
-    if elements.is_none_or(|elements| elements > 1 << 20) {
-        let zero = call.builder.number(dtype, 0.0);
-        return Ok(call.builder.broadcast(zero, shape)?);
-    }
-    let zeros = Tensor::splat(TensorType::new(dtype, shape), mlc_ir::Literal::float(dtype, 0.0));
-    Ok(call.builder.constant("zeros", Attribute::from_tensor(&zeros)))
-}
-
 /// One direction of one layer; gives the sequence and the last states.
 fn one_direction(
     call: &mut Call<'_>,
     module: &Module,
-    sequence: Value,
     (layer, direction): (usize, usize),
-    hidden: Value,
-    memory: Option<Value>,
+    run: &RecurrentRun,
 ) -> Result<Vec<Value>, Fault> {
     let suffix = format!("l{layer}{}", if direction == 1 { "_reverse" } else { "" });
-    let input_weights = call.weight(&format!("weight_ih_{suffix}"))?;
-    let recurrent_weights = call.weight(&format!("weight_hh_{suffix}"))?;
+    let input = call.weight(&format!("weight_ih_{suffix}"))?;
+    let recurrent = call.weight(&format!("weight_hh_{suffix}"))?;
     let (input_bias, recurrent_bias) = if module.bias {
         let input_bias = call.weight(&format!("bias_ih_{suffix}"))?;
-        (Some(input_bias), call.weight(&format!("bias_hh_{suffix}"))?)
+        (Some(input_bias), Some(call.weight(&format!("bias_hh_{suffix}"))?))
     } else {
-        let width = module.hidden * module.cell.gates();
-        (None, zeros(call, sequence, &[width])?)
+        (None, None)
     };
-    let expected = [module.hidden * module.cell.gates(), module.state];
-    if call.shape(recurrent_weights)[..] != expected {
-        let ty = call.builder.ty(recurrent_weights);
+    let expected = [module.hidden * module.op.cell.gates(), module.state];
+    if call.shape(recurrent)[..] != expected {
+        let ty = call.builder.ty(recurrent);
         return Err(Fault::new(Code::ShapeMismatch, format!("weight_hh_{suffix} is {ty}, {expected:?} expected")));
     }
-    let projected = linear(call, sequence, input_weights, input_bias)?;
-    let recurrent_weights = call.builder.transpose(recurrent_weights, &[1, 0])?;
-    let mut operands = vec![projected, recurrent_weights, recurrent_bias, hidden];
-    operands.extend(memory);
     let projection = call.optional_weight(&format!("weight_hr_{suffix}"))?;
-    if let Some(projection) = projection {
-        operands.push(call.builder.transpose(projection, &[1, 0])?);
-    }
-    let op = Recurrent { cell: module.cell, reverse: direction == 1, projection: projection.is_some() };
-    Ok(call.builder.apply_all(op, &operands)?)
+    let weights = RecurrentWeights { input, recurrent, input_bias, recurrent_bias, projection, peepholes: None };
+    let op = Recurrent { reverse: direction == 1, ..module.op.clone() };
+    Ok(call.builder.recurrent(op, &weights, run)?)
 }
 
 /// The results in the order of the file: sequence first, as documented, or last, as some exports have it.
