@@ -10,6 +10,7 @@
 mod call;
 mod function;
 mod interface;
+mod recurrent;
 mod registry;
 mod scope;
 mod structure;
