@@ -49,18 +49,21 @@ struct Layer {
     cells: Option<Argument>,
     /// The units' outputs of a step.
     next: Argument,
-    products: Products,
+    /// The products with the recurrent weights: all gates at once, but for those of `reset_first`.
+    gates: Matrix,
+    reset_first: Option<ResetFirst>,
     projection: Option<Matrix>,
     peepholes: Option<Argument>,
     lengths: Option<Argument>,
 }
 
-/// The products of a step with the recurrent weights.
-enum Products {
-    /// All gates at once.
-    Merged(Matrix),
-    /// The gates r and z of a gru; then n, of the hidden state that r was applied to.
-    ResetFirst { gates: Matrix, candidate: Matrix, reset: Argument, update: Argument },
+/// What a gru has that applies r before the product: n follows the other gates.
+struct ResetFirst {
+    candidate: Matrix,
+    /// r * h of a step.
+    reset: Argument,
+    /// z of a step.
+    update: Argument,
 }
 
 /// Where a step is.
@@ -91,16 +94,12 @@ impl Layer {
         let projection = optional(kernel, RecurrentOperand::Projection);
         let projection =
             projection.map(|weights| Matrix::new(kernel, weights, "projection_packed", 0..1, state, lanes));
-        let products = if op.cell == RecurrentCell::ResetFirstGru {
-            Products::ResetFirst {
-                gates: Matrix::new(kernel, weights.clone(), "weights_packed", 0..2, units, lanes),
-                candidate: Matrix::new(kernel, weights, "candidate_packed", 2..3, units, lanes),
-                reset: scratch(kernel, "reset", dtype, units),
-                update: scratch(kernel, "update", dtype, units),
-            }
-        } else {
-            Products::Merged(Matrix::new(kernel, weights, "weights_packed", 0..gates, units, lanes))
-        };
+        let reset_first = (op.cell == RecurrentCell::ResetFirstGru).then(|| ResetFirst {
+            candidate: Matrix::new(kernel, weights.clone(), "candidate_packed", 2..3, units, lanes),
+            reset: scratch(kernel, "reset", dtype, units),
+            update: scratch(kernel, "update", dtype, units),
+        });
+        let together = if reset_first.is_some() { 0..2 } else { 0..gates };
         Layer {
             cell: op.cell,
             activations: op.activations.clone(),
@@ -112,7 +111,8 @@ impl Layer {
             hidden: kernel.results[1].clone(),
             cells: kernel.results.get(2).cloned(),
             next,
-            products,
+            gates: Matrix::new(kernel, weights, "weights_packed", together, units, lanes),
+            reset_first,
             projection,
             peepholes: optional(kernel, RecurrentOperand::Peepholes),
             lengths: optional(kernel, RecurrentOperand::Lengths),
@@ -156,34 +156,31 @@ impl Layer {
         };
         let state =
             |kernel: &mut Kernel<'_>, row: &Index| kernel.load(&self.hidden, &[item.clone(), row.clone()], 1, 1);
-        match &self.products {
-            Products::Merged(gates) => gates.product(kernel, &start, &state, &|kernel, unit, sums, lanes| {
+        let Some(ResetFirst { candidate, reset, update }) = &self.reset_first else {
+            return self.gates.product(kernel, &start, &state, &|kernel, unit, sums, lanes| {
                 let value = self.unit(kernel, &Place { step, item, unit: &unit, lanes }, sums);
                 kernel.store(&self.next, value, &[unit], lanes);
-            }),
-            Products::ResetFirst { gates, candidate, reset, update } => {
-                gates.product(kernel, &start, &state, &|kernel, unit, sums, lanes| {
-                    let place = [item.clone(), unit.clone()];
-                    let before = kernel.load(&self.hidden, &place, lanes, lanes);
-                    for (sum, (name, to)) in sums.into_iter().zip([("reset_gate", reset), ("update_gate", update)]) {
-                        let gate = self.gate(kernel, name, sum, lanes);
-                        let value = if name == "reset_gate" { gate.times(before.clone()) } else { gate };
-                        kernel.store(to, value, std::slice::from_ref(&unit), lanes);
-                    }
-                });
-                let start =
-                    |kernel: &mut Kernel<'_>, _: usize, unit: &Index, lanes: usize| start(kernel, 2, unit, lanes);
-                let scaled = |kernel: &mut Kernel<'_>, row: &Index| kernel.load(reset, std::slice::from_ref(row), 1, 1);
-                candidate.product(kernel, &start, &scaled, &|kernel, unit, sums, lanes| {
-                    let place = Place { step, item, unit: &unit, lanes };
-                    let update = kernel.load(update, std::slice::from_ref(&unit), lanes, lanes);
-                    for sum in sums {
-                        let value = self.mixed(kernel, &place, sum, update.clone());
-                        kernel.store(&self.next, value, std::slice::from_ref(&unit), lanes);
-                    }
-                });
+            });
+        };
+        self.gates.product(kernel, &start, &state, &|kernel, unit, sums, lanes| {
+            let before = kernel.load(&self.hidden, &[item.clone(), unit.clone()], lanes, lanes);
+            let mut sums = sums.into_iter();
+            let mut sum = || sums.next().unwrap_or_else(|| zero(self.dtype, lanes));
+            let gate = self.gate(kernel, "reset_gate", sum(), lanes);
+            kernel.store(reset, gate.times(before), std::slice::from_ref(&unit), lanes);
+            let gate = self.gate(kernel, "update_gate", sum(), lanes);
+            kernel.store(update, gate, &[unit], lanes);
+        });
+        let start = |kernel: &mut Kernel<'_>, _: usize, unit: &Index, lanes: usize| start(kernel, 2, unit, lanes);
+        let scaled = |kernel: &mut Kernel<'_>, row: &Index| kernel.load(reset, std::slice::from_ref(row), 1, 1);
+        candidate.product(kernel, &start, &scaled, &|kernel, unit, sums, lanes| {
+            let place = Place { step, item, unit: &unit, lanes };
+            let update = kernel.load(update, std::slice::from_ref(&unit), lanes, lanes);
+            for sum in sums {
+                let value = self.mixed(kernel, &place, sum, update.clone());
+                kernel.store(&self.next, value, std::slice::from_ref(&unit), lanes);
             }
-        }
+        });
     }
 
     fn gate_index(&self, gate: usize, unit: &Index) -> Index {

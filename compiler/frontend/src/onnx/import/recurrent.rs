@@ -25,8 +25,7 @@ struct Kind {
 }
 
 fn rnn(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
-    let kind =
-        Kind { cell: RecurrentCell::Rnn, gates: 1, order: &[0], peepholes: &[], activations: &["Tanh"] };
+    let kind = Kind { cell: RecurrentCell::Rnn, gates: 1, order: &[0], peepholes: &[], activations: &["Tanh"] };
     import(call, &kind)
 }
 
@@ -150,7 +149,9 @@ fn check_shapes(
 fn lengths(call: &mut Call<'_, '_>, sequence: Value) -> Result<Option<Value>, Fault> {
     let time = call.shape(sequence)[0] as i64;
     match call.known(4)? {
-        Some(known) if known.ty().dtype.is_integer() && known.to_tensor().to_integers().iter().all(|&own| own == time) => {
+        Some(known)
+            if known.ty().dtype.is_integer() && known.to_tensor().to_integers().iter().all(|&own| own == time) =>
+        {
             Ok(None)
         }
         _ => call.optional(4),
