@@ -122,6 +122,15 @@ impl Case {
     }
 }
 
+impl Case {
+    /// The same case with the ONNX file that lies beside its model, if one does. Its operators aren't known.
+    pub fn as_onnx(&self) -> Option<Case> {
+        let model = self.model.with_file_name("model.onnx");
+        let known = self.format != "onnx" && model.is_file();
+        known.then(|| Case { model, format: "onnx".into(), operators: Vec::new(), dynamic: false, ..self.clone() })
+    }
+}
+
 fn model_file(folder: &Path, format: &str) -> Result<PathBuf, String> {
     let name = match format {
         "pnnx" => "model.pnnx.param",

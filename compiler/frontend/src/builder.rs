@@ -5,11 +5,17 @@
 //! knows no file format and never optimises beyond that.
 
 mod elementwise;
+mod interpolation;
+mod linear;
 mod movement;
+mod normalization;
+pub(crate) mod positions;
 mod recurrent;
 mod window;
 
 pub use elementwise::promoted;
+pub use interpolation::Rows;
+pub use normalization::{Affine, LocalResponse, Statistics};
 pub use recurrent::{RecurrentRun, RecurrentWeights};
 pub use window::{PoolWindow, SlidingWindow, ceil_mode_pads};
 

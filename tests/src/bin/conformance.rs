@@ -63,11 +63,10 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             other => return Err(format!("there is no target {other}")),
         };
         for format in &arguments.formats {
-            let folder = arguments.folder.join(format);
-            if !folder.is_dir() {
+            if !conformance::cases_folder(&arguments.folder, format).is_dir() {
                 continue;
             }
-            let outcomes = conformance::run(&folder, &mode, &arguments.filter, arguments.threads)?;
+            let outcomes = conformance::run(&arguments.folder, format, &mode, &arguments.filter, arguments.threads)?;
             println!("## {format}, target {}\n\n{}", mode.name, conformance::table(&outcomes));
             println!("{}", conformance::failures(&outcomes));
             document += &conformance::section(format, &mode.name, &outcomes);

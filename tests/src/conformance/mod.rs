@@ -14,12 +14,15 @@ pub use table::{failures, head, section, summary, table};
 use crate::case::Case;
 use crate::mode::Mode;
 use crate::paths;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The folders of the conformance collection that the compiler is judged by.
-pub const FORMATS: [&str; 4] = ["pnnx", "pnnx-malformed", "onnx", "onnx-malformed"];
+/// The folders of the conformance collection that the compiler is judged by, and [`NETWORKS_AS_ONNX`].
+pub const FORMATS: [&str; 5] = ["pnnx", "pnnx-malformed", "onnx", "onnx-malformed", NETWORKS_AS_ONNX];
+
+/// The cases of the folder `pnnx` that also hold an ONNX file of the same network, which is judged by the same numbers.
+pub const NETWORKS_AS_ONNX: &str = "pnnx-nets-as-onnx";
 
 /// Cases whose file lacks a part of what their golden outputs were computed with, with what it lacks: no compiler can pass
 /// them. They are held to the evaluator's outputs instead.
@@ -54,18 +57,33 @@ pub struct Outcome {
     pub status: Status,
 }
 
-/// Runs every case of a format's folder whose name contains `filter`, on `threads` threads; sorted by name.
-///
-/// # Errors
-/// When the folder or a case in it can't be read.
-pub fn run(folder: &Path, mode: &Mode, filter: &str, threads: usize) -> Result<Vec<Outcome>, String> {
-    let folders = paths::subfolders(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+/// The folder of a collection that holds a format's cases.
+pub fn cases_folder(collection: &Path, format: &str) -> PathBuf {
+    collection.join(if format == NETWORKS_AS_ONNX { "pnnx" } else { format })
+}
+
+/// The cases of a format whose names contain `filter`.
+fn cases(collection: &Path, format: &str, filter: &str) -> Result<Vec<Case>, String> {
+    let folder = cases_folder(collection, format);
+    let folders = paths::subfolders(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut cases = Vec::new();
-    for folder in folders {
-        if folder.to_string_lossy().contains(filter) {
-            cases.push(Case::read(&folder)?);
+    for folder in folders.iter().filter(|folder| folder.to_string_lossy().contains(filter)) {
+        let case = Case::read(folder)?;
+        if format == NETWORKS_AS_ONNX {
+            cases.extend(case.as_onnx());
+        } else {
+            cases.push(case);
         }
     }
+    Ok(cases)
+}
+
+/// Runs every case of a format whose name contains `filter`, on `threads` threads; sorted by name.
+///
+/// # Errors
+/// When the format's folder in the collection, or a case in it, can't be read.
+pub fn run(collection: &Path, format: &str, mode: &Mode, filter: &str, threads: usize) -> Result<Vec<Outcome>, String> {
+    let cases = cases(collection, format, filter)?;
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(Vec::new());
     std::thread::scope(|scope| {

@@ -30,7 +30,8 @@ pub struct PoolWindow {
     pub pads: Vec<(usize, usize)>,
 }
 
-/// The pads behind an axis with which a pool that rounds down has as many positions as one that rounds up.
+/// The pads behind an axis with which a pool that rounds down has as many positions as one that rounds up: at least the
+/// axis' own, unless they'd make another window fit.
 ///
 /// The last window must begin inside the tensor or the padding before it. `None` when the window doesn't fit at all.
 pub fn ceil_mode_pads(
@@ -48,7 +49,9 @@ pub fn ceil_mode_pads(
         positions -= 1;
     }
     let needed = (positions - 1).checked_mul(stride)?.checked_add(reach)?;
-    Some(needed.saturating_sub(extent + pad.0).max(pad.1))
+    let after = needed.saturating_sub(extent + pad.0);
+    let another = positions.checked_mul(stride)?.checked_add(reach)?;
+    Some(if padded < another { after.max(pad.1) } else { after })
 }
 
 impl Builder {

@@ -8,12 +8,19 @@
 //! and what depends on them is looked up, but not imported. Operators that aren't supported are counted by their type.
 
 mod call;
+mod convolution;
 mod function;
 mod interface;
+mod interpolation;
+mod linear;
+mod normalization;
+mod pooling;
 mod recurrent;
 mod registry;
+mod resizing;
 mod scope;
 mod structure;
+mod window;
 
 use super::external::ExternalData;
 use super::proto::{GraphProto, NodeProto};

@@ -1,7 +1,7 @@
 //! Which operators are known. Each group of operators is a table in its own file; this one joins them.
 
 use super::call::Call;
-use super::{Importer, Item, Site, recurrent, structure};
+use super::{Importer, Item, Site, convolution, linear, normalization, pooling, recurrent, resizing, structure};
 use crate::fault::Fault;
 use crate::support::{self, OperatorSupport};
 use indexmap::IndexMap;
@@ -35,7 +35,16 @@ pub(super) struct Operator {
 }
 
 /// The tables by operator set; the set of the standard operators is empty.
-const TABLES: &[(&str, Table)] = &[("", recurrent::OPERATORS), ("", structure::OPERATORS), ("", REFUSED)];
+const TABLES: &[(&str, Table)] = &[
+    ("", convolution::OPERATORS),
+    ("", linear::OPERATORS),
+    ("", normalization::OPERATORS),
+    ("", pooling::OPERATORS),
+    ("", recurrent::OPERATORS),
+    ("", resizing::OPERATORS),
+    ("", structure::OPERATORS),
+    ("", REFUSED),
+];
 
 const DATA_DEPENDENT: &str = "the size of its result depends on the data, so no static memory plan exists";
 const RANDOM: &str = "its result is random";

@@ -176,7 +176,7 @@ fn angle(row: usize, column: usize, points: usize) -> f64 {
 }
 
 fn product(call: &mut Call<'_>, x: Value, matrix: Value) -> Result<Value, Fault> {
-    super::linear::matmul(call, x, matrix)
+    Ok(call.builder.matmul(x, matrix)?)
 }
 
 fn transformed(call: &mut Call<'_>, x: Pair, points: usize, results: usize, inverse: bool) -> Result<Pair, Fault> {

@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::pnnx::expression::Expression;
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::types::{broadcast_shapes, row_major_strides};
-use mlc_ir::{Attribute, Code, DType, Shape, Tensor, TensorType, Value};
+use mlc_ir::{Code, DType, Shape, Value};
 
 pub(super) const OPERATORS: Table = &[
     ("F.embedding", One(functional_embedding)),
@@ -22,8 +22,7 @@ pub(super) const OPERATORS: Table = &[
 
 /// A constant of indices.
 pub(super) fn indices(call: &mut Call<'_>, shape: &[usize], values: &[i64]) -> Result<Value, Fault> {
-    let tensor = Tensor::from_integers(TensorType::new(DType::I64, shape), values.to_vec());
-    Ok(call.builder.constant("indices", Attribute::from_tensor(&tensor)))
+    Ok(call.builder.indices(shape, values)?)
 }
 
 fn embedding(call: &mut Call<'_>) -> Result<Value, Fault> {

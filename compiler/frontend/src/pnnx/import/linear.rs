@@ -47,7 +47,7 @@ fn functional_linear(call: &mut Call<'_>) -> Result<Value, Fault> {
 /// x [.., in] times the transpose of weights [out, in], plus a bias [out]. Weights [in] drop the last axis.
 pub(super) fn linear(call: &mut Call<'_>, x: Value, weights: Value, bias: Option<Value>) -> Result<Value, Fault> {
     let y = if call.builder.rank(weights) == 1 {
-        matmul(call, x, weights)?
+        call.builder.matmul(x, weights)?
     } else {
         let vector = call.builder.rank(x) == 1;
         let x = if vector { call.builder.insert_axis(x, 0)? } else { x };
@@ -59,23 +59,7 @@ pub(super) fn linear(call: &mut Call<'_>, x: Value, weights: Value, bias: Option
 
 fn product(call: &mut Call<'_>, other: &str) -> Result<Value, Fault> {
     let (left, right) = (call.x()?, call.tensor(other, 1)?);
-    matmul(call, left, right)
-}
-
-/// The product of PyTorch's `matmul`: operands with one axis get a second one for a moment.
-pub(super) fn matmul(call: &mut Call<'_>, left: Value, right: Value) -> Result<Value, Fault> {
-    let (row, column) = (call.builder.rank(left) == 1, call.builder.rank(right) == 1);
-    let left = if row { call.builder.insert_axis(left, 0)? } else { left };
-    let right = if column { call.builder.insert_axis(right, 1)? } else { right };
-    let mut y = call.builder.apply(Matmul { transpose_left: false, transpose_right: false }, &[left, right])?;
-    if column {
-        y = call.builder.remove_axis(y, call.builder.rank(y) - 1)?;
-    }
-    if row {
-        let rank = call.builder.rank(y);
-        y = call.builder.remove_axis(y, if column { rank - 1 } else { rank - 2 })?;
-    }
-    Ok(y)
+    Ok(call.builder.matmul(left, right)?)
 }
 
 /// beta * input + alpha * (left right)
@@ -83,7 +67,7 @@ fn multiply_add(call: &mut Call<'_>, left: &str, right: &str) -> Result<Value, F
     let input = call.x()?;
     let (left, right) = (call.tensor(left, 1)?, call.tensor(right, 2)?);
     let (alpha, beta) = (call.float_or("alpha", 1.0)?, call.float_or("beta", 1.0)?);
-    let mut product = matmul(call, left, right)?;
+    let mut product = call.builder.matmul(left, right)?;
     if alpha != 1.0 {
         product = call.builder.binary_number(BinaryFunction::Multiply, product, alpha)?;
     }

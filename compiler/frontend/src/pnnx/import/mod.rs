@@ -30,7 +30,6 @@ mod normalization;
 mod ordering;
 mod padding;
 mod pooling;
-mod positions;
 mod recurrent;
 mod reduction;
 mod registry;

@@ -4,9 +4,8 @@ use super::arithmetic::unary;
 use super::call::{Call, spatial_list};
 use super::convolution::{batched, unbatched};
 use super::item::Item;
-use super::positions;
 use super::registry::{Handler::Many, Handler::One, Table};
-use crate::builder::{PoolWindow, ceil_mode_pads};
+use crate::builder::{PoolWindow, ceil_mode_pads, positions};
 use crate::fault::Fault;
 use mlc_ir::ops::PoolFunction;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -98,7 +97,8 @@ fn maximum(call: &mut Call<'_>, spatial: usize) -> Result<Vec<Item>, Fault> {
     let mut results = vec![Item::Tensor(unbatched(call, y, added)?)];
     if indices_wanted {
         positions::check_size(&call.shape(y)[2..], &pool.window)?;
-        let positions = positions::of_maxima(call, x, &positions::pool_taps(call, x, y, &pool))?;
+        let taps = positions::pool_taps(call.builder, x, y, &pool);
+        let positions = positions::of_maxima(call.builder, x, &taps)?;
         results.push(Item::Tensor(unbatched(call, positions, added)?));
     } else {
         results.push(Item::None);
@@ -204,7 +204,8 @@ fn adaptive_maximum(call: &mut Call<'_>, spatial: usize) -> Result<Vec<Item>, Fa
     let mut results = vec![Item::Tensor(unbatched(call, y, added)?)];
     if indices_wanted {
         positions::check_size(&sizes, &call.shape(x)[2..])?;
-        let positions = positions::of_maxima(call, x, &positions::adaptive_taps(call, x, &sizes))?;
+        let taps = positions::adaptive_taps(call.builder, x, &sizes);
+        let positions = positions::of_maxima(call.builder, x, &taps)?;
         results.push(Item::Tensor(unbatched(call, positions, added)?));
     } else {
         results.push(Item::None);

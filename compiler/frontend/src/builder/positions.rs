@@ -3,19 +3,17 @@
 //! Every window is laid out along one axis by gathering. Taps beyond the rim repeat the nearest tap inside, which changes
 //! neither the maximum nor which element is the first of it.
 
-use super::call::Call;
-use super::indexing::indices;
-use crate::builder::PoolWindow;
+use super::{Builder, PoolWindow};
 use crate::fault::Fault;
-use mlc_ir::Value;
 use mlc_ir::ops::{ArgFunction, ArgReduce};
 use mlc_ir::types::row_major_strides;
+use mlc_ir::{Attribute, OperatorError, Value};
 
 /// For a spatial axis the coordinates that each window reads, all windows of one length.
-pub(super) type Taps = Vec<Vec<usize>>;
+pub type Taps = Vec<Vec<usize>>;
 
 /// Windows whose positions take too much memory to lay out are refused before that.
-pub(super) fn check_size(windows: &[usize], taps: &[usize]) -> Result<(), Fault> {
+pub(crate) fn check_size(windows: &[usize], taps: &[usize]) -> Result<(), Fault> {
     let total = windows.iter().chain(taps).try_fold(1usize, |product, &extent| product.checked_mul(extent));
     match total {
         Some(total) if total <= 1 << 24 => Ok(()),
@@ -24,8 +22,8 @@ pub(super) fn check_size(windows: &[usize], taps: &[usize]) -> Result<(), Fault>
 }
 
 /// What the windows of a pool read. `y` is the pool's result.
-pub(super) fn pool_taps(call: &Call<'_>, x: Value, y: Value, pool: &PoolWindow) -> Vec<Taps> {
-    let (extents, counts) = (call.shape(x), call.shape(y));
+pub fn pool_taps(builder: &Builder, x: Value, y: Value, pool: &PoolWindow) -> Vec<Taps> {
+    let (extents, counts) = (builder.shape(x), builder.shape(y));
     let spatial = 0..pool.window.len();
     spatial
         .map(|axis| {
@@ -43,8 +41,8 @@ pub(super) fn pool_taps(call: &Call<'_>, x: Value, y: Value, pool: &PoolWindow) 
 }
 
 /// What the cells of an adaptive pool read; the last element of short cells occurs several times.
-pub(super) fn adaptive_taps(call: &Call<'_>, x: Value, sizes: &[usize]) -> Vec<Taps> {
-    let extents = call.shape(x);
+pub fn adaptive_taps(builder: &Builder, x: Value, sizes: &[usize]) -> Vec<Taps> {
+    let extents = builder.shape(x);
     let axes = sizes.iter().zip(&extents[2..]);
     axes.map(|(&size, &extent)| {
         let cells: Vec<(usize, usize)> =
@@ -56,8 +54,8 @@ pub(super) fn adaptive_taps(call: &Call<'_>, x: Value, sizes: &[usize]) -> Vec<T
 }
 
 /// The positions, of the shape that the pool's result has.
-pub(super) fn of_maxima(call: &mut Call<'_>, x: Value, taps: &[Taps]) -> Result<Value, Fault> {
-    let shape = call.shape(x);
+pub fn of_maxima(builder: &mut Builder, x: Value, taps: &[Taps]) -> Result<Value, OperatorError> {
+    let shape = builder.shape(x);
     let spatial = taps.len();
     let counts: Vec<usize> = taps.iter().map(Vec::len).collect();
     let lengths: Vec<usize> = taps.iter().map(|taps| taps.first().map_or(0, Vec::len)).collect();
@@ -67,18 +65,18 @@ pub(super) fn of_maxima(call: &mut Call<'_>, x: Value, taps: &[Taps]) -> Result<
     let mut laid_out = x;
     for (axis, taps) in taps.iter().enumerate() {
         let places: Vec<i64> = taps.iter().flatten().map(|&place| place as i64).collect();
-        let places = indices(call, &[counts[axis], lengths[axis]], &places)?;
-        laid_out = call.builder.gather(laid_out, places, 2 + 2 * axis)?;
+        let places = builder.indices(&[counts[axis], lengths[axis]], &places)?;
+        laid_out = builder.gather(laid_out, places, 2 + 2 * axis)?;
     }
     let order: Vec<usize> = [0, 1]
         .into_iter()
         .chain((0..spatial).map(|axis| 2 + 2 * axis))
         .chain((0..spatial).map(|axis| 3 + 2 * axis))
         .collect();
-    let laid_out = call.builder.transpose(laid_out, &order)?;
-    let laid_out = call.builder.reshape(laid_out, &[shape[0], shape[1], windows, length])?;
+    let laid_out = builder.transpose(laid_out, &order)?;
+    let laid_out = builder.reshape(laid_out, &[shape[0], shape[1], windows, length])?;
     let op = ArgReduce { function: ArgFunction::Maximum, axis: 3, keep_axis: false, last: false };
-    let tap = call.builder.apply(op, &[laid_out])?;
+    let tap = builder.apply(op, &[laid_out])?;
     // A table of the plane's positions, by window and tap.
     let strides = row_major_strides(&shape[2..]);
     let mut table = Vec::with_capacity(windows * length);
@@ -89,13 +87,25 @@ pub(super) fn of_maxima(call: &mut Call<'_>, x: Value, taps: &[Taps]) -> Result<
             table.push(place.sum::<usize>() as i64);
         }
     }
-    let table = indices(call, &[windows * length], &table)?;
+    let table = builder.indices(&[windows * length], &table)?;
     let rows: Vec<i64> = (0..windows).map(|window| (window * length) as i64).collect();
-    let rows = indices(call, &[windows], &rows)?;
-    let entry = call.builder.binary(mlc_ir::scalar::BinaryFunction::Add, tap, rows)?;
-    let positions = call.builder.gather(table, entry, 0)?;
+    let rows = builder.indices(&[windows], &rows)?;
+    let entry = builder.binary(mlc_ir::scalar::BinaryFunction::Add, tap, rows)?;
+    let positions = builder.gather(table, entry, 0)?;
     let result: Vec<usize> = shape[..2].iter().chain(&counts).copied().collect();
-    Ok(call.builder.reshape(positions, &result)?)
+    Ok(builder.reshape(positions, &result)?)
+}
+
+impl Builder {
+    /// A constant of 64-bit integers.
+    ///
+    /// # Errors
+    /// When the values don't fill the shape.
+    pub fn indices(&mut self, shape: &[usize], values: &[i64]) -> Result<Value, OperatorError> {
+        let attribute = Attribute::from_i64(shape, values)
+            .ok_or_else(|| OperatorError::types(format!("{} indices don't fill the shape {shape:?}", values.len())))?;
+        Ok(self.constant("indices", attribute))
+    }
 }
 
 /// Coordinates of an element of a row-major tensor.
