@@ -4,7 +4,9 @@
 //! where only bytes move (so that a transposed weight stays a weight), and leaves out operators that change nothing. It
 //! knows no file format and never optimises beyond that.
 
+mod attention;
 mod elementwise;
+mod fourier;
 mod interpolation;
 mod linear;
 mod movement;
@@ -13,7 +15,9 @@ pub(crate) mod positions;
 mod recurrent;
 mod window;
 
+pub use attention::{Band, Offset};
 pub use elementwise::promoted;
+pub use fourier::{Complex, LONGEST_TRANSFORM};
 pub use interpolation::Rows;
 pub use normalization::{Affine, LocalResponse, Statistics};
 pub use recurrent::{RecurrentRun, RecurrentWeights};

@@ -7,18 +7,22 @@
 //! Everything that stands in the way is reported in one go: an operator that can't be imported leaves its results *unknown*,
 //! and what depends on them is looked up, but not imported. Operators that aren't supported are counted by their type.
 
+mod attention;
 mod call;
 mod convolution;
 mod function;
 mod interface;
 mod interpolation;
 mod linear;
+mod linear_attention;
 mod normalization;
 mod pooling;
 mod recurrent;
 mod registry;
 mod resizing;
+mod rotary;
 mod scope;
+mod signal;
 mod structure;
 mod window;
 

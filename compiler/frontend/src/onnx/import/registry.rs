@@ -1,7 +1,10 @@
 //! Which operators are known. Each group of operators is a table in its own file; this one joins them.
 
 use super::call::Call;
-use super::{Importer, Item, Site, convolution, linear, normalization, pooling, recurrent, resizing, structure};
+use super::{
+    Importer, Item, Site, attention, convolution, linear, linear_attention, normalization, pooling, recurrent,
+    resizing, rotary, signal, structure,
+};
 use crate::fault::Fault;
 use crate::support::{self, OperatorSupport};
 use indexmap::IndexMap;
@@ -36,14 +39,19 @@ pub(super) struct Operator {
 
 /// The tables by operator set; the set of the standard operators is empty.
 const TABLES: &[(&str, Table)] = &[
+    ("", REFUSED),
+    ("", attention::OPERATORS),
     ("", convolution::OPERATORS),
     ("", linear::OPERATORS),
+    ("", linear_attention::OPERATORS),
     ("", normalization::OPERATORS),
     ("", pooling::OPERATORS),
     ("", recurrent::OPERATORS),
     ("", resizing::OPERATORS),
+    ("", rotary::OPERATORS),
+    ("", signal::OPERATORS),
     ("", structure::OPERATORS),
-    ("", REFUSED),
+    ("ai.onnx.preview", attention::PREVIEW),
 ];
 
 const DATA_DEPENDENT: &str = "the size of its result depends on the data, so no static memory plan exists";

@@ -145,13 +145,6 @@ fn append_step(call: &mut Call<'_>, x: Value, step: Value) -> Result<Value, Faul
     Ok(call.builder.concat(&[x, step], 1)?)
 }
 
-/// [N, L, E] as [N, heads, L, E / heads].
-fn split_heads(call: &mut Call<'_>, x: Value, heads: usize) -> Result<Value, Fault> {
-    let shape = call.shape(x);
-    let split = call.builder.reshape(x, &[shape[0], shape[1], heads, shape[2] / heads])?;
-    Ok(call.builder.transpose(split, &[0, 2, 1, 3])?)
-}
-
 /// An additive mask (L, S) or (N * heads, L, S) in the form that the scores (N, heads, L, S) take.
 fn multihead_mask(call: &mut Call<'_>, mask: Value, batch: usize, heads: usize, added: usize) -> Result<Value, Fault> {
     let dtype = call.builder.dtype(mask);
@@ -209,12 +202,11 @@ fn multihead(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
     }
     let shape = call.shape(query);
     let mask = mask.map(|mask| multihead_mask(call, mask, shape[0], heads, added)).transpose()?;
-    let query = split_heads(call, query, heads)?;
-    let (key, value) = (split_heads(call, key, heads)?, split_heads(call, value, heads)?);
+    let query = call.builder.split_heads(query, heads)?;
+    let (key, value) = (call.builder.split_heads(key, heads)?, call.builder.split_heads(value, heads)?);
     let scale = 1.0 / ((width / heads) as f64).sqrt();
     let (result, weights) = attend(call, query, key, value, scale, mask)?;
-    let result = call.builder.transpose(result, &[0, 2, 1, 3])?;
-    let result = call.builder.reshape(result, &[shape[0], shape[1], width])?;
+    let result = call.builder.merge_heads(result)?;
     let (out, bias) = (call.weight("out_proj.weight")?, call.optional_weight("out_proj.bias")?);
     let mut result = linear(call, result, out, bias)?;
     if unbatched {

@@ -5,11 +5,11 @@ use super::complex::to_pairs;
 use super::item::Item;
 use super::padding::pad_mode;
 use super::registry::{Handler::Many, Handler::One, Table};
+use crate::builder::{Complex, LONGEST_TRANSFORM};
 use crate::fault::Fault;
 use mlc_ir::ops::{PadMode, TransposedConvolution};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};
-use std::f64::consts::TAU;
 
 pub(super) const OPERATORS: Table = &[
     ("torch.fft.fft", Many(|call| transform(call, Kind::Forward, Axes::One))),
@@ -34,9 +34,6 @@ pub(super) const OPERATORS: Table = &[
     ("torch.stft", Many(stft)),
     ("torchaudio.functional.spectrogram", Many(spectrogram)),
 ];
-
-/// Longest transform; its matrices have the square of that many elements.
-const LONGEST: usize = 4096;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -65,11 +62,8 @@ enum Axes {
     All,
 }
 
-/// A complex value; real ones have no imaginary part.
-type Pair = (Value, Option<Value>);
-
 fn transform(call: &mut Call<'_>, kind: Kind, default: Axes) -> Result<Vec<Item>, Fault> {
-    let mut x: Pair = match call.operand("input", 0)? {
+    let mut x: Complex = match call.operand("input", 0)? {
         Item::Complex(re, im) => (re, Some(im)),
         other => {
             let x = call.as_tensor("input", &other)?;
@@ -100,8 +94,8 @@ fn transform(call: &mut Call<'_>, kind: Kind, default: Axes) -> Result<Vec<Item>
     let length = |call: &Call<'_>, index: usize, default: usize| -> Result<usize, Fault> {
         let given = lengths.as_ref().map(|lengths| lengths[index]).filter(|&length| length != -1);
         let length = given.map_or(Some(default), |length| usize::try_from(length).ok());
-        length.filter(|&length| (1..=LONGEST).contains(&length)).ok_or_else(|| {
-            Fault::variant(format!("transforms of {} have from 1 to {LONGEST} points", call.operator.kind))
+        length.filter(|&length| (1..=LONGEST_TRANSFORM).contains(&length)).ok_or_else(|| {
+            Fault::variant(format!("transforms of {} have from 1 to {LONGEST_TRANSFORM} points", call.operator.kind))
         })
     };
     let mut scale = 1.0;
@@ -113,22 +107,22 @@ fn transform(call: &mut Call<'_>, kind: Kind, default: Axes) -> Result<Vec<Item>
         x.1 = x.1.map(|im| call.builder.unary(U::Negate, im)).transpose()?;
     }
     if let Kind::FromReal { .. } = kind {
-        x = along(call, x, last, last_length, last_length / 2 + 1, false)?;
+        x = call.builder.transform_axis(x, last, (last_length, last_length / 2 + 1), false)?;
         scale *= factor(kind, norm.as_deref(), last_length)?;
     }
     for (index, &axis) in others.iter().enumerate() {
         let points = length(call, index, call.shape(x.0)[axis])?;
         let inverse = matches!(kind, Kind::Inverse | Kind::ToReal { .. });
-        x = along(call, x, axis, points, points, inverse)?;
+        x = call.builder.transform_axis(x, axis, (points, points), inverse)?;
         scale *= factor(kind, norm.as_deref(), points)?;
     }
     match kind {
         Kind::Forward | Kind::Inverse => {
-            x = along(call, x, last, last_length, last_length, kind == Kind::Inverse)?;
+            x = call.builder.transform_axis(x, last, (last_length, last_length), kind == Kind::Inverse)?;
             scale *= factor(kind, norm.as_deref(), last_length)?;
         }
         Kind::ToReal { .. } => {
-            x = (real_signal(call, x, last, last_length)?, None);
+            x = (call.builder.real_signal(x, last, last_length)?, None);
             scale *= factor(kind, norm.as_deref(), last_length)?;
         }
         Kind::FromReal { conjugate: true } => x.1 = x.1.map(|im| call.builder.unary(U::Negate, im)).transpose()?,
@@ -155,83 +149,6 @@ fn factor(kind: Kind, norm: Option<&str>, points: usize) -> Result<f64, Fault> {
     }
 }
 
-/// Cuts or pads the end of an axis with zeros.
-fn resized(call: &mut Call<'_>, x: Value, axis: usize, extent: usize) -> Result<Value, Fault> {
-    let mut pads = vec![(0, 0); call.builder.rank(x)];
-    pads[axis].1 = extent as i64 - call.shape(x)[axis] as i64;
-    Ok(call.builder.pad(x, &pads, PadMode::Constant, 0.0)?)
-}
-
-/// A constant matrix.
-fn matrix(call: &mut Call<'_>, x: Value, rows: usize, columns: usize, element: impl Fn(usize, usize) -> f64) -> Value {
-    let element = &element;
-    let values = (0..rows).flat_map(|row| (0..columns).map(move |column| element(row, column))).collect();
-    let ty = TensorType::new(call.builder.dtype(x), [rows, columns]);
-    call.builder.constant("transform", Attribute::from_tensor(&Tensor::from_floats(ty, values)))
-}
-
-/// Angle of row times column among points, kept small so that it stays exact.
-fn angle(row: usize, column: usize, points: usize) -> f64 {
-    TAU * ((row * column) % points) as f64 / points as f64
-}
-
-fn product(call: &mut Call<'_>, x: Value, matrix: Value) -> Result<Value, Fault> {
-    Ok(call.builder.matmul(x, matrix)?)
-}
-
-fn transformed(call: &mut Call<'_>, x: Pair, points: usize, results: usize, inverse: bool) -> Result<Pair, Fault> {
-    let sign = if inverse { 1.0 } else { -1.0 };
-    let cosines = matrix(call, x.0, points, results, |row, column| angle(row, column, points).cos());
-    let sines = matrix(call, x.0, points, results, |row, column| sign * angle(row, column, points).sin());
-    let (mut re, mut im) = (product(call, x.0, cosines)?, product(call, x.0, sines)?);
-    if let Some(own) = x.1 {
-        let (cosine, sine) = (product(call, own, cosines)?, product(call, own, sines)?);
-        re = call.builder.binary(B::Subtract, re, sine)?;
-        im = call.builder.binary(B::Add, im, cosine)?;
-    }
-    Ok((re, Some(im)))
-}
-
-/// Transforms an axis.
-fn along(
-    call: &mut Call<'_>,
-    x: Pair,
-    axis: usize,
-    points: usize,
-    results: usize,
-    inverse: bool,
-) -> Result<Pair, Fault> {
-    let last = call.builder.rank(x.0) - 1;
-    let prepare = |call: &mut Call<'_>, x: Value| -> Result<Value, Fault> {
-        let x = resized(call, x, axis, points)?;
-        Ok(call.builder.move_axis(x, axis, last)?)
-    };
-    let re = prepare(call, x.0)?;
-    let im = x.1.map(|im| prepare(call, im)).transpose()?;
-    let (re, im) = transformed(call, (re, im), points, results, inverse)?;
-    let re = call.builder.move_axis(re, last, axis)?;
-    Ok((re, im.map(|im| call.builder.move_axis(im, last, axis)).transpose()?))
-}
-
-/// The real signal of a half spectrum: what lies between its ends counts twice.
-fn real_signal(call: &mut Call<'_>, x: Pair, axis: usize, points: usize) -> Result<Value, Fault> {
-    let last = call.builder.rank(x.0) - 1;
-    let half = points / 2 + 1;
-    let weight = |row: usize| if row == 0 || 2 * row == points { 1.0 } else { 2.0 };
-    let part = |call: &mut Call<'_>, x: Value, element: fn(f64) -> f64| -> Result<Value, Fault> {
-        let x = resized(call, x, axis, half)?;
-        let x = call.builder.move_axis(x, axis, last)?;
-        let matrix = matrix(call, x, half, points, |row, column| weight(row) * element(angle(row, column, points)));
-        product(call, x, matrix)
-    };
-    let mut y = part(call, x.0, f64::cos)?;
-    if let Some(im) = x.1 {
-        let sines = part(call, im, |angle| -angle.sin())?;
-        y = call.builder.binary(B::Add, y, sines)?;
-    }
-    Ok(call.builder.move_axis(y, last, axis)?)
-}
-
 /// Parameters of a short-time transform.
 struct Frames {
     points: usize,
@@ -245,8 +162,8 @@ fn frames(call: &mut Call<'_>) -> Result<(Frames, usize), Fault> {
     let points = call.int("n_fft")?;
     let points = call.required("n_fft", points)?;
     let positive = |value: i64, key: &str| {
-        let value = usize::try_from(value).ok().filter(|value| (1..=LONGEST).contains(value));
-        value.ok_or_else(|| Fault::parameter(format!("parameter `{key}` must be from 1 to {LONGEST}")))
+        let value = usize::try_from(value).ok().filter(|value| (1..=LONGEST_TRANSFORM).contains(value));
+        value.ok_or_else(|| Fault::parameter(format!("parameter `{key}` must be from 1 to {LONGEST_TRANSFORM}")))
     };
     let points = positive(points, "n_fft")?;
     let window = positive(call.int_or("win_length", points as i64)?, "win_length")?;
@@ -261,7 +178,7 @@ fn frames(call: &mut Call<'_>) -> Result<(Frames, usize), Fault> {
 }
 
 /// The spectra of overlapping, windowed frames of the last axis, as (.., frequencies, frames).
-fn short_time(call: &mut Call<'_>, x: Value, window: Option<Value>, frames: &Frames) -> Result<Pair, Fault> {
+fn short_time(call: &mut Call<'_>, x: Value, window: Option<Value>, frames: &Frames) -> Result<Complex, Fault> {
     let rank = call.builder.rank(x);
     let last = rank.checked_sub(1).ok_or_else(|| Fault::operands("the signal has no axis"))?;
     let mut x = x;
@@ -270,35 +187,24 @@ fn short_time(call: &mut Call<'_>, x: Value, window: Option<Value>, frames: &Fra
         pads[last] = (frames.points as i64 / 2, frames.points as i64 / 2);
         x = call.builder.pad(x, &pads, frames.mode, 0.0)?;
     }
-    let extent = call.shape(x)[last];
-    let room = extent.checked_sub(frames.points).ok_or_else(|| {
-        Fault::operands(format!("a frame of {} doesn't fit into a signal of {extent}", frames.points))
-    })?;
-    let count = room / frames.hop + 1;
-    if count.saturating_mul(frames.points) > 1 << 26 {
-        return Err(Fault::variant("the signal is too long"));
-    }
-    let positions: Vec<i64> =
-        (0..count).flat_map(|frame| (0..frames.points).map(move |point| (frame * frames.hop + point) as i64)).collect();
-    let positions = super::indexing::indices(call, &[count, frames.points], &positions)?;
-    let mut signal = call.builder.gather(x, positions, last)?;
+    let mut signal = call.builder.frames(x, frames.points, frames.hop)?;
     if let Some(window) = window {
         let missing = frames.points as i64 - call.builder.ty(window).elements() as i64;
         let window = call.builder.pad(window, &[(missing / 2, missing - missing / 2)], PadMode::Constant, 0.0)?;
         signal = call.builder.binary(B::Multiply, signal, window)?;
     }
     let results = if frames.onesided { frames.points / 2 + 1 } else { frames.points };
-    let (re, im) = transformed(call, (signal, None), frames.points, results, false)?;
+    let (re, im) = call.builder.transform_last((signal, None), frames.points, results, false)?;
     let re = call.builder.swap_axes(re, last, last + 1)?;
     Ok((re, im.map(|im| call.builder.swap_axes(im, last, last + 1)).transpose()?))
 }
 
-fn scaled(call: &mut Call<'_>, x: Pair, scale: f64) -> Result<Pair, Fault> {
+fn scaled(call: &mut Call<'_>, x: Complex, scale: f64) -> Result<Complex, Fault> {
     let re = call.builder.binary_number(B::Multiply, x.0, scale)?;
     Ok((re, x.1.map(|im| call.builder.binary_number(B::Multiply, im, scale)).transpose()?))
 }
 
-fn complex_result(call: &Call<'_>, (re, im): Pair) -> Result<Item, Fault> {
+fn complex_result(call: &Call<'_>, (re, im): Complex) -> Result<Item, Fault> {
     let im = im.ok_or_else(|| Fault::operands(format!("{} has no imaginary part", call.operator.kind)))?;
     Ok(Item::Complex(re, im))
 }
@@ -352,7 +258,7 @@ fn spectrogram(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 /// Divides by the window's Euclidean norm.
-fn by_window(call: &mut Call<'_>, x: Pair, window: Value) -> Result<Pair, Fault> {
+fn by_window(call: &mut Call<'_>, x: Complex, window: Value) -> Result<Complex, Fault> {
     let norm = super::reduction::norm(call, window, 2.0, vec![0], false)?;
     let re = call.builder.binary(B::Divide, x.0, norm)?;
     Ok((re, x.1.map(|im| call.builder.binary(B::Divide, im, norm)).transpose()?))
@@ -386,7 +292,7 @@ fn istft(call: &mut Call<'_>) -> Result<Value, Fault> {
     window.resize(points, 0.0);
     let last = shape.len() - 1;
     let (re, im) = (call.builder.swap_axes(re, last - 1, last)?, call.builder.swap_axes(im, last - 1, last)?);
-    let signal = real_signal(call, (re, Some(im)), last, points)?;
+    let signal = call.builder.real_signal((re, Some(im)), last, points)?;
     let normalized = call.flag_or("normalized", false)?;
     let scale = if normalized { 1.0 / (points as f64).sqrt() } else { 1.0 / points as f64 };
     let factors = window.iter().map(|value| value * scale).collect();
@@ -396,7 +302,7 @@ fn istft(call: &mut Call<'_>) -> Result<Value, Fault> {
     // A transposed convolution whose tap k takes channel k puts each frame in its place.
     let batch: usize = outer.iter().product();
     let signal = call.builder.reshape(signal, &[batch, count, points])?;
-    let taps = matrix(call, signal, points, points, |tap, channel| f64::from(u8::from(tap == channel)));
+    let taps = call.builder.matrix(dtype, points, points, |tap, channel| f64::from(u8::from(tap == channel)));
     let taps = call.builder.reshape(taps, &[points, points, 1])?;
     let op = TransposedConvolution {
         strides: vec![frames.hop],
