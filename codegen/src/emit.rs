@@ -1,11 +1,13 @@
 //! Emission: a lowered program as C files and a [`Module`].
 
+mod loops;
+
 use crate::Options;
 use crate::constants::declaration;
 use crate::loops::spelling::c_type;
 use crate::loops::{Intrinsics, print};
 use crate::lower::homes::BufferKind;
-use crate::lower::steps::{Binding, Step};
+use crate::lower::steps::{Binding, Routine, Step};
 use crate::lower::{Program, lower};
 use crate::module::{KernelSummary, Module, PackedConstant, Port, SourceFile};
 use crate::names::{Names, fields};
@@ -20,20 +22,21 @@ use std::fmt::Write;
 pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnostic>> {
     let mut names = Names::new(&options.model_name);
     let program = lower(graph, &options.target, &mut names)?;
-    let mut emitter = Emitter { program: &program, names, constants: Vec::new(), symbols: BTreeMap::new() };
-    let mut intrinsics = Intrinsics::default();
-    let mut kernels = String::new();
-    for step in &program.steps {
-        kernels += "\n";
-        kernels += &print::function(&step.function, &mut intrinsics);
-    }
-    let main = emitter.main(graph, &options.model_name);
+    let mut emitter =
+        Emitter { names, intrinsics: Intrinsics::default(), constants: Vec::new(), symbols: BTreeMap::new() };
+    let kernels = emitter.functions(&program);
+    let main = emitter.main(&program, &options.model_name);
     let mut text =
         format!("/* The kernels of model {}, made by mlc for target {}. */\n", options.model_name, options.target.name);
     text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n";
-    text += &intrinsics.includes();
+    let includes = emitter.intrinsics.includes();
+    if kernels.contains("(void)memcpy(") && !includes.contains("<string.h>") {
+        text += "#include <string.h>
+";
+    }
+    text += &includes;
     text += &emitter.declarations();
-    text += &intrinsics.prelude();
+    text += &emitter.intrinsics.prelude();
     text += &kernels;
     text += &main;
     let summaries = program.steps.iter().map(|step| summary(&program, step)).collect();
@@ -49,6 +52,18 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     })
 }
 
+/// Statements that tell the C compiler which variables aren't used, of those that arguments of calls may mention.
+fn unused(names: &[String], arguments: &[String], indent: &str) -> String {
+    let mut text = String::new();
+    for name in names {
+        let mentions = |text: &String| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
+        if !arguments.iter().any(mentions) {
+            let _ = writeln!(text, "{indent}(void){name};");
+        }
+    }
+    text
+}
+
 fn ports<'a>(list: impl Iterator<Item = (&'a str, &'a TensorType)> + Clone) -> Vec<Port> {
     let fields = fields(list.clone().map(|(name, _)| name));
     list.zip(fields).map(|((name, ty), field)| Port { name: name.to_owned(), field, ty: ty.clone() }).collect()
@@ -58,7 +73,7 @@ fn summary(program: &Program, step: &Step) -> KernelSummary {
     let node = program.graph.node(step.node);
     let bytes = |binding: &Binding| if let Binding::Scratch { bytes, .. } = binding { *bytes as u64 } else { 0 };
     KernelSummary {
-        function: step.function.name.clone(),
+        function: step.routine.name().to_owned(),
         node: node.name.to_string(),
         operator: step.operator.clone(),
         origins: node.origins.iter().map(ToString::to_string).collect(),
@@ -67,14 +82,34 @@ fn summary(program: &Program, step: &Step) -> KernelSummary {
     }
 }
 
-struct Emitter<'a> {
-    program: &'a Program,
+struct Emitter {
     names: Names,
+    intrinsics: Intrinsics,
     constants: Vec<PackedConstant>,
     symbols: BTreeMap<u64, Vec<usize>>,
 }
 
-impl Emitter<'_> {
+impl Emitter {
+    /// The functions of all steps; those of a loop's body come before the loop's.
+    fn functions(&mut self, program: &Program) -> String {
+        let mut text = String::new();
+        for step in &program.steps {
+            match &step.routine {
+                Routine::Kernel(function) => {
+                    text += "\n";
+                    text += &print::function(function, &mut self.intrinsics);
+                }
+                Routine::Loop(code) => {
+                    text += &self.functions(&code.body);
+                    let (calls, used) = self.calls(&code.body);
+                    text += "\n";
+                    text += &loops::function(code, &calls, &used);
+                }
+            }
+        }
+        text
+    }
+
     /// The symbol of a constant; equal ones share it.
     fn constant(&mut self, name: &str, value: &Attribute) -> String {
         let hash = value.content_hash();
@@ -88,28 +123,28 @@ impl Emitter<'_> {
         symbol
     }
 
-    fn argument(&mut self, step: usize, number: usize, binding: &Binding) -> String {
+    fn argument(&mut self, program: &Program, step: usize, number: usize, binding: &Binding) -> String {
         match binding {
             Binding::Packed { name, value } => self.constant(name, value),
             Binding::Scratch { dtype, .. } => {
-                let offset = self.program.scratch[&(step, number)];
+                let offset = program.scratch[&(step, number)];
                 format!("({} *)(workspace + {offset})", c_type(*dtype))
             }
             Binding::Buffer { buffer, offset, dtype, constant } => {
                 let element = c_type(*dtype);
                 let qualifier = if *constant { "const " } else { "" };
                 let moved = |base: String| if *offset == 0 { base } else { format!("{base} + {offset}") };
-                match &self.program.buffers[*buffer].kind {
+                match &program.buffers[*buffer].kind {
                     BufferKind::Input(k) => moved(format!("(const {element} *)input{k}")),
                     BufferKind::Output(k) => moved(format!("({qualifier}{element} *)output{k}")),
                     BufferKind::Constant(node) => {
-                        let node = self.program.graph.node(*node);
+                        let node = program.graph.node(*node);
                         let Op::Constant(constant) = &node.op else { return String::new() };
                         let symbol = self.constant(&node.name, &constant.value);
                         moved(symbol)
                     }
                     BufferKind::Arena => {
-                        let start = self.program.offsets[buffer];
+                        let start = program.offsets[buffer];
                         let bytes = start as i64 + offset * dtype.size() as i64;
                         let address = if bytes == 0 { "workspace".into() } else { format!("(workspace + {bytes})") };
                         format!("({qualifier}{element} *){address}")
@@ -119,34 +154,37 @@ impl Emitter<'_> {
         }
     }
 
-    fn main(&mut self, graph: &Graph, model: &str) -> String {
-        let mut parameters: Vec<String> = (0..graph.inputs().len()).map(|k| format!("const void *input{k}")).collect();
-        parameters.extend((0..graph.outputs().len()).map(|k| format!("void *output{k}")));
-        parameters.push("uint8_t *workspace".into());
-        let head = format!("int32_t tvmgen_{model}___tvm_main__(\n    {})", parameters.join(",\n    "));
+    /// The calls of all steps, and their arguments.
+    fn calls(&mut self, program: &Program) -> (String, Vec<String>) {
         let mut body = String::new();
         let mut used: Vec<String> = Vec::new();
-        for (index, step) in self.program.steps.iter().enumerate() {
+        for (index, step) in program.steps.iter().enumerate() {
             let arguments: Vec<String> = step
                 .bindings
                 .iter()
                 .enumerate()
-                .map(|(number, binding)| self.argument(index, number, binding))
+                .map(|(number, binding)| self.argument(program, index, number, binding))
                 .collect();
-            let call = format!("  {}({});", step.function.name, arguments.join(", "));
-            let broken = || format!("  {}(\n      {});", step.function.name, arguments.join(",\n      "));
+            let name = step.routine.name();
+            let call = format!("  {name}({});", arguments.join(", "));
+            let broken = || format!("  {name}(\n      {});", arguments.join(",\n      "));
             let _ = writeln!(body, "{}", if call.len() > 100 { broken() } else { call });
             used.extend(arguments);
         }
+        (body, used)
+    }
+
+    fn main(&mut self, program: &Program, model: &str) -> String {
+        let graph = &program.graph;
+        let mut parameters: Vec<String> = (0..graph.inputs().len()).map(|k| format!("const void *input{k}")).collect();
+        parameters.extend((0..graph.outputs().len()).map(|k| format!("void *output{k}")));
+        parameters.push("uint8_t *workspace".into());
+        let head = format!("int32_t tvmgen_{model}___tvm_main__(\n    {})", parameters.join(",\n    "));
+        let (mut body, used) = self.calls(program);
         let names = (0..graph.inputs().len()).map(|k| format!("input{k}"));
         let names =
             names.chain((0..graph.outputs().len()).map(|k| format!("output{k}"))).chain(["workspace".to_owned()]);
-        for name in names {
-            let mentions = |text: &String| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
-            if !used.iter().any(mentions) {
-                let _ = writeln!(body, "  (void){name};");
-            }
-        }
+        body += &unused(&names.collect::<Vec<_>>(), &used, "  ");
         format!("\n{head};\n\n/* Runs all kernels. Returns 0. */\n{head} {{\n{body}  return 0;\n}}\n")
     }
 

@@ -2,13 +2,21 @@
 //! everything else goes through the reference evaluator.
 
 use mlc_ir::scalar::BinaryFunction;
-use mlc_ir::{Attribute, DType, Op, Tensor, TensorType};
+use mlc_ir::{Attribute, Category, DType, Op, Tensor, TensorType};
+
+/// Whether applications of an operator to constants are computed by the optimiser. Loops aren't: they may run for long.
+pub fn is_foldable(op: &Op, results: &[TensorType]) -> bool {
+    results.len() == 1 && op.category() != Category::Control
+}
 
 /// The value of an operator of one result over constants; `None` when the evaluator has none for it.
 pub fn evaluate(op: &Op, operands: &[&Attribute]) -> Option<Attribute> {
     let types: Vec<TensorType> = operands.iter().map(|operand| operand.ty().clone()).collect();
     let results = op.infer(&types).ok()?;
     let [result] = &results[..] else { return None };
+    if !is_foldable(op, &results) {
+        return None;
+    }
     if let Some(moved) = move_bytes(op, operands) {
         return (moved.ty() == result).then_some(moved);
     }

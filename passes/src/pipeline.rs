@@ -10,7 +10,8 @@ use crate::egraph::{explain, regions, rules};
 use crate::report::{Explanation, SaturationReport, StageReport, Step};
 use crate::rewrite::Rule;
 use indexmap::{IndexMap, IndexSet};
-use mlc_ir::{Category, Code, Diagnostic, Graph, Location, NodeId, Op, OperatorError, verify};
+use mlc_ir::ops::Loop;
+use mlc_ir::{Category, Code, Diagnostic, Graph, Location, NodeId, Op, OperatorError, Subgraph, verify};
 use std::sync::Arc;
 
 pub use crate::report::OptimizeReport;
@@ -146,7 +147,6 @@ impl Pipeline {
         let mut report = OptimizeReport::default();
         let mut history = History::new();
         for stage in &self.stages {
-            let rules: Vec<Rule> = stage.passes.iter().flat_map(|pass| pass.rules.iter().copied()).collect();
             let before = graph.len();
             let mut stage_report = StageReport {
                 name: stage.name,
@@ -155,14 +155,7 @@ impl Pipeline {
                 nodes: (before, before),
                 saturation: None,
             };
-            if stage.strategy == Strategy::Saturate {
-                graph = saturated(graph, stage.name, &rules, options, &mut stage_report, &mut history)
-                    .map_err(|error| failure(stage.name, &error))?;
-                checked(&graph, stage.name)?;
-            }
-            graph = canonical(&graph, stage.name, &mut stage_report, &mut history)
-                .map_err(|error| failure(stage.name, &error))?;
-            checked(&graph, stage.name)?;
+            graph = stage.run(graph, options, &mut stage_report, &mut history)?;
             stage_report.nodes.1 = graph.len();
             report.stages.push(stage_report);
             observer(stage.name, &graph);
@@ -174,6 +167,34 @@ impl Pipeline {
             report.explanations = explanations(&graph, &history);
         }
         Ok((graph, report))
+    }
+}
+
+impl Stage {
+    /// Runs the stage on a graph, and before that on the bodies of its loops.
+    fn run(
+        &self,
+        mut graph: Graph,
+        options: &OptimizeOptions,
+        report: &mut StageReport,
+        history: &mut History,
+    ) -> Result<Graph, Diagnostic> {
+        let rules: Vec<Rule> = self.passes.iter().flat_map(|pass| pass.rules.iter().copied()).collect();
+        let failed = |error: OperatorError| failure(self.name, &error);
+        let nodes: Vec<NodeId> = graph.node_ids().collect();
+        for id in nodes {
+            let Op::Loop(op) = graph.node(id).op.clone() else { continue };
+            // A body's nodes have names of their own, which the history of the graph around it would mix up with others.
+            let body = self.run(op.body.graph().clone(), options, report, &mut History::new())?;
+            graph.replace_op(id, Loop { body: Subgraph::new(body), ..op }).map_err(failed)?;
+        }
+        if self.strategy == Strategy::Saturate {
+            graph = saturated(graph, self.name, &rules, options, report, history).map_err(failed)?;
+            checked(&graph, self.name)?;
+        }
+        let graph = canonical(&graph, self.name, report, history).map_err(failed)?;
+        checked(&graph, self.name)?;
+        Ok(graph)
     }
 }
 

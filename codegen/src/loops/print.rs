@@ -42,7 +42,7 @@ pub fn function(function: &Function, intrinsics: &mut Intrinsics) -> String {
 }
 
 /// Lines as one C comment of at most 100 columns, whatever names from the model they hold.
-fn comment(lines: &[String]) -> String {
+pub fn comment(lines: &[String]) -> String {
     if lines.is_empty() {
         return String::new();
     }

@@ -59,12 +59,14 @@ pub struct Homes {
     views: BTreeMap<Value, (BufferId, View)>,
     placements: BTreeMap<Value, Placement>,
     materialized: BTreeSet<Value>,
+    /// Operands and results of loops, which are dense tensors of their own.
+    dense: BTreeSet<Value>,
 }
 
 impl Homes {
     /// Decides the homes of all values of a legal graph.
     pub fn assign(graph: &Graph) -> Homes {
-        let mut homes = Homes { materialized: materialized(graph), ..Homes::default() };
+        let mut homes = Homes { materialized: materialized(graph), dense: dense(graph), ..Homes::default() };
         homes.place_outputs(graph);
         for id in graph.topological_order() {
             homes.place_parts(graph, id);
@@ -131,16 +133,18 @@ impl Homes {
                 let mut start = 0;
                 for &part in &operands {
                     let once = operands.iter().filter(|&&other| other == part).count() == 1;
-                    if once && self.is_placeable(graph, part) {
+                    if once && !self.dense.contains(&part) && self.is_placeable(graph, part) {
                         let inside = Inside::Part { axis: concat.axis, start };
                         self.placements.insert(part, Placement::Inside(whole, inside));
                     }
                     start += graph.ty(part).shape[concat.axis];
                 }
             }
-            Op::Pad(pad) if pad.mode == PadMode::Constant && self.is_placeable(graph, operands[0]) => {
-                let inside = Inside::Interior(pad.pads.clone());
-                self.placements.insert(operands[0], Placement::Inside(whole, inside));
+            Op::Pad(pad) if pad.mode == PadMode::Constant => {
+                if !self.dense.contains(&operands[0]) && self.is_placeable(graph, operands[0]) {
+                    let inside = Inside::Interior(pad.pads.clone());
+                    self.placements.insert(operands[0], Placement::Inside(whole, inside));
+                }
             }
             _ => {}
         }
@@ -176,8 +180,8 @@ impl Homes {
             (None, op) if is_view(op) && !self.materialized.contains(&value) => {
                 let (buffer, operand) = self.resolve(graph, graph.operands(value.node)[0]);
                 match moved(op, &operand, &ty.shape) {
-                    Some(view) => (buffer, view),
-                    None => {
+                    Some(view) if view.is_dense() || !self.dense.contains(&value) => (buffer, view),
+                    _ => {
                         self.materialized.insert(value);
                         (self.buffer(BufferKind::Arena, ty.bytes()), dense)
                     }
@@ -194,6 +198,16 @@ impl Homes {
         self.buffers.push(Buffer { kind, bytes, values: Vec::new() });
         self.buffers.len() - 1
     }
+}
+
+/// See [`Homes::dense`].
+fn dense(graph: &Graph) -> BTreeSet<Value> {
+    let loops = graph.node_ids().filter(|&id| matches!(graph.node(id).op, Op::Loop(_)));
+    let around = |id: NodeId| {
+        let results = (0..graph.node(id).results.len() as u32).map(move |slot| Value { node: id, slot });
+        graph.operands(id).into_iter().chain(results)
+    };
+    loops.flat_map(around).collect()
 }
 
 fn moved(op: &Op, operand: &View, shape: &[usize]) -> Option<View> {

@@ -1,8 +1,9 @@
 //! Legalisation: a graph in which every node is something that lowering knows how to place or to compute.
 //!
 //! Convolutions get their zero borders from `pad` nodes of their own, so that no schedule checks bounds; several pads of one
-//! value become slices of the widest; nodes over constants only are folded.
+//! value become slices of the widest; loops walk outermost axes; nodes over constants only are folded.
 
+use super::loops;
 use crate::kernels;
 use mlc_ir::operator::OperatorError;
 use mlc_ir::ops::{Constant, Kernel, Pad, PadMode, Slice};
@@ -17,7 +18,11 @@ type Pads = Vec<(usize, usize)>;
 /// # Errors
 /// When a constant can't be folded or a rewritten operator doesn't fit: defects of mlc.
 pub fn legalize(graph: &Graph) -> Result<Graph, Diagnostic> {
-    share_pads(rewrite(graph, explicit_pads)?)
+    let explicit = rewrite(graph, |graph, node, operands| match &node.op {
+        Op::Loop(op) => loops::legal_loop(graph, node, op, operands),
+        _ => explicit_pads(graph, node, operands),
+    });
+    share_pads(explicit?)
 }
 
 /// Copies a graph; `apply` adds each node's replacement and gives its results.
@@ -69,7 +74,7 @@ fn fold(graph: &mut Graph, node: &Node, operands: &[Value]) -> Option<Result<Vec
     }
     let constants: Vec<Tensor> =
         operands.iter().map(|&operand| graph.constant(operand).map(Attribute::to_tensor)).collect::<Option<_>>()?;
-    if constants.is_empty() || matches!(node.op, Op::Broadcast(_)) {
+    if constants.is_empty() || matches!(node.op, Op::Broadcast(_) | Op::Loop(_)) {
         return None;
     }
     let references: Vec<&Tensor> = constants.iter().collect();
@@ -194,6 +199,6 @@ pub fn is_view(op: &Op) -> bool {
 pub fn is_computed(op: &Op) -> bool {
     match op {
         Op::Pad(pad) => pad.mode != PadMode::Constant,
-        other => matches!(other.category(), Category::Anchor | Category::Elementwise),
+        other => matches!(other.category(), Category::Anchor | Category::Elementwise | Category::Control),
     }
 }

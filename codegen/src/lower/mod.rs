@@ -5,6 +5,7 @@
 
 pub mod homes;
 pub mod legalize;
+pub mod loops;
 pub mod order;
 pub mod plan;
 pub mod steps;
@@ -95,7 +96,7 @@ fn requests(steps: &[&Step], buffers: &[Buffer], lives: &Lives) -> (Vec<Request>
     for (index, step) in steps.iter().enumerate() {
         for (number, binding) in step.bindings.iter().enumerate() {
             if let Binding::Scratch { bytes, .. } = binding {
-                let values = vec![format!("scratch of {}", step.function.name)];
+                let values = vec![format!("scratch of {}", step.routine.name())];
                 requests.push(Request { values, bytes: *bytes, first: index, last: index });
                 owners.push(Owner::Scratch(index, number));
             }

@@ -2,6 +2,7 @@
 
 use super::homes::{BufferId, BufferKind, Homes};
 use super::legalize::{is_computed, is_view};
+use super::loops::LoopRoutine;
 use super::view::View;
 use crate::kernels::{self, Argument, Epilogue, Kernel};
 use crate::loops::{Builder, Function, Parameter, Stmt, Var};
@@ -41,11 +42,30 @@ pub enum Binding {
     },
 }
 
+/// What a step runs.
+#[derive(Debug)]
+pub enum Routine {
+    /// A kernel.
+    Kernel(Function),
+    /// A loop over other steps.
+    Loop(Box<LoopRoutine>),
+}
+
+impl Routine {
+    /// C symbol of the function.
+    pub fn name(&self) -> &str {
+        match self {
+            Routine::Kernel(function) => &function.name,
+            Routine::Loop(code) => &code.name,
+        }
+    }
+}
+
 /// One kernel and what its parameters point at.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Step {
-    /// The loop program.
-    pub function: Function,
+    /// What it runs.
+    pub routine: Routine,
     /// What each parameter of the function points at.
     pub bindings: Vec<Binding>,
     /// The node that is computed.
@@ -108,12 +128,12 @@ pub fn steps(
 
 type Home = (BufferId, View);
 
-struct Maker<'a> {
-    graph: &'a Graph,
-    target: &'a Target,
-    names: &'a mut Names,
-    steps: Vec<Step>,
-    errors: Vec<Diagnostic>,
+pub(super) struct Maker<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) target: &'a Target,
+    pub(super) names: &'a mut Names,
+    pub(super) steps: Vec<Step>,
+    pub(super) errors: Vec<Diagnostic>,
 }
 
 impl Maker<'_> {
@@ -148,6 +168,7 @@ impl Maker<'_> {
                 let pad = pad.clone();
                 self.copy(id, "border", &[], &whole, move |kernel| kernels::fill_border(kernel, &pad.pads, pad.value));
             }
+            Op::Loop(op) => self.repeat(homes, id, op),
             op if is_computed(op) => self.computed(homes, id, &operands),
             _ => {}
         }
@@ -319,10 +340,12 @@ impl Maker<'_> {
             if moves && !node.name.contains(what) { format!("{}_{what}", node.name) } else { node.name.to_string() };
         let function =
             Function { name: self.names.symbol(&base), comment: self.comment(id, what, macs), parameters, vars, body };
-        self.steps.push(Step { function, bindings, node: id, operator: what.to_owned(), macs, in_place });
+        let routine = Routine::Kernel(function);
+        self.steps.push(Step { routine, bindings, node: id, operator: what.to_owned(), macs, in_place });
     }
 
-    fn comment(&self, id: NodeId, what: &str, macs: u64) -> Vec<String> {
+    /// What is said above the function of a step.
+    pub(super) fn comment(&self, id: NodeId, what: &str, macs: u64) -> Vec<String> {
         let node = self.graph.node(id);
         let operands: Vec<String> = self.graph.operand_types(id).iter().map(ToString::to_string).collect();
         let results: Vec<String> = node.results.iter().map(ToString::to_string).collect();

@@ -117,6 +117,8 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) {
 /// address sanitizer sees every element out of bounds.
 fn harness(modules: &[Module]) -> String {
     let mut text = String::from("#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n");
+    text += "static void *filled(size_t bytes) {\n  void *block = malloc(bytes);\n  memset(block, 0x5a, bytes);\n";
+    text += "  return block;\n}\n";
     let mut body = String::new();
     for module in modules {
         let name = &module.model_name;
@@ -134,12 +136,11 @@ fn harness(modules: &[Module]) -> String {
             arguments.push(format!("in{number}"));
         }
         for (number, port) in module.outputs.iter().enumerate() {
-            let _ =
-                writeln!(body, "    void *out{number} = malloc({0}); memset(out{number}, 0x5a, {0});", port.ty.bytes());
+            let _ = writeln!(body, "    void *out{number} = filled({});", port.ty.bytes());
             arguments.push(format!("out{number}"));
         }
         let bytes = module.plan.arena_bytes;
-        let _ = writeln!(body, "    uint8_t *arena = malloc({0}); memset(arena, 0x5a, {0});", bytes.max(1));
+        let _ = writeln!(body, "    uint8_t *arena = filled({});", bytes.max(1));
         let _ = writeln!(body, "    if (tvmgen_{name}___tvm_main__({}, arena) != 0) return 2;", arguments.join(", "));
         for (number, port) in module.outputs.iter().enumerate() {
             let _ = writeln!(body, "    fwrite(out{number}, 1, {}, out); free(out{number});", port.ty.bytes());

@@ -136,7 +136,7 @@ impl Builder {
         // A number of copies and constants surrounds what the source operator is about; that one gets the plain name.
         let name = match op.category() {
             Category::Movement | Category::Source => format!("{}.{}", self.source, op.name()),
-            Category::Elementwise | Category::Anchor => self.source.to_string(),
+            Category::Elementwise | Category::Anchor | Category::Control => self.source.to_string(),
         };
         if let Some(values) = self.computed(&op, operands)? {
             let constants = values.iter().map(|value| self.graph.add_constant(&name, Attribute::from_tensor(value)));
@@ -150,7 +150,8 @@ impl Builder {
 
     /// The results of an operator of small constants, when those are to be computed at once.
     fn computed(&self, op: &Op, operands: &[Value]) -> Result<Option<Vec<Tensor>>, OperatorError> {
-        if self.folded_elements == 0 {
+        // A loop may run for long, whatever the size of its operands.
+        if self.folded_elements == 0 || op.category() == Category::Control {
             return Ok(None);
         }
         let Some(constants) = operands.iter().map(|&value| self.graph.constant(value)).collect::<Option<Vec<_>>>()

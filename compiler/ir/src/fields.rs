@@ -3,6 +3,7 @@
 use crate::attribute::{Attribute, Literal};
 use crate::ops::Op;
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
+use crate::subgraph::Subgraph;
 use crate::types::{DType, Float, Shape, TensorType};
 
 /// The value of an operator's field, without its Rust type.
@@ -28,6 +29,8 @@ pub enum FieldValue {
     Attribute(Attribute),
     /// An operator inside an operator.
     Operator(Box<Op>),
+    /// A graph inside an operator.
+    Graph(Subgraph),
 }
 
 /// A Rust type that a field can have.
@@ -151,6 +154,7 @@ simple_field!(i64, Integer);
 simple_field!(TensorType, Type);
 simple_field!(Attribute, Attribute);
 simple_field!(Box<Op>, Operator);
+simple_field!(Subgraph, Graph);
 
 /// A bool in text may also stand for a literal.
 impl Field for Literal {

@@ -147,6 +147,19 @@ impl Graph {
         &self.nodes[node]
     }
 
+    /// Gives a node another operator with the same results.
+    ///
+    /// # Errors
+    /// When the operator doesn't accept the node's operands, or gives other results.
+    pub fn replace_op(&mut self, node: NodeId, op: impl Into<Op>) -> Result<(), OperatorError> {
+        let op = op.into();
+        if op.infer(&self.operand_types(node))? != self.nodes[node].results {
+            return Err(OperatorError::types("the operator in place of another one gives other results"));
+        }
+        self.nodes[node].op = op;
+        Ok(())
+    }
+
     /// Changes which source operators a node stands for.
     pub fn origins_mut(&mut self, node: NodeId) -> &mut BTreeSet<Arc<str>> {
         &mut self.nodes[node].origins
@@ -160,6 +173,11 @@ impl Graph {
     /// Type of a value.
     pub fn ty(&self, value: Value) -> &TensorType {
         &self.nodes[value.node].results[value.slot as usize]
+    }
+
+    /// Type of a value, if it exists.
+    pub(crate) fn checked_ty(&self, value: Value) -> Option<&TensorType> {
+        self.nodes.node_weight(value.node)?.results.get(value.slot as usize)
     }
 
     /// The constant behind a value.

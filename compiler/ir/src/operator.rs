@@ -72,6 +72,8 @@ pub enum Category {
     Movement,
     /// Computes, and its kernel can carry an epilogue.
     Anchor,
+    /// Runs a graph of its own.
+    Control,
 }
 
 /// An operator of the intermediate representation.

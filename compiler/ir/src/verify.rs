@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// Checks that the graph is acyclic; operand slots are dense and refer to results that exist; result types are those that
 /// inference gives; names are unique and the index of names is right; inputs are exactly the input nodes; and outputs
-/// exist, under unique names.
+/// exist, under unique names. Bodies of loops are checked alike.
 ///
 /// # Errors
 /// One diagnostic for each broken invariant.
@@ -19,7 +19,7 @@ pub fn verify(graph: &Graph) -> Result<(), Vec<Diagnostic>> {
     let order = graph.topological_order();
     verifier.check_cycles(&order);
     for node in graph.node_ids() {
-        if verifier.check_operands(node) {
+        if verifier.check_operands(node) && verifier.check_body(node) {
             verifier.check_types(node);
         }
         verifier.check_name(node);
@@ -83,6 +83,16 @@ impl Verifier<'_> {
             }
         }
         self.faults.len() == before
+    }
+
+    /// Whether the graph inside of the operator, if there is one, is sound.
+    fn check_body(&mut self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let Op::Loop(op) = &node.op else { return true };
+        let Err(faults) = verify(&op.body) else { return true };
+        let note = format!("in the body of {} \"{}\"", node.op.name(), node.name);
+        self.faults.extend(faults.into_iter().map(|fault| fault.with_note(note.clone())));
+        false
     }
 
     fn check_types(&mut self, id: NodeId) {

@@ -188,6 +188,7 @@ impl<'r> Builder<'r> {
         let source = op.category() == Category::Source;
         let constant = match op {
             Op::Constant(_) => true,
+            op if !folding::is_foldable(op, &self.graph.node(node).results) => false,
             _ => !source && !operands.is_empty() && operands.iter().all(|&operand| self.is_constant(operand)),
         };
         let splat = match op {

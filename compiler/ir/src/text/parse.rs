@@ -3,7 +3,8 @@
 use super::cursor::Cursor;
 use super::lexer::{Kind, Token, lex, plain_or_quoted};
 use super::{ConstantSource, VERSION, constants, values};
-use crate::diagnostics::{Code, Diagnostic};
+use crate::diagnostics::{Code, Diagnostic, Location};
+use crate::fields::FieldValue;
 use crate::graph::{Graph, NodeId, Value};
 use crate::ops::OpKind;
 use crate::types::TensorType;
@@ -19,22 +20,42 @@ const MAXIMUM_FAULTS: usize = 50;
 /// Everything that is wrong with the text, with lines and columns.
 pub fn parse(text: &str, constants: &dyn ConstantSource) -> Result<Graph, Vec<Diagnostic>> {
     let tokens = lex(text).map_err(|fault| vec![fault])?;
-    let mut parser = Parser {
-        cursor: Cursor::new(tokens),
-        constants,
-        graph: Graph::default(),
-        nodes: BTreeMap::new(),
-        failed: BTreeSet::new(),
-        faults: Vec::new(),
-    };
-    let outcome = parser.graph();
-    parser.faults.extend(outcome.err());
-    if parser.faults.is_empty() { Ok(parser.graph) } else { Err(parser.faults) }
+    let mut cursor = Cursor::new(tokens);
+    version(&mut cursor).map_err(|fault| vec![fault])?;
+    let graph = Parser::new(&mut cursor, constants, 0).parse()?;
+    if *cursor.kind() == Kind::End { Ok(graph) } else { Err(vec![cursor.unexpected("the end of the text")]) }
+}
+
+fn version(cursor: &mut Cursor<'_>) -> Result<(), Diagnostic> {
+    cursor.expect_word("mlc")?;
+    let token = cursor.peek().clone();
+    let version = values::extent(cursor)?;
+    if version == VERSION as usize {
+        return Ok(());
+    }
+    Err(token.error(format!("the text form's version is {version}, {VERSION} expected")))
+}
+
+/// Parses a graph inside of an operator, `depth` values deep. Of several faults the first is reported.
+pub(super) fn graph(
+    cursor: &mut Cursor<'_>,
+    constants: &dyn ConstantSource,
+    depth: usize,
+) -> Result<Graph, Diagnostic> {
+    Parser::new(cursor, constants, depth).parse().map_err(|faults| {
+        let more = faults.len() - 1;
+        let place = Location::default();
+        let first = faults.into_iter().next();
+        let first = first.unwrap_or_else(|| Diagnostic::error(Code::TextSyntax, place, "the graph is faulty"));
+        if more == 0 { first } else { first.with_note(format!("{more} more findings in this graph")) }
+    })
 }
 
 struct Parser<'a, 'text> {
-    cursor: Cursor<'text>,
+    cursor: &'a mut Cursor<'text>,
     constants: &'a dyn ConstantSource,
+    /// How deep its operators' values are.
+    depth: usize,
     graph: Graph,
     nodes: BTreeMap<String, NodeId>,
     /// Names whose definition is at fault; their uses aren't reported again.
@@ -45,14 +66,19 @@ struct Parser<'a, 'text> {
 /// The use of a value, and where it is.
 type Operand<'text> = (Token<'text>, String, u32);
 
-impl<'text> Parser<'_, 'text> {
+impl<'a, 'text> Parser<'a, 'text> {
+    fn new(cursor: &'a mut Cursor<'text>, constants: &'a dyn ConstantSource, depth: usize) -> Self {
+        let (nodes, failed, faults) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+        Parser { cursor, constants, depth, graph: Graph::default(), nodes, failed, faults }
+    }
+
+    fn parse(mut self) -> Result<Graph, Vec<Diagnostic>> {
+        let outcome = self.graph();
+        self.faults.extend(outcome.err());
+        if self.faults.is_empty() { Ok(self.graph) } else { Err(self.faults) }
+    }
+
     fn graph(&mut self) -> Result<(), Diagnostic> {
-        self.cursor.expect_word("mlc")?;
-        let token = self.cursor.peek().clone();
-        let version = values::extent(&mut self.cursor)?;
-        if version != VERSION as usize {
-            return Err(token.error(format!("the text form's version is {version}, {VERSION} expected")));
-        }
         self.cursor.expect_word("graph")?;
         let Kind::Symbol(name) = self.cursor.kind() else { return Err(self.cursor.unexpected("`@` and a name")) };
         self.graph.name = name.clone();
@@ -75,8 +101,7 @@ impl<'text> Parser<'_, 'text> {
             }
         }
         self.results(outputs)?;
-        self.cursor.expect('}')?;
-        if *self.cursor.kind() == Kind::End { Ok(()) } else { Err(self.cursor.unexpected("the end of the text")) }
+        self.cursor.expect('}')
     }
 
     fn inputs(&mut self) -> Result<(), Diagnostic> {
@@ -87,7 +112,7 @@ impl<'text> Parser<'_, 'text> {
         loop {
             let name = self.new_name()?;
             self.cursor.expect(':')?;
-            let ty = values::tensor_type(&mut self.cursor)?;
+            let ty = values::tensor_type(self.cursor)?;
             let origins = self.origins()?;
             let value = self.graph.add_input(&name, ty);
             self.define(name, value.node, origins);
@@ -149,7 +174,7 @@ impl<'text> Parser<'_, 'text> {
         match operator {
             "input" => Err(token.error("inputs are declared behind the graph's name")),
             "constant" => {
-                let value = constants::parse(&mut self.cursor, self.constants)?;
+                let value = constants::parse(self.cursor, self.constants)?;
                 let origins = self.origins()?;
                 let value = self.graph.add_constant(&name, value);
                 self.define(name, value.node, origins);
@@ -170,7 +195,7 @@ impl<'text> Parser<'_, 'text> {
         token: &Token<'text>,
     ) -> Result<(), Diagnostic> {
         let operands = self.operands(name_token)?;
-        let fields = if self.cursor.at_mark('{') { values::fields(&mut self.cursor, kind, 0)? } else { Vec::new() };
+        let fields = if self.cursor.at_mark('{') { self.fields(kind)? } else { Vec::new() };
         let types = self.types()?;
         let origins = self.origins()?;
         let op = kind.with_fields(&fields).map_err(|message| token.error(format!("{}: {message}", kind.name())))?;
@@ -190,6 +215,10 @@ impl<'text> Parser<'_, 'text> {
             }
             _ => Ok(()),
         }
+    }
+
+    fn fields(&mut self, kind: OpKind) -> Result<Vec<(String, FieldValue)>, Diagnostic> {
+        values::fields(self.cursor, self.constants, kind, self.depth)
     }
 
     /// Operands up to the fields or the types. A name with a definition's `=` behind it belongs to the next statement.
@@ -220,7 +249,7 @@ impl<'text> Parser<'_, 'text> {
         let token = self.cursor.peek().clone();
         let mut types = Vec::new();
         loop {
-            types.push(values::tensor_type(&mut self.cursor)?);
+            types.push(values::tensor_type(self.cursor)?);
             if !self.cursor.accept(',') {
                 return Ok(Some((token, types)));
             }

@@ -11,6 +11,9 @@ use crate::types::TensorType;
 use indexmap::IndexMap;
 use std::fmt::Write;
 
+/// Large constants by the names that the text gives them.
+pub(super) type Constants = IndexMap<String, Attribute>;
+
 /// The text of a graph; large constants appear by name and hash only. Nodes on a cycle, which no sound graph has, are
 /// left out.
 pub fn print(graph: &Graph) -> String {
@@ -20,30 +23,48 @@ pub fn print(graph: &Graph) -> String {
 /// The text of a graph, and its large constants by the names that the text gives them.
 pub fn print_with_constants(graph: &Graph) -> (String, IndexMap<String, Attribute>) {
     let mut constants = IndexMap::new();
+    let text = format!("mlc {VERSION}\n{}\n", graph_text(graph, &mut constants, ""));
+    (text, constants)
+}
+
+/// The graph without the version, its lines behind the first one indented.
+pub(super) fn graph_text(graph: &Graph, constants: &mut Constants, indent: &str) -> String {
     let inputs: Vec<String> = graph.inputs().iter().map(|&input| input_text(graph.node(input))).collect();
     let outputs = graph.outputs().iter();
     let outputs: Vec<String> =
         outputs.map(|output| format!("{}: {}", quote(&output.name), graph.ty(output.value))).collect();
     let (name, inputs, outputs) = (plain_or_quoted(&graph.name), inputs.join(", "), outputs.join(", "));
-    let mut text = format!("mlc {VERSION}\ngraph @{name}({inputs}) -> ({outputs}) {{\n");
+    let mut text = format!("graph @{name}({inputs}) -> ({outputs}) {{\n");
     for id in graph.topological_order() {
         let node = graph.node(id);
         let body = match &node.op {
             Op::Input(_) => continue,
             Op::Constant(constant) => {
-                let (body, stored) = constant_text(&node.name, &constant.value);
+                let name = stored_name(&node.name, &constant.value, constants);
+                let (body, stored) = constant_text(&name, &constant.value);
                 if stored {
-                    constants.insert(node.name.to_string(), constant.value.clone());
+                    constants.insert(name, constant.value.clone());
                 }
                 format!("constant {} {body}", constant.value.ty())
             }
-            op => operator_text(graph, id, op),
+            op => operator_text(graph, id, op, constants, indent),
         };
-        let _ = writeln!(text, "  %{} = {body}{}", plain_or_quoted(&node.name), origins_text(node));
+        let _ = writeln!(text, "{indent}  %{} = {body}{}", plain_or_quoted(&node.name), origins_text(node));
     }
     let results: Vec<String> = graph.outputs().iter().map(|output| value_text(graph, output.value)).collect();
-    let _ = writeln!(text, "  {}\n}}", format!("return {}", results.join(", ")).trim_end());
-    (text, constants)
+    let _ = write!(text, "{indent}  {}\n{indent}}}", format!("return {}", results.join(", ")).trim_end());
+    text
+}
+
+/// A constant's name in the side table, which the graphs inside of operators share.
+fn stored_name(name: &str, value: &Attribute, constants: &Constants) -> String {
+    let mut unique = name.to_owned();
+    let mut number = 1;
+    while constants.get(&unique).is_some_and(|other| other != value) {
+        number += 1;
+        unique = format!("{name}.{number}");
+    }
+    unique
 }
 
 fn input_text(node: &Node) -> String {
@@ -57,10 +78,14 @@ fn value_text(graph: &Graph, value: Value) -> String {
     if value.slot == 0 { format!("%{name}") } else { format!("%{name}:{}", value.slot) }
 }
 
-fn operator_text(graph: &Graph, id: NodeId, op: &Op) -> String {
+fn operator_text(graph: &Graph, id: NodeId, op: &Op, constants: &mut Constants, indent: &str) -> String {
     let operands: Vec<String> = graph.operands(id).into_iter().map(|operand| value_text(graph, operand)).collect();
     let types: Vec<String> = graph.node(id).results.iter().map(TensorType::to_string).collect();
-    let fields = if op.fields().is_empty() { String::new() } else { format!(" {}", fields_text(op)) };
+    let fields = if op.fields().is_empty() {
+        String::new()
+    } else {
+        format!(" {}", fields_text(op, constants, &format!("{indent}  ")))
+    };
     format!("{} {}{fields} : {}", op.name(), operands.join(", "), types.join(", "))
 }
 
@@ -75,6 +100,6 @@ fn origins_text(node: &Node) -> String {
 impl std::fmt::Display for crate::fields::FieldValue {
     /// As in the text form.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&values::value_text(self))
+        f.write_str(&values::value_text(self, &mut Constants::new(), ""))
     }
 }

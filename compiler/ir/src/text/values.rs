@@ -1,48 +1,54 @@
 //! Values of fields, numbers and types in the text form.
 
 use super::cursor::Cursor;
-use super::expression;
 use super::lexer::{Kind, Token};
+use super::parse;
+use super::print::{Constants, graph_text};
 use super::suggest::nearest;
+use super::{ConstantSource, expression};
 use crate::attribute::Literal;
 use crate::diagnostics::Diagnostic;
 use crate::fields::FieldValue;
 use crate::ops::{Op, OpKind};
+use crate::subgraph::Subgraph;
 use crate::types::{DType, Float, Quantization, Shape, TensorType};
 use std::sync::Arc;
 
-/// How deep lists and operators may nest.
+/// How deep lists, operators and graphs may nest.
 const MAXIMUM_DEPTH: usize = 32;
 
-/// The text of a field's value.
-pub(super) fn value_text(value: &FieldValue) -> String {
+/// The text of a field's value; lines of a graph behind its first one are indented.
+pub(super) fn value_text(value: &FieldValue, constants: &mut Constants, indent: &str) -> String {
     match value {
         FieldValue::Bool(value) => value.to_string(),
         FieldValue::Integer(value) => value.to_string(),
         FieldValue::Float(value) => value.to_string(),
         FieldValue::Word(word) => word.clone(),
         FieldValue::List(values) => {
-            let values: Vec<String> = values.iter().map(value_text).collect();
+            let values: Vec<String> = values.iter().map(|value| value_text(value, constants, indent)).collect();
             format!("[{}]", values.join(", "))
         }
         FieldValue::Literal(literal) => literal.to_string(),
         FieldValue::Expression(expression) => expression.to_string(),
         FieldValue::Type(ty) => ty.to_string(),
         FieldValue::Attribute(attribute) => format!("{attribute:?}"),
-        FieldValue::Operator(op) => format!("{} {}", op.name(), fields_text(op)),
+        FieldValue::Operator(op) => format!("{} {}", op.name(), fields_text(op, constants, indent)),
+        FieldValue::Graph(graph) => graph_text(graph, constants, indent),
     }
 }
 
 /// The text of an operator's fields, in braces.
-pub(super) fn fields_text(op: &Op) -> String {
-    let fields: Vec<String> =
-        op.fields().iter().map(|(name, value)| format!("{name} = {}", value_text(value))).collect();
+pub(super) fn fields_text(op: &Op, constants: &mut Constants, indent: &str) -> String {
+    let fields = op.fields();
+    let fields = fields.iter().map(|(name, value)| format!("{name} = {}", value_text(value, constants, indent)));
+    let fields: Vec<String> = fields.collect();
     format!("{{{}}}", fields.join(", "))
 }
 
 /// Parses fields in braces.
 pub(super) fn fields(
     cursor: &mut Cursor<'_>,
+    constants: &dyn ConstantSource,
     kind: OpKind,
     depth: usize,
 ) -> Result<Vec<(String, FieldValue)>, Diagnostic> {
@@ -60,7 +66,7 @@ pub(super) fn fields(
             });
         }
         cursor.expect('=')?;
-        Ok((name.to_owned(), value(cursor, depth)?))
+        Ok((name.to_owned(), value(cursor, constants, depth)?))
     })
 }
 
@@ -75,7 +81,7 @@ pub(super) fn operator_kind(token: &Token<'_>, name: &str) -> Result<OpKind, Dia
     })
 }
 
-fn value(cursor: &mut Cursor<'_>, depth: usize) -> Result<FieldValue, Diagnostic> {
+fn value(cursor: &mut Cursor<'_>, constants: &dyn ConstantSource, depth: usize) -> Result<FieldValue, Diagnostic> {
     let token = cursor.peek().clone();
     if depth >= MAXIMUM_DEPTH {
         return Err(token.error(format!("values nest deeper than {MAXIMUM_DEPTH}")));
@@ -83,25 +89,34 @@ fn value(cursor: &mut Cursor<'_>, depth: usize) -> Result<FieldValue, Diagnostic
     match token.kind {
         Kind::Mark('[') => {
             cursor.next();
-            cursor.list(']', |cursor| value(cursor, depth + 1)).map(FieldValue::List)
+            cursor.list(']', |cursor| value(cursor, constants, depth + 1)).map(FieldValue::List)
         }
         Kind::Number(_) => number(cursor),
-        Kind::Word(word) => word_value(cursor, &token, word, depth),
+        Kind::Word(word) => word_value(cursor, constants, &token, word, depth),
         _ => Err(cursor.unexpected("a value")),
     }
 }
 
-fn word_value(cursor: &mut Cursor<'_>, token: &Token<'_>, word: &str, depth: usize) -> Result<FieldValue, Diagnostic> {
+fn word_value(
+    cursor: &mut Cursor<'_>,
+    constants: &dyn ConstantSource,
+    token: &Token<'_>,
+    word: &str,
+    depth: usize,
+) -> Result<FieldValue, Diagnostic> {
     if let Some(special) = special_number(cursor)? {
         return Ok(special);
     }
     match cursor.second() {
+        Kind::Symbol(_) if word == "graph" => {
+            parse::graph(cursor, constants, depth + 1).map(|graph| FieldValue::Graph(Subgraph::new(graph)))
+        }
         Kind::Mark('(' | '=') => expression::parse(cursor).map(FieldValue::Expression),
         Kind::Mark('[' | '<') => tensor_type(cursor).map(FieldValue::Type),
         Kind::Mark('{') => {
             let kind = operator_kind(token, word)?;
             cursor.next();
-            let fields = fields(cursor, kind, depth + 1)?;
+            let fields = fields(cursor, constants, kind, depth + 1)?;
             let op = kind.with_fields(&fields).map_err(|message| token.error(format!("{word}: {message}")))?;
             Ok(FieldValue::Operator(Box::new(op)))
         }

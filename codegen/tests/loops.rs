@@ -1,0 +1,187 @@
+//! Loops in generated C against the evaluator: how slices, carried and captured values are found, and loops inside of loops.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod common;
+
+use common::{check, targets};
+use mlc_ir::ops::*;
+use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
+use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Subgraph, TensorType, Value};
+
+fn f32(shape: &[usize]) -> TensorType {
+    TensorType::new(DType::F32, shape)
+}
+
+fn apply(graph: &mut Graph, function: BinaryFunction, x: Value, y: Value) -> Value {
+    graph.add(Binary { function }, &[x, y], "binary").unwrap().into()
+}
+
+fn way(axis: usize, reverse: bool) -> SliceAxis {
+    SliceAxis { axis, reverse }
+}
+
+/// `h' = tanh((h + x) W)`, which is also stacked; W is a constant of the body.
+fn cell(width: usize, random: &mut Generator) -> Graph {
+    let mut body = Graph::new("cell");
+    body.add_input("turn", TensorType::new(DType::I64, []));
+    let h = body.add_input("h", f32(&[1, width]));
+    let x = body.add_input("x", f32(&[1, width]));
+    let w = body.add_constant("w", Attribute::from_tensor(&random.tensor(&f32(&[width, width]))));
+    let sum = apply(&mut body, BinaryFunction::Add, h, x);
+    let product = body.add(Matmul { transpose_left: false, transpose_right: false }, &[sum, w], "product").unwrap();
+    let next = body.add(Unary { function: UnaryFunction::Tanh }, &[product.into()], "next").unwrap();
+    body.add_output("h", next.into());
+    body.add_output("y", next.into());
+    body
+}
+
+/// A loop over `cell` along an axis of a view, between other users of its operands and results.
+fn scan(axis: usize, reverse: bool, trip_count: usize) -> Graph {
+    let mut random = Generator::new(axis as u64 * 10 + trip_count as u64);
+    let width = 5;
+    let mut graph = Graph::new(format!("scan {axis} {reverse} {trip_count}"));
+    let mut shape = vec![1, width];
+    shape.insert(axis, trip_count);
+    let whole: Vec<usize> = shape.iter().rev().map(|&extent| extent + 1).collect();
+    let x = graph.add_input("x", f32(&whole));
+    let flipped = graph.add(Transpose { permutation: vec![2, 1, 0] }, &[x], "flipped").unwrap();
+    let slice = Slice { starts: vec![1, 0, 1], sizes: shape.clone(), steps: vec![1; 3] };
+    let view = graph.add(slice, &[flipped.into()], "view").unwrap();
+    let one = graph.add_input("h", f32(&[1, 1]));
+    let h = graph.add(Broadcast { shape: vec![1, width].into() }, &[one], "wide").unwrap();
+    let (scanned, stacked) = (vec![way(axis, reverse)], vec![way(axis, !reverse)]);
+    let body = Subgraph::new(cell(width, &mut random));
+    let op = Loop { body, trip_count, carried: 1, scanned, stacked, conditional: false };
+    let node = graph.add(op, &[h.into(), view.into()], "scan").unwrap();
+    let (last, all) = (Value { node, slot: 0 }, Value { node, slot: 1 });
+    let joined = graph.add(Concat { axis: 2 }, &[all, view.into()], "joined").unwrap();
+    graph.add_output("last", last);
+    graph.add_output("joined", joined.into());
+    graph
+}
+
+#[test]
+fn slices_lie_along_every_axis() {
+    let mut graphs = Vec::new();
+    for axis in 0..3 {
+        for (reverse, trip_count) in [(false, 4), (true, 3), (false, 1), (true, 0)] {
+            graphs.push(scan(axis, reverse, trip_count));
+        }
+    }
+    for target in targets() {
+        check(&graphs, &target, 1e-4);
+    }
+}
+
+/// An outer loop whose turns run an inner one over what the outer one captured; both carry two values, which they swap.
+fn nested() -> Graph {
+    let mut inner = Graph::new("inner");
+    let turn = inner.add_input("turn", TensorType::new(DType::I64, []));
+    let a = inner.add_input("a", f32(&[3]));
+    let b = inner.add_input("b", f32(&[3]));
+    let scale = inner.add_input("scale", f32(&[]));
+    let number = inner.add(Cast { dtype: DType::F32 }, &[turn], "number").unwrap();
+    let scaled = apply(&mut inner, BinaryFunction::Multiply, a, scale);
+    let next = apply(&mut inner, BinaryFunction::Add, scaled, number.into());
+    inner.add_output("a", b);
+    inner.add_output("b", next);
+    let mut outer = Graph::new("outer");
+    outer.add_input("turn", TensorType::new(DType::I64, []));
+    let a = outer.add_input("a", f32(&[3]));
+    let b = outer.add_input("b", f32(&[3]));
+    let scale = outer.add_input("scale", f32(&[]));
+    let op = Loop {
+        body: Subgraph::new(inner),
+        trip_count: 3,
+        carried: 2,
+        scanned: vec![],
+        stacked: vec![],
+        conditional: false,
+    };
+    let node = outer.add(op.clone(), &[b, a, scale], "inner loop").unwrap();
+    outer.add_output("a", Value { node, slot: 1 });
+    outer.add_output("b", Value { node, slot: 0 });
+    outer.add_output("seen", b);
+    let mut graph = Graph::new("nested");
+    let a = graph.add_input("a", f32(&[3]));
+    let scale = graph.add_constant("scale", Literal::float(DType::F32, 0.5).to_attribute());
+    let op = Loop { body: Subgraph::new(outer), trip_count: 4, stacked: vec![way(1, false)], ..op };
+    let node = graph.add(op, &[a, a, scale], "outer loop").unwrap();
+    for slot in 0..3 {
+        graph.add_output(&format!("y{slot}"), Value { node, slot });
+    }
+    graph
+}
+
+/// Doubles until the sum exceeds a limit, `from` on or never, at most `trip_count` times.
+fn conditional(limit: f64, going: bool, trip_count: usize) -> Graph {
+    let mut body = Graph::new("doubling");
+    body.add_input("turn", TensorType::new(DType::I64, []));
+    body.add_input("go", TensorType::new(DType::Bool, [1]));
+    let x = body.add_input("x", f32(&[4]));
+    let untouched = body.add_input("k", f32(&[2]));
+    let double = apply(&mut body, BinaryFunction::Add, x, x);
+    let squares = apply(&mut body, BinaryFunction::Multiply, double, double);
+    let sum = Reduce { function: ReduceFunction::Sum, axes: vec![0], keep_axes: true };
+    let sum = body.add(sum, &[squares], "sum").unwrap();
+    let limit = body.add_constant("limit", Literal::float(DType::F32, limit).to_attribute());
+    let go = apply(&mut body, BinaryFunction::Less, sum.into(), limit);
+    body.add_output("go", go);
+    body.add_output("x", double);
+    body.add_output("k", untouched);
+    let mut graph = Graph::new(format!("conditional {going} {trip_count}"));
+    let x = graph.add_input("x", f32(&[4]));
+    let k = graph.add_input("k", f32(&[2]));
+    let start = Attribute::from_tensor(&mlc_ir::Tensor::splat(
+        TensorType::new(DType::Bool, [1]),
+        Literal::integer(DType::Bool, i64::from(going)),
+    ));
+    let start = graph.add_constant("start", start);
+    let op =
+        Loop { body: Subgraph::new(body), trip_count, carried: 3, scanned: vec![], stacked: vec![], conditional: true };
+    let node = graph.add(op, &[start, x, k], "while").unwrap();
+    for slot in 0..3 {
+        graph.add_output(&format!("y{slot}"), Value { node, slot });
+    }
+    graph
+}
+
+#[test]
+fn loops_nest_and_end_early() {
+    let mut graphs = vec![nested()];
+    for (limit, going, trip_count) in
+        [(1e4, true, 50), (1e4, false, 50), (1e30, true, 7), (1e30, true, 8), (5e2, true, 8), (0.0, true, 0)]
+    {
+        graphs.push(conditional(limit, going, trip_count));
+    }
+    for target in targets() {
+        let modules = check(&graphs, &target, 1e-5);
+        let operators: Vec<&str> = modules[0].kernels.iter().map(|kernel| &*kernel.operator).collect();
+        assert_eq!(operators, ["loop", "copy"], "a loop is one kernel; another one moves its stacked axis");
+    }
+}
+
+#[test]
+fn equal_constants_of_bodies_are_one() {
+    let mut random = Generator::new(3);
+    let body = cell(4, &mut random);
+    let mut graph = Graph::new("twice");
+    let x = graph.add_input("x", f32(&[6, 1, 4]));
+    let h = graph.add_input("h", f32(&[1, 4]));
+    let op = |reverse| Loop {
+        body: Subgraph::new(body.clone()),
+        trip_count: 6,
+        carried: 1,
+        scanned: vec![way(0, reverse)],
+        stacked: vec![way(0, reverse)],
+        conditional: false,
+    };
+    for reverse in [false, true] {
+        let node = graph.add(op(reverse), &[h, x], "scan").unwrap();
+        graph.add_output(&format!("y{reverse}"), Value { node, slot: 1 });
+    }
+    for target in targets() {
+        let modules = check(std::slice::from_ref(&graph), &target, 1e-4);
+        assert_eq!(modules[0].constants.len(), 1);
+    }
+}
