@@ -8,7 +8,9 @@
 //! and what depends on them is looked up, but not imported. Operators that aren't supported are counted by their type.
 
 mod attention;
+mod body;
 mod call;
+mod control;
 mod convolution;
 mod function;
 mod interface;
@@ -24,6 +26,7 @@ mod rotary;
 mod scope;
 mod signal;
 mod structure;
+mod turns;
 mod window;
 
 use super::external::ExternalData;
@@ -32,6 +35,7 @@ use super::read::{Model, normalized_domain};
 use crate::builder::Builder;
 use crate::fault::Fault;
 use crate::import::{ImportOptions, Imported};
+use body::Body;
 use call::Call;
 use mlc_ir::{Code, Diagnostic, Location, Value};
 use registry::{Handler, Unsupported, find_handler};
@@ -79,6 +83,7 @@ pub fn import(
         external,
         builder,
         scopes: vec![Scope::of_model(model)],
+        bodies: Vec::new(),
         dimensions: BTreeMap::new(),
         unsupported: Unsupported::default(),
         nodes: 0,
@@ -104,6 +109,8 @@ pub(super) struct Importer<'a> {
     builder: Builder,
     /// Names by the graph or function that they belong to, outermost first.
     scopes: Vec<Scope<'a>>,
+    /// Bodies of loops around what is being imported, outermost first.
+    bodies: Vec<Body>,
     /// Extents of named dimensions.
     dimensions: BTreeMap<String, usize>,
     unsupported: Unsupported,

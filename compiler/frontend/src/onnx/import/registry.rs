@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::{
-    Importer, Item, Site, attention, convolution, linear, linear_attention, normalization, pooling, recurrent,
+    Importer, Item, Site, attention, control, convolution, linear, linear_attention, normalization, pooling, recurrent,
     resizing, rotary, signal, structure,
 };
 use crate::fault::Fault;
@@ -41,6 +41,7 @@ pub(super) struct Operator {
 const TABLES: &[(&str, Table)] = &[
     ("", REFUSED),
     ("", attention::OPERATORS),
+    ("", control::OPERATORS),
     ("", convolution::OPERATORS),
     ("", linear::OPERATORS),
     ("", linear_attention::OPERATORS),
@@ -123,6 +124,11 @@ impl Unsupported {
 
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
+    }
+
+    /// How often an operator was found that can't be imported.
+    pub fn count(&self) -> usize {
+        self.found.values().map(|uses| uses.names.len()).sum()
     }
 
     /// A diagnostic for each operator, with all the places where it occurs.

@@ -79,13 +79,15 @@ impl<'a> Importer<'a> {
             return Ok(Item::Absent);
         }
         for index in self.visible() {
+            let depth = self.depth_of(index);
             if let Some(item) = self.scopes[index].items.get(name) {
-                return Ok(item.clone());
+                let item = item.clone();
+                return Ok(self.seen_inside(item, depth));
             }
             if let Some((&key, &initializer)) = self.scopes[index].initializers.get_key_value(name) {
-                let item = self.constant_of(key, initializer)?;
+                let item = self.constant_of(key, initializer, depth)?;
                 self.scopes[index].items.insert(key, item.clone());
-                return Ok(item);
+                return Ok(self.seen_inside(item, depth));
             }
         }
         let message = format!("`{name}` is used, but nothing before defines it");
@@ -93,14 +95,15 @@ impl<'a> Importer<'a> {
             .with_help("the operators must be in topological order; a cycle has none"))
     }
 
-    fn constant_of(&mut self, name: &str, initializer: Initializer<'a>) -> Result<Item, Fault> {
+    /// The constant of an initialiser, in the graph at a depth.
+    fn constant_of(&mut self, name: &str, initializer: Initializer<'a>, depth: usize) -> Result<Item, Fault> {
         let attribute = match initializer {
             Initializer::Dense(tensor) => tensor::to_attribute(tensor, self.external),
             Initializer::Sparse(tensor) => tensor::sparse_to_attribute(tensor, self.external),
         };
         let attribute = attribute
             .map_err(|fault| Fault { message: format!("the constant `{name}`: {}", fault.message), ..fault })?;
-        Ok(Item::Tensor(self.builder.named_constant(name, attribute)))
+        Ok(Item::Tensor(self.builder_at(depth).named_constant(name, attribute)))
     }
 
     /// Defines a name in the innermost scope.
