@@ -11,6 +11,8 @@ mod attention;
 mod body;
 mod call;
 mod control;
+#[cfg(test)]
+mod control_tests;
 mod convolution;
 mod function;
 mod interface;

@@ -128,7 +128,7 @@ impl Unsupported {
 
     /// How often an operator was found that can't be imported.
     pub fn count(&self) -> usize {
-        self.found.values().map(|uses| uses.names.len()).sum()
+        self.found.values().map(|uses| uses.places.len()).sum()
     }
 
     /// A diagnostic for each operator, with all the places where it occurs.

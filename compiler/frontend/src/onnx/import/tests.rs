@@ -7,7 +7,7 @@ use crate::onnx::read;
 use mlc_ir::{DType, TensorType};
 use prost::Message;
 
-fn node(op_type: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
+pub(super) fn node(op_type: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
     let strings = |names: &[&str]| names.iter().map(ToString::to_string).collect();
     NodeProto { op_type: op_type.into(), input: strings(inputs), output: strings(outputs), ..NodeProto::default() }
 }
@@ -17,7 +17,7 @@ fn int(name: &str, value: i64) -> AttributeProto {
 }
 
 /// An f32 input; a dimension is a number, a name, or `?`.
-fn input(name: &str, dimensions: &[&str]) -> ValueInfoProto {
+pub(super) fn input(name: &str, dimensions: &[&str]) -> ValueInfoProto {
     let dimension = |text: &&str| DimensionProto {
         dim_value: text.parse().ok(),
         dim_param: (text.parse::<i64>().is_err() && *text != "?").then(|| text.to_string()),
@@ -28,7 +28,7 @@ fn input(name: &str, dimensions: &[&str]) -> ValueInfoProto {
     ValueInfoProto { name: name.into(), r#type: Some(ty) }
 }
 
-fn output(name: &str) -> ValueInfoProto {
+pub(super) fn output(name: &str) -> ValueInfoProto {
     ValueInfoProto { name: name.into(), r#type: None }
 }
 
@@ -36,13 +36,13 @@ fn opset(domain: &str, version: i64) -> OperatorSetIdProto {
     OperatorSetIdProto { domain: domain.into(), version }
 }
 
-fn model(inputs: Vec<ValueInfoProto>, node: Vec<NodeProto>, outputs: &[&str]) -> ModelProto {
+pub(super) fn model(inputs: Vec<ValueInfoProto>, node: Vec<NodeProto>, outputs: &[&str]) -> ModelProto {
     let output = outputs.iter().map(|name| self::output(name)).collect();
     let graph = GraphProto { node, input: inputs, output, ..GraphProto::default() };
     ModelProto { ir_version: 8, graph: Some(graph), opset_import: vec![opset("", 17)], ..ModelProto::default() }
 }
 
-fn import_with(model: &ModelProto, options: &ImportOptions) -> Result<Imported, Vec<Diagnostic>> {
+pub(super) fn import_with(model: &ModelProto, options: &ImportOptions) -> Result<Imported, Vec<Diagnostic>> {
     import(&read::read(&model.encode_to_vec().into())?, &(), options)
 }
 

@@ -98,20 +98,24 @@ impl<'a> Importer<'a> {
         let few = operators.is_none_or(|operators| operators <= MOST_UNROLLED);
         // Without turns only a body tells the shape of what is stacked.
         let stacks_nothing = turns.trip_count == Some(0) && !turns.stacked.is_empty();
+        let (findings, unsupported) = (self.findings.len(), self.unsupported.count());
         if (few || sequences) && !stacks_nothing {
             match self.unrolled(site, turns)? {
                 Unrolled::Done(results) => return Ok(results),
                 Unrolled::TooLong if sequences => return Err(too_long()),
-                Unrolled::TooLong | Unrolled::Conditional => {}
+                // What the attempt warned of, the next one does again.
+                Unrolled::TooLong | Unrolled::Conditional => self.findings.truncate(findings),
             }
         }
         let Some(trip_count) = turns.trip_count else { return Err(unbounded()) };
         if sequences {
             return Err(Fault::variant("the loop carries a sequence, and data decide how often it runs"));
         }
-        let (findings, nodes) = (self.findings.len(), self.unsupported.count());
         let rolled = match self.rolled(site, turns, trip_count, turns.condition.is_some()) {
-            Ok(Rolled::Conditional) => self.rolled(site, turns, trip_count, true),
+            Ok(Rolled::Conditional) => {
+                self.findings.truncate(findings);
+                self.rolled(site, turns, trip_count, true)
+            }
             other => other,
         };
         let fault = match rolled {
@@ -120,7 +124,7 @@ impl<'a> Importer<'a> {
             Err(fault) => Some(fault),
         };
         let possible = operators.is_some_and(|operators| operators <= MOST_FORCED) && !few && trip_count > 0;
-        if possible && self.unsupported.count() == nodes {
+        if possible && self.unsupported.count() == unsupported {
             let reported = self.findings.split_off(findings);
             if let Unrolled::Done(results) = self.unrolled(site, turns)? {
                 return Ok(results);
