@@ -105,6 +105,11 @@ impl Homes {
         own && !self.placements.contains_key(&value)
     }
 
+    /// Whether a value can be a part of another one, with gaps between its rows.
+    fn fits_inside(&self, graph: &Graph, value: Value) -> bool {
+        self.is_placeable(graph, value) && !self.dense.contains(&value)
+    }
+
     fn place_outputs(&mut self, graph: &Graph) {
         for (number, output) in graph.outputs().iter().enumerate() {
             let mut value = output.value;
@@ -133,18 +138,16 @@ impl Homes {
                 let mut start = 0;
                 for &part in &operands {
                     let once = operands.iter().filter(|&&other| other == part).count() == 1;
-                    if once && !self.dense.contains(&part) && self.is_placeable(graph, part) {
+                    if once && self.fits_inside(graph, part) {
                         let inside = Inside::Part { axis: concat.axis, start };
                         self.placements.insert(part, Placement::Inside(whole, inside));
                     }
                     start += graph.ty(part).shape[concat.axis];
                 }
             }
-            Op::Pad(pad) if pad.mode == PadMode::Constant => {
-                if !self.dense.contains(&operands[0]) && self.is_placeable(graph, operands[0]) {
-                    let inside = Inside::Interior(pad.pads.clone());
-                    self.placements.insert(operands[0], Placement::Inside(whole, inside));
-                }
+            Op::Pad(pad) if pad.mode == PadMode::Constant && self.fits_inside(graph, operands[0]) => {
+                let inside = Inside::Interior(pad.pads.clone());
+                self.placements.insert(operands[0], Placement::Inside(whole, inside));
             }
             _ => {}
         }
