@@ -16,14 +16,17 @@ fn check(format: &str, mode: &Mode) {
 #[test]
 fn models_on_the_generic_target() {
     check("pnnx", &Mode::generic(false));
+    check("onnx", &Mode::generic(false));
 }
 
 #[test]
 fn models_on_the_host() {
     check("pnnx", &Mode::host(false));
+    check("onnx", &Mode::host(false));
 }
 
 #[test]
 fn damaged_files() {
     check("pnnx-malformed", &Mode::generic(false));
+    check("onnx-malformed", &Mode::generic(false));
 }

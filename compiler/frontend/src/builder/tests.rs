@@ -75,3 +75,28 @@ fn promotion_takes_the_wider_type_of_the_higher_kind() {
         }
     }
 }
+
+#[test]
+fn pads_behind_shrink_where_they_would_make_another_window_fit() {
+    // A window of one tap would begin in the padding behind, which rounding up doesn't allow.
+    assert_eq!(ceil_mode_pads(5, 1, 1, 1, (0, 1)), Some(0));
+}
+
+#[test]
+fn an_axis_is_interpolated_by_rows() {
+    let (mut builder, x) = builder(&[2, 3, 4]);
+    let unchanged: Rows = (0..3).map(|place| vec![(place, 1.0)]).collect();
+    assert_eq!(builder.interpolate_axis(x, 1, &unchanged).unwrap(), x);
+    let constant = builder.constant("ramp", Attribute::from_f32(&[1, 3, 2], &[0., 1., 2., 3., 4., 5.]).unwrap());
+    builder.fold_up_to(1000);
+    let mut values = |axis: usize, rows: Rows| {
+        let y = builder.interpolate_axis(constant, axis, &rows).unwrap();
+        builder.graph().constant(y).unwrap().to_tensor().to_floats()
+    };
+    assert_eq!(values(1, vec![vec![(2, 1.0)], vec![(0, 1.0)]]), [4., 5., 0., 1.]);
+    assert_eq!(values(1, vec![vec![(0, 0.5), (1, 0.5)]]), [1., 2.]);
+    assert_eq!(values(2, vec![vec![(0, 0.25), (1, 0.75)]]), [0.75, 2.75, 4.75]);
+    assert!(builder.interpolate_axis(x, 2, &vec![vec![(4, 1.0)]]).is_err());
+    let marked = builder.fill_marked(constant, &[vec![], vec![true, false, false], vec![false, true]], 9.0).unwrap();
+    assert_eq!(builder.graph().constant(marked).unwrap().to_tensor().to_floats(), [9., 9., 2., 9., 4., 9.]);
+}

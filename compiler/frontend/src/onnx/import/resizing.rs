@@ -50,7 +50,8 @@ fn resize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let extents = extents(call, x, &axes)?;
     let shape = call.shape(x);
     let axes = extents.iter().zip(transforms).map(|(&Extent { axis, size, scale }, transform)| {
-        let Options { mode, exclude_outside, antialias, .. } = options;
+        let Options { mode, exclude_outside, .. } = options;
+        let antialias = options.antialias && scale < 1.0;
         (axis, Axis { extent: shape[axis], size, scale, transform, mode, exclude_outside, antialias })
     });
     interpolate(call, x, &axes.collect::<Vec<_>>(), options.extrapolation)

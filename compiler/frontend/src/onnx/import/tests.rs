@@ -210,3 +210,6 @@ fn what_every_model_needs_is_demanded() {
     }
     assert!(read::read(&vec![0xff; 9].into()).is_err());
 }
+
+#[path = "network_tests.rs"]
+mod networks;

@@ -3,9 +3,10 @@
 use super::call::Call;
 use super::item::Item;
 use super::registry::{Handler::One, Table};
+use crate::builder::Rows;
 use crate::fault::Fault;
-use mlc_ir::ops::{Matmul, PoolFunction, Resize, ResizeCoordinates, ResizeMode};
-use mlc_ir::{Attribute, Float, Tensor, TensorType, Value};
+use mlc_ir::ops::{PoolFunction, Resize, ResizeCoordinates, ResizeMode};
+use mlc_ir::{Float, Value};
 
 pub(super) const OPERATORS: Table = &[
     ("F.interpolate", One(|call| named_mode(call, "nearest"))),
@@ -119,43 +120,37 @@ fn positional_antialiased(call: &mut Call<'_>) -> Result<Value, Fault> {
     antialiased(call, x, &sizes, &ratios)
 }
 
-/// Means weighted by triangles as wide as the output's elements are in the input: a product by a constant matrix per axis.
+/// Means weighted by triangles as wide as the output's elements are in the input.
 fn antialiased(call: &mut Call<'_>, x: Value, sizes: &[usize], ratios: &[f64]) -> Result<Value, Fault> {
     let shape = call.shape(x);
     if sizes.contains(&0) || shape.contains(&0) {
         return Err(Fault::parameter(format!("the result would have the extents {sizes:?}")));
     }
-    let columns = triangles(call, x, shape[3], sizes[1], ratios[1])?;
-    let x = call.builder.apply(Matmul { transpose_left: false, transpose_right: true }, &[x, columns])?;
-    let rows = triangles(call, x, shape[2], sizes[0], ratios[0])?;
-    Ok(call.builder.apply(Matmul { transpose_left: false, transpose_right: false }, &[rows, x])?)
-}
-
-/// Weights [out, in] of one axis.
-fn triangles(call: &mut Call<'_>, x: Value, extent: usize, size: usize, ratio: f64) -> Result<Value, Fault> {
-    if extent.saturating_mul(size) > 1 << 24 {
-        return Err(Fault::variant(format!("antialiased interpolation of {extent} to {size} elements is too large")));
-    }
-    let width = ratio.max(1.0);
-    let mut values = Vec::with_capacity(extent * size);
-    for output in 0..size {
-        let center = ratio * (output as f64 + 0.5);
-        let first = (center - width + 0.5).max(0.0) as usize;
-        let end = ((center + width + 0.5).max(0.0) as usize).min(extent);
-        let weight = |input: usize| {
-            let inside = (first..end).contains(&input);
-            let distance = (input as f64 - center + 0.5).abs() / width;
-            if inside { (1.0 - distance).max(0.0) } else { 0.0 }
-        };
-        let total: f64 = (first..end).map(weight).sum();
-        values.extend((0..extent).map(|input| if total > 0.0 { weight(input) / total } else { 0.0 }));
-    }
     let dtype = call.builder.dtype(x);
     if !dtype.is_float() {
         return Err(Fault::operands(format!("antialiased interpolation isn't defined for {dtype}")));
     }
-    let tensor = Tensor::from_floats(TensorType::new(dtype, [size, extent]), values);
-    Ok(call.builder.constant("triangles", Attribute::from_tensor(&tensor)))
+    let columns = triangles(shape[3], sizes[1], ratios[1])?;
+    let x = call.builder.interpolate_axis(x, 3, &columns)?;
+    let rows = triangles(shape[2], sizes[0], ratios[0])?;
+    Ok(call.builder.interpolate_axis(x, 2, &rows)?)
+}
+
+/// Weights of one axis.
+fn triangles(extent: usize, size: usize, ratio: f64) -> Result<Rows, Fault> {
+    if extent.saturating_mul(size) > 1 << 24 {
+        return Err(Fault::variant(format!("antialiased interpolation of {extent} to {size} elements is too large")));
+    }
+    let width = ratio.max(1.0);
+    let row = |output: usize| {
+        let center = ratio * (output as f64 + 0.5);
+        let first = (center - width + 0.5).max(0.0) as usize;
+        let end = ((center + width + 0.5).max(0.0) as usize).min(extent);
+        let weight = |input: usize| (1.0 - (input as f64 - center + 0.5).abs() / width).max(0.0);
+        let total: f64 = (first..end).map(weight).sum();
+        (first..end).filter(|_| total > 0.0).map(|input| (input, weight(input) / total)).collect()
+    };
+    Ok((0..size).map(row).collect())
 }
 
 fn factor(call: &mut Call<'_>, key: &str) -> Result<usize, Fault> {
