@@ -16,12 +16,13 @@ pub fn read(path: &Path, bf16: bool) -> Result<Tensor, String> {
 
 fn parse(mut bytes: &[u8], bf16: bool) -> Result<Tensor, String> {
     let header = NpyHeader::from_reader(&mut bytes).map_err(|error| error.to_string())?;
-    if header.order() == Order::Fortran && header.shape().len() > 1 {
-        return Err("the array isn't row-major".into());
-    }
+    let columns_first = header.order() == Order::Fortran;
     let mut shape = Vec::new();
     for &extent in header.shape() {
         shape.push(usize::try_from(extent).map_err(|_| "the array is too large")?);
+    }
+    if columns_first {
+        shape.reverse();
     }
     let npyz::DType::Plain(item) = header.dtype() else { return Err("the array has a structured type".into()) };
     let dtype = match (item.type_char(), item.size_field()) {
@@ -53,7 +54,27 @@ fn parse(mut bytes: &[u8], bf16: bool) -> Result<Tensor, String> {
     if ty.checked_bytes() != Some(data.len()) {
         return Err(format!("{} bytes of data for {ty}", data.len()));
     }
-    Ok(Tensor::from_le_bytes(ty, &data))
+    let tensor = Tensor::from_le_bytes(ty, &data);
+    Ok(if columns_first { rows_first(tensor, header.shape().len()) } else { tensor })
+}
+
+/// Reverses the first `rank` axes.
+fn rows_first(tensor: Tensor, rank: usize) -> Tensor {
+    let shape = tensor.shape().to_vec();
+    let inner: usize = shape[rank..].iter().product();
+    let reversed: Vec<usize> = shape[..rank].iter().rev().chain(&shape[rank..]).copied().collect();
+    let ty = TensorType::new(tensor.ty().dtype, &reversed);
+    tensor.rearrange(ty, |place| {
+        let (mut rest, mut source, mut stride) =
+            (place / inner, place % inner, inner * shape[..rank].iter().product::<usize>());
+        for axis in (0..rank).rev() {
+            let extent = reversed[axis];
+            stride /= extent;
+            source += rest % extent * stride;
+            rest /= extent;
+        }
+        source
+    })
 }
 
 #[cfg(test)]
@@ -78,6 +99,17 @@ mod tests {
         let tensor = parse(&file("<c8", "(1,)", &[0, 0, 128, 63, 0, 0, 0, 64]), false).unwrap();
         assert_eq!(tensor.ty(), &TensorType::new(DType::F32, [1, 2]));
         assert_eq!(tensor.to_floats(), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn columns_may_come_first() {
+        let data: Vec<u8> = (0..6).collect();
+        let mut bytes = file("|u1", "(2, 3)", &data);
+        let place = bytes.windows(5).position(|word| word == b"False").unwrap();
+        bytes[place..place + 5].copy_from_slice(b"True ");
+        let tensor = parse(&bytes, false).unwrap();
+        assert_eq!(tensor.shape(), [2, 3]);
+        assert_eq!(tensor.to_integers(), [0, 2, 4, 1, 3, 5]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod movement;
 mod normalization;
 pub(crate) mod positions;
 mod recurrent;
+mod reduction;
 mod window;
 
 pub use attention::{Band, Offset};

@@ -2,7 +2,7 @@
 
 use super::Builder;
 use mlc_ir::ops::{Clamp, Map, Select};
-use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, ScalarId};
+use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, ScalarId, UnaryFunction};
 use mlc_ir::{DType, Float, OperatorError, Value};
 
 /// The smallest data type that stands for the values of both: float before integer before bool, and the wider of one kind.
@@ -82,5 +82,25 @@ impl Builder {
             Some(y) => self.binary(BinaryFunction::Multiply, x, y),
             None => Ok(x),
         }
+    }
+
+    /// x raised to a power that is a product or a root; `None` for other powers.
+    ///
+    /// # Errors
+    /// When the tensor doesn't hold numbers.
+    pub fn simple_power(&mut self, x: Value, exponent: f64) -> Result<Option<Value>, OperatorError> {
+        let dtype = self.dtype(x);
+        let function = match exponent {
+            2.0 | 3.0 if dtype != DType::Bool => UnaryFunction::Square,
+            0.5 if dtype.is_float() => UnaryFunction::Sqrt,
+            -0.5 if dtype.is_float() => UnaryFunction::Rsqrt,
+            -1.0 if dtype.is_float() => UnaryFunction::Reciprocal,
+            _ => return Ok(None),
+        };
+        let power = self.unary(function, x)?;
+        if exponent == 3.0 {
+            return self.binary(BinaryFunction::Multiply, power, x).map(Some);
+        }
+        Ok(Some(power))
     }
 }

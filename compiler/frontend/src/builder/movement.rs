@@ -117,6 +117,57 @@ impl Builder {
         self.apply(Broadcast { shape: shape.into() }, &[x])
     }
 
+    /// Whether a value broadcasts to a shape.
+    pub fn broadcasts_to(&self, x: Value, shape: &[usize]) -> bool {
+        let own = &self.ty(x).shape;
+        let mut pairs = own.iter().rev().zip(shape.iter().rev());
+        own.len() <= shape.len() && pairs.all(|(&own, &extent)| own == 1 || own == extent)
+    }
+
+    /// Repeats the whole tensor along each axis; the counts and the shape are aligned at the last axis.
+    ///
+    /// # Errors
+    /// When the result would be too large.
+    pub fn tile(&mut self, x: Value, counts: &[usize]) -> Result<Value, OperatorError> {
+        let (mut counts, mut shape) = (counts.to_vec(), self.shape(x).to_vec());
+        let rank = counts.len().max(shape.len());
+        counts.splice(0..0, vec![1; rank - counts.len()]);
+        shape.splice(0..0, vec![1; rank - shape.len()]);
+        // Each repeated axis gets an axis for the repetitions before it.
+        let (mut split, mut repeated, mut result) = (Vec::new(), Vec::new(), Vec::new());
+        for (&count, &extent) in counts.iter().zip(&shape) {
+            if count != 1 {
+                split.push(1);
+                repeated.push(count);
+            }
+            split.push(extent);
+            repeated.push(extent);
+            let extent = extent.checked_mul(count).ok_or_else(|| OperatorError::field("the result is too large"))?;
+            result.push(extent);
+        }
+        let x = self.reshape(x, &split)?;
+        let x = self.broadcast(x, &repeated)?;
+        self.reshape(x, &result)
+    }
+
+    /// Repeats each element of an axis.
+    ///
+    /// # Errors
+    /// When the axis isn't there, or the result would be too large.
+    pub fn repeat_elements(&mut self, x: Value, axis: usize, count: usize) -> Result<Value, OperatorError> {
+        let mut result = self.shape(x);
+        if axis >= result.len() {
+            return Err(OperatorError::field(format!("{} has no axis {axis}", self.ty(x))));
+        }
+        let mut repeated = result.clone();
+        repeated.insert(axis + 1, count);
+        result[axis] =
+            result[axis].checked_mul(count).ok_or_else(|| OperatorError::field("the result is too large"))?;
+        let x = self.insert_axis(x, axis + 1)?;
+        let x = self.broadcast(x, &repeated)?;
+        self.reshape(x, &result)
+    }
+
     /// `size` elements of an axis, from `start` on, `step` apart.
     ///
     /// # Errors

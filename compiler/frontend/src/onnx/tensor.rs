@@ -70,6 +70,12 @@ pub(super) fn dtype_of(number: i64) -> Result<DType, Fault> {
     })
 }
 
+/// The number of an element type's name, in capitals as the first versions of the standard write it.
+pub(super) fn number_of(name: &str) -> Option<i64> {
+    let found = ELEMENT_TYPES.iter().find(|(_, known, _)| known.eq_ignore_ascii_case(name));
+    found.map(|&(number, ..)| i64::from(number))
+}
+
 /// Number of bits of an element as the file stores it, and whether it is a packed integer type.
 ///
 /// # Errors

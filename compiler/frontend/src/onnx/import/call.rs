@@ -7,6 +7,7 @@ use crate::fault::Fault;
 use crate::onnx::external::ExternalData;
 use crate::onnx::proto::AttributeProto;
 use crate::onnx::tensor;
+use indexmap::IndexMap;
 use mlc_ir::{Attribute, Code, DType, Shape, Value};
 use std::collections::BTreeSet;
 
@@ -14,6 +15,7 @@ use std::collections::BTreeSet;
 pub(super) struct Call<'c, 'a> {
     pub site: Site<'a>,
     pub builder: &'c mut Builder,
+    packed: &'c mut IndexMap<Value, usize>,
     external: &'c dyn ExternalData,
     inputs: Vec<Item>,
     attributes: Attributes<'a>,
@@ -27,12 +29,13 @@ impl<'c, 'a> Call<'c, 'a> {
     pub fn new(
         site: Site<'a>,
         builder: &'c mut Builder,
+        packed: &'c mut IndexMap<Value, usize>,
         external: &'c dyn ExternalData,
         inputs: Vec<Item>,
         attributes: Attributes<'a>,
     ) -> Self {
         let (used_inputs, used_attributes) = (BTreeSet::new(), BTreeSet::new());
-        Call { site, builder, external, inputs, attributes, used_inputs, used_attributes, warnings: Vec::new() }
+        Call { site, builder, packed, external, inputs, attributes, used_inputs, used_attributes, warnings: Vec::new() }
     }
 
     /// Version of the operator's set.
@@ -284,6 +287,26 @@ impl<'c, 'a> Call<'c, 'a> {
 
     pub fn rank(&self, value: Value) -> usize {
         self.builder.rank(value)
+    }
+
+    /// Bits of an element, for a tensor of integers narrower than a byte; its data type is that of a byte.
+    pub fn packed_bits(&self, value: Value) -> Option<usize> {
+        self.packed.get(&value).copied()
+    }
+
+    /// Notes that a tensor of bytes holds integers of so many bits.
+    pub fn note_packed_bits(&mut self, value: Value, bits: Option<usize>) {
+        if let Some(bits) = bits {
+            self.packed.insert(value, bits);
+        }
+    }
+
+    /// Bits of an element of a tensor attribute that holds integers narrower than a byte.
+    pub fn packed_bits_of_attribute(&self, key: &str) -> Result<Option<usize>, Fault> {
+        match self.attributes.get(key).and_then(|attribute| attribute.t.as_ref()) {
+            Some(proto) => tensor::packed_bits(i64::from(proto.data_type)),
+            None => Ok(None),
+        }
     }
 
     /// A constant of whole numbers.

@@ -21,9 +21,12 @@ struct Operands {
     window: Vec<usize>,
 }
 
-/// Reads x [N, C, spatial…], weights of the same rank, and the bias, whose extent is `outputs` of weights and groups.
-fn operands(call: &mut Call<'_, '_>, outputs: impl Fn(&[usize], usize) -> Option<usize>) -> Result<Operands, Fault> {
-    let (x, weights, bias) = (call.input(0)?, call.input(1)?, call.optional(2)?);
+/// Checks x [N, C, spatial…], weights of the same rank, and the bias, whose extent is `outputs` of weights and groups.
+fn operands(
+    call: &mut Call<'_, '_>,
+    (x, weights, bias): (Value, Value, Option<Value>),
+    outputs: impl Fn(&[usize], usize) -> Option<usize>,
+) -> Result<Operands, Fault> {
     let spatial = spatial_rank(call, x)?;
     let shape = call.shape(weights);
     if shape.len() != spatial + 2 {
@@ -49,7 +52,19 @@ fn operands(call: &mut Call<'_, '_>, outputs: impl Fn(&[usize], usize) -> Option
 }
 
 fn convolution(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let Operands { x, weights, bias, groups, window } = operands(call, |weights, _| weights.first().copied())?;
+    let (x, weights, bias) = (call.input(0)?, call.input(1)?, call.optional(2)?);
+    convolution_of(call, x, weights, bias)
+}
+
+/// Convolution of tensors that the operands stand for, with the operator's attributes.
+pub(super) fn convolution_of(
+    call: &mut Call<'_, '_>,
+    x: Value,
+    weights: Value,
+    bias: Option<Value>,
+) -> Result<Value, Fault> {
+    let Operands { x, weights, bias, groups, window } =
+        operands(call, (x, weights, bias), |weights, _| weights.first().copied())?;
     let (strides, dilations) = strides_and_dilations(call, window.len())?;
     let extents = call.shape(x);
     let pads = pads(call, &extents[2..], &window, &strides, &dilations)?;
@@ -58,8 +73,9 @@ fn convolution(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 }
 
 fn transposed(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let given = (call.input(0)?, call.input(1)?, call.optional(2)?);
     let Operands { x, weights, bias, groups, window } =
-        operands(call, |weights, groups| weights.get(1)?.checked_mul(groups))?;
+        operands(call, given, |weights, groups| weights.get(1)?.checked_mul(groups))?;
     let spatial = window.len();
     let (strides, dilations) = strides_and_dilations(call, spatial)?;
     let mut output_pads = spatial_list(call, "output_padding", spatial, 0)?.unwrap_or_else(|| vec![0; spatial]);

@@ -7,26 +7,36 @@
 //! Everything that stands in the way is reported in one go: an operator that can't be imported leaves its results *unknown*,
 //! and what depends on them is looked up, but not imported. Operators that aren't supported are counted by their type.
 
+mod arithmetic;
 mod attention;
 mod body;
 mod call;
 mod control;
 #[cfg(test)]
 mod control_tests;
+mod conversion;
 mod convolution;
+mod elementwise;
 mod function;
+mod integer_products;
 mod interface;
 mod interpolation;
+mod joining;
 mod linear;
 mod linear_attention;
 mod normalization;
 mod pooling;
+mod quantization;
 mod recurrent;
+mod reduction;
 mod registry;
 mod resizing;
 mod rotary;
 mod scope;
+mod shape;
 mod signal;
+mod slicing;
+mod softmax;
 mod structure;
 mod turns;
 mod window;
@@ -39,6 +49,7 @@ use crate::fault::Fault;
 use crate::import::{ImportOptions, Imported};
 use body::Body;
 use call::Call;
+use indexmap::IndexMap;
 use mlc_ir::{Code, Diagnostic, Location, Value};
 use registry::{Handler, Unsupported, find_handler};
 use scope::Scope;
@@ -87,6 +98,7 @@ pub fn import(
         scopes: vec![Scope::of_model(model)],
         bodies: Vec::new(),
         dimensions: BTreeMap::new(),
+        packed: IndexMap::new(),
         unsupported: Unsupported::default(),
         nodes: 0,
         findings: Vec::new(),
@@ -115,6 +127,8 @@ pub(super) struct Importer<'a> {
     bodies: Vec<Body>,
     /// Extents of named dimensions.
     dimensions: BTreeMap<String, usize>,
+    /// Bits of an element, for values that hold integers narrower than a byte.
+    packed: IndexMap<Value, usize>,
     unsupported: Unsupported,
     /// Operators imported so far.
     nodes: usize,
@@ -263,7 +277,7 @@ impl<'a> Importer<'a> {
         }
         let attributes = self.attributes(site.node)?;
         self.builder.begin(&site.name);
-        let mut call = Call::new(site.clone(), &mut self.builder, self.external, inputs, attributes);
+        let mut call = Call::new(site.clone(), &mut self.builder, &mut self.packed, self.external, inputs, attributes);
         let results = match operator.handler {
             Handler::One(import) => import(&mut call).map(|value| vec![Item::Tensor(value)]),
             Handler::Many(import) => import(&mut call),

@@ -2,8 +2,9 @@
 
 use super::call::Call;
 use super::{
-    Importer, Item, Site, attention, control, convolution, linear, linear_attention, normalization, pooling, recurrent,
-    resizing, rotary, signal, structure,
+    Importer, Item, Site, arithmetic, attention, control, conversion, convolution, elementwise, integer_products, joining,
+    linear, linear_attention, normalization, pooling, quantization, recurrent, reduction, resizing, rotary, shape,
+    signal, slicing, softmax, structure,
 };
 use crate::fault::Fault;
 use crate::support::{self, OperatorSupport};
@@ -40,19 +41,30 @@ pub(super) struct Operator {
 /// The tables by operator set; the set of the standard operators is empty.
 const TABLES: &[(&str, Table)] = &[
     ("", REFUSED),
+    ("", arithmetic::OPERATORS),
     ("", attention::OPERATORS),
     ("", control::OPERATORS),
+    ("", conversion::OPERATORS),
     ("", convolution::OPERATORS),
+    ("", elementwise::OPERATORS),
+    ("", integer_products::OPERATORS),
+    ("", joining::OPERATORS),
     ("", linear::OPERATORS),
     ("", linear_attention::OPERATORS),
     ("", normalization::OPERATORS),
     ("", pooling::OPERATORS),
+    ("", quantization::OPERATORS),
     ("", recurrent::OPERATORS),
+    ("", reduction::OPERATORS),
     ("", resizing::OPERATORS),
     ("", rotary::OPERATORS),
+    ("", shape::OPERATORS),
     ("", signal::OPERATORS),
+    ("", slicing::OPERATORS),
+    ("", softmax::OPERATORS),
     ("", structure::OPERATORS),
     ("ai.onnx.preview", attention::PREVIEW),
+    ("com.microsoft", quantization::MICROSOFT_OPERATORS),
 ];
 
 const DATA_DEPENDENT: &str = "the size of its result depends on the data, so no static memory plan exists";

@@ -103,7 +103,13 @@ impl<'a> Importer<'a> {
         };
         let attribute = attribute
             .map_err(|fault| Fault { message: format!("the constant `{name}`: {}", fault.message), ..fault })?;
-        Ok(Item::Tensor(self.builder_at(depth).named_constant(name, attribute)))
+        let value = self.builder_at(depth).named_constant(name, attribute);
+        if let Initializer::Dense(tensor) = initializer
+            && let Some(bits) = tensor::packed_bits(i64::from(tensor.data_type))?
+        {
+            self.packed.insert(value, bits);
+        }
+        Ok(Item::Tensor(value))
     }
 
     /// Defines a name in the innermost scope.

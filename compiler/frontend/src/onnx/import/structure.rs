@@ -23,7 +23,10 @@ fn constant(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         (Some(attribute), _) | (None, Some(attribute)) => attribute,
         (None, None) => plain_constant(call)?,
     };
-    Ok(call.builder.constant("value", attribute))
+    let value = call.builder.constant("value", attribute);
+    let bits = call.packed_bits_of_attribute("value")?;
+    call.note_packed_bits(value, bits);
+    Ok(value)
 }
 
 /// The forms that hold numbers instead of a tensor.
@@ -75,7 +78,7 @@ fn size(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     call.constant_of_ints(&[], &[elements])
 }
 
-fn sequence(call: &mut Call<'_, '_>, index: usize) -> Result<Vec<Value>, Fault> {
+pub(super) fn sequence(call: &mut Call<'_, '_>, index: usize) -> Result<Vec<Value>, Fault> {
     match call.item(index) {
         Item::Sequence(values) => Ok(values),
         _ => Err(Fault::operands(format!("operand {index} must be a sequence"))),

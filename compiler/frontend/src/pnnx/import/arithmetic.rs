@@ -131,19 +131,8 @@ fn bool_function(function: BinaryFunction) -> BinaryFunction {
 /// Powers that are products or roots.
 fn simple_power(builder: &mut Builder, base: &Item, exponent: &Item, dtype: DType) -> Result<Option<Value>, Fault> {
     let Some(exponent) = exponent.float() else { return Ok(None) };
-    let function = match exponent {
-        2.0 | 3.0 => UnaryFunction::Square,
-        0.5 if dtype.is_float() => UnaryFunction::Sqrt,
-        -0.5 if dtype.is_float() => UnaryFunction::Rsqrt,
-        -1.0 if dtype.is_float() => UnaryFunction::Reciprocal,
-        _ => return Ok(None),
-    };
-    if dtype == DType::Bool {
-        return Ok(None);
-    }
     let base = operand(builder, base, dtype)?;
-    let power = builder.unary(function, base)?;
-    Ok(Some(if exponent == 3.0 { builder.binary(BinaryFunction::Multiply, power, base)? } else { power }))
+    Ok(builder.simple_power(base, exponent)?)
 }
 
 /// A number rounded to the precision in which exported programs compute with numbers.

@@ -155,36 +155,12 @@ fn cumulative(call: &mut Call<'_>, function: CumulativeFunction) -> Result<Value
     Ok(call.builder.apply(Cumulative { function, axis, exclusive: false, reverse: false }, &[x])?)
 }
 
-/// max + log(sum(exp(x - max))); an infinite maximum isn't subtracted.
 fn logsumexp(call: &mut Call<'_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axes = call.axes_or_all(x, "dim")?;
     let keep_axes = call.flag_or("keepdim", false)?;
-    let dtype = call.builder.dtype(x);
-    let x = if dtype.is_float() { x } else { call.builder.cast(x, DType::F32)? };
-    let dtype = call.builder.dtype(x);
-    let maximum = reduce(call, x, ReduceFunction::Maximum, axes.clone(), true)?;
-    let finite = call.builder.map(&[maximum], |b| {
-        let (x, zero) = (b.operand(0), b.number(dtype, 0.0));
-        let infinite = b.unary(UnaryFunction::IsInfinite, x);
-        b.select(infinite, zero, x)
-    })?;
-    let centred = call.builder.binary(BinaryFunction::Subtract, x, finite)?;
-    let exponential = call.builder.unary(UnaryFunction::Exp, centred)?;
-    let sum = reduce(call, exponential, ReduceFunction::Sum, axes.clone(), true)?;
-    let logarithm = call.builder.unary(UnaryFunction::Log, sum)?;
-    let result = call.builder.binary(BinaryFunction::Add, logarithm, finite)?;
-    drop_axes(call, result, &axes, keep_axes)
-}
-
-/// Removes axes of extent 1, unless they are to be kept.
-fn drop_axes(call: &mut Call<'_>, x: Value, axes: &[usize], keep_axes: bool) -> Result<Value, Fault> {
-    if keep_axes {
-        return Ok(x);
-    }
-    let shape = call.shape(x);
-    let kept: Vec<usize> = (0..shape.len()).filter(|axis| !axes.contains(axis)).map(|axis| shape[axis]).collect();
-    Ok(call.builder.reshape(x, &kept)?)
+    let x = if call.builder.dtype(x).is_float() { x } else { call.builder.cast(x, DType::F32)? };
+    Ok(call.builder.log_sum_exp(x, &axes, keep_axes)?)
 }
 
 /// Mean of the squared distances from the mean, with a divisor that counts fewer than the elements.

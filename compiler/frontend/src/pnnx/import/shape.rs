@@ -206,25 +206,8 @@ fn repeat(call: &mut Call<'_>, key: &str) -> Result<Value, Fault> {
     let x = call.x()?;
     let counts = list(call, key)?;
     let counts: Option<Vec<usize>> = counts.iter().map(|&count| usize::try_from(count).ok()).collect();
-    let mut counts = counts.ok_or_else(|| Fault::parameter(format!("parameter `{key}` must not be negative")))?;
-    let mut shape = call.shape(x).to_vec();
-    let rank = counts.len().max(shape.len());
-    counts.splice(0..0, vec![1; rank - counts.len()]);
-    shape.splice(0..0, vec![1; rank - shape.len()]);
-    // Each repeated axis gets an axis for the repetitions before it.
-    let (mut split, mut repeated, mut result) = (Vec::new(), Vec::new(), Vec::new());
-    for (&count, &extent) in counts.iter().zip(&shape) {
-        if count != 1 {
-            split.push(1);
-            repeated.push(count);
-        }
-        split.push(extent);
-        repeated.push(extent);
-        result.push(extent.checked_mul(count).ok_or_else(|| Fault::parameter("the result is too large"))?);
-    }
-    let x = call.builder.reshape(x, &split)?;
-    let x = call.builder.broadcast(x, &repeated)?;
-    Ok(call.builder.reshape(x, &result)?)
+    let counts = counts.ok_or_else(|| Fault::parameter(format!("parameter `{key}` must not be negative")))?;
+    Ok(call.builder.tile(x, &counts)?)
 }
 
 /// Repeats each element, along an axis or of the flat tensor.
@@ -255,13 +238,7 @@ fn repeat_interleave(call: &mut Call<'_>) -> Result<Value, Fault> {
         repeats.iter().map(|&count| usize::try_from(count).ok().filter(|&count| count < 1 << 31)).collect();
     let repeats = repeats.ok_or_else(|| Fault::parameter("the numbers of repetitions must not be negative"))?;
     if let [count] = repeats[..] {
-        let mut repeated = shape.clone();
-        repeated.insert(axis + 1, count);
-        let mut result = shape;
-        result[axis] *= count;
-        let x = call.builder.insert_axis(x, axis + 1)?;
-        let x = call.builder.broadcast(x, &repeated)?;
-        return Ok(call.builder.reshape(x, &result)?);
+        return Ok(call.builder.repeat_elements(x, axis, count)?);
     }
     let total: usize = repeats.iter().sum();
     if repeats.len() != shape[axis] || total > 1 << 26 {
