@@ -24,11 +24,13 @@ impl Importer<'_> {
         let outer = std::mem::replace(&mut self.builder, builder);
         let scope = self.scopes.len();
         self.bodies.push(Body { outer, scope, known: IndexMap::new(), captured: Vec::new() });
+        self.packed.push(IndexMap::new());
     }
 
     /// Ends a body. Gives its builder and the values that became inputs behind those it had; `None` when there is no body.
     pub(super) fn end_body(&mut self) -> Option<(Builder, Vec<Value>)> {
         let body = self.bodies.pop()?;
+        self.packed.pop();
         Some((std::mem::replace(&mut self.builder, body.outer), body.captured))
     }
 
@@ -75,6 +77,9 @@ impl Importer<'_> {
                 None => inner.input(&name, ty),
             };
             self.bodies[depth].known.insert(value, inside);
+            if let Some(&bits) = self.packed[depth].get(&value) {
+                self.packed[depth + 1].insert(inside, bits);
+            }
             value = inside;
         }
         value

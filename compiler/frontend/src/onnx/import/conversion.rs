@@ -4,9 +4,10 @@ use super::call::Call;
 use super::registry::{Handler::One, Table};
 use crate::fault::Fault;
 use crate::onnx::tensor;
-use mlc_ir::{DType, Value};
+use mlc_ir::{Attribute, DType, TensorType, Value};
 
-pub(super) const OPERATORS: Table = &[("Cast", 1, One(cast)), ("CastLike", 15, One(cast_like))];
+pub(super) const OPERATORS: Table =
+    &[("BitCast", 26, One(bit_cast)), ("Cast", 1, One(cast)), ("CastLike", 15, One(cast_like))];
 
 /// The number of the data type in the standard; before version 6 the attribute is its name.
 fn target(call: &mut Call<'_, '_>) -> Result<i64, Fault> {
@@ -43,4 +44,25 @@ fn cast_like(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 fn converted(call: &mut Call<'_, '_>, x: Value, dtype: DType) -> Result<Value, Fault> {
     Ok(call.builder.cast(x, dtype)?)
+}
+
+/// The same bits as another type of the same size.
+fn bit_cast(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let x = call.input(0)?;
+    let number = target(call)?;
+    let (from, to) = (call.builder.ty(x).clone(), tensor::dtype_of(number)?);
+    if from.dtype.size() != to.size() || call.packed_bits(x) != tensor::packed_bits(number)? {
+        return Err(Fault::operands(format!("{from} can't be read as {to}: an element of it has another size")));
+    }
+    if let Some(constant) = call.builder.graph().constant(x)
+        && to != DType::Bool
+    {
+        let same = Attribute::new(TensorType::new(to, &from.shape), constant.bytes().clone())?;
+        return Ok(call.builder.constant("value", same));
+    }
+    if from.dtype != to && (from.dtype.is_float() || to.is_float()) {
+        return Err(Fault::variant(format!("reading the bits of {from} as {to} isn't supported")));
+    }
+    // Integers of one size convert by keeping their bits.
+    converted(call, x, to)
 }

@@ -28,6 +28,8 @@ impl<'a> Importer<'a> {
                 Ok(ty) => {
                     self.builder.begin(&input.name);
                     let value = self.builder.input(&input.name, ty);
+                    let declared = tensor_type(input).map_or(0, |ty| ty.elem_type);
+                    self.note_packed(value, 0, declared);
                     if let Err(fault) = self.define(&input.name, Item::Tensor(value)) {
                         self.report_at(&input.name, fault);
                     }

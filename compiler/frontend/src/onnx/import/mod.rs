@@ -26,6 +26,7 @@ mod linear;
 mod linear_attention;
 mod normalization;
 mod pooling;
+mod qlinear;
 mod quantization;
 mod recurrent;
 mod reduction;
@@ -98,7 +99,7 @@ pub fn import(
         scopes: vec![Scope::of_model(model)],
         bodies: Vec::new(),
         dimensions: BTreeMap::new(),
-        packed: IndexMap::new(),
+        packed: vec![IndexMap::new()],
         unsupported: Unsupported::default(),
         nodes: 0,
         findings: Vec::new(),
@@ -127,8 +128,8 @@ pub(super) struct Importer<'a> {
     bodies: Vec<Body>,
     /// Extents of named dimensions.
     dimensions: BTreeMap<String, usize>,
-    /// Bits of an element, for values that hold integers narrower than a byte.
-    packed: IndexMap<Value, usize>,
+    /// Bits of an element, for values that hold integers narrower than a byte; for each graph, outermost first.
+    packed: Vec<IndexMap<Value, usize>>,
     unsupported: Unsupported,
     /// Operators imported so far.
     nodes: usize,
@@ -277,7 +278,8 @@ impl<'a> Importer<'a> {
         }
         let attributes = self.attributes(site.node)?;
         self.builder.begin(&site.name);
-        let mut call = Call::new(site.clone(), &mut self.builder, &mut self.packed, self.external, inputs, attributes);
+        let packed = &mut self.packed[self.bodies.len()];
+        let mut call = Call::new(site.clone(), &mut self.builder, packed, self.external, inputs, attributes);
         let results = match operator.handler {
             Handler::One(import) => import(&mut call).map(|value| vec![Item::Tensor(value)]),
             Handler::Many(import) => import(&mut call),

@@ -199,6 +199,9 @@ fn dequantize_linear(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.input(0)?;
     let (scale, zero_point) = parameters(call, x)?;
     let dtype = dtype_attribute(call, "output_dtype")?.map_or(call.dtype_of(scale), |ty| ty.dtype);
+    if !dtype.is_float() {
+        return Err(Fault::parameter(format!("attribute `output_dtype` says {dtype}, which isn't a float")));
+    }
     dequantized(call, x, scale, zero_point, dtype)
 }
 

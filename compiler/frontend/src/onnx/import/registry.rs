@@ -2,9 +2,9 @@
 
 use super::call::Call;
 use super::{
-    Importer, Item, Site, arithmetic, attention, control, conversion, convolution, elementwise, integer_products, joining,
-    linear, linear_attention, normalization, pooling, quantization, recurrent, reduction, resizing, rotary, shape,
-    signal, slicing, softmax, structure,
+    Importer, Item, Site, arithmetic, attention, control, conversion, convolution, elementwise, integer_products,
+    joining, linear, linear_attention, normalization, pooling, qlinear, quantization, recurrent, reduction, resizing,
+    rotary, shape, signal, slicing, softmax, structure,
 };
 use crate::fault::Fault;
 use crate::support::{self, OperatorSupport};
@@ -64,6 +64,7 @@ const TABLES: &[(&str, Table)] = &[
     ("", softmax::OPERATORS),
     ("", structure::OPERATORS),
     ("ai.onnx.preview", attention::PREVIEW),
+    ("com.microsoft", qlinear::OPERATORS),
     ("com.microsoft", quantization::MICROSOFT_OPERATORS),
 ];
 

@@ -7,7 +7,7 @@ use crate::onnx::proto::{AttributeProto, GraphProto, NodeProto, SparseTensorProt
 use crate::onnx::read::{Model, Opsets};
 use crate::onnx::tensor;
 use indexmap::IndexMap;
-use mlc_ir::Code;
+use mlc_ir::{Code, Value};
 use std::rc::Rc;
 
 /// Attributes by name.
@@ -104,12 +104,17 @@ impl<'a> Importer<'a> {
         let attribute = attribute
             .map_err(|fault| Fault { message: format!("the constant `{name}`: {}", fault.message), ..fault })?;
         let value = self.builder_at(depth).named_constant(name, attribute);
-        if let Initializer::Dense(tensor) = initializer
-            && let Some(bits) = tensor::packed_bits(i64::from(tensor.data_type))?
-        {
-            self.packed.insert(value, bits);
+        if let Initializer::Dense(tensor) = initializer {
+            self.note_packed(value, depth, tensor.data_type);
         }
         Ok(Item::Tensor(value))
+    }
+
+    /// Notes that a tensor of the graph at a depth holds integers narrower than a byte, when its element type says so.
+    pub(super) fn note_packed(&mut self, value: Value, depth: usize, element_type: i32) {
+        if let Ok(Some(bits)) = tensor::packed_bits(i64::from(element_type)) {
+            self.packed[depth].insert(value, bits);
+        }
     }
 
     /// Defines a name in the innermost scope.

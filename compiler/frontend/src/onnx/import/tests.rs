@@ -37,13 +37,13 @@ fn opset(domain: &str, version: i64) -> OperatorSetIdProto {
 }
 
 pub(super) fn model(inputs: Vec<ValueInfoProto>, node: Vec<NodeProto>, outputs: &[&str]) -> ModelProto {
-    let output = outputs.iter().map(|name| self::output(name)).collect();
+    let output = outputs.iter().map(|name| output(name)).collect();
     let graph = GraphProto { node, input: inputs, output, ..GraphProto::default() };
     ModelProto { ir_version: 8, graph: Some(graph), opset_import: vec![opset("", 17)], ..ModelProto::default() }
 }
 
 pub(super) fn import_with(model: &ModelProto, options: &ImportOptions) -> Result<Imported, Vec<Diagnostic>> {
-    import(&read::read(&model.encode_to_vec().into())?, &(), options)
+    import(&read(&model.encode_to_vec().into())?, &(), options)
 }
 
 fn messages(result: Result<Imported, Vec<Diagnostic>>) -> Vec<String> {
@@ -208,7 +208,7 @@ fn what_every_model_needs_is_demanded() {
         let texts = messages(import_with(&model, &ImportOptions::default()));
         assert!(texts[0].contains(expected), "{texts:?}");
     }
-    assert!(read::read(&vec![0xff; 9].into()).is_err());
+    assert!(read(&vec![0xff; 9].into()).is_err());
 }
 
 #[path = "network_tests.rs"]
