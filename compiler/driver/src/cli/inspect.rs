@@ -130,17 +130,26 @@ impl Contents {
 
     fn of_graph(graph: &Graph) -> Contents {
         let mut contents = Contents::default();
-        for id in graph.node_ids() {
-            match &graph.node(id).op {
-                Op::Input(_) => {}
-                Op::Constant(constant) => {
-                    contents.weights += 1;
-                    contents.weight_bytes += constant.value.ty().bytes() as u64;
-                }
-                op => *contents.operators.entry(op.name().to_owned()).or_default() += 1,
-            }
-        }
+        contents.add_graph(graph);
         contents
+    }
+
+    /// Counts a graph and the bodies of its loops.
+    fn add_graph(&mut self, graph: &Graph) {
+        for id in graph.node_ids() {
+            let op = &graph.node(id).op;
+            match op {
+                Op::Input(_) => continue,
+                Op::Constant(constant) => {
+                    self.weights += 1;
+                    self.weight_bytes += constant.value.ty().bytes() as u64;
+                    continue;
+                }
+                Op::Loop(op) => self.add_graph(&op.body),
+                _ => {}
+            }
+            *self.operators.entry(op.name().to_owned()).or_default() += 1;
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use super::call::normalized_axis;
 use super::registry::{Handler::Control, Table};
 use super::scope::Attributes;
-use super::turns::{Turns, constant_numbers};
+use super::turns::{Turns, check_copies};
 use super::{Importer, Item, Site};
 use crate::fault::Fault;
 use crate::onnx::proto::GraphProto;
@@ -138,7 +138,8 @@ fn trip_count(importer: &Importer<'_>, value: Value) -> Result<Option<usize>, Fa
             "the number of turns must be known while compiling, but it depends on the data",
         ));
     };
-    match constant_numbers(&attribute).as_deref() {
+    let numbers = attribute.ty().dtype.is_integer().then(|| attribute.to_tensor().to_integers());
+    match numbers.as_deref() {
         Some(&[number]) => Ok(usize::try_from(number.max(0)).ok().filter(|&number| number <= MAXIMUM_TRIP_COUNT)),
         _ => Err(Fault::operands(format!("the number of turns must be one whole number, found {}", attribute.ty()))),
     }
@@ -265,6 +266,7 @@ fn batch<'a>(
     if wholes.iter().any(|&whole| importer.builder.rank(whole) < 2) {
         return Err(Fault::operands("scanned tensors need a batch axis and a sequence axis"));
     }
+    check_copies(body, items)?;
     let mut parts: Vec<Vec<Value>> = Vec::new();
     for item in 0..items {
         importer.builder.begin(&site.name);

@@ -15,8 +15,8 @@ fn with(mut node: NodeProto, attributes: Vec<AttributeProto>) -> NodeProto {
 }
 
 /// A node that gives a number, or with `dtype` 9 a bool.
-fn number(name: &str, dtype: i32, value: u8) -> NodeProto {
-    let bytes = if dtype == 9 { vec![value] } else { i64::from(value).to_le_bytes().to_vec() };
+fn number(name: &str, dtype: i32, value: i64) -> NodeProto {
+    let bytes = if dtype == 9 { vec![u8::from(value != 0)] } else { value.to_le_bytes().to_vec() };
     let tensor = TensorProto { data_type: dtype, raw_data: Some(bytes.into()), ..TensorProto::default() };
     let attribute = AttributeProto { name: "value".into(), t: Some(tensor), r#type: 4, ..AttributeProto::default() };
     with(node("Constant", &[], &[name]), vec![attribute])
@@ -56,7 +56,7 @@ fn product() -> GraphProto {
     graph(&["i", "go", "h"], nodes, &["go", "next", "seen"])
 }
 
-fn repeated(turns: u8, body: GraphProto) -> Vec<NodeProto> {
+fn repeated(turns: i64, body: GraphProto) -> Vec<NodeProto> {
     vec![number("m", 7, turns), with(node("Loop", &["m", "", "x"], &["y", "all"]), vec![held("body", body)])]
 }
 
@@ -95,7 +95,7 @@ fn loops_hold_loops() {
 
 #[test]
 fn a_constant_condition_chooses_a_branch_and_the_other_is_not_looked_at() {
-    let choice = |value: u8| {
+    let choice = |value: i64| {
         let taken = graph(&[], vec![node("MatMul", &["x", "w"], &["a"])], &["a"]);
         let other = graph(&[], vec![node("NoSuchOperator", &["x"], &["b"])], &["b"]);
         let (then, otherwise) = if value == 0 { (other, taken) } else { (taken, other) };
@@ -166,6 +166,9 @@ fn a_fault_of_a_body_is_reported_once() {
         let found = errors(repeated(turns, wrong), &["y"]);
         assert_eq!(found.len(), 1, "{found:?}");
     }
+    let idle = || graph(&["i", "go", "h"], Vec::new(), &["go", "h"]);
+    let nodes = |turns| vec![turns, with(node("Loop", &["m", "", "x"], &["y"]), vec![held("body", idle())])];
+    assert_eq!(imported(nodes(number("m", 7, i64::from(i32::MAX))), &["y"]).outputs().len(), 1);
     let few = graph(&["i", "go", "h"], Vec::new(), &["go"]);
     assert!(errors(repeated(9, few), &["y"])[0].contains("the body gives 1 results for 1 carried values"));
 }

@@ -5,7 +5,7 @@ use crate::builder::Builder;
 use crate::fault::Fault;
 use crate::onnx::proto::GraphProto;
 use mlc_ir::ops::{Loop, SliceAxis};
-use mlc_ir::{Attribute, Code, DType, Literal, Subgraph, TensorType, Value};
+use mlc_ir::{Code, DType, Literal, Subgraph, TensorType, Value};
 
 /// A loop whose turns have no more operators than this in all is written out.
 const MOST_UNROLLED: usize = 64;
@@ -55,9 +55,17 @@ struct Outputs {
     slices: Vec<Item>,
 }
 
-/// Operators of a graph, those of inner graphs included.
+/// Operators that a turn takes to write out, those of inner graphs included; one for a body without any.
 fn count(graph: &GraphProto) -> usize {
-    graph.node.iter().map(|node| 1 + node.graphs().map(count).sum::<usize>()).sum()
+    graph.node.iter().map(|node| 1 + node.graphs().map(count).sum::<usize>()).sum::<usize>().max(1)
+}
+
+/// Refuses so many copies of a body.
+pub(super) fn check_copies(body: &GraphProto, copies: usize) -> Result<(), Fault> {
+    if copies.saturating_mul(count(body)) <= MOST_FORCED {
+        return Ok(());
+    }
+    Err(Fault::variant(format!("{copies} copies of the body have more than {MOST_FORCED} operators")))
 }
 
 impl Turns<'_> {
@@ -99,10 +107,12 @@ impl<'a> Importer<'a> {
         // Without turns only a body tells the shape of what is stacked.
         let stacks_nothing = turns.trip_count == Some(0) && !turns.stacked.is_empty();
         let (findings, unsupported) = (self.findings.len(), self.unsupported.count());
+        if let (true, Some(trips)) = (sequences, turns.trip_count) {
+            check_copies(turns.body, trips)?;
+        }
         if (few || sequences) && !stacks_nothing {
             match self.unrolled(site, turns)? {
                 Unrolled::Done(results) => return Ok(results),
-                Unrolled::TooLong if sequences => return Err(too_long()),
                 // What the attempt warned of, the next one does again.
                 Unrolled::TooLong | Unrolled::Conditional => self.findings.truncate(findings),
             }
@@ -160,7 +170,7 @@ impl<'a> Importer<'a> {
                 (_, Some(false)) => break,
                 (_, None) => return Ok(Unrolled::Conditional),
             }
-            if turns.trip_count.is_none() && turn * count(turns.body).max(1) > MOST_FORCED {
+            if turns.trip_count.is_none() && turn * count(turns.body) > MOST_FORCED {
                 return Ok(Unrolled::TooLong);
             }
             self.builder.begin(&site.name);
@@ -318,13 +328,4 @@ impl<'a> Importer<'a> {
 fn unbounded() -> Fault {
     Fault::new(Code::DataDependentShape, "data decide how many turns the loop takes, and nothing bounds their number")
         .with_help("give the loop a constant number of turns at most")
-}
-
-fn too_long() -> Fault {
-    Fault::variant(format!("the loop carries a sequence, and has more than {MOST_FORCED} operators when written out"))
-}
-
-/// The constant behind a value, as whole numbers.
-pub(super) fn constant_numbers(attribute: &Attribute) -> Option<Vec<i64>> {
-    attribute.ty().dtype.is_integer().then(|| attribute.to_tensor().to_integers())
 }
