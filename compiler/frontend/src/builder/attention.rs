@@ -121,31 +121,27 @@ impl Builder {
                 (Some(one), None) | (None, Some(one)) => one,
                 (None, None) => b.binary(BinaryFunction::Equal, key, key),
             };
-            additive(b, seen, dtype)
+            additive(b, seen, dtype, f64::NEG_INFINITY)
         })
     }
 
-    /// What to add to scores so that only the first keys of each batch are seen; their numbers are i64 [batch, 1, 1, 1].
+    /// Whether each key is among the first of its batch; their numbers are i64 [batch, 1, 1, 1].
     ///
     /// # Errors
     /// When the counts aren't of i64.
-    pub fn padding_mask(&mut self, counts: Value, keys: usize, dtype: DType) -> Result<Value, OperatorError> {
+    pub fn padding(&mut self, counts: Value, keys: usize) -> Result<Value, OperatorError> {
         let places = self.places([1, keys])?;
-        self.map(&[places, counts], |b| {
-            let (place, count) = (b.operand(0), b.operand(1));
-            let seen = b.binary(BinaryFunction::Less, place, count);
-            additive(b, seen, dtype)
-        })
+        self.binary(BinaryFunction::Less, places, counts)
     }
 
-    /// A bool mask, true where scores stay, as numbers to add: 0 or minus infinity.
+    /// A bool mask, true where scores stay, as numbers to add: 0 or the given one.
     ///
     /// # Errors
     /// When the mask isn't of bools.
-    pub fn additive_mask(&mut self, seen: Value, dtype: DType) -> Result<Value, OperatorError> {
+    pub fn additive_mask(&mut self, seen: Value, dtype: DType, hidden: f64) -> Result<Value, OperatorError> {
         self.map(&[seen], |b| {
             let seen = b.operand(0);
-            additive(b, seen, dtype)
+            additive(b, seen, dtype, hidden)
         })
     }
 
@@ -187,7 +183,53 @@ fn within(b: &mut ExpressionBuilder, first: ScalarId, second: ScalarId, reach: u
     b.binary(BinaryFunction::LessEqual, distance, reach)
 }
 
-fn additive(b: &mut ExpressionBuilder, seen: ScalarId, dtype: DType) -> ScalarId {
-    let (stay, block) = (b.number(dtype, 0.0), b.number(dtype, f64::NEG_INFINITY));
+fn additive(b: &mut ExpressionBuilder, seen: ScalarId, dtype: DType, hidden: f64) -> ScalarId {
+    let (stay, block) = (b.number(dtype, 0.0), b.number(dtype, hidden));
     b.select(seen, stay, block)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn builder() -> Builder {
+        let mut builder = Builder::new("test");
+        builder.fold_up_to(1000);
+        builder
+    }
+
+    fn floats(builder: &Builder, value: Value) -> Vec<f64> {
+        builder.graph().constant(value).unwrap().to_tensor().to_floats()
+    }
+
+    #[test]
+    fn a_band_hides_what_is_too_far_away() {
+        let mut builder = builder();
+        let band = Band { before: Some(1), behind: Some(0) };
+        let mask = builder.band_mask(band, (2, 4), Offset::Fixed(1), DType::F32).unwrap();
+        let hidden = f64::NEG_INFINITY;
+        assert_eq!(floats(&builder, mask), [0.0, 0.0, hidden, hidden, hidden, 0.0, 0.0, hidden]);
+        let everything = builder.band_mask(Band::default(), (1, 3), Offset::Fixed(0), DType::F32).unwrap();
+        assert_eq!(floats(&builder, everything), [0.0; 3]);
+        assert!(builder.band_mask(band, (1, MOST_PLACES + 1), Offset::Fixed(0), DType::F32).is_err());
+    }
+
+    #[test]
+    fn rows_that_a_mask_hides_have_no_weights() {
+        let mut builder = builder();
+        let mask = Attribute::from_f32(&[2, 2], &[0.0, 0.0, f32::NEG_INFINITY, f32::NEG_INFINITY]).unwrap();
+        let mask = builder.constant("mask", mask);
+        let weights = builder.masked_softmax(mask, mask).unwrap();
+        assert_eq!(floats(&builder, weights), [0.5, 0.5, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn heads_share_the_matrices_of_their_group() {
+        let mut builder = builder();
+        let left = builder.constant("left", Attribute::from_f32(&[1, 4, 1, 1], &[1.0, 2.0, 3.0, 4.0]).unwrap());
+        let right = builder.constant("right", Attribute::from_f32(&[1, 2, 1, 1], &[10.0, 100.0]).unwrap());
+        let product = builder.grouped_matmul(left, right, false).unwrap();
+        assert_eq!(floats(&builder, product), [10.0, 20.0, 300.0, 400.0]);
+        assert!(builder.grouped_matmul(right, left, false).is_err());
+    }
 }

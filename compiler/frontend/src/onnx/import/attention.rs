@@ -40,7 +40,7 @@ pub(super) fn soft_cap(builder: &mut Builder, x: Value, cap: f64) -> Result<Valu
 }
 
 /// `1 / sqrt(features)` of [.., features].
-fn default_scale(builder: &Builder, query: Value) -> f64 {
+pub(super) fn default_scale(builder: &Builder, query: Value) -> f64 {
     let width = builder.shape(query).last().copied().unwrap_or(1);
     1.0 / (width.max(1) as f64).sqrt()
 }
@@ -102,7 +102,7 @@ fn reach(call: &mut Call<'_, '_>, key: &'static str) -> Result<Option<usize>, Fa
 fn given_mask(call: &mut Call<'_, '_>, keys: usize, dtype: DType) -> Result<Option<Value>, Fault> {
     let Some(mask) = call.optional(3)? else { return Ok(None) };
     let mask = match call.dtype_of(mask) {
-        DType::Bool => call.builder.additive_mask(mask, dtype)?,
+        DType::Bool => call.builder.additive_mask(mask, dtype, f64::NEG_INFINITY)?,
         found if found == dtype => mask,
         found => return Err(Fault::operands(format!("the mask must be of bool or {dtype}, found {found}"))),
     };
@@ -146,7 +146,8 @@ fn bias(call: &mut Call<'_, '_>, scores: Value, past: Option<usize>) -> Result<O
         bias = Some(call.builder.add_optional(mask, bias)?);
     }
     if let Some(counts) = counts {
-        let mask = call.builder.padding_mask(counts, keys, dtype)?;
+        let seen = call.builder.padding(counts, keys)?;
+        let mask = call.builder.additive_mask(seen, dtype, f64::NEG_INFINITY)?;
         bias = Some(call.builder.add_optional(mask, bias)?);
     }
     Ok(bias)

@@ -15,7 +15,7 @@ fn matmul(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 }
 
 /// alpha * A B + beta * C of matrices A and B, each possibly transposed; C broadcasts to the product.
-fn gemm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+pub(super) fn gemm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (left, right, term) = (call.input(0)?, call.input(1)?, call.optional(2)?);
     let (transpose_left, transpose_right) = (call.flag_or("transA", false)?, call.flag_or("transB", false)?);
     let (alpha, beta) = (call.float_or("alpha", 1.0)?, call.float_or("beta", 1.0)?);

@@ -15,7 +15,8 @@ pub(super) const OPERATORS: Table = &[
     ("GroupNormalization", 18, One(group)),
     ("InstanceNormalization", 1, One(instance)),
     ("LRN", 1, One(local_response)),
-    ("LayerNormalization", 17, Many(layer)),
+    // onnxruntime writes it with whatever version a model has.
+    ("LayerNormalization", 1, Many(layer)),
     ("LpNormalization", 1, One(unit_norm)),
     ("MeanVarianceNormalization", 9, One(mean_variance)),
     ("RMSNormalization", 23, One(root_mean_square)),
@@ -179,7 +180,7 @@ fn mean_of_squares(call: &mut Call<'_, '_>, x: Value, axes: Vec<usize>) -> Resul
     Ok(call.builder.apply(Reduce { function: ReduceFunction::Mean, axes, keep_axes: true }, &[squares])?)
 }
 
-fn root_mean_square(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+pub(super) fn root_mean_square(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (x, weight) = (call.input(0)?, call.input(1)?);
     let epsilon = call.float_or("epsilon", 1e-5)?;
     stash_type(call)?;

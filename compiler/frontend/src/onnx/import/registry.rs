@@ -2,9 +2,9 @@
 
 use super::call::Call;
 use super::{
-    Importer, Item, Site, arithmetic, attention, control, conversion, convolution, elementwise, integer_products,
-    joining, linear, linear_attention, normalization, pooling, qlinear, quantization, recurrent, reduction, resizing,
-    rotary, shape, signal, slicing, softmax, structure,
+    Importer, Item, Site, arithmetic, attention, classical, contributed, control, conversion, convolution, elementwise,
+    ensemble, integer_products, joining, linear, linear_attention, matrix, ngrams, normalization, pooling, qlinear,
+    quantization, recurrent, reduction, resizing, rotary, shape, signal, slicing, softmax, structure,
 };
 use crate::fault::Fault;
 use crate::support::{self, OperatorSupport};
@@ -43,6 +43,7 @@ const TABLES: &[(&str, Table)] = &[
     ("", REFUSED),
     ("", arithmetic::OPERATORS),
     ("", attention::OPERATORS),
+    ("", contributed::UNDER_STANDARD),
     ("", control::OPERATORS),
     ("", conversion::OPERATORS),
     ("", convolution::OPERATORS),
@@ -51,6 +52,8 @@ const TABLES: &[(&str, Table)] = &[
     ("", joining::OPERATORS),
     ("", linear::OPERATORS),
     ("", linear_attention::OPERATORS),
+    ("", matrix::OPERATORS),
+    ("", ngrams::OPERATORS),
     ("", normalization::OPERATORS),
     ("", pooling::OPERATORS),
     ("", quantization::OPERATORS),
@@ -63,7 +66,11 @@ const TABLES: &[(&str, Table)] = &[
     ("", slicing::OPERATORS),
     ("", softmax::OPERATORS),
     ("", structure::OPERATORS),
+    ("ai.onnx.ml", classical::OPERATORS),
+    ("ai.onnx.ml", ensemble::OPERATORS),
     ("ai.onnx.preview", attention::PREVIEW),
+    ("com.microsoft", contributed::OPERATORS),
+    ("com.microsoft", matrix::CONTRIBUTED),
     ("com.microsoft", qlinear::OPERATORS),
     ("com.microsoft", quantization::MICROSOFT_OPERATORS),
 ];

@@ -165,10 +165,12 @@ fn mel_weights(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         let (left, center, right) = (places[filter], places[filter + 1], places[filter + 2]);
         for row in left as usize..=(right as usize).max(center as usize) {
             let place = row as f64;
-            let weight = match () {
-                () if place < center => (place - left) / (center - left),
-                () if place == center => 1.0,
-                () => (right - place) / (right - center),
+            let weight = if place < center {
+                (place - left) / (center - left)
+            } else if place > center {
+                (right - place) / (right - center)
+            } else {
+                1.0
             };
             weights[row * filters + filter] = weight;
         }
