@@ -18,7 +18,8 @@ fn operand(graph: &mut Graph, name: &str, ty: &TensorType, generator: &mut Gener
             let value = Attribute::from_tensor(&generator.tensor(ty));
             graph.add_constant(name, value)
         }
-        2 if ty.dtype != DType::Bool => {
+        // Unsigned indices would wrap and leave their axis.
+        2 if ty.dtype.is_signed() => {
             let x = graph.add_input(name, ty.clone());
             let negated = graph.add(Unary { function: UnaryFunction::Negate }, &[x], &format!("{name}_n")).unwrap();
             let pads: Vec<(usize, usize)> = (0..rank).map(|_| (generator.range(0, 1), generator.range(0, 2))).collect();

@@ -11,28 +11,32 @@ const AXIS_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
 /// Computes an expression of the kernel's operands for each element of the first result.
 pub fn map(kernel: &mut Kernel<'_>, expression: &Expression) {
-    let result = kernel.results[0].clone();
+    let (operands, result) = (kernel.operands.clone(), kernel.results[0].clone());
+    apply(kernel, expression, &operands, &result);
+}
+
+/// Computes an expression of operands for each element of some memory.
+pub fn apply(kernel: &mut Kernel<'_>, expression: &Expression, operands: &[Argument], result: &Argument) {
     let shape = result.view.shape.clone();
     if result.view.elements() == 0 {
         return;
     }
     let mut views = vec![result.view.clone()];
-    views.extend(kernel.operands.iter().map(|operand| operand.view.broadcast(&shape)));
+    views.extend(operands.iter().map(|operand| operand.view.broadcast(&shape)));
     let views = merge_axes(&views);
-    let dtypes: Vec<DType> = kernel.operands.iter().map(|operand| operand.view.dtype).collect();
+    let dtypes: Vec<DType> = operands.iter().map(|operand| operand.view.dtype).collect();
     let dtype = result.view.dtype;
     let movement = expression.is_identity() && dtype.is_float();
     let vectorizable = movement || expression_is_vectorizable(expression, &dtypes, dtype);
     let unit_strides =
         views.iter().all(|view| matches!(view.strides.last(), Some(0 | 1))) && views[0].strides.last() == Some(&1);
     let lanes = if vectorizable && unit_strides { kernel.lanes(dtype) } else { 1 };
-    let operands: Vec<Argument> = kernel
-        .operands
+    let operands: Vec<Argument> = operands
         .iter()
         .zip(&views[1..])
         .map(|(operand, view)| Argument { view: view.clone(), ..operand.clone() })
         .collect();
-    let result = Argument { view: views[0].clone(), ..result };
+    let result = Argument { view: views[0].clone(), ..result.clone() };
     nest(kernel, &result.view.clone(), lanes, |kernel, indices, lanes| {
         let values = operands.iter().map(|operand| kernel.load(operand, indices, lanes, lanes)).collect();
         let value = kernel.expression(expression, values, lanes);

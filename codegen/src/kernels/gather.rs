@@ -2,11 +2,11 @@
 //! clamped to it: generated code never leaves its buffers, whatever the data.
 
 use super::Kernel;
+use super::place::Place;
 use super::space::for_shape_in_vectors;
-use crate::loops::{Expr, Index, Nest};
-use mlc_ir::ops::Gather;
-use mlc_ir::scalar::BinaryFunction;
-use mlc_ir::{DType, Diagnostic, Literal};
+use crate::loops::Nest;
+use mlc_ir::Diagnostic;
+use mlc_ir::ops::{Gather, GatherElements};
 
 /// The schedule of `gather`.
 pub fn gather(kernel: &mut Kernel<'_>, op: &Gather) -> Result<(), Diagnostic> {
@@ -22,7 +22,7 @@ pub fn gather(kernel: &mut Kernel<'_>, op: &Gather) -> Result<(), Diagnostic> {
     kernel.for_shape(&["i0", "i1", "i2", "i3"], &outer, &mut |kernel, outer| {
         kernel.for_shape(&["k0", "k1", "k2", "k3"], &shape, &mut |kernel, position| {
             let index = kernel.load(&places, position, 1, 1);
-            let place = resolved(kernel, index, extent);
+            let place = Place::new(kernel, index, extent).clamped(kernel);
             for_shape_in_vectors(kernel, &["j0", "j1", "j2", "j3"], &inner, lanes, dtype, |kernel, inner, lanes| {
                 let source = [outer, std::slice::from_ref(&place), inner].concat();
                 let value = kernel.load(&data, &source, lanes, lanes);
@@ -33,25 +33,17 @@ pub fn gather(kernel: &mut Kernel<'_>, op: &Gather) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The element of an axis that an index means; negative ones count from the end.
-fn resolved(kernel: &mut Kernel<'_>, index: Expr, extent: usize) -> Index {
-    let dtype = kernel.b.ty(&index).dtype;
-    let literal = |value: usize| Expr::Literal(Literal::integer(dtype, value as i64));
-    // Indices of a narrow type may not reach the end, which is then no bound.
-    let last = extent - 1;
-    let reaches = Literal::integer(dtype, last as i64) == Literal::Integer(dtype, last as i64);
-    let index = kernel.b.define("index", index);
-    if !dtype.is_signed() {
-        let bounded = if reaches { Expr::binary(BinaryFunction::Minimum, index, literal(last)) } else { index };
-        return kernel.b.define_index("place", Index::value(bounded));
-    }
-    let wide = if dtype.size() < 4 { kernel.b.define("wide", Expr::Cast(DType::I32, Box::new(index))) } else { index };
-    let dtype = kernel.b.ty(&wide).dtype;
-    let literal = |value: usize| Expr::Literal(Literal::integer(dtype, value as i64));
-    let negative = Expr::binary(BinaryFunction::Less, wide.clone(), literal(0));
-    let from_end = wide.clone().plus(literal(extent));
-    let place = Expr::Select(Box::new(negative), Box::new(from_end), Box::new(wide));
-    let bounded = Expr::binary(BinaryFunction::Minimum, place, literal(last));
-    let bounded = Expr::binary(BinaryFunction::Maximum, bounded, literal(0));
-    kernel.b.define_index("place", Index::value(bounded))
+/// The schedule of `gather_elements`.
+pub fn gather_elements(kernel: &mut Kernel<'_>, op: &GatherElements) -> Result<(), Diagnostic> {
+    let (data, places) = (kernel.operands[0].clone(), kernel.operands[1].clone());
+    let extent = data.view.shape[op.axis];
+    let shape = places.view.shape.to_vec();
+    kernel.for_shape(&["i0", "i1", "i2", "i3", "i4", "i5"], &shape, &mut |kernel, position| {
+        let index = kernel.load(&places, position, 1, 1);
+        let mut source = position.to_vec();
+        source[op.axis] = Place::new(kernel, index, extent).clamped(kernel);
+        let value = kernel.load(&data, &source, 1, 1);
+        kernel.finish(value, position, 1);
+    });
+    Ok(())
 }

@@ -15,11 +15,14 @@ mod gather;
 mod matmul;
 mod normalize;
 mod pad;
+mod place;
 mod pool;
 mod recurrent;
 mod reduce;
 mod resize;
+mod scatter;
 mod softmax;
+mod sort;
 mod space;
 mod tile;
 pub mod transposed_convolution;
@@ -253,11 +256,14 @@ pub fn schedule(op: &Op, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
         Op::AdaptivePool(adaptive_pool_op) => pool::adaptive_pool(kernel, adaptive_pool_op)?,
         Op::Cumulative(cumulative_op) => cumulative::cumulative(kernel, cumulative_op)?,
         Op::Gather(gather_op) => gather::gather(kernel, gather_op)?,
+        Op::GatherElements(gather_op) => gather::gather_elements(kernel, gather_op)?,
         Op::Pad(pad_op) => pad::pad(kernel, pad_op)?,
         Op::Recurrent(recurrent_op) => recurrent::recurrent(kernel, recurrent_op)?,
         Op::Resize(resize_op) => resize::resize(kernel, resize_op)?,
         Op::Reduce(reduce_op) => reduce::reduce(kernel, reduce_op)?,
         Op::ArgReduce(arg_reduce_op) => arg_reduce::arg_reduce(kernel, arg_reduce_op)?,
+        Op::Scatter(scatter_op) => scatter::scatter(kernel, scatter_op)?,
+        Op::Sort(sort_op) => sort::sort(kernel, sort_op)?,
         Op::Softmax(softmax_op) => softmax::softmax(kernel, softmax_op)?,
         Op::Normalize(normalize_op) => normalize::normalize(kernel, normalize_op)?,
         Op::Convolution(convolution_op) => convolution::convolution(kernel, convolution_op)?,

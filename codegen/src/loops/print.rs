@@ -234,9 +234,10 @@ impl Printer<'_> {
                 Atom::Remainder(inner, divisor) => format!("{} % {divisor}", self.grouped_index(inner)),
                 Atom::Maximum(left, right) => self.extreme(left, ">", right),
                 Atom::Minimum(left, right) => self.extreme(left, "<", right),
+                Atom::Value(value) if self.is_plain(atom) => self.expr(value),
                 Atom::Value(value) => format!("(int32_t){}", self.expr(value)),
             };
-            if !matches!(atom, Atom::Var(_)) && (factor.abs() != 1 || !index.terms.is_empty()) {
+            if !self.is_plain(atom) && (factor.abs() != 1 || !index.terms.is_empty()) {
                 term = format!("({term})");
             }
             if factor.abs() != 1 {
@@ -261,11 +262,20 @@ impl Printer<'_> {
         text
     }
 
+    /// Whether it is spelled as a variable alone.
+    fn is_plain(&self, atom: &Atom) -> bool {
+        match atom {
+            Atom::Var(_) => true,
+            Atom::Value(value) => matches!(**value, Expr::Var(_)) && self.ty(value) == ValueType::scalar(DType::I32),
+            _ => false,
+        }
+    }
+
     /// The index, in parentheses where it is more than a variable.
     fn grouped_index(&mut self, index: &Index) -> String {
         let text = self.index(index);
         match index.terms[..] {
-            [(Atom::Var(_), 1)] if index.constant == 0 => text,
+            [(ref atom, 1)] if index.constant == 0 && self.is_plain(atom) => text,
             _ => format!("({text})"),
         }
     }

@@ -376,12 +376,13 @@ fn operand_names(anchor: &Op, own: usize, count: usize) -> Vec<String> {
     let roles: &[&str] = match anchor {
         Op::Convolution(_) | Op::TransposedConvolution(_) => &["x", "weights"],
         Op::Matmul(_) => &["left", "right"],
-        Op::Gather(_) => &["data", "indices"],
+        Op::Gather(_) | Op::GatherElements(_) => &["data", "indices"],
         Op::Recurrent(op) => {
             let fixed = ["x", "weights", "bias", "hidden", "cell"].into_iter().take(op.fixed_operands());
             recurrent = fixed.chain(op.with.iter().map(|operand| operand.name())).collect::<Vec<_>>();
             &recurrent
         }
+        Op::Scatter(_) => &["data", "indices", "updates"],
         Op::Map(_) => &[],
         _ => &["x"],
     };

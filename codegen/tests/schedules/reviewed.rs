@@ -4,8 +4,9 @@ use super::case::{Case, Layout, build};
 use mlc_codegen::Target;
 use mlc_codegen::loops::print;
 use mlc_ir::ops::{
-    ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, MaxPool, Normalize, Pad, PadMode,
-    Recurrent, RecurrentCell, RecurrentOperand, Reduce, ReduceFunction, Resize, ResizeCoordinates, ResizeMode, Softmax,
+    ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, GatherElements, MaxPool, Normalize,
+    Pad, PadMode, Recurrent, RecurrentCell, RecurrentOperand, Reduce, ReduceFunction, Resize, ResizeCoordinates,
+    ResizeMode, Scatter, ScatterReduction, Softmax, Sort,
 };
 use mlc_ir::{DType, Float, Generator, Literal, Op, TensorType};
 
@@ -77,6 +78,22 @@ fn gathers_pads_and_resizes_are_as_reviewed() {
     };
     reviewed("nearest", &text(resize(ResizeMode::Nearest), &[&[1, 4, 4, 8]], &Target::host(32)));
     reviewed("linear", &text(resize(ResizeMode::Linear), &[&[1, 4, 4, 8]], &Target::host(32)));
+}
+
+#[test]
+fn sorts_and_scatters_are_as_reviewed() {
+    let sort = |count| Sort { axis: 1, count, descending: true };
+    reviewed("sort", &text(sort(100), &[&[2, 100]], &Target::generic()));
+    reviewed("top_of_many", &text(sort(5), &[&[2, 100]], &Target::generic()));
+    let scatter = Scatter { axis: 0, reduction: ScatterReduction::Sum };
+    let types = [
+        TensorType::new(DType::F32, [20, 8]),
+        TensorType::new(DType::I64, [3, 1]),
+        TensorType::new(DType::F32, [3, 8]),
+    ];
+    reviewed("scatter_of_rows", &typed_text(scatter.into(), &types, &Target::host(32)));
+    let types = [TensorType::new(DType::F32, [3, 12]), TensorType::new(DType::I64, [2, 4])];
+    reviewed("gather_elements", &typed_text(GatherElements { axis: 1 }.into(), &types, &Target::generic()));
 }
 
 #[test]

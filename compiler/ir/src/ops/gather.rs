@@ -1,6 +1,6 @@
 //! `gather`: Slices of data along an axis by integer indices: the axis is replaced by the axes of the indices. Negative indices count from the end.
 
-use super::numbers::expect_values;
+use super::numbers::{expect_values, resolve_index};
 use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
@@ -37,13 +37,9 @@ impl Operator for Gather {
     fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
         let [data, indices] = expect_values(operands)?;
         let extent = data.shape()[self.axis];
-        let unsigned = !indices.ty().dtype.is_signed();
-        let resolve = |index: i64| {
-            let place = if index < 0 && !unsigned { index.checked_add_unsigned(extent as u64) } else { Some(index) };
-            let place = place.and_then(|place| usize::try_from(place).ok()).filter(|&place| place < extent);
-            place.ok_or_else(|| OperatorError::Evaluation(format!("index {index} leaves an axis of {extent} elements")))
-        };
-        let places: Vec<usize> = indices.to_integers().into_iter().map(resolve).collect::<Result<_, _>>()?;
+        let dtype = indices.ty().dtype;
+        let resolved = indices.to_integers().into_iter().map(|index| resolve_index(index, extent, dtype));
+        let places: Vec<usize> = resolved.collect::<Result<_, _>>()?;
         let inner: usize = data.shape()[self.axis + 1..].iter().product();
         let source = |element: usize| {
             let (row, column) = (element / inner, element % inner);

@@ -19,6 +19,9 @@ pub trait Number: Copy + PartialOrd {
 
     /// The larger one; NaN wins.
     fn larger(self, other: Self) -> Self;
+
+    /// The smaller one; NaN wins.
+    fn smaller(self, other: Self) -> Self;
 }
 
 impl Number for f64 {
@@ -35,6 +38,10 @@ impl Number for f64 {
 
     fn larger(self, other: f64) -> f64 {
         if self.is_nan() || self > other { self } else { other }
+    }
+
+    fn smaller(self, other: f64) -> f64 {
+        if self.is_nan() || self < other { self } else { other }
     }
 }
 
@@ -53,11 +60,26 @@ impl Number for i64 {
     fn larger(self, other: i64) -> i64 {
         self.max(other)
     }
+
+    fn smaller(self, other: i64) -> i64 {
+        self.min(other)
+    }
 }
 
 /// A number that orders as the integer `value` of a type does, and its own inverse: `u64` is held by its bits.
 pub fn order_key(dtype: DType, value: i64) -> i64 {
     if dtype == DType::U64 { value ^ i64::MIN } else { value }
+}
+
+/// The place along an axis that an index of an integer type means; negative ones count from the end.
+///
+/// # Errors
+/// When it is none of the axis's places.
+pub fn resolve_index(index: i64, extent: usize, dtype: DType) -> Result<usize, OperatorError> {
+    let from_end = index < 0 && dtype.is_signed();
+    let place = if from_end { index.checked_add_unsigned(extent as u64) } else { Some(index) };
+    let place = place.and_then(|place| usize::try_from(place).ok()).filter(|&place| place < extent);
+    place.ok_or_else(|| OperatorError::Evaluation(format!("index {index} leaves an axis of {extent} elements")))
 }
 
 /// The smallest value of an integer type.
