@@ -5,8 +5,10 @@
 //! knows no file format and never optimises beyond that.
 
 mod attention;
+mod einsum;
 mod elementwise;
 mod fourier;
+mod indexing;
 mod interpolation;
 mod linear;
 mod movement;
@@ -14,6 +16,8 @@ mod normalization;
 pub(crate) mod positions;
 mod recurrent;
 mod reduction;
+mod regions;
+mod sampling;
 mod window;
 
 pub use attention::{Band, Offset};
@@ -22,6 +26,8 @@ pub use fourier::{Complex, LONGEST_TRANSFORM};
 pub use interpolation::Rows;
 pub use normalization::{Affine, LocalResponse, Statistics};
 pub use recurrent::{RecurrentRun, RecurrentWeights};
+pub use regions::RegionPool;
+pub use sampling::{SampleMode, SampleRim};
 pub use window::{PoolWindow, SlidingWindow, ceil_mode_pads};
 
 use mlc_ir::ops::{Binary, Cast, Unary};
@@ -210,5 +216,7 @@ impl Builder {
     }
 }
 
+#[cfg(test)]
+mod indexing_tests;
 #[cfg(test)]
 mod tests;

@@ -246,8 +246,9 @@ impl Builder {
     /// Slices along an axis by integer indices.
     ///
     /// # Errors
-    /// When the axis isn't there or the indices aren't integers.
+    /// When the axis isn't there, the indices aren't integers, or a constant one leaves the axis.
     pub fn gather(&mut self, data: Value, indices: Value, axis: usize) -> Result<Value, OperatorError> {
+        self.check_indices(data, indices, axis)?;
         self.apply(Gather { axis }, &[data, indices])
     }
 

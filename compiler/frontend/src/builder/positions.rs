@@ -7,7 +7,7 @@ use super::{Builder, PoolWindow};
 use crate::fault::Fault;
 use mlc_ir::ops::{ArgFunction, ArgReduce};
 use mlc_ir::types::row_major_strides;
-use mlc_ir::{Attribute, OperatorError, Value};
+use mlc_ir::{OperatorError, Value};
 
 /// For a spatial axis the coordinates that each window reads, all windows of one length.
 pub type Taps = Vec<Vec<usize>>;
@@ -94,18 +94,6 @@ pub fn of_maxima(builder: &mut Builder, x: Value, taps: &[Taps]) -> Result<Value
     let positions = builder.gather(table, entry, 0)?;
     let result: Vec<usize> = shape[..2].iter().chain(&counts).copied().collect();
     builder.reshape(positions, &result)
-}
-
-impl Builder {
-    /// A constant of 64-bit integers.
-    ///
-    /// # Errors
-    /// When the values don't fill the shape.
-    pub fn indices(&mut self, shape: &[usize], values: &[i64]) -> Result<Value, OperatorError> {
-        let attribute = Attribute::from_i64(shape, values)
-            .ok_or_else(|| OperatorError::types(format!("{} indices don't fill the shape {shape:?}", values.len())))?;
-        Ok(self.constant("indices", attribute))
-    }
 }
 
 /// Coordinates of an element of a row-major tensor.

@@ -5,8 +5,7 @@ use super::call::Call;
 use super::item::Item;
 use super::registry::{Handler::One, Table};
 use crate::fault::Fault;
-use mlc_ir::scalar::BinaryFunction;
-use mlc_ir::{Attribute, Code, DType, Tensor, TensorType, Value};
+use mlc_ir::{Attribute, Code, DType, Literal, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[
     ("Tensor.fill", One(fill)),
@@ -131,19 +130,8 @@ fn arange(call: &mut Call<'_>) -> Result<Value, Fault> {
 fn triangle(call: &mut Call<'_>, lower: bool) -> Result<Value, Fault> {
     let x = call.x()?;
     let diagonal = call.optional("diagonal", 1).and_then(|item| item.int()).unwrap_or(0);
-    let shape = call.shape(x);
-    let [.., rows, columns] = shape[..] else {
-        return Err(Fault::operands(format!("{} isn't a matrix", call.builder.ty(x))));
-    };
-    if rows.saturating_mul(columns) > 1 << 26 {
-        return Err(Fault::variant(format!("a mask of {rows} x {columns} is too large")));
-    }
-    let kept = (0..rows as i64).flat_map(|row| (0..columns as i64).map(move |column| column - row));
-    let kept = kept.map(|offset| i64::from(if lower { offset <= diagonal } else { offset >= diagonal })).collect();
-    let mask = Tensor::from_integers(TensorType::new(DType::Bool, [rows, columns]), kept);
-    let mask = call.builder.constant("triangle", Attribute::from_tensor(&mask));
-    let zero = call.builder.number(call.builder.dtype(x), 0.0);
-    Ok(call.builder.select(mask, x, zero)?)
+    let diagonal = call.builder.literal(Literal::integer(DType::I64, diagonal));
+    Ok(call.builder.triangle(x, diagonal, lower)?)
 }
 
 /// `aten::one_hot (x, n)`: 1 at the element's own index along a new last axis.
@@ -155,10 +143,6 @@ fn one_hot(call: &mut Call<'_>) -> Result<Value, Fault> {
         let message = "the number of classes depends on the data, so no static memory plan exists";
         Fault::new(Code::DataDependentShape, message).with_help("give `num_classes` in the source model")
     })?;
-    let classes: Vec<i64> = (0..count as i64).collect();
-    let classes = super::indexing::indices(call, &[count], &classes)?;
-    let x = call.builder.cast(x, DType::I64)?;
-    let x = call.builder.insert_axis(x, call.builder.rank(x))?;
-    let equal = call.builder.binary(BinaryFunction::Equal, x, classes)?;
-    Ok(call.builder.cast(equal, DType::I64)?)
+    let hot = call.builder.one_hot(x, count, call.builder.rank(x), false)?;
+    Ok(call.builder.cast(hot, DType::I64)?)
 }

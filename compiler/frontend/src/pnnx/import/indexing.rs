@@ -1,4 +1,4 @@
-//! Reading by index tensors, and writing where the indices are known.
+//! Reading and writing by index tensors.
 
 use super::call::Call;
 use super::expression;
@@ -6,9 +6,8 @@ use super::item::Item;
 use super::registry::{Handler::One, Table};
 use crate::fault::Fault;
 use crate::pnnx::expression::Expression;
-use mlc_ir::scalar::BinaryFunction;
-use mlc_ir::types::{broadcast_shapes, row_major_strides};
-use mlc_ir::{Code, DType, Shape, Value};
+use mlc_ir::ops::ScatterReduction;
+use mlc_ir::{Code, DType, Value};
 
 pub(super) const OPERATORS: Table = &[
     ("F.embedding", One(functional_embedding)),
@@ -19,11 +18,6 @@ pub(super) const OPERATORS: Table = &[
     ("torch.gather", One(gather)),
     ("torch.index_select", One(index_select)),
 ];
-
-/// A constant of indices.
-pub(super) fn indices(call: &mut Call<'_>, shape: &[usize], values: &[i64]) -> Result<Value, Fault> {
-    Ok(call.builder.indices(shape, values)?)
-}
 
 fn embedding(call: &mut Call<'_>) -> Result<Value, Fault> {
     let positions = call.x()?;
@@ -52,24 +46,7 @@ fn gather(call: &mut Call<'_>) -> Result<Value, Fault> {
     let index = call.tensor("index", 1)?;
     let axis = call.int("dim")?;
     let axis = call.axis(x, call.required("dim", axis)?)?;
-    let (shape, wanted) = (call.shape(x), call.shape(index));
-    let fits =
-        shape.len() == wanted.len() && (0..shape.len()).all(|other| other == axis || wanted[other] <= shape[other]);
-    if !fits {
-        let (index, x) = (call.builder.ty(index), call.builder.ty(x));
-        return Err(Fault::operands(format!("the indices {index} don't fit the tensor {x}")));
-    }
-    check_table(call.builder.ty(index).elements())?;
-    // Position of every element in the flat tensor, but for the axis that the indices choose.
-    let strides = row_major_strides(&shape);
-    let offsets = flat_offsets(&wanted, |other| if other == axis { 0 } else { strides[other] });
-    let offsets = indices(call, &wanted, &offsets)?;
-    let index = call.builder.cast(index, DType::I64)?;
-    let index = non_negative(call, index, shape[axis])?;
-    let scaled = call.builder.binary_number(BinaryFunction::Multiply, index, strides[axis] as f64)?;
-    let flat_index = call.builder.binary(BinaryFunction::Add, scaled, offsets)?;
-    let flat = call.builder.reshape(x, &[call.builder.ty(x).elements()])?;
-    Ok(call.builder.gather(flat, flat_index, 0)?)
+    Ok(call.builder.gather_elements(x, index, axis)?)
 }
 
 /// Element [i, j, ..] is element offset + i * stride[0] + j * stride[1] + .. of the flat tensor.
@@ -93,7 +70,7 @@ fn as_strided(call: &mut Call<'_>) -> Result<Value, Fault> {
     check_table(size.iter().fold(1, |product: usize, &extent| product.saturating_mul(extent)))?;
     let positions: Vec<i64> =
         flat_offsets(&size, |axis| stride[axis]).into_iter().map(|position| position + offset as i64).collect();
-    let positions = indices(call, &size, &positions)?;
+    let positions = call.builder.indices(&size, &positions)?;
     let flat = call.builder.reshape(x, &[elements])?;
     Ok(call.builder.gather(flat, positions, 0)?)
 }
@@ -114,27 +91,6 @@ fn flat_offsets(shape: &[usize], stride: impl Fn(usize) -> usize) -> Vec<i64> {
         offsets = offsets.iter().flat_map(|&base| (0..extent as i64).map(move |index| base + index * step)).collect();
     }
     offsets
-}
-
-/// Indices counted from the end, as those from the begin.
-fn non_negative(call: &mut Call<'_>, index: Value, extent: usize) -> Result<Value, Fault> {
-    if let Some(attribute) = call.builder.graph().constant(index) {
-        let tensor = attribute.to_tensor();
-        let values: Vec<i64> = tensor
-            .to_integers()
-            .into_iter()
-            .map(|value| if value < 0 { value + extent as i64 } else { value })
-            .collect();
-        let shape = call.shape(index);
-        return indices(call, &shape, &values);
-    }
-    let dtype = call.builder.dtype(index);
-    Ok(call.builder.map(&[index], |b| {
-        let (index, zero, extent) = (b.operand(0), b.number(dtype, 0.0), b.number(dtype, extent as f64));
-        let negative = b.binary(BinaryFunction::Less, index, zero);
-        let moved = b.binary(BinaryFunction::Add, index, extent);
-        b.select(negative, moved, index)
-    })?)
 }
 
 /// One entry per leading axis: `None` leaves the axis as it is.
@@ -159,7 +115,7 @@ fn index_items(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 /// An index of one axis as a tensor of integers.
-fn index_tensor(call: &mut Call<'_>, item: &Item, extent: usize) -> Result<Value, Fault> {
+fn index_tensor(call: &mut Call<'_>, item: &Item) -> Result<Value, Fault> {
     if let Item::List(items) = item {
         let bools: Option<Vec<bool>> =
             items.iter().map(|item| if let Item::Bool(value) = item { Some(*value) } else { None }).collect();
@@ -167,11 +123,11 @@ fn index_tensor(call: &mut Call<'_>, item: &Item, extent: usize) -> Result<Value
             Some(bools) if !bools.is_empty() => chosen(bools.into_iter()),
             _ => item.ints().ok_or_else(|| Fault::parameter("indices must be whole numbers"))?,
         };
-        return indices(call, &[positions.len()], &positions);
+        return Ok(call.builder.indices(&[positions.len()], &positions)?);
     }
     let value = call.as_tensor("index", item)?;
     if call.builder.dtype(value) != DType::Bool {
-        return non_negative(call, value, extent);
+        return Ok(value);
     }
     let attribute = call.builder.graph().constant(value).filter(|attribute| attribute.ty().rank() == 1);
     let Some(attribute) = attribute else {
@@ -179,7 +135,7 @@ fn index_tensor(call: &mut Call<'_>, item: &Item, extent: usize) -> Result<Value
         return Err(Fault::new(Code::DataDependentShape, message));
     };
     let positions = chosen(attribute.to_tensor().to_integers().into_iter().map(|value| value != 0));
-    indices(call, &[positions.len()], &positions)
+    Ok(call.builder.indices(&[positions.len()], &positions)?)
 }
 
 /// The positions at which a mask is true.
@@ -187,63 +143,77 @@ fn chosen(mask: impl Iterator<Item = bool>) -> Vec<i64> {
     mask.enumerate().filter(|(_, chosen)| *chosen).map(|(position, _)| position as i64).collect()
 }
 
+/// The axes that index items choose, with their index tensors.
+struct Chosen {
+    axes: Vec<usize>,
+    indices: Vec<Value>,
+}
+
+fn chosen_axes(call: &mut Call<'_>, x: Value, items: &[Item]) -> Result<Chosen, Fault> {
+    if items.len() > call.builder.rank(x) {
+        return Err(Fault::parameter(format!("{} indices are too many for {}", items.len(), call.builder.ty(x))));
+    }
+    let mut chosen = Chosen { axes: Vec::new(), indices: Vec::new() };
+    for (axis, item) in items.iter().enumerate() {
+        if *item != Item::None {
+            chosen.axes.push(axis);
+            chosen.indices.push(index_tensor(call, item)?);
+        }
+    }
+    Ok(chosen)
+}
+
+impl Chosen {
+    /// All axes of a tensor, the chosen ones first.
+    fn order(&self, rank: usize) -> Vec<usize> {
+        let rest = (0..rank).filter(|axis| !self.axes.contains(axis));
+        self.axes.iter().copied().chain(rest).collect()
+    }
+
+    /// The place among the chosen axes that the indices, which broadcast, mean.
+    fn place(&self, call: &mut Call<'_>, shape: &[usize]) -> Result<Value, Fault> {
+        let extents: Vec<usize> = self.axes.iter().map(|&axis| shape[axis]).collect();
+        Ok(call.builder.flat_place(&self.indices, &extents)?)
+    }
+
+    /// Where the `new` axes of the indices stand in the result: axes that stand together are replaced where they stand,
+    /// else the new axes go to the front.
+    fn front(&self) -> usize {
+        let together = self.axes.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+        if together { self.axes.first().copied().unwrap_or(0) } else { 0 }
+    }
+}
+
 fn index(call: &mut Call<'_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let items = index_items(call)?;
-    let shape = call.shape(x);
-    if items.len() > shape.len() {
-        return Err(Fault::parameter(format!("{} indices are too many for {}", items.len(), call.builder.ty(x))));
-    }
-    let mut chosen = Vec::new();
-    for (axis, item) in items.iter().enumerate() {
-        if *item != Item::None {
-            chosen.push((axis, index_tensor(call, item, shape[axis])?));
-        }
-    }
-    match chosen[..] {
-        [] => Ok(x),
-        [(axis, index)] => Ok(call.builder.gather(x, index, axis)?),
+    let chosen = chosen_axes(call, x, &items)?;
+    match (&chosen.axes[..], &chosen.indices[..]) {
+        ([], _) => Ok(x),
+        (&[axis], &[index]) => Ok(call.builder.gather(x, index, axis)?),
         _ => paired_index(call, x, &chosen),
     }
 }
 
-/// Several indices broadcast together: the chosen axes merge into one, which is read by positions in it.
-fn paired_index(call: &mut Call<'_>, x: Value, chosen: &[(usize, Value)]) -> Result<Value, Fault> {
+/// Several indices broadcast together: the chosen axes merge into one, which is read by places in it.
+fn paired_index(call: &mut Call<'_>, x: Value, chosen: &Chosen) -> Result<Value, Fault> {
     let shape = call.shape(x);
-    let axes: Vec<usize> = chosen.iter().map(|(axis, _)| *axis).collect();
-    let rest: Vec<usize> = (0..shape.len()).filter(|axis| !axes.contains(axis)).collect();
-    let order: Vec<usize> = axes.iter().chain(&rest).copied().collect();
-    let merged: Shape = axes.iter().map(|&axis| shape[axis]).collect();
-    let strides = row_major_strides(&merged);
-    let mut position: Option<Value> = None;
-    for (&(_, index), &stride) in chosen.iter().zip(&strides) {
-        let index = call.builder.cast(index, DType::I64)?;
-        let scaled = call.builder.binary_number(BinaryFunction::Multiply, index, stride as f64)?;
-        position = Some(call.builder.add_optional(scaled, position)?);
-    }
-    let Some(position) = position else { return Ok(x) };
-    let mut flat = vec![merged.iter().product()];
-    flat.extend(rest.iter().map(|&axis| shape[axis]));
+    let (count, order) = (chosen.axes.len(), chosen.order(shape.len()));
+    let place = chosen.place(call, &shape)?;
+    let mut flat = vec![chosen.axes.iter().map(|&axis| shape[axis]).product()];
+    flat.extend(order[count..].iter().map(|&axis| shape[axis]));
     let x = call.builder.transpose(x, &order)?;
     let x = call.builder.reshape(x, &flat)?;
-    let y = call.builder.gather(x, position, 0)?;
-    // Axes that stand together are replaced where they stand; else the result's axes go to the front.
-    let together = axes.windows(2).all(|pair| pair[0] + 1 == pair[1]);
-    let new = call.builder.rank(position);
-    if !together {
-        return Ok(y);
-    }
-    let before = axes[0];
-    let order: Vec<usize> = (new..new + before).chain(0..new).chain(new + before..new + rest.len()).collect();
+    let y = call.builder.gather(x, place, 0)?;
+    let (new, before, rank) = (call.builder.rank(place), chosen.front(), call.builder.rank(y));
+    let order: Vec<usize> = (new..new + before).chain(0..new).chain(new + before..rank).collect();
     Ok(call.builder.transpose(y, &order)?)
 }
 
-/// A copy with the elements at known indices replaced: each element of the result is read from the tensor or the values.
+/// A copy with the elements at the indices replaced by values, or increased by them.
 fn index_put(call: &mut Call<'_>) -> Result<Value, Fault> {
     let x = call.x()?;
-    if call.flag_or("accumulate", false)? {
-        return Err(Fault::variant("`accumulate=True` isn't supported"));
-    }
+    let reduction = if call.flag_or("accumulate", false)? { ScatterReduction::Sum } else { ScatterReduction::Replace };
     let items = match call.operand("indices", 1)? {
         Item::List(items) => items,
         single => vec![single],
@@ -252,65 +222,25 @@ fn index_put(call: &mut Call<'_>) -> Result<Value, Fault> {
         Some(values) => values,
         None => call.operand("values", 2)?,
     };
+    let chosen = chosen_axes(call, x, &items)?;
     let shape = call.shape(x);
-    let known = known_indices(call, &items, &shape)?;
-    let index_shape = broadcast_shapes(known.iter().map(|(shape, _)| &shape[..]))
-        .ok_or_else(|| Fault::operands("the indices don't broadcast"))?;
-    let strides = row_major_strides(&shape);
-    check_table(index_shape.iter().fold(1, |product: usize, &extent| product.saturating_mul(extent)))?;
-    // Positions of the written blocks, then of their elements.
-    let count: usize = index_shape.iter().product();
-    let mut targets = vec![0i64; count];
-    for ((own, list), (&stride, &extent)) in known.iter().zip(strides.iter().zip(&shape)) {
-        let sources = mlc_ir::ops::elementwise::broadcast_indices(own, &index_shape);
-        for (target, source) in targets.iter_mut().zip(sources) {
-            let index = if list[source] < 0 { list[source] + extent as i64 } else { list[source] };
-            if !(0..extent as i64).contains(&index) {
-                return Err(Fault::parameter(format!("index {index} isn't among {extent}")));
-            }
-            *target += index * stride as i64;
-        }
-    }
-    check_table(call.builder.ty(x).elements())?;
-    let block = &shape[known.len()..];
-    let inner = flat_offsets(block, |axis| strides[known.len() + axis]);
-    let elements = call.builder.ty(x).elements();
-    let mut positions: Vec<i64> = (0..elements as i64).collect();
-    let mut next = elements as i64;
-    for target in &targets {
-        for offset in &inner {
-            positions[(target + offset) as usize] = next;
-            next += 1;
-        }
-    }
     let dtype = call.builder.dtype(x);
     let values = super::arithmetic::operand(call.builder, &values, dtype)?;
-    let written: Vec<usize> = index_shape.iter().chain(block).copied().collect();
+    if chosen.axes.is_empty() {
+        return Ok(call.builder.broadcast(values, &shape)?);
+    }
+    let place = chosen.place(call, &shape)?;
+    let (places, count, order) = (call.shape(place), chosen.axes.len(), chosen.order(shape.len()));
+    let rest: Vec<usize> = order[count..].iter().map(|&axis| shape[axis]).collect();
+    // Values have the shape that reading by the indices gives.
+    let (before, new) = (chosen.front(), places.len());
+    let written: Vec<usize> = rest[..before].iter().chain(&places).chain(&rest[before..]).copied().collect();
     let values = call.builder.broadcast(values, &written)?;
-    let values = call.builder.reshape(values, &[count * inner.len()])?;
-    let flat = call.builder.reshape(x, &[elements])?;
-    let both = call.builder.concat(&[flat, values], 0)?;
-    let positions = indices(call, &shape, &positions)?;
-    Ok(call.builder.gather(both, positions, 0)?)
-}
-
-/// Indices of the leading axes, which must all be constants.
-fn known_indices(call: &mut Call<'_>, items: &[Item], shape: &[usize]) -> Result<Vec<(Shape, Vec<i64>)>, Fault> {
-    if items.len() > shape.len() {
-        return Err(Fault::parameter(format!("{} indices are too many for {} axes", items.len(), shape.len())));
-    }
-    let mut known = Vec::new();
-    for (item, &extent) in items.iter().zip(shape) {
-        if *item == Item::None {
-            return Err(Fault::variant("writing to all of an axis before an indexed one isn't supported"));
-        }
-        let index = index_tensor(call, item, extent)?;
-        let attribute = call.builder.graph().constant(index);
-        let attribute = attribute.ok_or_else(|| {
-            Fault::variant("positions that depend on the data can't be written to")
-                .with_help("the indices of Tensor.index_put must be constants")
-        })?;
-        known.push((attribute.ty().shape.clone(), attribute.to_tensor().to_integers()));
-    }
-    Ok(known)
+    let to_front: Vec<usize> = (before..before + new).chain(0..before).chain(before + new..written.len()).collect();
+    let values = call.builder.transpose(values, &to_front)?;
+    let data = call.builder.transpose(x, &order)?;
+    let y = call.builder.scatter_slices(data, place, values, count, reduction)?;
+    let mut back = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(place, &axis)| back[axis] = place);
+    Ok(call.builder.transpose(y, &back)?)
 }

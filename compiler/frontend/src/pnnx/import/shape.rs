@@ -248,6 +248,6 @@ fn repeat_interleave(call: &mut Call<'_>) -> Result<Value, Fault> {
     }
     let indices: Vec<i64> =
         repeats.iter().enumerate().flat_map(|(index, &count)| std::iter::repeat_n(index as i64, count)).collect();
-    let indices = super::indexing::indices(call, &[total], &indices)?;
+    let indices = call.builder.indices(&[total], &indices)?;
     Ok(call.builder.gather(x, indices, axis)?)
 }

@@ -269,7 +269,7 @@ fn replace(call: &mut Call<'_>, x: Value, parts: &[Part], source: Value) -> Resu
             _ => index as i64,
         })
         .collect();
-    let indices = super::indexing::indices(call, &[extent], &indices)?;
+    let indices = call.builder.indices(&[extent], &indices)?;
     Ok(call.builder.gather(both, indices, part.axis)?)
 }
 
