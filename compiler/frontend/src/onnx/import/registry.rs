@@ -2,9 +2,10 @@
 
 use super::call::Call;
 use super::{
-    Importer, Item, Site, arithmetic, attention, classical, contributed, control, conversion, convolution, elementwise,
-    ensemble, integer_products, joining, linear, linear_attention, matrix, ngrams, normalization, pooling, qlinear,
-    quantization, recurrent, reduction, resizing, rotary, shape, signal, slicing, softmax, structure,
+    Importer, Item, Site, arithmetic, attention, classical, contributed, control, conversion, convolution, einsum,
+    elementwise, ensemble, indexing, integer_products, joining, linear, linear_attention, matrix, ngrams,
+    normalization, ordering, pooling, qlinear, quantization, recurrent, reduction, resizing, rotary, sampling, shape,
+    signal, slicing, softmax, structure,
 };
 use crate::fault::Fault;
 use crate::support::{self, OperatorSupport};
@@ -47,7 +48,9 @@ const TABLES: &[(&str, Table)] = &[
     ("", control::OPERATORS),
     ("", conversion::OPERATORS),
     ("", convolution::OPERATORS),
+    ("", einsum::OPERATORS),
     ("", elementwise::OPERATORS),
+    ("", indexing::OPERATORS),
     ("", integer_products::OPERATORS),
     ("", joining::OPERATORS),
     ("", linear::OPERATORS),
@@ -55,12 +58,14 @@ const TABLES: &[(&str, Table)] = &[
     ("", matrix::OPERATORS),
     ("", ngrams::OPERATORS),
     ("", normalization::OPERATORS),
+    ("", ordering::OPERATORS),
     ("", pooling::OPERATORS),
     ("", quantization::OPERATORS),
     ("", recurrent::OPERATORS),
     ("", reduction::OPERATORS),
     ("", resizing::OPERATORS),
     ("", rotary::OPERATORS),
+    ("", sampling::OPERATORS),
     ("", shape::OPERATORS),
     ("", signal::OPERATORS),
     ("", slicing::OPERATORS),
@@ -68,6 +73,7 @@ const TABLES: &[(&str, Table)] = &[
     ("", structure::OPERATORS),
     ("ai.onnx.ml", classical::OPERATORS),
     ("ai.onnx.ml", ensemble::OPERATORS),
+    ("ai.onnx.ml", indexing::MACHINE_LEARNING),
     ("ai.onnx.preview", attention::PREVIEW),
     ("com.microsoft", contributed::OPERATORS),
     ("com.microsoft", matrix::CONTRIBUTED),
