@@ -163,7 +163,7 @@ impl Intrinsics {
                 }
                 let call = scalar_call(self, function, ty.dtype, "x[lane]");
                 format!(
-                    "static inline {t} {name}({t} x) {{\n  {t} y;\n  for (int lane = 0; lane < {}; ++lane) {{\n    \
+                    "static inline {t} {name}({t} x) {{\n  {t} y = x;\n  for (int lane = 0; lane < {}; ++lane) {{\n    \
                      y[lane] = {call};\n  }}\n  return y;\n}}\n",
                     ty.lanes
                 )
@@ -179,7 +179,7 @@ impl Intrinsics {
             _ => {
                 let scalar = super::spelling::binary_text(self, function, ty.dtype, "x[lane]", "y[lane]");
                 return format!(
-                    "static inline {t} {name}({t} x, {t} y) {{\n  {t} z;\n  for (int lane = 0; lane < {}; ++lane) {{\n    \
+                    "static inline {t} {name}({t} x, {t} y) {{\n  {t} z = x;\n  for (int lane = 0; lane < {}; ++lane) {{\n    \
                      z[lane] = {scalar};\n  }}\n  return z;\n}}\n",
                     ty.lanes
                 );
