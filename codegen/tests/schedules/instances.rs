@@ -8,12 +8,13 @@ use mlc_ir::ops::{
 use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{Category, DType, Float, Generator, Literal, Op, OpKind, TensorType};
 
-/// Operators that lowering turns into views, copies and constants, so that they have no schedule.
-const WITHOUT_SCHEDULE: [OpKind; 7] = [
+/// Operators that lowering turns into views, copies, constants and functions of their own, so that they have no schedule.
+const WITHOUT_SCHEDULE: [OpKind; 8] = [
     OpKind::Input,
     OpKind::Constant,
     OpKind::Broadcast,
     OpKind::Concat,
+    OpKind::Loop,
     OpKind::Reshape,
     OpKind::Slice,
     OpKind::Transpose,
