@@ -39,7 +39,7 @@ fn gather_elements(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     Ok(call.builder.gather_elements(x, indices, axis)?)
 }
 
-fn gather_nd(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+pub(super) fn gather_nd(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (x, indices) = (call.input(0)?, call.input(1)?);
     let batch_axes = usize::try_from(call.int_or("batch_dims", 0)?)
         .map_err(|_| Fault::parameter("attribute `batch_dims` must not be negative"))?;

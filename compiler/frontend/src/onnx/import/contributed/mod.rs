@@ -10,7 +10,7 @@ use super::registry::{
     Table,
 };
 use super::rotary::{Rotation, rotate};
-use super::{convolution, linear, normalization};
+use super::{convolution, indexing, linear, normalization};
 use crate::fault::Fault;
 use mlc_ir::ops::{Matmul, Reduce, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
@@ -24,6 +24,7 @@ pub(super) const OPERATORS: Table = &[
     ("FusedConv", 1, One(fused_convolution)),
     ("FusedGemm", 1, One(fused_gemm)),
     ("FusedMatMul", 1, One(fused_matmul)),
+    ("GatherND", 1, One(indexing::gather_nd)),
     ("Gelu", 1, One(|call| activated(call, U::Gelu))),
     ("MatMulNBits", 1, One(quantized::matmul)),
     ("MultiHeadAttention", 1, Many(attention::multi_head)),

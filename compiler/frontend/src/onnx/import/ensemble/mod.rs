@@ -260,7 +260,7 @@ fn classifier(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
         votes.binary(call.builder, scores, &base, post)?
     } else {
         let scores = scores::add_base(call.builder, scores, &base)?;
-        scores::Classified { choice: scores, scores: post.apply(call.builder, scores)? }
+        Classified { choice: scores, scores: post.apply(call.builder, scores)? }
     };
     scores.results(call.builder, &labels)
 }
