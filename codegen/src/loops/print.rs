@@ -394,11 +394,14 @@ impl Printer<'_> {
             return format!("({condition} ? {x} : {y})");
         }
         let ty = ValueType { lanes, ..self.ty(x) };
-        let name = self.intrinsics.call(Intrinsic::Select(ty));
         let (x, y) = (self.widened(x, lanes), self.widened(y, lanes));
         if self.ty(condition).lanes == 1 {
-            return format!("({} ? {x} : {y})", self.expr(condition));
+            // An unaligned vector in memory is of another type than a value.
+            self.intrinsics.use_type(ty);
+            let vector = value_type_name(ty);
+            return format!("({} ? ({vector}){x} : ({vector}){y})", self.expr(condition));
         }
+        let name = self.intrinsics.call(Intrinsic::Select(ty));
         let condition = self.expr(condition);
         format!("{name}({}, {}, {})", unparenthesised(&condition), unparenthesised(&x), unparenthesised(&y))
     }

@@ -90,6 +90,22 @@ pub(super) const RULES: &[Rule] = &[
         let y = s.apply(mlc_ir::ops::Select {}, &[condition, x, x]);
         s.finish(y)
     }),
+    Rule::exact(
+        "drop-known-selection",
+        "select(true, x, y) = x, select(false, x, y) = y",
+        &[OpKind::Select],
+        drop_known_selection,
+        |g| {
+            let mut s = Sketch::new(g);
+            let shape = s.random_shape(0, 3);
+            let narrower = s.random.broadcastable(&shape);
+            let value = if s.random.one_in(2) { 1.0 } else { 0.0 };
+            let condition = s.splat(DType::Bool, &narrower, value);
+            let (x, y) = (s.input(&shape), s.input(&shape));
+            let y = s.apply(mlc_ir::ops::Select {}, &[condition, x, y]);
+            s.finish(y)
+        },
+    ),
     Rule::reassociation(
         "sigmoid-product-as-silu",
         "x * sigmoid(x) = silu(x)",
@@ -335,6 +351,13 @@ fn merge_casts(m: &Match<'_>) -> Vec<Term> {
 fn drop_equal_selection(m: &Match<'_>) -> Vec<Term> {
     let equal = m.operands[1] == m.operands[2] && m.operand_type(1) == m.ty;
     if equal { vec![m.operands[1].into()] } else { Vec::new() }
+}
+
+fn drop_known_selection(m: &Match<'_>) -> Vec<Term> {
+    let Some(condition) = m.view.splat(m.operands[0]) else { return Vec::new() };
+    let chosen = if condition.to_f64() != 0.0 { 1 } else { 2 };
+    // A chosen side that the others widen is left alone.
+    if m.operand_type(chosen) == m.ty { vec![m.operands[chosen].into()] } else { Vec::new() }
 }
 
 fn sigmoid_product_as_silu(m: &Match<'_>) -> Vec<Term> {
