@@ -3,7 +3,7 @@
 
 use crate::loops::spelling::{c_type, harmless, literal};
 use crate::module::{Module, PackedConstant};
-use mlc_ir::{DType, Literal, Tensor, TensorType, Values};
+use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Values};
 use std::io::{self, Write};
 
 /// Columns of a line of numbers at most.
@@ -36,14 +36,22 @@ pub fn write_constants(module: &Module, out: &mut dyn Write) -> io::Result<()> {
         let bare = head.trim_start_matches("extern ");
         let ty = constant.value.ty();
         write!(out, "\n/* {} {ty} */\n{head};\n{bare} MLC_CONSTANT = {{\n", harmless(&constant.name))?;
-        write_values(constant, out)?;
+        write_values(&constant.value, out)?;
         out.write_all(b"};\n")?;
     }
     Ok(())
 }
 
-fn write_values(constant: &PackedConstant, out: &mut dyn Write) -> io::Result<()> {
-    let (ty, bytes) = (constant.value.ty(), constant.value.bytes());
+/// The lines of an initialiser.
+pub fn values(value: &Attribute) -> String {
+    let mut text = Vec::new();
+    // Writing to memory doesn't fail, and the text is ASCII.
+    let _ = write_values(value, &mut text);
+    String::from_utf8(text).unwrap_or_default()
+}
+
+fn write_values(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
+    let (ty, bytes) = (value.ty(), value.bytes());
     let mut lines = Lines { out, column: 0 };
     if bytes.is_empty() {
         lines.put("0")?;
@@ -120,7 +128,6 @@ impl Lines<'_> {
 mod tests {
     use super::*;
     use crate::module::MemoryPlan;
-    use mlc_ir::Attribute;
 
     #[test]
     fn constants_are_exact_and_lines_short() {
@@ -133,6 +140,7 @@ mod tests {
             kernels: vec![],
             plan: MemoryPlan { alignment: 16, ..MemoryPlan::default() },
             constants: vec![PackedConstant { symbol: "tvmgen_m_w".into(), name: "w */".into(), value }],
+            states: vec![],
             sources: vec![],
         };
         let mut text = Vec::new();

@@ -3,15 +3,15 @@
 mod loops;
 
 use crate::Options;
-use crate::constants::declaration;
-use crate::loops::spelling::c_type;
+use crate::constants::{declaration, values};
+use crate::loops::spelling::{c_type, harmless};
 use crate::loops::{Intrinsics, print};
 use crate::lower::homes::BufferKind;
 use crate::lower::steps::{Binding, Routine, Step};
 use crate::lower::{Program, lower};
-use crate::module::{KernelSummary, Module, PackedConstant, Port, SourceFile};
+use crate::module::{KeptState, KernelSummary, Module, PackedConstant, Port, SourceFile};
 use crate::names::{Names, fields};
-use mlc_ir::{Attribute, Diagnostic, Graph, Op, TensorType};
+use mlc_ir::{Attribute, Diagnostic, Graph, Op, State, TensorType};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -22,10 +22,12 @@ use std::fmt::Write;
 pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnostic>> {
     let mut names = Names::new(&options.model_name);
     let program = lower(graph, &options.target, &mut names)?;
-    let mut emitter =
-        Emitter { names, intrinsics: Intrinsics::default(), constants: Vec::new(), symbols: BTreeMap::new() };
+    let states = kept_states(graph, &mut names);
+    let (constants, symbols) = (Vec::new(), BTreeMap::new());
+    let mut emitter = Emitter { names, intrinsics: Intrinsics::default(), states, constants, symbols };
     let kernels = emitter.functions(&program);
     let main = emitter.main(&program, &options.model_name);
+    let states = emitter.state_memory(&options.model_name);
     let mut text =
         format!("/* The kernels of model {}, made by mlc for target {}. */\n", options.model_name, options.target.name);
     text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n";
@@ -37,17 +39,25 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     text += &includes;
     text += &emitter.declarations();
     text += &emitter.intrinsics.prelude();
+    text += &states;
     text += &kernels;
     text += &main;
     let summaries = program.steps.iter().map(|step| summary(&program, step)).collect();
     let model = &options.model_name;
     Ok(Module {
         model_name: model.clone(),
-        inputs: ports(graph.inputs().iter().map(|&id| (&*graph.node(id).name, &graph.node(id).results[0]))),
-        outputs: ports(graph.outputs().iter().map(|output| (&*output.name, graph.ty(output.value)))),
+        inputs: ports(graph.open_inputs().into_iter().map(|number| {
+            let node = graph.node(graph.inputs()[number]);
+            (&*node.name, &node.results[0])
+        })),
+        outputs: ports(graph.open_outputs().into_iter().map(|number| {
+            let output = &graph.outputs()[number];
+            (&*output.name, graph.ty(output.value))
+        })),
         kernels: summaries,
         plan: program.plan.clone(),
         constants: emitter.constants,
+        states: emitter.states,
         sources: vec![SourceFile { name: format!("{model}_lib1.c"), text }],
     })
 }
@@ -62,6 +72,15 @@ fn unused(names: &[String], arguments: &[String], indent: &str) -> String {
         }
     }
     text
+}
+
+fn kept_states(graph: &Graph, names: &mut Names) -> Vec<KeptState> {
+    let state = |state: &State| KeptState {
+        symbol: names.symbol(&format!("state_{}", state.name)),
+        name: state.name.to_string(),
+        initial: state.initial.clone(),
+    };
+    graph.states.iter().map(state).collect()
 }
 
 fn ports<'a>(list: impl Iterator<Item = (&'a str, &'a TensorType)> + Clone) -> Vec<Port> {
@@ -85,6 +104,7 @@ fn summary(program: &Program, step: &Step) -> KernelSummary {
 struct Emitter {
     names: Names,
     intrinsics: Intrinsics,
+    states: Vec<KeptState>,
     constants: Vec<PackedConstant>,
     symbols: BTreeMap<u64, Vec<usize>>,
 }
@@ -136,6 +156,7 @@ impl Emitter {
                 let moved = |base: String| if *offset == 0 { base } else { format!("{base} + {offset}") };
                 match &program.buffers[*buffer].kind {
                     BufferKind::Input(k) => moved(format!("(const {element} *)input{k}")),
+                    BufferKind::State(k) => moved(self.states[*k].symbol.clone()),
                     BufferKind::Output(k) => moved(format!("({qualifier}{element} *)output{k}")),
                     BufferKind::Constant(node) => {
                         let node = program.graph.node(*node);
@@ -175,17 +196,51 @@ impl Emitter {
     }
 
     fn main(&mut self, program: &Program, model: &str) -> String {
-        let graph = &program.graph;
-        let mut parameters: Vec<String> = (0..graph.inputs().len()).map(|k| format!("const void *input{k}")).collect();
-        parameters.extend((0..graph.outputs().len()).map(|k| format!("void *output{k}")));
+        let (inputs, outputs) = (program.graph.open_inputs().len(), program.graph.open_outputs().len());
+        let mut parameters: Vec<String> = (0..inputs).map(|k| format!("const void *input{k}")).collect();
+        parameters.extend((0..outputs).map(|k| format!("void *output{k}")));
         parameters.push("uint8_t *workspace".into());
         let head = format!("int32_t tvmgen_{model}___tvm_main__(\n    {})", parameters.join(",\n    "));
         let (mut body, used) = self.calls(program);
-        let names = (0..graph.inputs().len()).map(|k| format!("input{k}"));
-        let names =
-            names.chain((0..graph.outputs().len()).map(|k| format!("output{k}"))).chain(["workspace".to_owned()]);
+        let names = (0..inputs).map(|k| format!("input{k}"));
+        let names = names.chain((0..outputs).map(|k| format!("output{k}"))).chain(["workspace".to_owned()]);
         body += &unused(&names.collect::<Vec<_>>(), &used, "  ");
         format!("\n{head};\n\n/* Runs all kernels. Returns 0. */\n{head} {{\n{body}  return 0;\n}}\n")
+    }
+
+    /// The memory of the states, right before the first run, and the function that makes it so again.
+    fn state_memory(&mut self, model: &str) -> String {
+        if self.states.is_empty() {
+            return String::new();
+        }
+        let (mut memory, mut body) = (String::new(), String::new());
+        for state in self.states.clone() {
+            let (ty, symbol) = (state.initial.ty(), &state.symbol);
+            let (element, elements) = (c_type(ty.dtype), ty.elements());
+            let _ = write!(
+                memory,
+                "\n/* {} {ty} */\nstatic {element} {symbol}[{}]",
+                harmless(&state.name),
+                elements.max(1)
+            );
+            let mut value = "0".to_owned();
+            if state.initial.bytes().iter().any(|&byte| byte != 0) {
+                // Both are numbers of the program: a first run needs no call before it.
+                memory += " = {\n";
+                memory += &values(&state.initial);
+                memory += "}";
+                value = format!("{}[k]", self.constant(&state.name, &state.initial));
+            }
+            memory += ";\n";
+            if elements > 0 {
+                let _ =
+                    writeln!(body, "  for (size_t k = 0; k < {elements}; ++k) {{\n    {symbol}[k] = {value};\n  }}");
+            }
+        }
+        let head = format!("int32_t tvmgen_{model}_reset(void)");
+        format!(
+            "{memory}\n{head};\n\n/* Makes all states what they were before the first run. Returns 0. */\n{head} {{\n{body}  return 0;\n}}\n"
+        )
     }
 
     fn declarations(&self) -> String {

@@ -14,7 +14,7 @@ pub mod package;
 pub mod target;
 
 pub use emit::generate;
-pub use module::{KernelSummary, MemoryPlan, Module, PackedConstant, PlannedBuffer, Port, SourceFile};
+pub use module::{KeptState, KernelSummary, MemoryPlan, Module, PackedConstant, PlannedBuffer, Port, SourceFile};
 pub use target::{Target, VectorSpelling};
 
 /// How code is generated.

@@ -70,6 +70,17 @@ pub struct PackedConstant {
     pub value: Attribute,
 }
 
+/// A value that the generated code keeps from one run to the next.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeptState {
+    /// C symbol of its memory.
+    pub symbol: String,
+    /// Its name in the graph.
+    pub name: String,
+    /// What it is before the first run, and after a reset.
+    pub initial: Attribute,
+}
+
 /// A generated text file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
@@ -94,6 +105,8 @@ pub struct Module {
     pub plan: MemoryPlan,
     /// Constants in the order of their first use.
     pub constants: Vec<PackedConstant>,
+    /// Values that are kept from one run to the next; with any, the code has `tvmgen_<model>_reset`.
+    pub states: Vec<KeptState>,
     /// `<model>_lib1.c`: the kernels and `tvmgen_<model>___tvm_main__`. The constants' file, `<model>_lib2.c`, is written by
     /// [`crate::constants::write_constants`].
     pub sources: Vec<SourceFile>,
@@ -103,6 +116,11 @@ impl Module {
     /// Bytes of all constants.
     pub fn constants_bytes(&self) -> usize {
         self.constants.iter().map(|constant| constant.value.ty().bytes()).sum()
+    }
+
+    /// Bytes of all states.
+    pub fn state_bytes(&self) -> usize {
+        self.states.iter().map(|state| state.initial.ty().bytes()).sum()
     }
 
     /// Bytes of all inputs and outputs.

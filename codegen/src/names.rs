@@ -16,7 +16,10 @@ impl Names {
     /// Symbols that start with `tvmgen_<model>_`.
     pub fn new(model_name: &str) -> Self {
         let prefix = format!("tvmgen_{model_name}_");
-        let taken = ["run", "__tvm_main__", "inputs", "outputs"].iter().map(|name| format!("{prefix}{name}")).collect();
+        let taken = ["run", "reset", "__tvm_main__", "inputs", "outputs"]
+            .iter()
+            .map(|name| format!("{prefix}{name}"))
+            .collect();
         Names { prefix, taken }
     }
 

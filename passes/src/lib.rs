@@ -18,6 +18,7 @@ pub mod rewrite;
 mod sketch;
 #[cfg(test)]
 mod soundness;
+pub mod stateful;
 
 pub use cost::CostModel;
 pub use pipeline::{OptimizeOptions, OptimizeReport, Pipeline, optimize};

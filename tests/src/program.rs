@@ -1,6 +1,6 @@
 //! Builds an archive the way a firmware project would: unpacked, compiled by a C compiler, called through its header alone.
 
-use mlc_codegen::Port;
+use mlc_codegen::{Module, Port};
 use mlc_ir::Tensor;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -132,11 +132,17 @@ impl Program {
     }
 }
 
-/// A `main` that reads all inputs from one file, runs the model twice and writes all outputs to another.
+/// Runs in a row of a model that has states; the last one's outputs count.
+pub const RUNS: usize = 3;
+
+/// A `main` that reads all inputs from one file, runs the model twice and writes all outputs to another. A model that has
+/// states runs [`RUNS`] times in a row instead of once, and is reset in between.
 ///
 /// The header's descriptors must say the same sizes, and the second run must repeat the first one's outputs: nothing may rest
 /// on what the arena held at the start.
-pub fn main_source(model: &str, inputs: &[Port], outputs: &[Port]) -> String {
+pub fn main_source(module: &Module) -> String {
+    let Module { model_name: model, inputs, outputs, .. } = module;
+    let runs = if module.states.is_empty() { 1 } else { RUNS };
     let mut text = format!("#include <stdio.h>\n#include <string.h>\n#include \"tvmgen_{model}.h\"\n\n");
     for (buffer, ports) in [("in", inputs), ("out", outputs), ("again", outputs)] {
         for (number, port) in ports.iter().enumerate() {
@@ -163,7 +169,13 @@ pub fn main_source(model: &str, inputs: &[Port], outputs: &[Port]) -> String {
     text += "  fclose(file);\n";
     for (run, buffers) in [("first", "outputs"), ("second", "repeated")] {
         let failed = fail(3, &format!("the {run} run fails"));
-        let _ = writeln!(text, "  if (tvmgen_{model}_run(&inputs, &{buffers}) != 0) {failed}");
+        for _ in 0..runs {
+            let _ = writeln!(text, "  if (tvmgen_{model}_run(&inputs, &{buffers}) != 0) {failed}");
+        }
+        if !module.states.is_empty() {
+            let failed = fail(3, "the reset fails");
+            let _ = writeln!(text, "  if (tvmgen_{model}_reset() != 0) {failed}");
+        }
     }
     for (number, port) in outputs.iter().enumerate() {
         let differs = fail(4, &format!("the second run gives another output {number}"));

@@ -15,10 +15,12 @@ pub type BufferId = usize;
 /// What a buffer is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BufferKind {
-    /// Input number k of the model; read only.
+    /// Input number k of those that the caller gives; read only.
     Input(usize),
-    /// Output number k of the model.
+    /// Output number k of those that the caller gets.
     Output(usize),
+    /// State number k, which keeps its contents from one run to the next.
+    State(usize),
     /// A constant of the graph.
     Constant(NodeId),
     /// Memory in the arena.
@@ -111,7 +113,8 @@ impl Homes {
     }
 
     fn place_outputs(&mut self, graph: &Graph) {
-        for (number, output) in graph.outputs().iter().enumerate() {
+        for (number, output) in graph.open_outputs().into_iter().enumerate() {
+            let output = &graph.outputs()[output];
             let mut value = output.value;
             let mut reshaped = false;
             while let Op::Reshape(_) = graph.node(value.node).op
@@ -175,10 +178,7 @@ impl Homes {
                 };
                 (buffer, view)
             }
-            (None, Op::Input(_)) => {
-                let number = graph.inputs().iter().position(|&input| input == value.node).unwrap_or(0);
-                (self.buffer(BufferKind::Input(number), ty.bytes()), dense)
-            }
+            (None, Op::Input(_)) => (self.buffer(input_kind(graph, value.node), ty.bytes()), dense),
             (None, Op::Constant(_)) => (self.buffer(BufferKind::Constant(value.node), ty.bytes()), dense),
             (None, op) if is_view(op) && !self.materialized.contains(&value) => {
                 let (buffer, operand) = self.resolve(graph, graph.operands(value.node)[0]);
@@ -197,7 +197,18 @@ impl Homes {
         view
     }
 
-    fn buffer(&mut self, kind: BufferKind, bytes: usize) -> BufferId {
+    /// The buffer of a state; one that nothing reads has none yet.
+    pub fn state(&mut self, number: usize, bytes: usize, name: &str) -> BufferId {
+        let known = self.buffers.iter().position(|buffer| buffer.kind == BufferKind::State(number));
+        known.unwrap_or_else(|| {
+            let id = self.buffer(BufferKind::State(number), bytes);
+            self.buffers[id].values.push(name.to_owned());
+            id
+        })
+    }
+
+    /// A new buffer.
+    pub fn buffer(&mut self, kind: BufferKind, bytes: usize) -> BufferId {
         self.buffers.push(Buffer { kind, bytes, values: Vec::new() });
         self.buffers.len() - 1
     }
@@ -211,6 +222,15 @@ fn dense(graph: &Graph) -> BTreeSet<Value> {
         graph.operands(id).into_iter().chain(results)
     };
     loops.flat_map(around).collect()
+}
+
+/// Where an input is: with the caller, or kept from the last run.
+fn input_kind(graph: &Graph, node: NodeId) -> BufferKind {
+    let input = graph.inputs().iter().position(|&input| input == node).unwrap_or(0);
+    match graph.states.iter().position(|state| state.input == input) {
+        Some(state) => BufferKind::State(state),
+        None => BufferKind::Input(graph.open_inputs().iter().position(|&open| open == input).unwrap_or(0)),
+    }
 }
 
 fn moved(op: &Op, operand: &View, shape: &[usize]) -> Option<View> {

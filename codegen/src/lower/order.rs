@@ -10,13 +10,18 @@ pub fn candidates(steps: &[Step], buffers: &[Buffer]) -> Vec<Vec<usize>> {
 }
 
 /// Earlier steps that a step must follow: writers of what it reads, and earlier writers of what it writes (so that a value is
-/// computed before its border is drawn, and can overwrite an operand).
-fn dependencies(steps: &[Step]) -> Vec<BTreeSet<usize>> {
+/// computed before its border is drawn, and can overwrite an operand). A state is read before it is overwritten.
+fn dependencies(steps: &[Step], buffers: &[Buffer]) -> Vec<BTreeSet<usize>> {
     let mut writers: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
+    let mut readers: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
     let mut result = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         let before = step.reads().chain(step.writes()).flat_map(|buffer| writers.get(&buffer).into_iter().flatten());
-        result.push(before.copied().collect());
+        let overwritten = step.writes().flat_map(|buffer| readers.get(&buffer).into_iter().flatten());
+        result.push(before.chain(overwritten).copied().collect());
+        for buffer in step.reads().filter(|&id| matches!(buffers[id].kind, BufferKind::State(_))) {
+            readers.entry(buffer).or_default().push(index);
+        }
         for buffer in step.writes() {
             writers.entry(buffer).or_default().push(index);
         }
@@ -33,7 +38,7 @@ fn greedy(steps: &[Step], buffers: &[Buffer]) -> Vec<usize> {
     let mut totals: BTreeMap<BufferId, usize> = BTreeMap::new();
     touched.iter().flatten().for_each(|&id| *totals.entry(id).or_insert(0) += 1);
     let mut left = totals.clone();
-    let dependencies = dependencies(steps);
+    let dependencies = dependencies(steps, buffers);
     let mut missing: Vec<usize> = dependencies.iter().map(BTreeSet::len).collect();
     let mut users: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
     for (index, list) in dependencies.iter().enumerate() {

@@ -110,7 +110,8 @@ pub fn steps(
     for id in graph.topological_order() {
         maker.node(homes, id);
     }
-    for (number, output) in graph.outputs().iter().enumerate() {
+    for (number, output) in graph.open_outputs().into_iter().enumerate() {
+        let output = &graph.outputs()[output];
         if !homes.is_output(output.value, number) {
             let ty = graph.ty(output.value);
             homes.buffers.push(super::homes::Buffer {
@@ -123,6 +124,7 @@ pub fn steps(
             maker.copy(output.value.node, "copy", &[source], &target, kernels::copy);
         }
     }
+    maker.keep_states(homes);
     if maker.errors.is_empty() { Ok(maker.steps) } else { Err(maker.errors) }
 }
 
@@ -171,6 +173,32 @@ impl Maker<'_> {
             Op::Loop(op) => self.repeat(homes, id, op),
             op if is_computed(op) => self.computed(homes, id, &operands),
             _ => {}
+        }
+    }
+
+    /// Copies what the next run gets into the states, after everything that reads them: first aside what lies in a state, which
+    /// may be overwritten before it is copied.
+    fn keep_states(&mut self, homes: &mut Homes) {
+        let mut copies = Vec::new();
+        for (number, state) in self.graph.states.iter().enumerate() {
+            let value = self.graph.outputs()[state.output].value;
+            let ty = self.graph.ty(value);
+            let dense = View::dense(ty.dtype, &ty.shape);
+            let mut source = homes.view(value).clone();
+            let target = (homes.state(number, ty.bytes(), &state.name), dense.clone());
+            if source == target {
+                continue;
+            }
+            if matches!(homes.buffers[source.0].kind, BufferKind::State(_)) {
+                let aside = (homes.buffer(BufferKind::Arena, ty.bytes()), dense);
+                homes.buffers[aside.0].values.push(state.name.to_string());
+                self.copy(value.node, "aside", &[source], &aside, kernels::copy);
+                source = aside;
+            }
+            copies.push((value.node, source, target));
+        }
+        for (node, source, target) in copies {
+            self.copy(node, "keep", &[source], &target, kernels::copy);
         }
     }
 

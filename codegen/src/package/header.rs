@@ -33,6 +33,14 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
         module.plan.arena_bytes,
         module.constants_bytes(),
     );
+    if !module.states.is_empty() {
+        text += &format!(
+            "/*\n * Makes the states what they were before the first run: a new stream begins. Returns 0.\n * Between two calls of \
+             this, every run goes on where the last one ended.\n */\nint32_t tvmgen_{model}_reset(void);\n\n\
+             /* Bytes of the states, which are kept between runs. */\n#define {prefix}_STATE_SIZE {}\n\n",
+            module.state_bytes(),
+        );
+    }
     text += &descriptors(module);
     text += &format!("#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {prefix}_H_ */\n");
     text

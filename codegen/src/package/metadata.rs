@@ -1,7 +1,7 @@
 //! `metadata.json`, version 7, and our own description of the module. Every figure comes from the module.
 
 use super::PackageOptions;
-use crate::module::{KernelSummary, MemoryPlan, Module, Port};
+use crate::module::{KeptState, KernelSummary, MemoryPlan, Module, Port};
 use crate::target::Target;
 use mlc_ir::DType;
 use serde::Serialize;
@@ -55,6 +55,9 @@ struct Main {
     inputs: BTreeMap<String, PortEntry>,
     io_size_bytes: usize,
     outputs: BTreeMap<String, PortEntry>,
+    /// Beyond the format; only for modules that have states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_size_bytes: Option<usize>,
     workspace_size_bytes: usize,
 }
 
@@ -95,6 +98,7 @@ pub(super) fn metadata(module: &Module, options: &PackageOptions) -> String {
                     inputs: port_entries(&module.inputs),
                     io_size_bytes: module.io_bytes(),
                     outputs: port_entries(&module.outputs),
+                    state_size_bytes: (!module.states.is_empty()).then(|| module.state_bytes()),
                     workspace_size_bytes: module.plan.arena_bytes,
                 }],
                 operator_functions: module.kernels.iter().map(operator_function).collect(),
@@ -117,6 +121,8 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         model_name: &'a str,
         outputs: Vec<PortDescription<'a>>,
         plan: &'a MemoryPlan,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        states: Vec<StateDescription<'a>>,
         target: &'a str,
     }
     #[derive(Serialize)]
@@ -125,6 +131,17 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         field: &'a str,
         name: &'a str,
         shape: &'a [usize],
+    }
+    #[derive(Serialize)]
+    struct StateDescription<'a> {
+        dtype: &'static str,
+        name: &'a str,
+        shape: &'a [usize],
+        symbol: &'a str,
+    }
+    fn describe_state(state: &KeptState) -> StateDescription<'_> {
+        let KeptState { name, symbol, initial } = state;
+        StateDescription { dtype: initial.ty().dtype.name(), name, shape: &initial.ty().shape, symbol }
     }
     fn describe(port: &Port) -> PortDescription<'_> {
         let Port { name, field, ty } = port;
@@ -136,6 +153,7 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         model_name: &module.model_name,
         outputs: module.outputs.iter().map(describe).collect(),
         plan: &module.plan,
+        states: module.states.iter().map(describe_state).collect(),
         target: &target.name,
     })
 }

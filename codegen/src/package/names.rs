@@ -16,7 +16,8 @@ impl Names {
     /// input's name, the later one carries a number.
     pub(super) fn new(module: &Module) -> Names {
         let prefix = macro_prefix(module);
-        let mut taken: BTreeSet<String> = ["WORKSPACE", "CONSTANTS"].map(|name| format!("{prefix}_{name}_SIZE")).into();
+        let mut taken: BTreeSet<String> =
+            ["WORKSPACE", "CONSTANTS", "STATE"].map(|name| format!("{prefix}_{name}_SIZE")).into();
         let mut unique = |port: &Port| {
             let field = port.field.to_ascii_uppercase();
             let mut name = format!("{prefix}_{field}_SIZE");

@@ -44,6 +44,7 @@ fn module() -> Module {
             buffers: vec![PlannedBuffer { values: vec!["twice".into()], offset: 0, bytes: 16, first: 0, last: 0 }],
             liveness_bound_bytes: 16,
         },
+        states: vec![],
         constants: vec![PackedConstant {
             symbol: "tvmgen_tiny_one".into(),
             name: "one".into(),

@@ -267,6 +267,44 @@ fn c_compiler_verifies_models() {
     folder.mlc(&["verify", "model.mlc", "--expect", "nothing=sum.npy"]).failure(2, &["names no output"]);
 }
 
+/// A recurrent layer, and a sum that the model passes by itself.
+const STREAM: &str = r#"mlc 1
+graph @stream(%x: f32[2, 1, 3], %s: f32[1, 3]) -> ("y": f32[2, 1, 3], "s.next": f32[1, 3]) {
+  %r = constant f32[3, 3] random(seed = 1)
+  %b = constant f32[3] [0.5, -1.0, 2.0]
+  %h = constant f32[1, 3] splat(0.5)
+  %y = recurrent %x, %r, %b, %h {cell = rnn, activations = [tanh(x0)], reverse = false, with = []}
+  %n = binary %s, %y:1 {function = add}
+  return %y, %n
+}
+"#;
+
+#[test]
+fn c_compiler_verifies_models_that_keep_their_states() {
+    let folder = Folder::new();
+    folder.write("stream.mlc", STREAM);
+    let plain = folder.mlc(&["verify", "stream.mlc"]).success();
+    assert!(plain.out.starts_with("y: ok"), "{}", plain.out);
+    let kept = folder.mlc(&["verify", "stream.mlc", "--stateful", "--state", "s=s.next"]).success();
+    let lines: Vec<&str> = kept.out.lines().collect();
+    assert!(lines.len() == 3 && lines[2].starts_with("y of run 3: ok"), "{}", kept.out);
+    folder.mlc(&["compile", "stream.mlc", "--stateful", "--emit", "c", "-o", "c"]).success();
+    let header = std::fs::read_to_string(folder.path().join("c/tvmgen_default.h")).unwrap();
+    assert!(header.contains("int32_t tvmgen_default_reset(void);") && !header.contains("hidden"), "{header}");
+    folder.mlc(&["compile", "stream.mlc", "--emit", "c", "-o", "d"]).success();
+    let header = std::fs::read_to_string(folder.path().join("d/tvmgen_default.h")).unwrap();
+    assert!(!header.contains("reset"), "{header}");
+    folder
+        .mlc(&["run", "model.mlc", "--stateful"])
+        .failure(2, &["no forward recurrent operator", "--state INPUT=OUTPUT"]);
+    folder
+        .mlc(&["verify", "stream.mlc", "--state", "s=z"])
+        .failure(2, &["no output 'z'", "its outputs are: y, s.next"]);
+    folder
+        .mlc(&["verify", "stream.mlc", "--state", "s=y"])
+        .failure(2, &["is f32[1, 3], the output 'y' is f32[2, 1, 3]"]);
+}
+
 #[test]
 fn c_compiler_benchmarks_models() {
     let folder = Folder::new();

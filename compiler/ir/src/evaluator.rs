@@ -45,6 +45,35 @@ pub fn evaluate(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, Diagnos
     outputs.map(|output| evaluation.value(output.value, &output.name).cloned()).collect()
 }
 
+/// Runs a model several times: for each run the inputs that the caller gives, in the order of [`Graph::open_inputs`], and back
+/// for each run the outputs that the caller gets, in the order of [`Graph::open_outputs`]. States go from each run to the next.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_runs(graph: &Graph, runs: &[Vec<Tensor>]) -> Result<Vec<Vec<Tensor>>, Diagnostic> {
+    let (open_inputs, open_outputs) = (graph.open_inputs(), graph.open_outputs());
+    let mut states: BTreeMap<usize, Tensor> =
+        graph.states.iter().map(|state| (state.input, state.initial.to_tensor())).collect();
+    let mut all = Vec::new();
+    for given in runs {
+        if given.len() != open_inputs.len() {
+            let message = format!("{} inputs given, the model takes {}", given.len(), open_inputs.len());
+            return Err(Diagnostic::error(Code::Evaluation, Location::default(), message));
+        }
+        let mut inputs = states.clone();
+        inputs.extend(open_inputs.iter().copied().zip(given.iter().cloned()));
+        let inputs: Vec<Tensor> = inputs.into_values().collect();
+        let outputs = evaluate(graph, &inputs)?;
+        for state in &graph.states {
+            if let Some(output) = outputs.get(state.output) {
+                states.insert(state.input, output.clone());
+            }
+        }
+        all.push(open_outputs.iter().filter_map(|&number| outputs.get(number).cloned()).collect());
+    }
+    Ok(all)
+}
+
 /// Computes the results of every node, for debugging and for comparing kernel by kernel.
 ///
 /// # Errors

@@ -59,11 +59,27 @@ pub struct Output {
     pub value: Value,
 }
 
+/// A value that is kept between two runs of the model: what an output gives, an input gets at the next run. To the evaluator and
+/// to passes both are like any other input and output; generated code keeps the value to itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// Its name, unique among the states.
+    pub name: Arc<str>,
+    /// Number of the input that gets it.
+    pub input: usize,
+    /// Number of the output that gives it.
+    pub output: usize,
+    /// What the input gets at the first run.
+    pub initial: Attribute,
+}
+
 /// A directed acyclic graph of operator applications, with ordered inputs and outputs.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     /// Name of the model.
     pub name: String,
+    /// Values that are kept between two runs.
+    pub states: Vec<State>,
     pub(crate) nodes: StableDiGraph<Node, Use, u32>,
     pub(crate) inputs: Vec<NodeId>,
     pub(crate) outputs: Vec<Output>,
@@ -226,6 +242,18 @@ impl Graph {
         &self.outputs
     }
 
+    /// Numbers of the inputs that the caller of the model gives: those that no state is for.
+    pub fn open_inputs(&self) -> Vec<usize> {
+        let kept: BTreeSet<usize> = self.states.iter().map(|state| state.input).collect();
+        (0..self.inputs.len()).filter(|number| !kept.contains(number)).collect()
+    }
+
+    /// Numbers of the outputs that the caller of the model gets: those that no state takes.
+    pub fn open_outputs(&self) -> Vec<usize> {
+        let kept: BTreeSet<usize> = self.states.iter().map(|state| state.output).collect();
+        (0..self.outputs.len()).filter(|number| !kept.contains(number)).collect()
+    }
+
     /// All nodes, by id.
     pub fn node_ids(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.nodes.node_indices()
@@ -265,6 +293,14 @@ impl Graph {
         order
     }
 
+    /// Makes one operand of a node another value of the same type. Precondition: the node has the operand.
+    pub fn replace_operand(&mut self, node: NodeId, operand: u32, new: Value) {
+        let edges = self.nodes.edges_directed(node, Direction::Incoming);
+        let Some(edge) = edges.filter(|edge| edge.weight().to == operand).map(|edge| edge.id()).next() else { return };
+        self.nodes.remove_edge(edge);
+        self.nodes.add_edge(new.node, node, Use { from: new.slot, to: operand });
+    }
+
     /// Makes every user of a value, and every output, use another one of the same type.
     pub fn replace_value(&mut self, old: Value, new: Value) {
         debug_assert_eq!(self.ty(old), self.ty(new));
@@ -300,7 +336,7 @@ impl Graph {
         self.nodes.node_count() != before
     }
 
-    /// Whether both graphs have the same name, inputs, outputs and nodes, by their names, and the same connections. The
+    /// Whether both graphs have the same name, inputs, outputs, states and nodes, by their names, and the same connections. The
     /// numbers of the nodes don't matter.
     pub fn structurally_equal(&self, other: &Graph) -> bool {
         let node_name = |graph: &Graph, node: NodeId| graph.nodes.node_weight(node).map(|node| node.name.clone());
@@ -319,6 +355,7 @@ impl Graph {
             })
         };
         self.name == other.name
+            && self.states == other.states
             && self.len() == other.len()
             && inputs(self) == inputs(other)
             && outputs(self) == outputs(other)

@@ -26,10 +26,10 @@ pub mod verify;
 
 pub use attribute::{Attribute, AttributeError, Literal};
 pub use diagnostics::{Code, Diagnostic, Location, Severity};
-pub use evaluator::{evaluate, evaluate_all};
+pub use evaluator::{evaluate, evaluate_all, evaluate_runs};
 pub use fields::{Field, FieldValue, Fields};
 pub use generator::Generator;
-pub use graph::{Graph, Node, NodeId, Output, Value};
+pub use graph::{Graph, Node, NodeId, Output, State, Value};
 pub use operator::{Category, Operator, OperatorError, Work};
 pub use ops::{Op, OpKind, ops_table};
 pub use subgraph::Subgraph;

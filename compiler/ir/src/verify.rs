@@ -9,8 +9,8 @@ use petgraph::visit::EdgeRef;
 use std::collections::BTreeSet;
 
 /// Checks that the graph is acyclic; operand slots are dense and refer to results that exist; result types are those that
-/// inference gives; names are unique and the index of names is right; inputs are exactly the input nodes; and outputs
-/// exist, under unique names. Bodies of loops are checked alike.
+/// inference gives; names are unique and the index of names is right; inputs are exactly the input nodes; outputs exist, under
+/// unique names; and each state ties one input and one output of its type. Bodies of loops are checked alike.
 ///
 /// # Errors
 /// One diagnostic for each broken invariant.
@@ -30,6 +30,7 @@ pub fn verify(graph: &Graph) -> Result<(), Vec<Diagnostic>> {
     }
     verifier.check_inputs();
     verifier.check_outputs();
+    verifier.check_states();
     if verifier.faults.is_empty() { Ok(()) } else { Err(verifier.faults) }
 }
 
@@ -89,6 +90,10 @@ impl Verifier<'_> {
     fn check_body(&mut self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let Op::Loop(op) = &node.op else { return true };
+        if !op.body.states.is_empty() {
+            self.fault(id, "the body of a loop keeps no states");
+            return false;
+        }
         let Err(faults) = verify(&op.body) else { return true };
         let note = format!("in the body of {} \"{}\"", node.op.name(), node.name);
         self.faults.extend(faults.into_iter().map(|fault| fault.with_note(note.clone())));
@@ -160,6 +165,34 @@ impl Verifier<'_> {
                     self.graph_fault(format!("output \"{name}\" is result {} of {count}", output.value.slot));
                 }
                 Some(_) => {}
+            }
+        }
+    }
+}
+
+impl Verifier<'_> {
+    fn check_states(&mut self) {
+        let (mut names, mut inputs, mut outputs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for state in &self.graph.states {
+            let name = &state.name;
+            if !names.insert(name.clone()) {
+                self.graph_fault(format!("two states have the name \"{name}\""));
+            }
+            if !inputs.insert(state.input) || !outputs.insert(state.output) {
+                self.graph_fault(format!("state \"{name}\" shares its input or output with another one"));
+            }
+            let input = self.graph.inputs().get(state.input).and_then(|&input| self.graph.nodes.node_weight(input));
+            let output = self.graph.outputs().get(state.output).map(|output| output.value);
+            let output =
+                output.and_then(|value| self.graph.nodes.node_weight(value.node)?.results.get(value.slot as usize));
+            let (Some([given]), Some(taken)) = (input.map(|node| &node.results[..]), output) else {
+                self.graph_fault(format!("state \"{name}\" has no input or no output"));
+                continue;
+            };
+            let initial = state.initial.ty();
+            if given != taken || given != initial {
+                let message = format!("state \"{name}\" starts as {initial}, the input is {given}, the output {taken}");
+                self.graph_fault(message);
             }
         }
     }

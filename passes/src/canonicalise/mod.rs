@@ -29,6 +29,7 @@ pub fn canonicalise(graph: &Graph) -> Result<(Graph, Canonicalised), OperatorErr
     let mut builder = Builder::new(&graph.name, &rules, true);
     builder.import(graph)?;
     let Builder { graph: mut result, mut fired, steps, .. } = builder;
+    result.states.clone_from(&graph.states);
     let before = result.len();
     if result.remove_dead() {
         fired.insert("remove-dead-nodes", before - result.len());

@@ -78,7 +78,7 @@ fn execute(case: &Case, mode: &Mode, compiled: &Compiled) -> Result<(), String> 
         return Err(format!("{} outputs instead of {}", module.outputs.len(), case.outputs.len()));
     }
     let unpacked = Unpacked::new(&compiled.archive)?;
-    let main = main_source(&module.model_name, &module.inputs, &module.outputs);
+    let main = main_source(module);
     let outputs = unpacked.build(&main, &mode.build)?.run(&inputs, &module.outputs)?;
     for (output, golden) in outputs.iter().zip(&case.outputs) {
         compare(output, &golden.value, case.tolerance)

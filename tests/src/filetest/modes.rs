@@ -1,7 +1,7 @@
 //! What each mode makes of a graph's text.
 
 use super::Mode;
-use super::values::{Sample, judge, samples, show};
+use super::values::{Sample, judge, run_samples, samples, show};
 use crate::compile::{self, Compiled};
 use crate::mode::Mode as Target;
 use crate::program::{Program, Unpacked, main_source};
@@ -78,7 +78,7 @@ fn optimize(graph: Graph, stage: Option<String>) -> Result<String, String> {
 }
 
 fn emit(graph: &Graph) -> Result<String, String> {
-    let samples = samples(graph)?;
+    let samples = run_samples(graph)?;
     let target = Target::generic(false);
     let compiled = compile::compile_kernels(graph, "test", &target.target).map_err(|findings| list(&findings))?;
     run_program(&build(&compiled, &target)?, &compiled, &samples, "the generic target")?;
@@ -87,7 +87,7 @@ fn emit(graph: &Graph) -> Result<String, String> {
 }
 
 fn execute(graph: &Graph) -> Result<String, String> {
-    let samples = samples(graph)?;
+    let samples = run_samples(graph)?;
     for target in [Target::generic(true), Target::host(false)] {
         let compiled = compile::compile_kernels(graph, "test", &target.target).map_err(|findings| list(&findings))?;
         run_program(&build(&compiled, &target)?, &compiled, &samples, &format!("target {}", target.name))?;
@@ -98,7 +98,7 @@ fn execute(graph: &Graph) -> Result<String, String> {
 fn build(compiled: &Compiled, target: &Target) -> Result<(Program, Unpacked), String> {
     let module = &compiled.module;
     let unpacked = Unpacked::new(&compiled.archive)?;
-    let main = main_source(&module.model_name, &module.inputs, &module.outputs);
+    let main = main_source(module);
     Ok((unpacked.build(&main, &target.build)?, unpacked))
 }
 

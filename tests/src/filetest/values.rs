@@ -1,7 +1,8 @@
 //! Seeded inputs for a graph, and judging what a transformed graph or a program makes of them.
 
 use crate::compare::{Tolerance, compare};
-use mlc_ir::{DType, Generator, Graph, Tensor, Values, evaluate};
+use crate::program::RUNS;
+use mlc_ir::{DType, Diagnostic, Generator, Graph, Tensor, Values, evaluate, evaluate_runs};
 use std::fmt::Write as _;
 
 /// How many inputs a transformation is judged by.
@@ -20,13 +21,34 @@ pub struct Sample {
 /// # Errors
 /// When hardly any seed gives values.
 pub fn samples(graph: &Graph) -> Result<Vec<Sample>, String> {
+    let all: Vec<usize> = (0..graph.inputs().len()).collect();
+    collect(graph, &all, |inputs| evaluate(graph, inputs))
+}
+
+/// What the caller of the generated code gives and gets: with states, the outputs are those of the last of [`RUNS`] runs.
+///
+/// # Errors
+/// As [`samples`].
+pub fn run_samples(graph: &Graph) -> Result<Vec<Sample>, String> {
+    let runs = if graph.states.is_empty() { 1 } else { RUNS };
+    collect(graph, &graph.open_inputs(), |inputs| {
+        let mut outputs = evaluate_runs(graph, &vec![inputs.to_vec(); runs])?;
+        Ok(outputs.pop().unwrap_or_default())
+    })
+}
+
+fn collect(
+    graph: &Graph,
+    numbers: &[usize],
+    outputs: impl Fn(&[Tensor]) -> Result<Vec<Tensor>, Diagnostic>,
+) -> Result<Vec<Sample>, String> {
     let mut samples = Vec::new();
     let mut last = String::new();
     for seed in 0..200 {
         let mut generator = Generator::new(seed);
-        let inputs: Vec<Tensor> =
-            graph.inputs().iter().map(|&input| generator.tensor(graph.ty(input.into()))).collect();
-        match evaluate(graph, &inputs) {
+        let inputs = numbers.iter().map(|&number| generator.tensor(graph.ty(graph.inputs()[number].into())));
+        let inputs: Vec<Tensor> = inputs.collect();
+        match outputs(&inputs) {
             Ok(outputs) => samples.push(Sample { inputs, outputs }),
             Err(error) => last = error.to_string(),
         }
@@ -68,7 +90,8 @@ fn tolerance(tensor: &Tensor) -> Tolerance {
 /// The start of every tensor, rounded so far that every way to compute it prints the same.
 pub fn show(graph: &Graph, tensors: &[Tensor]) -> String {
     let mut text = String::new();
-    for (output, tensor) in graph.outputs().iter().zip(tensors) {
+    let outputs = graph.open_outputs().into_iter().map(|number| &graph.outputs()[number]);
+    for (output, tensor) in outputs.zip(tensors) {
         let values: Vec<String> = match tensor.values() {
             Values::Float(values) => values.iter().take(8).map(|&value| rounded(value)).collect(),
             Values::Integer(values) => values.iter().take(8).map(i64::to_string).collect(),

@@ -100,6 +100,12 @@ pub struct CodeOptions {
     /// Name of the model in the C interface, such as in tvmgen_NAME_run
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model_name: String,
+    /// Keep the states of recurrent operators from one run to the next; tvmgen_NAME_reset starts anew
+    #[arg(long)]
+    pub stateful: bool,
+    /// Give an input what an output was at the run before, and zeros at the first; both leave the interface; may be repeated
+    #[arg(long = "state", value_name = "INPUT=OUTPUT", value_parser = state)]
+    pub states: Vec<(String, String)>,
 }
 
 /// The tensors that a model is run on.
@@ -231,7 +237,8 @@ Examples:
   mlc verify model.pnnx.param --input x.npy --expect y=y.npy
 
 Without --expect, the program is compared with the evaluator, which computes the
-graph as it was imported, before any optimisation, in double precision. An element
+graph as it was imported, before any optimisation, in double precision. With states,
+that is done for three runs in a row; known outputs are those of the first. An element
 passes when |actual - expected| <= atol + rtol * |expected|. Integers must be equal
 unless a tolerance is given.")]
 pub struct Verify {
@@ -346,6 +353,14 @@ fn dimension(text: &str) -> Result<(String, usize), String> {
     }
 }
 
+/// `INPUT=OUTPUT`.
+fn state(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((input, output)) if !input.is_empty() && !output.is_empty() => Ok((input.to_owned(), output.to_owned())),
+        _ => Err("it must have the form INPUT=OUTPUT".into()),
+    }
+}
+
 fn tolerance(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
     if value >= 0.0 && value.is_finite() { Ok(value) } else { Err("it must be finite and not negative".into()) }
@@ -376,6 +391,14 @@ mod tests {
         assert_eq!(dimension("batch=4"), Ok(("batch".into(), 4)));
         for wrong in ["batch", "batch=", "batch=1,2", "=1", "batch=x"] {
             assert!(dimension(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn states_are_two_names() {
+        assert_eq!(state("h=h.1"), Ok(("h".into(), "h.1".into())));
+        for wrong in ["h", "=h", "h="] {
+            assert!(state(wrong).is_err(), "{wrong}");
         }
     }
 

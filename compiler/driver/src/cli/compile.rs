@@ -2,7 +2,7 @@
 
 use super::arguments::{Compile, Emit};
 use super::console::Console;
-use super::subject::{compile_options, in_model, load, mismatch};
+use super::subject::{compile_options, in_model, load_for, mismatch};
 use crate::files;
 use crate::pipeline::{self, CompileOptions, Compiled, Failure};
 use mlc_ir::Diagnostic;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn compile(arguments: &Compile, console: &Console) -> Result<(), Failure> {
     let options =
         CompileOptions { explain: arguments.explain, ..compile_options(&arguments.code, "generic", console)? };
-    let loaded = load(&arguments.model, &[], console)?;
+    let loaded = load_for(&arguments.model, &arguments.code, &[], console)?;
     let mut dump = Vec::new();
     if arguments.dump_ir.is_some() {
         dump.push(("00-import.mlc".to_owned(), mlc_ir::text::print(&loaded.graph)));

@@ -10,6 +10,7 @@ use crate::render::Sources;
 use crate::toolchain::{Program, Toolchain};
 use crate::{files, targets};
 use mlc_ir::{Code, Diagnostic, Location, Tensor};
+use mlc_passes::stateful;
 
 /// Loads a model and reports its warnings. Shapes that neither the model nor an option says are those of the input files.
 pub(super) fn load(model: &Model, input_files: &[String], console: &Console) -> Result<Loaded, Failure> {
@@ -29,6 +30,25 @@ pub(super) fn load(model: &Model, input_files: &[String], console: &Console) -> 
     let loaded = loaded?;
     console.report(&loaded.warnings, &loaded.sources);
     console.detail(|| format!("loaded {} ({}): {} nodes", model.path.display(), loaded.format, loaded.graph.len()));
+    Ok(loaded)
+}
+
+/// Loads a model as [`load`] does, and ties its states as the options say.
+pub(super) fn load_for(
+    model: &Model,
+    code: &CodeOptions,
+    input_files: &[String],
+    console: &Console,
+) -> Result<Loaded, Failure> {
+    let mut loaded = load(model, input_files, console)?;
+    for (input, output) in &code.states {
+        stateful::tie(&mut loaded.graph, input, output)?;
+    }
+    if code.stateful {
+        let warnings = stateful::keep_recurrent_states(&mut loaded.graph)?;
+        console.report(&warnings, &loaded.sources);
+    }
+    mlc_ir::verify(&loaded.graph)?;
     Ok(loaded)
 }
 
@@ -84,10 +104,14 @@ pub(super) fn bundle(
 ) -> Result<Bundle, Failure> {
     let bytes = files::read(&model.path)?;
     if pipeline::detect(&model.path, &bytes, model.format)? == Format::Mlf {
+        if code.stateful || !code.states.is_empty() {
+            let message = "the archive is compiled: which states it keeps was decided then";
+            return Err(mismatch(message.into()).with_help("give --stateful and --state to 'mlc compile'").into());
+        }
         let file = model.path.display().to_string();
         return Bundle::parse(&bytes).map_err(|error| error.in_file(&file).into());
     }
-    let loaded = load(model, input_files, console)?;
+    let loaded = load_for(model, code, input_files, console)?;
     let options = compile_options(code, "host", console)?;
     let _progress = console.progress("compiling");
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})

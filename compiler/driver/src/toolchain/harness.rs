@@ -186,10 +186,13 @@ const REPORT: &str = "  if (strcmp(argv[1], \"profile\") == 0) {
   }
 ";
 
-/// One run, or a warm-up of one tenth of a second and then the timed runs.
+/// One run after as many as the second argument says, or a warm-up of one tenth of a second and then the timed runs.
 fn run(model: &str) -> String {
     format!(
-        "  if (!timing) {{\n    const int32_t status = tvmgen_{model}_run(&inputs, &outputs);\n    \
+        "  if (!timing) {{\n    unsigned long earlier = strtoul(argv[2], NULL, 10);\n    \
+         int32_t status = tvmgen_{model}_run(&inputs, &outputs);\n    \
+         for (; status == 0 && earlier > 0; --earlier) {{\n      \
+         status = tvmgen_{model}_run(&inputs, &outputs);\n    }}\n    \
          if (status != 0) {{\n      fprintf(stderr, \"the model failed with status %ld\\n\", (long)status);\n      \
          return 2;\n    }}\n  }} else {{\n    \
          const uint64_t start = now();\n    uint64_t warm = 0;\n    unsigned long run = 0;\n    \

@@ -156,7 +156,15 @@ impl Program {
     /// # Errors
     /// `MLC0004` when the inputs don't fit, `MLC0005` when the program fails or breaks a promise.
     pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Diagnostic> {
-        let output_files = self.execute("run", 0, inputs)?.1;
+        self.run_after(inputs, 0)
+    }
+
+    /// Runs the model once, after some earlier runs on the same inputs, which matter to a model that has states.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run_after(&self, inputs: &[Tensor], earlier: u32) -> Result<Vec<Tensor>, Diagnostic> {
+        let output_files = self.execute("run", earlier, inputs)?.1;
         let mut outputs = Vec::new();
         for (port, file) in self.outputs.iter().zip(output_files) {
             let bytes = std::fs::read(&file).map_err(|error| temporary(&error))?;

@@ -22,6 +22,7 @@ fn program(body: &str) -> Result<Program, Diagnostic> {
         kernels: Vec::new(),
         plan: MemoryPlan::default(),
         constants: Vec::new(),
+        states: Vec::new(),
         sources: vec![SourceFile { name: "tiny_lib1.c".into(), text }],
     };
     let target = Target::generic();

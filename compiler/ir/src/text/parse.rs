@@ -5,7 +5,7 @@ use super::lexer::{Kind, Token, lex, plain_or_quoted};
 use super::{ConstantSource, VERSION, constants, values};
 use crate::diagnostics::{Code, Diagnostic, Location};
 use crate::fields::FieldValue;
-use crate::graph::{Graph, NodeId, Value};
+use crate::graph::{Graph, NodeId, State, Value};
 use crate::ops::OpKind;
 use crate::types::TensorType;
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,6 +99,9 @@ impl<'a, 'text> Parser<'a, 'text> {
                 }
                 self.cursor.skip_to_statement(start);
             }
+        }
+        while self.cursor.accept_word("state") {
+            self.state(&outputs)?;
         }
         self.results(outputs)?;
         self.cursor.expect('}')
@@ -270,6 +273,26 @@ impl<'a, 'text> Parser<'a, 'text> {
             return Err(token.fault(Code::UndefinedValue, message));
         }
         Ok(Value { node, slot: *slot })
+    }
+
+    /// A state, behind the word itself.
+    fn state(&mut self, outputs: &[(String, Option<TensorType>)]) -> Result<(), Diagnostic> {
+        let name = self.cursor.text("the name of a state in quotes")?;
+        self.cursor.expect_word("from")?;
+        let token = self.cursor.peek().clone();
+        let text = self.cursor.text("the name of an output in quotes")?;
+        let output = outputs.iter().position(|(output, _)| *output == text);
+        let output =
+            output.ok_or_else(|| token.fault(Code::UndefinedValue, format!("there is no output \"{text}\"")))?;
+        self.cursor.expect_word("to")?;
+        let operand = self.operand()?;
+        let value = self.value(&operand)?;
+        let input = self.graph.inputs().iter().position(|&input| Value::from(input) == value);
+        let input = input.ok_or_else(|| operand.0.error("a state goes to an input of the graph"))?;
+        self.cursor.expect('=')?;
+        let initial = constants::parse(self.cursor, self.constants)?;
+        self.graph.states.push(State { name: name.into(), input, output, initial });
+        Ok(())
     }
 
     fn results(&mut self, outputs: Vec<(String, Option<TensorType>)>) -> Result<(), Diagnostic> {

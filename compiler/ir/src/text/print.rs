@@ -39,21 +39,32 @@ pub(super) fn graph_text(graph: &Graph, constants: &mut Constants, indent: &str)
         let node = graph.node(id);
         let body = match &node.op {
             Op::Input(_) => continue,
-            Op::Constant(constant) => {
-                let name = stored_name(&node.name, &constant.value, constants);
-                let (body, stored) = constant_text(&name, &constant.value);
-                if stored {
-                    constants.insert(name, constant.value.clone());
-                }
-                format!("constant {} {body}", constant.value.ty())
-            }
+            Op::Constant(constant) => format!("constant {}", stored_text(&node.name, &constant.value, constants)),
             op => operator_text(graph, id, op, constants, indent),
         };
         let _ = writeln!(text, "{indent}  %{} = {body}{}", plain_or_quoted(&node.name), origins_text(node));
     }
+    for state in &graph.states {
+        let (Some(&input), Some(output)) = (graph.inputs().get(state.input), graph.outputs().get(state.output)) else {
+            continue;
+        };
+        let initial = stored_text(&state.name, &state.initial, constants);
+        let (name, output, input) = (quote(&state.name), quote(&output.name), plain_or_quoted(&graph.node(input).name));
+        let _ = writeln!(text, "{indent}  state {name} from {output} to %{input} = {initial}");
+    }
     let results: Vec<String> = graph.outputs().iter().map(|output| value_text(graph, output.value)).collect();
     let _ = write!(text, "{indent}  {}\n{indent}}}", format!("return {}", results.join(", ")).trim_end());
     text
+}
+
+/// The type and values of a constant; large ones go to the side table.
+fn stored_text(name: &str, value: &Attribute, constants: &mut Constants) -> String {
+    let name = stored_name(name, value, constants);
+    let (body, stored) = constant_text(&name, value);
+    if stored {
+        constants.insert(name, value.clone());
+    }
+    format!("{} {body}", value.ty())
 }
 
 /// A constant's name in the side table, which the graphs inside of operators share.
