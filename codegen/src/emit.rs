@@ -24,7 +24,8 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     let program = lower(graph, &options.target, &mut names)?;
     let states = kept_states(graph, &mut names);
     let (constants, symbols) = (Vec::new(), BTreeMap::new());
-    let mut emitter = Emitter { names, intrinsics: Intrinsics::default(), states, constants, symbols };
+    let intrinsics = Intrinsics::new(options.target.floating_point);
+    let mut emitter = Emitter { names, intrinsics, states, constants, symbols };
     let kernels = emitter.functions(&program);
     let main = emitter.main(&program, &options.model_name);
     let states = emitter.state_memory(&options.model_name);

@@ -1,6 +1,6 @@
 //! [`Target`]: what the code generator must know of a machine, as data.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How vectors are spelled in C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -10,6 +10,28 @@ pub enum VectorSpelling {
     None,
     /// GNU vector types, `__attribute__((vector_size(n)))`, of gcc and clang.
     Gnu,
+}
+
+/// How closely generated code keeps to the model's floating-point operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FloatingPoint {
+    /// Operation by operation: every sum in the order of its elements, every step rounded to its type, transcendental
+    /// functions of the C library, and no contraction to multiply-adds.
+    Strict,
+    /// Rounded otherwise where that is faster: sums in several parts, polynomials, multiply-adds, products by reciprocals.
+    #[default]
+    Fast,
+}
+
+impl FloatingPoint {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            FloatingPoint::Strict => "strict",
+            FloatingPoint::Fast => "fast",
+        }
+    }
 }
 
 /// A machine that C is generated for.
@@ -29,6 +51,9 @@ pub struct Target {
     pub alignment: usize,
     /// Options that the generated Makefile gives the C compiler.
     pub c_flags: Vec<String>,
+    /// How closely its code keeps to the model's operations; not a property of the machine, but of the code for it.
+    #[serde(skip)]
+    pub floating_point: FloatingPoint,
 }
 
 impl Target {
@@ -42,6 +67,7 @@ impl Target {
             registers: 16,
             alignment: 16,
             c_flags: ["-std=c99", "-O3", "-ffp-contract=fast"].map(String::from).to_vec(),
+            floating_point: FloatingPoint::Fast,
         }
     }
 
@@ -54,8 +80,26 @@ impl Target {
             vector_bytes,
             registers: if vector_bytes >= 64 || cfg!(target_arch = "aarch64") { 32 } else { 16 },
             alignment: 64,
-            c_flags: ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast"].map(String::from).to_vec(),
+            c_flags: ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno"]
+                .map(String::from)
+                .to_vec(),
+            floating_point: FloatingPoint::Fast,
         }
+    }
+
+    /// The same machine with code that keeps to floating-point operations as closely as asked for.
+    pub fn with_floating_point(mut self, floating_point: FloatingPoint) -> Target {
+        self.floating_point = floating_point;
+        let contract = if floating_point == FloatingPoint::Strict { "off" } else { "fast" };
+        for flag in self.c_flags.iter_mut().filter(|flag| flag.starts_with("-ffp-contract=")) {
+            *flag = format!("-ffp-contract={contract}");
+        }
+        self
+    }
+
+    /// Whether sums keep their order and steps are rounded one by one.
+    pub fn is_strict(&self) -> bool {
+        self.floating_point == FloatingPoint::Strict
     }
 
     /// Lanes of a vector of elements of `size` bytes; 1 for targets without vectors.

@@ -8,7 +8,7 @@ use crate::egraph::saturate::{Budget, Saturation, saturate};
 use crate::egraph::space::Space;
 use crate::egraph::{explain, regions, rules};
 use crate::report::{Explanation, SaturationReport, StageReport, Step};
-use crate::rewrite::Rule;
+use crate::rewrite::{Exactness, Rule};
 use indexmap::{IndexMap, IndexSet};
 use mlc_ir::ops::Loop;
 use mlc_ir::{Category, Code, Diagnostic, Graph, Location, NodeId, Op, OperatorError, Subgraph, verify};
@@ -103,6 +103,8 @@ pub struct OptimizeOptions {
     pub stop_after: Option<String>,
     /// Larger graphs are cut into regions of so many operators.
     pub region: usize,
+    /// Whether rules that round otherwise are left out.
+    pub exact: bool,
 }
 
 impl Default for OptimizeOptions {
@@ -113,7 +115,15 @@ impl Default for OptimizeOptions {
             explain: false,
             stop_after: None,
             region: regions::LIMIT,
+            exact: false,
         }
+    }
+}
+
+impl OptimizeOptions {
+    /// Whether a rule may be applied.
+    fn keeps(&self, rule: &Rule) -> bool {
+        !self.exact || rule.exactness == Exactness::Exact
     }
 }
 
@@ -179,7 +189,8 @@ impl Stage {
         report: &mut StageReport,
         history: &mut History,
     ) -> Result<Graph, Diagnostic> {
-        let rules: Vec<Rule> = self.passes.iter().flat_map(|pass| pass.rules.iter().copied()).collect();
+        let mut rules: Vec<Rule> = self.passes.iter().flat_map(|pass| pass.rules.iter().copied()).collect();
+        rules.retain(|rule| options.keeps(rule));
         let failed = |error: OperatorError| failure(self.name, &error);
         let nodes: Vec<NodeId> = graph.node_ids().collect();
         for id in nodes {
@@ -192,7 +203,7 @@ impl Stage {
             graph = saturated(graph, self.name, &rules, options, report, history).map_err(failed)?;
             checked(&graph, self.name)?;
         }
-        let graph = canonical(&graph, self.name, report, history).map_err(failed)?;
+        let graph = canonical(&graph, self.name, options, report, history).map_err(failed)?;
         checked(&graph, self.name)?;
         Ok(graph)
     }
@@ -216,10 +227,13 @@ fn failure(stage: &str, error: &OperatorError) -> Diagnostic {
 fn canonical(
     graph: &Graph,
     stage: &'static str,
+    options: &OptimizeOptions,
     report: &mut StageReport,
     history: &mut History,
 ) -> Result<Graph, OperatorError> {
-    let (graph, done) = canonicalise(graph)?;
+    let mut rules = canonicalise::rules::all();
+    rules.retain(|rule| options.keeps(rule));
+    let (graph, done) = canonicalise(graph, &rules)?;
     for (rule, count) in done.fired {
         *report.fired.entry(rule).or_default() += count;
     }

@@ -3,9 +3,12 @@
 
 mod common;
 
-use common::{Network, kernels, optimized};
+use common::{Network, inputs, kernels, optimized};
 use mlc_ir::Op;
+use mlc_ir::evaluator::evaluate;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
+use mlc_passes::rewrite::{Exactness, Rule};
+use mlc_passes::{OptimizeOptions, OptimizeReport, optimize};
 
 #[test]
 fn a_residual_block_is_one_kernel_per_convolution() {
@@ -27,6 +30,31 @@ fn a_residual_block_is_one_kernel_per_convolution() {
     assert_eq!(second.origins.len(), 5);
     let steps: Vec<&str> = report.explanations[0].steps.iter().map(|step| step.rule).collect();
     assert_eq!(steps, ["fold-scale-into-convolution", "fuse-epilogue"]);
+}
+
+#[test]
+fn an_exact_pipeline_applies_exact_rules_only() {
+    let mut n = Network::new();
+    let x = n.input(&[1, 6, 6, 8]);
+    let c = n.convolution("conv", x, 8, 3, 1, 1);
+    let b = n.batch_norm("bn", c, 3);
+    let gate = n.unary("gate", U::Sigmoid, b);
+    let y = n.binary("swish", B::Multiply, b, gate);
+    let graph = n.finish(&[y]);
+    let run = |exact| {
+        let options = OptimizeOptions { exact, ..OptimizeOptions::default() };
+        optimize(graph.clone(), &options, &mut |_, _| {}).unwrap()
+    };
+    let inexact = |report: &OptimizeReport| {
+        let fired: Vec<&str> = report.stages.iter().flat_map(|stage| stage.fired.keys().copied()).collect();
+        let rounds = |rule: &Rule| rule.exactness == Exactness::Reassociation && fired.contains(&rule.name);
+        mlc_passes::pipeline::all_rules().into_iter().filter(rounds).count()
+    };
+    assert!(inexact(&run(false).1) > 1);
+    let (exact, report) = run(true);
+    assert_eq!(inexact(&report), 0);
+    let values = inputs(&graph, 1);
+    assert_eq!(evaluate(&graph, &values).unwrap(), evaluate(&exact, &values).unwrap());
 }
 
 #[test]

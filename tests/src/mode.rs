@@ -1,7 +1,7 @@
 //! [`Mode`]: a target together with the flags that its code is compiled with for a test.
 
 use crate::program::{Build, SANITIZERS, STRICT};
-use mlc_codegen::Target;
+use mlc_codegen::{FloatingPoint, Target};
 
 /// A target with the flags that its code is compiled with.
 #[derive(Debug, Clone)]
@@ -20,6 +20,14 @@ impl Mode {
         let sanitizers = if sanitize { &SANITIZERS[..] } else { &[] };
         let build = Build::with(STRICT.iter().chain(sanitizers).copied());
         Mode { name: if sanitize { "generic, sanitized" } else { "generic" }.into(), target: Target::generic(), build }
+    }
+
+    /// The same target with code that keeps to floating-point operations as closely as asked for.
+    pub fn with_floating_point(self, floating_point: FloatingPoint) -> Mode {
+        let target = self.target.with_floating_point(floating_point);
+        let contract = target.c_flags.iter().filter(|flag| flag.starts_with("-ffp-contract=")).cloned();
+        let flags = self.build.flags.iter().cloned().chain(contract).collect();
+        Mode { target, build: Build { flags }, ..self }
     }
 
     /// The machine that runs the tests.

@@ -1,9 +1,9 @@
 //! Element types in which a kernel computes. Elements in half precision are widened to single precision when they are loaded
 //! and rounded when they are stored, to the nearest, ties to even.
 //!
-//! Sums and the steps of an expression stay in single precision. A step is rounded before that where its value decides: where
-//! it is compared, converted, or rounded to an integer. So a result differs from that of an evaluation which rounds every
-//! step by less than the roundings that are left out.
+//! Sums stay in single precision, and so do the steps of an expression unless code must be strict. A step is rounded before
+//! that where its value decides: where it is compared, converted, or rounded to an integer. So a result differs from that of
+//! an evaluation which rounds every step by no more than the roundings that are left out make.
 
 use super::Kernel;
 use crate::loops::halves::{arithmetic_dtype, is_half};
@@ -16,25 +16,35 @@ pub fn in_arithmetic(op: &Op, kernel: &mut Kernel<'_>) -> Op {
     let arguments = kernel.operands.iter().chain(&kernel.results);
     let arguments = arguments.chain(kernel.epilogue.iter().flat_map(|epilogue| &epilogue.operands));
     let halves = arguments.filter(|argument| is_half(argument.view.dtype)).count() > 0;
-    if !halves && !mentions_halves(op, kernel) || kernel.epilogue.is_none() && moves(op) {
+    if kernel.epilogue.is_none() && moves(op) {
+        let moved = kernel.operands.iter_mut().take(1).chain(&mut kernel.results);
+        moved.for_each(|argument| argument.view.dtype = moved_dtype(argument.view.dtype));
+        return op.clone();
+    }
+    if !halves && !mentions_halves(op, kernel) {
         return op.clone();
     }
     let mut op = op.clone();
     if let Op::Map(map) = &op {
         let stored: Vec<DType> = kernel.operands.iter().map(|operand| operand.view.dtype).collect();
-        op = Map { expression: of_expression(&map.expression, &stored, true) }.into();
+        op = Map { expression: of_expression(&map.expression, &stored, true, kernel.target.is_strict()) }.into();
     }
     if let Some(epilogue) = &mut kernel.epilogue {
         let first = if matches!(op, Op::ArgReduce(_)) { DType::I64 } else { kernel.operands[0].view.dtype };
         let mut stored = vec![first];
         stored.extend(epilogue.operands.iter().map(|operand| operand.view.dtype));
-        epilogue.expression = of_expression(&epilogue.expression, &stored, false);
+        epilogue.expression = of_expression(&epilogue.expression, &stored, false, kernel.target.is_strict());
         epilogue.operands.iter_mut().for_each(|operand| operand.view.dtype = arithmetic_dtype(operand.view.dtype));
     }
     for argument in kernel.operands.iter_mut().chain(&mut kernel.results) {
         argument.view.dtype = arithmetic_dtype(argument.view.dtype);
     }
     op
+}
+
+/// The type as which elements of a type are moved: that of the bytes for bools, which vectors of masks can't hold.
+pub fn moved_dtype(dtype: DType) -> DType {
+    if dtype == DType::Bool { DType::U8 } else { dtype }
 }
 
 /// Whether an operator only moves elements, so that their bits are enough.
@@ -62,13 +72,16 @@ fn mentions_halves(op: &Op, kernel: &Kernel<'_>) -> bool {
 }
 
 /// An expression over operands of the types `stored` as one over values of their arithmetic types. Operand 0 is a value in
-/// half precision if `loaded`, else the anchor's, which isn't rounded yet.
-fn of_expression(expression: &Expression, stored: &[DType], loaded: bool) -> Expression {
+/// half precision if `loaded`, else the anchor's, which isn't rounded yet. With `strict`, every step is rounded.
+fn of_expression(expression: &Expression, stored: &[DType], loaded: bool, strict: bool) -> Expression {
     let Ok(dtypes) = expression.dtypes(stored) else { return expression.clone() };
     Expression::build(|b| {
         let mut steps = Steps { b, dtypes: &dtypes, ids: Vec::new(), exact: Vec::new() };
         for (place, node) in expression.nodes().iter().enumerate() {
             steps.add(place, *node, loaded);
+            if strict {
+                steps.round_last();
+            }
         }
         steps.ids.last().copied().unwrap_or(0)
     })
@@ -106,6 +119,13 @@ impl Steps<'_> {
         };
         self.ids.push(id);
         self.exact.push(exact);
+    }
+
+    /// Rounds the last step to its type.
+    fn round_last(&mut self) {
+        let Some(last) = self.ids.len().checked_sub(1) else { return };
+        self.ids[last] = self.rounded(last as ScalarId);
+        self.exact[last] = true;
     }
 
     /// The step's value, rounded to its type.

@@ -326,7 +326,7 @@ impl Tile<'_> {
         let size = self.pixels.len() * self.vectors.len();
         let run = self.reduction.last().map_or(1, |axis| axis.extent).max(1);
         let sets = IN_FLIGHT.div_ceil(size).min(run).min(4);
-        let sets = if self.x_dtype.is_float() { sets } else { 1 };
+        let sets = if self.x_dtype.is_float() && !kernel.target.is_strict() { sets } else { 1 };
         self.unrolled =
             if run * size <= LONGEST_RUN { run } else { (16usize.div_ceil(size)).next_multiple_of(sets).min(run) };
         for set in 0..sets {

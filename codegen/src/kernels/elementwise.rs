@@ -1,6 +1,7 @@
 //! Elementwise operators and plain movement: one loop nest over the result, with axes merged where all tensors allow it and
 //! vectors along the innermost axis.
 
+use super::arithmetic::moved_dtype;
 use super::{Argument, Kernel, expression_is_vectorizable};
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::{View, merge_axes};
@@ -26,7 +27,7 @@ pub fn apply(kernel: &mut Kernel<'_>, expression: &Expression, operands: &[Argum
     let views = merge_axes(&views);
     let dtypes: Vec<DType> = operands.iter().map(|operand| operand.view.dtype).collect();
     let dtype = result.view.dtype;
-    let movement = expression.is_identity() && dtype.is_float();
+    let movement = expression.is_identity() && dtype != DType::Bool;
     let vectorizable = movement || expression_is_vectorizable(expression, &dtypes, dtype);
     let unit_strides =
         views.iter().all(|view| matches!(view.strides.last(), Some(0 | 1))) && views[0].strides.last() == Some(&1);
@@ -46,6 +47,9 @@ pub fn apply(kernel: &mut Kernel<'_>, expression: &Expression, operands: &[Argum
 
 /// Copies the kernel's operand to its first result.
 pub fn copy(kernel: &mut Kernel<'_>) {
+    for argument in kernel.operands.iter_mut().chain(&mut kernel.results) {
+        argument.view.dtype = moved_dtype(argument.view.dtype);
+    }
     map(kernel, &Expression::operand(0));
 }
 

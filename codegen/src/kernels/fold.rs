@@ -48,6 +48,12 @@ impl Fold {
         Fold { name: "smallest", function: BinaryFunction::Minimum, start }
     }
 
+    /// Whether the result depends on the order of the elements, and the code must keep it.
+    fn is_ordered(&self, kernel: &Kernel<'_>) -> bool {
+        let rounds = matches!(self.function, BinaryFunction::Add | BinaryFunction::Multiply);
+        kernel.target.is_strict() && rounds && self.start.dtype().is_float()
+    }
+
     fn accumulator(&self, kernel: &mut Kernel<'_>, lanes: usize) -> Var {
         let start = Expr::Literal(self.start);
         let start = if lanes == 1 { start } else { Expr::Splat(Box::new(start), lanes) };
@@ -74,7 +80,8 @@ impl Fold {
         let Some((&last, outer)) = shape.split_last() else {
             return (0..vectors).map(|vector| element(kernel, &[], vector)).collect();
         };
-        let unrolled = if self.start.dtype().is_float() { (ACCUMULATORS / vectors).clamp(1, last.max(1)) } else { 1 };
+        let several = self.start.dtype().is_float() && !self.is_ordered(kernel);
+        let unrolled = if several { (ACCUMULATORS / vectors).clamp(1, last.max(1)) } else { 1 };
         let accumulators: Vec<Vec<Var>> =
             (0..vectors).map(|_| (0..unrolled).map(|_| self.accumulator(kernel, lanes)).collect()).collect();
         kernel.for_shape(&AXIS_NAMES, outer, &mut |kernel, indices| {
@@ -175,7 +182,7 @@ impl Fold {
     ) -> Expr {
         let last = shape.last().copied().unwrap_or(1);
         let lanes = fitting_lanes(last, lanes, self.start.dtype());
-        if lanes == 1 {
+        if lanes == 1 || self.is_ordered(kernel) {
             let values = self.across(kernel, shape, 1, 1, &|kernel, indices, _| element(kernel, indices, 1));
             return self.combined(values).unwrap_or(Expr::Literal(self.start));
         }

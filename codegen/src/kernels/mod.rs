@@ -29,10 +29,11 @@ pub mod transposed_convolution;
 mod weights;
 mod window;
 
+use crate::loops::halves::is_half;
 use crate::loops::{Builder, Expr, Index, Nest, Stmt, ValueType, Var};
 use crate::lower::view::View;
 use crate::target::Target;
-use mlc_ir::scalar::{Expression, ScalarNode};
+use mlc_ir::scalar::{Expression, ScalarNode, UnaryFunction};
 use mlc_ir::{Attribute, DType, Diagnostic, Op};
 
 pub use elementwise::{copy, fill_border, map};
@@ -192,7 +193,11 @@ impl Kernel<'_> {
     /// Writes an expression over values; steps that are used several times get names.
     pub fn expression(&mut self, expression: &Expression, operands: Vec<Expr>, lanes: usize) -> Expr {
         let dtypes: Vec<DType> = operands.iter().map(|operand| self.b.ty(operand).dtype).collect();
-        let expression = expression.primitive(&dtypes);
+        let expression = if self.target.is_strict() {
+            expression.primitive_except(&dtypes, is_in_library)
+        } else {
+            expression.primitive(&dtypes)
+        };
         let nodes = expression.nodes();
         let mut uses = vec![0; nodes.len()];
         nodes.iter().flat_map(ScalarNode::children).for_each(|child| uses[child as usize] += 1);
@@ -215,7 +220,7 @@ impl Kernel<'_> {
 
     /// Lanes that kernels on elements of a type use when every value in them is of that type.
     pub fn lanes(&self, dtype: DType) -> usize {
-        if dtype.is_float() { self.target.lanes(dtype.size()) } else { 1 }
+        if dtype == DType::Bool { 1 } else { self.target.lanes(dtype.size()) }
     }
 
     /// Lanes that allow the epilogue: 1 when it has values of other types than `dtype` and bool.
@@ -228,18 +233,23 @@ impl Kernel<'_> {
     }
 }
 
-/// Whether all values of an expression are of one floating-point type, or bools made of it, and no bool is read or stored.
+/// Whether the C library has a function that the expression for it would only approach.
+fn is_in_library(function: UnaryFunction) -> bool {
+    matches!(function, UnaryFunction::Exp2 | UnaryFunction::Log2 | UnaryFunction::Log10)
+}
+
+/// Whether all values of an expression are of one type of numbers, or bools made of it, and no bool is read or stored.
+/// Singles may be rounded to halves on the way.
 pub fn expression_is_vectorizable(expression: &Expression, operands: &[DType], dtype: DType) -> bool {
     let Ok(dtypes) = expression.dtypes(operands) else { return false };
-    dtype.is_float()
+    dtype != DType::Bool
         && operands.iter().all(|&operand| operand == dtype)
         && dtypes.last() == Some(&dtype)
-        && dtypes.iter().all(|&step| step == dtype || step == DType::Bool)
-        && !expression.nodes().iter().any(|node| {
-            matches!(
-                node,
-                ScalarNode::Unary(mlc_ir::scalar::UnaryFunction::IsInfinite, _) | ScalarNode::Cast(DType::Bool, _)
-            )
+        && dtypes.iter().all(|&step| step == dtype || step == DType::Bool || dtype == DType::F32 && is_half(step))
+        && expression.nodes().iter().zip(&dtypes).all(|(node, &step)| match node {
+            ScalarNode::Unary(UnaryFunction::IsInfinite, _) | ScalarNode::Cast(DType::Bool, _) => false,
+            ScalarNode::Literal(_) | ScalarNode::Select(..) => step != DType::Bool,
+            _ => true,
         })
 }
 

@@ -2,6 +2,7 @@
 
 use super::Kernel;
 use super::fold::Fold;
+use super::reduce::Scale;
 use super::space::{Space, for_shape_in_vectors, stretches};
 use crate::loops::{Expr, Index, Nest};
 use mlc_ir::ops::Normalize;
@@ -18,7 +19,9 @@ pub fn normalize(kernel: &mut Kernel<'_>, op: &Normalize) -> Result<(), Diagnost
     }
     let dtype = kernel.operands[0].view.dtype;
     let space = Space::new(kernel, &op.axes, true);
-    let group = Group { op, dtype, count: space.reduced.iter().product() };
+    let count = space.reduced.iter().product();
+    let group =
+        Group { op, dtype, mean: Scale::by_reciprocal_of(count, dtype, kernel), strict: kernel.target.is_strict() };
     kernel.for_shape(&OUTER_NAMES, &space.outer, &mut |kernel, outer| {
         let Some((&last, rows)) = space.inner.split_last() else { return along(kernel, &space, &group, outer) };
         kernel.for_shape(&["j0", "j1", "j2", "j3"], rows, &mut |kernel, rows| {
@@ -38,7 +41,8 @@ pub fn normalize(kernel: &mut Kernel<'_>, op: &Normalize) -> Result<(), Diagnost
 struct Group<'a> {
     op: &'a Normalize,
     dtype: DType,
-    count: usize,
+    mean: Scale,
+    strict: bool,
 }
 
 impl Group<'_> {
@@ -48,7 +52,7 @@ impl Group<'_> {
     }
 
     fn mean_of(&self, sum: Expr) -> Expr {
-        sum.times(self.literal(1.0 / self.count as f64, 1))
+        self.mean.apply(sum)
     }
 
     /// The square of an element's distance from the mean.
@@ -61,18 +65,22 @@ impl Group<'_> {
         distance.clone().times(distance)
     }
 
-    /// 1 / sqrt(variance + epsilon)
+    /// 1 / sqrt(variance + epsilon), by which elements are multiplied; in strict code its reciprocal, by which they are divided.
     fn scale(&self, kernel: &mut Kernel<'_>, variance: Expr) -> Expr {
         let lanes = kernel.b.ty(&variance).lanes;
         let deviation = Expr::unary(UnaryFunction::Sqrt, variance.plus(self.literal(self.op.epsilon.0, 1)));
+        if self.strict {
+            return kernel.b.define("deviation", deviation);
+        }
         kernel.b.define("scale", self.literal(1.0, lanes).over(deviation))
     }
 
     fn scaled(&self, x: Expr, mean: Option<&Expr>, scale: &Expr) -> Expr {
-        match mean {
-            Some(mean) => x.minus(mean.clone()).times(scale.clone()),
-            None => x.times(scale.clone()),
-        }
+        let distance = match mean {
+            Some(mean) => x.minus(mean.clone()),
+            None => x,
+        };
+        if self.strict { distance.over(scale.clone()) } else { distance.times(scale.clone()) }
     }
 }
 

@@ -2,13 +2,13 @@
 //! kind of border, have loops of their own with constant bounds; only wide borders compute their bounds.
 
 use super::fold::Fold;
-use super::reduce::reduce_axes;
+use super::reduce::{Scale, reduce_axes};
 use super::space::stretches;
 use super::window::{Place, Segment, WindowAxis, segments};
 use super::{Argument, Kernel};
 use crate::loops::{Expr, Index, Nest};
 use mlc_ir::ops::{AdaptivePool, AveragePool, MaxPool, PoolFunction};
-use mlc_ir::{DType, Diagnostic, Literal};
+use mlc_ir::{DType, Diagnostic};
 
 /// Windows of at most this many taps are written out.
 const WRITTEN_OUT: i64 = 16;
@@ -167,7 +167,7 @@ impl Pool<'_> {
 
 /// What the sum over a window is multiplied with and divided by.
 struct Divisor {
-    factor: Option<Literal>,
+    factor: Option<Scale>,
     divisor: Option<Expr>,
 }
 
@@ -177,13 +177,13 @@ impl Divisor {
         let open = places.iter().filter(|place| place.divisor.as_constant().is_none());
         let open = open.map(|place| Expr::Index(dtype, place.divisor.maximum(&Index::from(1i64))));
         let divisor = open.reduce(Expr::times).map(|divisor| kernel.b.define("divisor", divisor));
-        let factor = (known > 1).then(|| Literal::float(dtype, 1.0 / known as f64));
+        let factor = (known > 1).then(|| Scale::by_reciprocal_of(known as usize, dtype, kernel));
         Divisor { factor, divisor }
     }
 
     fn apply(&self, sum: Expr) -> Expr {
         let scaled = match self.factor {
-            Some(factor) => sum.times(factor.into()),
+            Some(factor) => factor.apply(sum),
             None => sum,
         };
         match &self.divisor {

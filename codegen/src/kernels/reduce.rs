@@ -38,6 +38,34 @@ fn fold_of(function: ReduceFunction, dtype: DType) -> Fold {
     }
 }
 
+/// The division of sums by a count: a product with its reciprocal, unless code must be strict.
+#[derive(Debug, Clone, Copy)]
+pub enum Scale {
+    /// A factor.
+    Factor(Literal),
+    /// A divisor.
+    Divisor(Literal),
+}
+
+impl Scale {
+    /// The division by a count.
+    pub fn by_reciprocal_of(count: usize, dtype: DType, kernel: &Kernel<'_>) -> Scale {
+        if kernel.target.is_strict() {
+            Scale::Divisor(Literal::float(dtype, count as f64))
+        } else {
+            Scale::Factor(Literal::float(dtype, 1.0 / count as f64))
+        }
+    }
+
+    /// The sum divided by the count.
+    pub fn apply(self, sum: Expr) -> Expr {
+        match self {
+            Scale::Factor(factor) => sum.times(factor.into()),
+            Scale::Divisor(divisor) => sum.over(divisor.into()),
+        }
+    }
+}
+
 /// Folds the kernel's operand 0 along axes; a mean is divided by their extent.
 pub fn reduce_axes(kernel: &mut Kernel<'_>, axes: &[usize], keep_axes: bool, fold: Fold, mean: bool) {
     if kernel.results[0].view.elements() == 0 {
@@ -45,10 +73,10 @@ pub fn reduce_axes(kernel: &mut Kernel<'_>, axes: &[usize], keep_axes: bool, fol
     }
     let dtype = kernel.operands[0].view.dtype;
     let count: usize = axes.iter().map(|&axis| kernel.operands[0].view.shape[axis]).product();
-    let scale = mean.then(|| Literal::float(dtype, 1.0 / count as f64));
+    let scale = mean.then(|| Scale::by_reciprocal_of(count, dtype, kernel));
     let space = Space::new(kernel, axes, keep_axes);
     let scaled = |value: Expr| match scale {
-        Some(scale) => value.times(scale.into()),
+        Some(scale) => scale.apply(value),
         None => value,
     };
     let no_reduced = space.no_reduced();

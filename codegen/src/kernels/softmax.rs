@@ -86,11 +86,15 @@ impl Row<'_> {
         kernel.load(from, if self.scratch.is_some() { place } else { indices }, lanes, lanes)
     }
 
-    /// What the sum of exponentials does to each element: a factor, or for the logarithm what is subtracted.
+    /// What the sum of exponentials does to each element: a factor or, in strict code, a divisor; for the logarithm what is
+    /// subtracted.
     fn denominator(&self, kernel: &mut Kernel<'_>, sum: Expr, largest: &Expr) -> Expr {
         if self.logarithm {
             let log = Expr::unary(UnaryFunction::Log, sum);
             return kernel.b.define("shift", largest.clone().plus(log));
+        }
+        if kernel.target.is_strict() {
+            return kernel.b.define("divisor", sum);
         }
         let one = Expr::Literal(Literal::float(self.dtype, 1.0));
         let lanes = kernel.b.ty(&sum).lanes;
@@ -102,7 +106,9 @@ impl Row<'_> {
         let value = if self.logarithm {
             kernel.load(&self.space.x, indices, lanes, lanes).minus(denominator.clone())
         } else {
-            self.kept(kernel, indices, place, lanes).times(denominator.clone())
+            let kept = self.kept(kernel, indices, place, lanes);
+            let strict = kernel.target.is_strict();
+            if strict { kept.over(denominator.clone()) } else { kept.times(denominator.clone()) }
         };
         kernel.finish(value, indices, lanes);
     }

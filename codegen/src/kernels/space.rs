@@ -32,7 +32,7 @@ impl Space {
         if let Some(epilogue) = &kernel.epilogue {
             views.extend(epilogue.operands.iter().map(|operand| expand(&operand.view.broadcast(&result_shape))));
         }
-        let groups = grouped(&x.view, axes);
+        let groups = grouped(&x.view, axes, kernel.target.is_strict());
         let whole = views[1].shape == x.view.shape;
         let mut spaced: Vec<View> =
             views.iter().map(|view| View { shape: Shape::new(), strides: Strides::new(), ..view.clone() }).collect();
@@ -100,7 +100,8 @@ fn select(view: &View, axes: &[usize]) -> View {
     }
 }
 
-fn grouped(x: &View, reduced: &[usize]) -> [Vec<usize>; 3] {
+/// Outer, reduced and inner axes. Reduced axes are walked by their strides, unless the order of the elements must stay.
+fn grouped(x: &View, reduced: &[usize], ordered: bool) -> [Vec<usize>; 3] {
     let stride = |axis: usize| x.strides[axis].unsigned_abs();
     let moves = |axis: &usize| x.shape[*axis] > 1;
     let nearest = reduced.iter().copied().filter(moves).map(stride).min().unwrap_or(u64::MAX);
@@ -108,7 +109,9 @@ fn grouped(x: &View, reduced: &[usize]) -> [Vec<usize>; 3] {
     let (mut inner, outer): (Vec<usize>, Vec<usize>) =
         kept.clone().partition(|&axis| moves(&axis) && (1..nearest).contains(&stride(axis)));
     let mut reduced = reduced.to_vec();
-    reduced.sort_by_key(|&axis| std::cmp::Reverse((moves(&axis), stride(axis))));
+    if !ordered {
+        reduced.sort_by_key(|&axis| std::cmp::Reverse((moves(&axis), stride(axis))));
+    }
     inner.sort_by_key(|&axis| std::cmp::Reverse(stride(axis)));
     match inner.last() {
         Some(&last) if x.strides[last] == 1 => [outer, reduced, inner],

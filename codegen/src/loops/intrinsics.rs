@@ -5,6 +5,7 @@ use super::ValueType;
 use super::half_text;
 use super::halves::is_half;
 use super::spelling::{c_type, value_type_name};
+use crate::target::FloatingPoint;
 use indexmap::IndexMap;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -32,13 +33,22 @@ pub enum Intrinsic {
 pub struct Intrinsics {
     definitions: IndexMap<String, String>,
     vectors: BTreeSet<ValueType>,
+    strict: bool,
 }
 
 impl Intrinsics {
+    /// None yet; functions are those of the C library if code must be strict, else vectors have polynomials.
+    pub fn new(floating_point: FloatingPoint) -> Intrinsics {
+        Intrinsics { strict: floating_point == FloatingPoint::Strict, ..Intrinsics::default() }
+    }
+
     /// Notes that a type is used.
     pub fn use_type(&mut self, ty: ValueType) {
-        if ty.lanes > 1 && self.vectors.insert(ty) && ty.dtype.is_float() && !is_half(ty.dtype) {
+        if ty.lanes > 1 && self.vectors.insert(ty) && !is_half(ty.dtype) {
             self.use_type(ValueType::vector(mask_dtype(ty.dtype), ty.lanes));
+            if ty.dtype.is_integer() {
+                self.use_type(ValueType::vector(unsigned_dtype(ty.dtype), ty.lanes));
+            }
         }
     }
 
@@ -123,6 +133,7 @@ impl Intrinsics {
         let (t, element) = (value_type_name(ty), c_type(ty.dtype));
         let half = ValueType { lanes: ty.lanes / 2, ..ty };
         let operator = match function {
+            _ if !ty.dtype.is_float() => None,
             BinaryFunction::Add => Some("+"),
             BinaryFunction::Multiply => Some("*"),
             _ => None,
@@ -150,15 +161,21 @@ impl Intrinsics {
     fn vector_unary(&mut self, name: &str, function: UnaryFunction, ty: ValueType) -> String {
         let (t, mask) = (value_type_name(ty), mask_name(ty));
         match function {
-            UnaryFunction::Relu => {
+            UnaryFunction::Negate if ty.dtype.is_integer() => {
+                let unsigned = unsigned_name(ty);
+                format!("static inline {t} {name}({t} x) {{\n  return ({t})(({unsigned}){{0}} - ({unsigned})x);\n}}\n")
+            }
+            UnaryFunction::Relu if ty.dtype.is_signed() => {
                 format!("static inline {t} {name}({t} x) {{\n  return ({t})(({mask})x & ~(x < 0));\n}}\n")
             }
-            UnaryFunction::Absolute => {
+            UnaryFunction::Absolute if ty.dtype.is_float() => {
                 let sign = if ty.dtype == DType::F64 { "0x7fffffffffffffff" } else { "0x7fffffff" };
                 format!("static inline {t} {name}({t} x) {{\n  return ({t})(({mask})x & {sign});\n}}\n")
             }
             _ => {
-                if let Some(definition) = super::mathematics::definition(self, name, function, ty) {
+                if !self.strict
+                    && let Some(definition) = super::mathematics::definition(self, name, function, ty)
+                {
                     return definition;
                 }
                 let call = scalar_call(self, function, ty.dtype, "x[lane]");
@@ -173,6 +190,19 @@ impl Intrinsics {
 
     fn vector_binary(&mut self, name: &str, function: BinaryFunction, ty: ValueType) -> String {
         let (t, mask) = (value_type_name(ty), mask_name(ty));
+        let wraps = match function {
+            BinaryFunction::Add => Some("+"),
+            BinaryFunction::Subtract => Some("-"),
+            BinaryFunction::Multiply => Some("*"),
+            _ => None,
+        };
+        if let Some(operator) = wraps.filter(|_| ty.dtype.is_integer()) {
+            let unsigned = unsigned_name(ty);
+            return format!(
+                "static inline {t} {name}({t} x, {t} y) {{\n  \
+                 return ({t})(({unsigned})x {operator} ({unsigned})y);\n}}\n"
+            );
+        }
         let order = match function {
             BinaryFunction::Maximum => ">",
             BinaryFunction::Minimum => "<",
@@ -185,16 +215,36 @@ impl Intrinsics {
                 );
             }
         };
+        let nan = if ty.dtype.is_float() { " | (x != x)" } else { "" };
         format!(
-            "static inline {t} {name}({t} x, {t} y) {{\n  const {mask} first = (x {order} y) | (x != x);\n  \
+            "static inline {t} {name}({t} x, {t} y) {{\n  const {mask} first = (x {order} y){nan};\n  \
              return ({t})((first & ({mask})x) | (~first & ({mask})y));\n}}\n"
         )
     }
 }
 
-/// The integer type whose lanes hold comparisons of a floating-point type.
+/// The integer type whose lanes hold comparisons of a type.
 pub fn mask_dtype(dtype: DType) -> DType {
-    if dtype.size() == 8 { DType::I64 } else { DType::I32 }
+    match dtype.size() {
+        1 => DType::I8,
+        2 => DType::I16,
+        4 => DType::I32,
+        _ => DType::I64,
+    }
+}
+
+/// The unsigned type of an integer type's width, whose arithmetic wraps.
+fn unsigned_dtype(dtype: DType) -> DType {
+    match dtype.size() {
+        1 => DType::U8,
+        2 => DType::U16,
+        4 => DType::U32,
+        _ => DType::U64,
+    }
+}
+
+fn unsigned_name(ty: ValueType) -> String {
+    value_type_name(ValueType { dtype: unsigned_dtype(ty.dtype), ..ty })
 }
 
 fn mask_name(ty: ValueType) -> String {

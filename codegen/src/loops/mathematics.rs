@@ -35,13 +35,13 @@ pub fn definition(intrinsics: &mut Intrinsics, name: &str, function: UnaryFuncti
             let (exp, log) = (call(UnaryFunction::Exp), call(UnaryFunction::Log));
             expm1(&t, &mask, &exp, &log)
         }
-        _ => return None,
+        _ => super::circular::body(intrinsics, function, ty)?,
     };
     Some(format!("static inline {t} {name}({t} x) {{\n{body}}}\n"))
 }
 
 /// Further steps of Horner's scheme, highest coefficient first.
-fn polynomial(target: &str, variable: &str, coefficients: &[&str]) -> String {
+pub(super) fn polynomial(target: &str, variable: &str, coefficients: &[&str]) -> String {
     let step = |coefficient: &&str| format!("  {target} = {target} * {variable} + {coefficient}f;\n");
     coefficients.iter().map(step).collect::<String>().replace("+ -", "- ")
 }

@@ -5,6 +5,7 @@
 //! conditions on indices, so that it can't fail and always ends.
 
 mod builder;
+mod circular;
 mod half_text;
 pub mod halves;
 mod index;

@@ -8,6 +8,7 @@ use super::spelling::{
 use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 fn variable_type(ty: ValueType, compared: DType) -> String {
@@ -21,7 +22,8 @@ fn variable_type(ty: ValueType, compared: DType) -> String {
 
 /// Prints a function and notes the helpers that it needs.
 pub fn function(function: &Function, intrinsics: &mut Intrinsics) -> String {
-    let mut printer = Printer { vars: &function.vars, intrinsics, text: String::new(), depth: 0 };
+    let mut printer =
+        Printer { vars: &function.vars, intrinsics, text: String::new(), depth: 0, compared: BTreeMap::new() };
     let comment = comment(&function.comment);
     let parameters: Vec<String> = function
         .parameters
@@ -77,6 +79,8 @@ struct Printer<'a> {
     intrinsics: &'a mut Intrinsics,
     text: String,
     depth: usize,
+    /// For variables that hold masks, the type whose comparison made them.
+    compared: BTreeMap<Var, DType>,
 }
 
 impl Printer<'_> {
@@ -116,7 +120,10 @@ impl Printer<'_> {
             }
             Stmt::Define { var, value, mutable } => {
                 let ty = self.ty(value);
-                self.intrinsics.use_type(ty);
+                if ty.dtype != DType::Bool {
+                    self.intrinsics.use_type(ty);
+                }
+                self.compared.insert(*var, self.compared_dtype(value));
                 let qualifier = if *mutable { "" } else { "const " };
                 let ty = variable_type(ty, self.compared_dtype(value));
                 let value = self.expr(value);
@@ -162,6 +169,8 @@ impl Printer<'_> {
     /// The data type whose comparison made a mask, looked for through the value.
     fn compared_dtype(&self, value: &Expr) -> DType {
         match value {
+            Expr::Var(var) => self.compared.get(var).copied().unwrap_or(DType::F32),
+            Expr::Unary(UnaryFunction::IsNan, x) => self.ty(x).dtype,
             Expr::Binary(function, x, _) if function.is_comparison() => self.ty(x).dtype,
             Expr::Binary(_, x, _) | Expr::Unary(_, x) | Expr::Select(_, x, _) => self.compared_dtype(x),
             _ => DType::F32,
@@ -349,7 +358,7 @@ impl Printer<'_> {
             return unary_text(self.intrinsics, function, ty.dtype, &text);
         }
         match function {
-            UnaryFunction::Negate => format!("(-{text})"),
+            UnaryFunction::Negate if ty.dtype.is_float() => format!("(-{text})"),
             UnaryFunction::Not => format!("(~{text})"),
             UnaryFunction::IsNan => format!("({text} != {text})"),
             _ => format!("{}({})", self.intrinsics.call(Intrinsic::Unary(function, ty)), unparenthesised(&text)),
@@ -360,7 +369,6 @@ impl Printer<'_> {
         use BinaryFunction as B;
         let (left, right) = (self.ty(x), self.ty(y));
         let ty = ValueType { lanes: left.lanes.max(right.lanes), ..left };
-        let arithmetic = matches!(function, B::Add | B::Subtract | B::Multiply | B::Divide);
         if ty.lanes == 1 {
             let (x, y) = (self.expr(x), self.expr(y));
             return binary_text(self.intrinsics, function, ty.dtype, &x, &y);
@@ -372,12 +380,16 @@ impl Printer<'_> {
             B::Xor => Some("^"),
             _ => c_operator(function),
         };
-        if arithmetic || operator.is_some() {
+        if let Some(operator) = operator.filter(|_| ty.dtype.is_float()) {
             let (x, y) = (self.expr(x), self.expr(y));
-            return format!("({x} {} {y})", operator.unwrap_or("+"));
+            return format!("({x} {operator} {y})");
         }
         let x = self.widened(x, ty.lanes);
         let y = self.widened(y, ty.lanes);
+        let wraps = matches!(function, B::Add | B::Subtract | B::Multiply | B::Divide);
+        if let Some(operator) = operator.filter(|_| !wraps) {
+            return format!("({x} {operator} {y})");
+        }
         let name = self.intrinsics.call(Intrinsic::Binary(function, ty));
         format!("{name}({}, {})", unparenthesised(&x), unparenthesised(&y))
     }
@@ -413,10 +425,10 @@ impl Printer<'_> {
             return text;
         }
         match (ty.dtype, to) {
-            (DType::Bool, DType::F32 | DType::F64) if ty.lanes > 1 => {
+            (DType::Bool, _) if ty.lanes > 1 => {
                 let vector = ValueType::vector(to, ty.lanes);
                 self.intrinsics.use_type(vector);
-                let one = self.expr(&Expr::Splat(Box::new(Literal::float(to, 1.0).into()), ty.lanes));
+                let one = self.expr(&Expr::Splat(Box::new(Literal::of(to, 1.0).into()), ty.lanes));
                 let mask = value_type_name(ValueType::vector(mask_dtype(to), ty.lanes));
                 format!("(({})(({mask}){one} & {text}))", value_type_name(vector))
             }

@@ -2,7 +2,7 @@
 
 use super::PackageOptions;
 use crate::module::{KeptState, KernelSummary, MemoryPlan, Module, Port};
-use crate::target::Target;
+use crate::target::{FloatingPoint, Target};
 use mlc_ir::DType;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -106,9 +106,15 @@ pub(super) fn metadata(module: &Module, options: &PackageOptions) -> String {
         },
         model_name: module.model_name.clone(),
         style: "full-model",
-        target: [format!("c -keys=cpu -model={}", options.target.name)],
+        target: [target_text(options.target)],
     };
     to_json(&Metadata { modules: [(module.model_name.clone(), entry)].into(), version: 7 })
+}
+
+/// The target as microTVM spells it; strict code says so.
+fn target_text(target: &Target) -> String {
+    let strict = if target.is_strict() { " -fp=strict" } else { "" };
+    format!("c -keys=cpu -model={}{strict}", target.name)
 }
 
 /// `src/<model>.json`: what `metadata.json` has no place for. The interface in order, with C names and shapes; the kernels;
@@ -116,6 +122,7 @@ pub(super) fn metadata(module: &Module, options: &PackageOptions) -> String {
 pub(super) fn description(module: &Module, target: &Target) -> String {
     #[derive(Serialize)]
     struct Description<'a> {
+        floating_point: FloatingPoint,
         inputs: Vec<PortDescription<'a>>,
         kernels: &'a [KernelSummary],
         model_name: &'a str,
@@ -148,6 +155,7 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         PortDescription { dtype: ty.dtype.name(), field, name, shape: &ty.shape }
     }
     to_json(&Description {
+        floating_point: target.floating_point,
         inputs: module.inputs.iter().map(describe).collect(),
         kernels: &module.kernels,
         model_name: &module.model_name,

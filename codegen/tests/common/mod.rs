@@ -90,6 +90,7 @@ pub fn run(modules: &[Module], target: &Target, inputs: &[u8]) -> Option<Vec<u8>
     let build = Command::new("cc")
         .current_dir(folder.path())
         .args(strict)
+        .args(target.c_flags.iter().filter(|flag| flag.starts_with("-ffp-contract=")))
         .args(warnings)
         .args(sanitizers)
         .args(["-O1", "-o", "program"])

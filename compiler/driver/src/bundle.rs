@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use indexmap::IndexMap;
+use mlc_codegen::FloatingPoint;
 use mlc_ir::{Code, DType, Diagnostic, Location, TensorType};
 use serde::Deserialize;
 use std::io::Cursor;
@@ -48,6 +49,8 @@ pub struct Bundle {
     pub kernels: Vec<Kernel>,
     /// Name of the target that it was compiled for.
     pub target: String,
+    /// How closely its code keeps to floating-point operations.
+    pub floating_point: FloatingPoint,
     /// `metadata.json`.
     pub metadata: serde_json::Value,
 }
@@ -59,6 +62,9 @@ struct Description {
     outputs: Vec<PortDescription>,
     kernels: Vec<Kernel>,
     target: String,
+    /// Archives of older versions don't say it.
+    #[serde(default)]
+    floating_point: FloatingPoint,
 }
 
 #[derive(Deserialize)]
@@ -96,6 +102,7 @@ impl Bundle {
             outputs: ports(description.outputs).map_err(damaged)?,
             kernels: description.kernels,
             target: description.target,
+            floating_point: description.floating_point,
             model_name,
             metadata,
             files,

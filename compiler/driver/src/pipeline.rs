@@ -223,7 +223,7 @@ pub(crate) fn unreadable_format(path: &Path, format: Format) -> Diagnostic {
 pub struct CompileOptions {
     /// Name of the model: lower case letters, digits and `_`.
     pub model_name: String,
-    /// The machine.
+    /// The machine, and how closely code for it keeps to floating-point operations.
     pub target: Target,
     /// Time stamp of the archive in seconds since 1970.
     pub modified: u64,
@@ -259,7 +259,8 @@ pub fn compile(
     options: &CompileOptions,
     observer: &mut dyn FnMut(&str, &Graph),
 ) -> Result<Compiled, Vec<Diagnostic>> {
-    let optimize_options = OptimizeOptions { explain: options.explain, ..OptimizeOptions::default() };
+    let exact = options.target.is_strict();
+    let optimize_options = OptimizeOptions { explain: options.explain, exact, ..OptimizeOptions::default() };
     let (graph, report) =
         mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
     let generator_options =

@@ -407,3 +407,53 @@ fn a_closed_pipe_is_no_error() {
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+/// x + x in half precision, and bfloat16.
+const HALVES: &str = r#"mlc 1
+graph @halves(%x: f16[2, 3], %b: bf16[2]) -> ("y": f16[2, 3], "c": bf16[2]) {
+  %y = binary %x, %x {function = add} : f16[2, 3]
+  %c = binary %b, %b {function = add} : bf16[2]
+  return %y, %c
+}
+"#;
+
+#[test]
+fn half_precision_goes_in_and_out() {
+    let folder = Folder::new();
+    folder.write("halves.mlc", HALVES);
+    folder.mlc(&["verify", "halves.mlc"]).success();
+    let halves = TensorType::new(DType::F16, [2, 3]);
+    let values = vec![1.0, -2.5, 65504.0, 6e-8, 0.1, f64::NAN];
+    folder.write("x.npy", npy::format(&Tensor::from_floats(halves.clone(), values)));
+    let bits = Tensor::from_integers(TensorType::new(DType::U16, [2]), vec![0x3f80, 0xc040]);
+    folder.write("b.npy", npy::format(&bits));
+    folder.mlc(&["run", "halves.mlc", "--input", "x.npy", "--input", "b.npy", "--output-dir", "out"]).success();
+    let y = npy::read_tensor(&folder.path().join("out/y.npy"), &halves).unwrap().to_floats();
+    assert_eq!(y[..3], [2.0, -5.0, f64::INFINITY]);
+    assert!(y[5].is_nan());
+    let c = npy::read_tensor(&folder.path().join("out/c.npy"), &TensorType::new(DType::Bf16, [2])).unwrap();
+    assert_eq!(c.to_floats(), [2.0, -6.0]);
+    folder.write_array("f.npy", &[2], &[1.0, 2.0]);
+    let run = folder.mlc(&["run", "halves.mlc", "--input", "x.npy", "--input", "b=f.npy"]);
+    run.failure(1, &["u16 (the bits of bf16) expected"]);
+}
+
+#[test]
+fn strict_code_says_so_and_is_built_without_multiply_adds() {
+    let folder = Folder::new();
+    folder.mlc(&["compile", "model.mlc", "--fp", "strict", "--emit", "dir", "-o", "strict"]).success();
+    folder.mlc(&["compile", "model.mlc", "--emit", "dir", "-o", "fast"]).success();
+    let read = |path: &str| std::fs::read_to_string(folder.path().join(path)).unwrap();
+    assert!(read("strict/src/default.json").contains("\"floating_point\": \"strict\""));
+    assert!(read("fast/src/default.json").contains("\"floating_point\": \"fast\""));
+    assert!(read("strict/metadata.json").contains("-fp=strict"));
+    assert!(!read("fast/metadata.json").contains("-fp="));
+    assert!(read("strict/Makefile").contains("-ffp-contract=off"));
+    assert!(read("fast/Makefile").contains("-ffp-contract=fast"));
+    for command in ["run", "bench", "verify"] {
+        let fp = ["--fp", "strict"];
+        let more = if command == "bench" { &["--runs", "1"][..] } else { &[] };
+        folder.mlc(&[&[command, "model.mlc"][..], &fp, more].concat()).success();
+    }
+    folder.mlc(&["compile", "model.mlc", "--fp", "loose"]).failure(2, &["strict, fast"]);
+}

@@ -273,9 +273,13 @@ impl Literal {
         Literal::Integer(dtype, crate::tensor::wrap_integer(dtype, value))
     }
 
-    /// A number as a literal of any type; integers truncate it.
+    /// A number as a literal of any type; integers truncate it, up to the ends of their range.
     pub fn of(dtype: DType, value: f64) -> Self {
-        if dtype.is_float() { Literal::float(dtype, value) } else { Literal::integer(dtype, value as i64) }
+        if dtype.is_float() {
+            Literal::float(dtype, value)
+        } else {
+            Literal::integer(dtype, crate::scalar::saturate(dtype, value))
+        }
     }
 
     /// Its data type.

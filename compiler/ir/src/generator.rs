@@ -69,8 +69,24 @@ impl Generator {
 
     /// A data type for operators that only move elements: mostly f32.
     pub fn movement_dtype(&mut self) -> DType {
-        use DType::{Bool, F32, F64, I8, I32, I64};
-        self.choose(&[F32, F32, F32, F32, F64, I32, I64, Bool, I8])
+        if self.one_in(8) { DType::Bool } else { self.number_dtype() }
+    }
+
+    /// A floating-point type: mostly f32.
+    pub fn float_dtype(&mut self) -> DType {
+        use DType::{Bf16, F16, F32, F64};
+        self.choose(&[F32, F32, F32, F32, F32, F32, F64, F16, Bf16])
+    }
+
+    /// An integer type.
+    pub fn integer_dtype(&mut self) -> DType {
+        use DType::{I8, I16, I32, I64, U8, U16, U32, U64};
+        self.choose(&[I8, U8, I16, U16, I32, U32, I64, U64])
+    }
+
+    /// Any type but bool: mostly f32.
+    pub fn number_dtype(&mut self) -> DType {
+        if self.one_in(3) { self.integer_dtype() } else { self.float_dtype() }
     }
 
     /// Random values that suit a type: floats in -2..2, small integers.

@@ -64,7 +64,7 @@ impl Tensor {
         } else {
             let value = match literal {
                 Literal::Integer(_, value) => value,
-                Literal::Float(_, value) => value.0 as i64,
+                Literal::Float(_, value) => crate::scalar::saturate(ty.dtype, value.0),
             };
             Tensor::from_integers(ty, vec![value; elements])
         }

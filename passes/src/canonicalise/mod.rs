@@ -6,6 +6,7 @@
 pub(crate) mod builder;
 pub mod rules;
 
+use crate::rewrite::Rule;
 use builder::Builder;
 use indexmap::IndexMap;
 use mlc_ir::{Graph, OperatorError};
@@ -20,13 +21,12 @@ pub struct Canonicalised {
     pub steps: IndexMap<Arc<str>, Vec<&'static str>>,
 }
 
-/// Rebuilds the graph in canonical form.
+/// Rebuilds the graph in canonical form, simplified by rules.
 ///
 /// # Errors
 /// When an operator of the graph doesn't accept its operands, which a verified graph excludes.
-pub fn canonicalise(graph: &Graph) -> Result<(Graph, Canonicalised), OperatorError> {
-    let rules = rules::all();
-    let mut builder = Builder::new(&graph.name, &rules, true);
+pub fn canonicalise(graph: &Graph, rules: &[Rule]) -> Result<(Graph, Canonicalised), OperatorError> {
+    let mut builder = Builder::new(&graph.name, rules, true);
     builder.import(graph)?;
     let Builder { graph: mut result, mut fired, steps, .. } = builder;
     result.states.clone_from(&graph.states);

@@ -109,15 +109,26 @@ pub fn difference(left: &[Tensor], right: &[Tensor]) -> f64 {
     let mut largest: f64 = 0.0;
     for (left, right) in left.iter().zip(right) {
         assert_eq!(left.ty(), right.ty());
+        let left_type = left.ty().clone();
         let (left, right) = (left.to_floats(), right.to_floats());
+        let unit = unit(left_type.dtype);
         let scale = left.iter().filter(|x| x.is_finite()).fold(1.0, |scale: f64, x| scale.max(x.abs()));
         for (&x, &y) in left.iter().zip(&right) {
             let equal = x == y || (x.is_nan() && y.is_nan());
-            let error = if equal { 0.0 } else { (x - y).abs() / scale };
+            let error = if equal { 0.0 } else { (x - y).abs() / scale / unit };
             largest = if error.is_nan() { f64::INFINITY } else { largest.max(error) };
         }
     }
     largest
+}
+
+/// What a difference counts less in half precision, whose results are rounded that much coarser than single ones are judged.
+fn unit(dtype: DType) -> f64 {
+    match dtype {
+        DType::F16 => 8.0,
+        DType::Bf16 => 64.0,
+        _ => 1.0,
+    }
 }
 
 /// Optimises a graph and checks that it computes the same.

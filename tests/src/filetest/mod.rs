@@ -18,6 +18,7 @@ mod modes;
 mod values;
 
 use crate::paths;
+use mlc_codegen::FloatingPoint;
 use std::path::{Path, PathBuf};
 
 /// What a test does with its graph.
@@ -30,9 +31,9 @@ pub enum Mode {
     /// The graph after a stage of the optimiser, or after all of them.
     Optimize(Option<String>),
     /// The C of the kernels, for the generic target, of the graph as it is.
-    Emit,
+    Emit(FloatingPoint),
     /// The values that the generated code computes, for the host and for the generic target.
-    Run,
+    Run(FloatingPoint),
 }
 
 /// A test's file, taken apart.
@@ -68,8 +69,10 @@ impl FileTest {
             ["verify"] => Mode::Verify,
             ["optimize"] => Mode::Optimize(None),
             ["optimize", stage] => Mode::Optimize(Some(stage.to_owned())),
-            ["emit"] => Mode::Emit,
-            ["run"] => Mode::Run,
+            ["emit"] => Mode::Emit(FloatingPoint::Fast),
+            ["emit", "strict"] => Mode::Emit(FloatingPoint::Strict),
+            ["run"] => Mode::Run(FloatingPoint::Fast),
+            ["run", "strict"] => Mode::Run(FloatingPoint::Strict),
             _ => return Err(format!("there is no mode `{run}`")),
         };
         let body: Vec<&str> = text.lines().skip(header_lines).collect();

@@ -5,6 +5,7 @@ use super::values::{Sample, judge, run_samples, samples, show};
 use crate::compile::{self, Compiled};
 use crate::mode::Mode as Target;
 use crate::program::{Program, Unpacked, main_source};
+use mlc_codegen::FloatingPoint;
 use mlc_ir::{Diagnostic, Graph, evaluate, text, verify};
 use mlc_passes::OptimizeOptions;
 
@@ -20,8 +21,8 @@ pub fn run(mode: &Mode, input: &str) -> Result<String, String> {
     match mode {
         Mode::Roundtrip | Mode::Verify => Ok(String::new()),
         Mode::Optimize(stage) => optimize(graph, stage.clone()),
-        Mode::Emit => emit(&graph),
-        Mode::Run => execute(&graph),
+        Mode::Emit(floating_point) => emit(&graph, *floating_point),
+        Mode::Run(floating_point) => execute(&graph, *floating_point),
     }
 }
 
@@ -77,18 +78,19 @@ fn optimize(graph: Graph, stage: Option<String>) -> Result<String, String> {
     Ok(text::print(&graph))
 }
 
-fn emit(graph: &Graph) -> Result<String, String> {
+fn emit(graph: &Graph, floating_point: FloatingPoint) -> Result<String, String> {
     let samples = run_samples(graph)?;
-    let target = Target::generic(false);
+    let target = Target::generic(false).with_floating_point(floating_point);
     let compiled = compile::compile_kernels(graph, "test", &target.target).map_err(|findings| list(&findings))?;
     run_program(&build(&compiled, &target)?, &compiled, &samples, "the generic target")?;
     let kernels = compiled.module.sources.first().ok_or("there is no source")?;
     Ok(kernels.text.clone())
 }
 
-fn execute(graph: &Graph) -> Result<String, String> {
+fn execute(graph: &Graph, floating_point: FloatingPoint) -> Result<String, String> {
     let samples = run_samples(graph)?;
     for target in [Target::generic(true), Target::host(false)] {
+        let target = target.with_floating_point(floating_point);
         let compiled = compile::compile_kernels(graph, "test", &target.target).map_err(|findings| list(&findings))?;
         run_program(&build(&compiled, &target)?, &compiled, &samples, &format!("target {}", target.name))?;
     }

@@ -113,7 +113,8 @@ impl Matrix {
     /// Accumulators: the first part of the sums starts from `start`, others, where there are few sums, from 0.
     fn sums(&self, kernel: &mut Kernel<'_>, block: &Block<'_>, start: &Start<'_>) -> Sums {
         let Stretch { vectors, lanes, .. } = *block.stretch;
-        let parts = (ACCUMULATORS / (vectors * self.groups)).clamp(1, MOST_PARTS.min(self.rows.max(1)));
+        let most = if kernel.target.is_strict() { 1 } else { MOST_PARTS.min(self.rows.max(1)) };
+        let parts = (ACCUMULATORS / (vectors * self.groups)).clamp(1, most);
         let mut sums = Sums::new();
         for part in 0..parts {
             let mut own = Vec::new();

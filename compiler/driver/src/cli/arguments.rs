@@ -3,6 +3,7 @@
 use crate::format::Format;
 use crate::render::MessageFormat;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use mlc_codegen::FloatingPoint;
 use std::path::PathBuf;
 
 /// Compiles trained models to plain C for embedded systems
@@ -91,12 +92,35 @@ pub struct Model {
     pub dimensions: Vec<(String, usize)>,
 }
 
+/// How closely code keeps to floating-point operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Fp {
+    /// No rewriting that rounds otherwise, sums in the order of their elements, every step rounded to its type, functions of
+    /// the C library, no contraction to multiply-adds
+    Strict,
+    /// Whatever is faster and differs in rounding only
+    #[default]
+    Fast,
+}
+
+impl From<Fp> for FloatingPoint {
+    fn from(fp: Fp) -> FloatingPoint {
+        match fp {
+            Fp::Strict => FloatingPoint::Strict,
+            Fp::Fast => FloatingPoint::Fast,
+        }
+    }
+}
+
 /// What the code is for.
 #[derive(Debug, Clone, Args)]
 pub struct CodeOptions {
     /// The machine to generate code for; 'mlc targets' lists them [default: generic to compile, else host]
     #[arg(long)]
     pub target: Option<String>,
+    /// How closely the code keeps to the model's floating-point operations
+    #[arg(long, value_enum, default_value_t, value_name = "MODE")]
+    pub fp: Fp,
     /// Name of the model in the C interface, such as in tvmgen_NAME_run
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub model_name: String,

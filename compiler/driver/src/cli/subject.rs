@@ -73,6 +73,7 @@ pub(super) fn compile_options(code: &CodeOptions, target: &str, console: &Consol
     if model_name != code.model_name {
         console.status(&format!("the model's name in C is '{model_name}'"));
     }
+    let target = target.with_floating_point(code.fp.into());
     Ok(CompileOptions { model_name, target, modified: source_date_epoch()?, explain: false })
 }
 

@@ -70,6 +70,7 @@ impl Toolchain {
         std::fs::write(&main, harness::main(bundle, profile)).map_err(|error| temporary(&error))?;
 
         let target = targets::find(&bundle.target).unwrap_or_else(mlc_codegen::Target::generic);
+        let target = target.with_floating_point(bundle.floating_point);
         let mut compilations = Vec::new();
         let mut objects = Vec::new();
         for (index, source) in bundle.sources().into_iter().chain(["main.c"]).enumerate() {

@@ -3,7 +3,7 @@
 use super::numbers::{Number, dot, expect_values, indices, order_key};
 use super::window::spatial_shape;
 use crate::tensor::Values;
-use crate::types::{DType, Shape, row_major_strides};
+use crate::types::{Shape, row_major_strides};
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
@@ -94,8 +94,8 @@ impl Operator for AdaptivePool {
         let function = generator.choose(PoolFunction::ALL);
         let channels = generator.extent();
         let x = spatial_shape(generator.range(1, 2), extents, channels);
-        let integers = function == PoolFunction::Maximum && generator.one_in(4);
-        let dtype = if integers { DType::I32 } else { DType::F32 };
+        let maximum = function == PoolFunction::Maximum;
+        let dtype = if maximum { generator.number_dtype() } else { generator.float_dtype() };
         (AdaptivePool { function, sizes }, vec![TensorType::new(dtype, x)])
     }
 }

@@ -77,7 +77,7 @@ impl Operator for ArgReduce {
             keep_axis: generator.one_in(2),
             last: generator.one_in(3),
         };
-        let dtype = generator.choose(&[DType::F32, DType::F32, DType::F64, DType::I32, DType::I64, DType::I8]);
+        let dtype = generator.number_dtype();
         (operator, vec![TensorType::new(dtype, shape)])
     }
 }

@@ -2,7 +2,6 @@
 
 use super::numbers::{expect_values, indices};
 use super::window::{SampleAxis, spatial_shape};
-use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
@@ -95,7 +94,7 @@ impl Operator for AveragePool {
             pads,
             counted_pads,
         };
-        let dtype = if generator.one_in(8) { DType::F64 } else { DType::F32 };
+        let dtype = generator.float_dtype();
         (operator, vec![TensorType::new(dtype, x)])
     }
 }

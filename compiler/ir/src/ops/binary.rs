@@ -13,9 +13,9 @@ crate::operator_fields! {
 
 crate::elementwise_operator!(Binary, "binary", Some(2), |self, _types| Some(Expression::binary(self.function)), |generator| {
     let function = generator.choose(BinaryFunction::ALL);
-    let legal: Vec<DType> =
-        [DType::F32, DType::I32, DType::Bool].into_iter().filter(|&dtype| function.result_dtype(dtype).is_some()).collect();
-    let dtype = generator.choose(&legal);
+    let common = [generator.number_dtype(), generator.integer_dtype(), DType::Bool];
+    let legal: Vec<DType> = common.into_iter().filter(|&dtype| function.result_dtype(dtype).is_some()).collect();
+    let dtype = if legal.is_empty() { DType::F32 } else { generator.choose(&legal) };
     let left = generator.shape(0, 4);
     let right = generator.broadcastable(&left);
     let mut operands = vec![TensorType::new(dtype, left), TensorType::new(dtype, right)];

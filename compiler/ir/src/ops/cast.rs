@@ -20,8 +20,8 @@ crate::elementwise_operator!(
         b.cast(self.dtype, x)
     })),
     |generator| {
-        let from = generator.choose(&[DType::F32, DType::I64, DType::I32, DType::U8, DType::Bool, DType::F64]);
-        let dtype = generator.choose(&[DType::F32, DType::I64, DType::I32, DType::I8, DType::Bool, DType::F64]);
+        let from = generator.choose(&DType::ALL);
+        let dtype = generator.choose(&DType::ALL);
         (Cast { dtype }, vec![TensorType::new(from, generator.shape(0, 4))])
     }
 );

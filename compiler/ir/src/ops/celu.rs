@@ -1,7 +1,7 @@
 //! `celu`: x where x > 0, else alpha * (e^(x / alpha) - 1).
 
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
-use crate::types::{DType, Float, TensorType};
+use crate::types::{Float, TensorType};
 
 crate::operator_fields! {
     /// x where x > 0, else alpha * (e^(x / alpha) - 1).
@@ -27,6 +27,6 @@ crate::elementwise_operator!(
     })),
     |generator| {
         let alpha = Float(generator.unit() + 1.5);
-        (Celu { alpha }, vec![TensorType::new(DType::F32, generator.shape(0, 4))])
+        (Celu { alpha }, vec![TensorType::new(generator.float_dtype(), generator.shape(0, 4))])
     }
 );

@@ -1,7 +1,7 @@
 //! `clamp`: max(low, min(x, high)); NaN stays.
 
 use crate::scalar::{BinaryFunction, Expression};
-use crate::types::{DType, Float, TensorType};
+use crate::types::{Float, TensorType};
 
 crate::operator_fields! {
     /// max(low, min(x, high)); NaN stays.
@@ -33,7 +33,7 @@ crate::elementwise_operator!(
     |generator| {
         let low = if generator.one_in(3) { f64::NEG_INFINITY } else { -1.0 };
         let high = if generator.one_in(3) { f64::INFINITY } else { 2.0 };
-        let dtype = generator.choose(&[DType::F32, DType::I32]);
+        let dtype = generator.number_dtype();
         (Clamp { low: Float(low), high: Float(high) }, vec![TensorType::new(dtype, generator.shape(0, 4))])
     }
 );

@@ -3,7 +3,6 @@
 use super::numbers::{Number, expect_values, indices, mixed_kinds};
 use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
-use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
@@ -84,7 +83,7 @@ impl Operator for Convolution {
         let groups = generator.choose(&[1, 1, 1, 2, 3, 4]);
         let per_group = if generator.one_in(2) { 1 } else { generator.range(1, 3) };
         let outputs = groups * generator.range(1, 4);
-        let dtype = if generator.one_in(8) { DType::F64 } else { DType::F32 };
+        let dtype = generator.number_dtype();
         let x = spatial_shape(generator.range(1, 2), axes.iter().map(|axis| axis.extent), groups * per_group);
         let mut weights: Shape = axes.iter().map(|axis| axis.window).collect();
         weights.extend([per_group, outputs]);

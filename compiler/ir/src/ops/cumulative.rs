@@ -72,7 +72,7 @@ impl Operator for Cumulative {
             exclusive: generator.one_in(2),
             reverse: generator.one_in(2),
         };
-        let dtype = generator.choose(&[DType::F32, DType::F32, DType::F32, DType::I32, DType::I64]);
+        let dtype = generator.number_dtype();
         (operator, vec![TensorType::new(dtype, shape)])
     }
 }

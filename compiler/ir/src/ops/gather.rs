@@ -1,7 +1,6 @@
 //! `gather`: Slices of data along an axis by integer indices: the axis is replaced by the axes of the indices. Negative indices count from the end.
 
 use super::numbers::{expect_values, resolve_index};
-use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -63,8 +62,8 @@ impl Operator for Gather {
         let axis = generator.range(0, data.len() - 1);
         // Random indices are in -5..=9.
         data[axis] = generator.range(10, 12);
-        let dtype = generator.choose(&[DType::F32, DType::F32, DType::I64, DType::I8, DType::Bool]);
-        let indices = TensorType::new(generator.choose(&[DType::I64, DType::I32, DType::U8]), generator.shape(0, 2));
+        let dtype = generator.movement_dtype();
+        let indices = TensorType::new(generator.integer_dtype(), generator.shape(0, 2));
         (Gather { axis }, vec![TensorType::new(dtype, data), indices])
     }
 }

@@ -1,7 +1,7 @@
 //! `leaky_relu`: x where x >= 0, else slope * x.
 
 use crate::scalar::{BinaryFunction, Expression};
-use crate::types::{DType, Float, TensorType};
+use crate::types::{Float, TensorType};
 
 crate::operator_fields! {
     /// x where x >= 0, else slope * x.
@@ -25,6 +25,6 @@ crate::elementwise_operator!(
     })),
     |generator| {
         let slope = Float(generator.unit());
-        (LeakyRelu { slope }, vec![TensorType::new(DType::F32, generator.shape(0, 4))])
+        (LeakyRelu { slope }, vec![TensorType::new(generator.float_dtype(), generator.shape(0, 4))])
     }
 );

@@ -77,7 +77,7 @@ impl Operator for Matmul {
         let (mut left, mut right) = (generator.broadcastable(&batch), batch);
         left.extend(if operator.transpose_left { [k, m] } else { [m, k] });
         right.extend(if operator.transpose_right { [n, k] } else { [k, n] });
-        let dtype = generator.choose(&[DType::F32, DType::F32, DType::F32, DType::F32, DType::F32, DType::F64, DType::I32]);
+        let dtype = generator.number_dtype();
         (operator, vec![TensorType::new(dtype, left), TensorType::new(dtype, right)])
     }
 }

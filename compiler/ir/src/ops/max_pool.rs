@@ -3,7 +3,6 @@
 use super::numbers::{Number, expect_values, indices, lowest_integer, order_key};
 use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
-use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
@@ -73,7 +72,7 @@ impl Operator for MaxPool {
             dilations: axes.iter().map(|axis| axis.dilation).collect(),
             pads: axes.iter().map(|axis| axis.pads).collect(),
         };
-        let dtype = generator.choose(&[DType::F32, DType::F32, DType::F32, DType::F32, DType::F64, DType::I8, DType::I32]);
+        let dtype = generator.number_dtype();
         (operator, vec![TensorType::new(dtype, x)])
     }
 }

@@ -1,7 +1,6 @@
 //! `normalize`: (x - mean) / sqrt(variance + epsilon) over axes, with the biased variance; without centring, x / sqrt(mean(x^2) + epsilon).
 
 use super::numbers::{expect_values, groups};
-use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -71,7 +70,7 @@ impl Operator for Normalize {
         let axes = generator.axes(shape.len());
         let epsilon = Float(generator.choose(&[1e-5, 1e-3, 1.0]));
         let operator = Normalize { axes, epsilon, center: !generator.one_in(3) };
-        (operator, vec![TensorType::new(DType::F32, shape)])
+        (operator, vec![TensorType::new(generator.float_dtype(), shape)])
     }
 }
 

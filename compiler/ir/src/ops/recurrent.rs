@@ -253,7 +253,10 @@ impl Operator for Recurrent {
         let (time, batch, units) = (generator.range(1, 4), generator.range(1, 2), generator.range(1, 5));
         let state = generator.range(1, 3);
         let lengths = generator.choose(&[DType::I32, DType::I64]);
-        let operands = op.operand_types(DType::F32, lengths, [time, batch, units, state]);
+        // Other activations than the usual ones hold singles.
+        let usual = op.activations == cell.usual_activations();
+        let dtype = if usual { generator.float_dtype() } else { DType::F32 };
+        let operands = op.operand_types(dtype, lengths, [time, batch, units, state]);
         (op, operands)
     }
 }

@@ -102,12 +102,11 @@ impl Operator for Reduce {
     fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
         use ReduceFunction as R;
         let function = generator.choose(R::ALL);
-        let dtypes: &[DType] = match function {
-            R::All | R::Any => &[DType::Bool],
-            R::Mean => &[DType::F32, DType::F32, DType::F64],
-            _ => &[DType::F32, DType::F32, DType::F32, DType::F64, DType::I32, DType::I64, DType::I8],
+        let dtype = match function {
+            R::All | R::Any => DType::Bool,
+            R::Mean => generator.float_dtype(),
+            _ => generator.number_dtype(),
         };
-        let dtype = generator.choose(dtypes);
         let shape = generator.shape(0, 4);
         let axes = if shape.is_empty() { Vec::new() } else { generator.axes(shape.len()) };
         (Reduce { function, axes, keep_axes: generator.one_in(2) }, vec![TensorType::new(dtype, shape)])

@@ -2,7 +2,7 @@
 
 use super::numbers::{expect_values, indices};
 use super::window::spatial_shape;
-use crate::types::{DType, Shape, row_major_strides};
+use crate::types::{Shape, row_major_strides};
 use smallvec::{SmallVec, smallvec};
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
@@ -133,8 +133,7 @@ impl Operator for Resize {
         let ratios = extents.iter().zip(&sizes).map(ratio).collect();
         let mode = generator.choose(ResizeMode::ALL);
         let coordinates = generator.choose(ResizeCoordinates::ALL);
-        let integers = mode == ResizeMode::Nearest && generator.one_in(4);
-        let dtype = if integers { DType::I8 } else { DType::F32 };
+        let dtype = if mode == ResizeMode::Nearest { generator.number_dtype() } else { generator.float_dtype() };
         let channels = generator.extent();
         let x = spatial_shape(generator.range(1, 2), extents, channels);
         (Resize { axes: (1..=spatial).collect(), sizes, ratios, mode, coordinates }, vec![TensorType::new(dtype, x)])

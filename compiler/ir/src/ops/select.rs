@@ -18,7 +18,7 @@ crate::elementwise_operator!(
     })),
     |generator| {
         let shape = generator.shape(0, 4);
-        let dtype = generator.choose(&[DType::F32, DType::I64]);
+        let dtype = generator.movement_dtype();
         let condition = TensorType::new(DType::Bool, generator.broadcastable(&shape));
         let second = TensorType::new(dtype, generator.broadcastable(&shape));
         (Select {}, vec![condition, TensorType::new(dtype, shape), second])

@@ -1,7 +1,6 @@
 //! `softmax`: Softmax along an axis, or its logarithm; the maximum is subtracted first.
 
 use super::numbers::{Number, expect_values, groups};
-use crate::types::DType;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
@@ -61,7 +60,7 @@ impl Operator for Softmax {
     fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
         let shape = generator.shape(1, 4);
         let axis = generator.range(0, shape.len() - 1);
-        let dtype = if generator.one_in(8) { DType::F64 } else { DType::F32 };
+        let dtype = generator.float_dtype();
         (Softmax { axis, logarithm: generator.one_in(3) }, vec![TensorType::new(dtype, shape)])
     }
 }

@@ -3,7 +3,7 @@
 use super::numbers::{Number, dot, expect_values, indices, mixed_kinds};
 use super::window::spatial_shape;
 use crate::tensor::Values;
-use crate::types::{DType, row_major_strides};
+use crate::types::row_major_strides;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
@@ -109,7 +109,8 @@ impl Operator for TransposedConvolution {
         let x = spatial_shape(generator.range(1, 2), extents, channels);
         window.extend([channels, generator.range(1, 4)]);
         let operator = TransposedConvolution { strides, dilations, pads, output_pads, groups };
-        (operator, vec![TensorType::new(DType::F32, x), TensorType::new(DType::F32, window)])
+        let dtype = generator.number_dtype();
+        (operator, vec![TensorType::new(dtype, x), TensorType::new(dtype, window)])
     }
 }
 

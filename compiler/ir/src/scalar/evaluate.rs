@@ -66,14 +66,23 @@ fn cast(from: DType, to: DType, value: Scalar) -> Scalar {
         (Scalar::Float(value), DType::Bool) => Scalar::Integer(i64::from(value != 0.0)),
         (Scalar::Float(value), _) if to.is_float() => Scalar::Float(value),
         (Scalar::Float(value), _) => Scalar::Integer(saturate(to, value)),
-        (Scalar::Integer(value), _) if to.is_float() => {
-            Scalar::Float(if from == DType::U64 { value as u64 as f64 } else { value as f64 })
-        }
+        (Scalar::Integer(value), _) if to.is_float() => Scalar::Float(integer_to_float(from, to, value)),
         (Scalar::Integer(value), _) => Scalar::Integer(value),
     }
 }
 
-fn saturate(to: DType, value: f64) -> i64 {
+/// Rounded once: by way of a double, a large integer would be rounded twice to single precision.
+fn integer_to_float(from: DType, to: DType, value: i64) -> f64 {
+    match (from, to) {
+        (DType::U64, DType::F32) => f64::from(value as u64 as f32),
+        (DType::U64, _) => value as u64 as f64,
+        (_, DType::F32) => f64::from(value as f32),
+        _ => value as f64,
+    }
+}
+
+/// A number without its fraction, within the range of an integer type; NaN gives 0.
+pub(crate) fn saturate(to: DType, value: f64) -> i64 {
     match to {
         DType::I8 => i64::from(value as i8),
         DType::U8 => i64::from(value as u8),
@@ -272,6 +281,7 @@ fn unsigned_binary(function: BinaryFunction, x: u64, y: u64) -> u64 {
         B::Remainder | B::Modulo => x.checked_rem(y).unwrap_or(0),
         B::Maximum => x.max(y),
         B::Minimum => x.min(y),
+        B::Power => power(x, y),
         B::ShiftLeft => u32::try_from(y).ok().and_then(|y| x.checked_shl(y)).unwrap_or(0),
         B::ShiftRight => u32::try_from(y).ok().and_then(|y| x.checked_shr(y)).unwrap_or(0),
         _ => integer_binary(function, DType::I64, x as i64, y as i64) as u64,
@@ -287,7 +297,12 @@ fn integer_power(x: i64, y: i64) -> i64 {
             _ => 0,
         };
     }
-    let (mut base, mut exponent, mut result) = (x, y, 1i64);
+    power(x as u64, y as u64) as i64
+}
+
+/// `x^y` modulo 2^64, which are the bits of the signed power too.
+fn power(x: u64, y: u64) -> u64 {
+    let (mut base, mut exponent, mut result) = (x, y, 1u64);
     while exponent > 0 {
         if exponent & 1 == 1 {
             result = result.wrapping_mul(base);

@@ -163,12 +163,17 @@ impl Expression {
 
     /// The same function made of primitive functions only.
     pub fn primitive(&self, operands: &[DType]) -> Expression {
+        self.primitive_except(operands, |_| false)
+    }
+
+    /// The same function made of primitive functions, and composite ones that are to stay.
+    pub fn primitive_except(&self, operands: &[DType], stays: fn(UnaryFunction) -> bool) -> Expression {
         let Ok(dtypes) = self.dtypes(operands) else { return self.clone() };
         Expression::build(|b| {
             let mut map: Vec<ScalarId> = Vec::new();
             for node in self.nodes.iter() {
                 let id = match node.map_children(|child| map[child as usize]) {
-                    ScalarNode::Unary(function, x) => {
+                    ScalarNode::Unary(function, x) if !stays(function) => {
                         let ScalarNode::Unary(_, child) = *node else { return x };
                         b.expanded_unary(function, x, dtypes[child as usize])
                     }

@@ -5,6 +5,7 @@ mod expression;
 mod functions;
 mod text;
 
+pub(crate) use evaluate::saturate;
 pub use evaluate::{Scalar, evaluate_scalar};
 pub use expression::{Expression, ExpressionBuilder, ScalarId, ScalarNode};
 pub use functions::{BinaryFunction, UnaryFunction};
