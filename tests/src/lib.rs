@@ -15,3 +15,4 @@ pub mod filetest;
 pub mod mode;
 pub mod paths;
 pub mod program;
+pub mod random;

@@ -103,6 +103,19 @@ pub fn unary_text(intrinsics: &mut Intrinsics, function: UnaryFunction, dtype: D
 /// A function of two scalars as C.
 pub fn binary_text(intrinsics: &mut Intrinsics, function: BinaryFunction, dtype: DType, x: &str, y: &str) -> String {
     use BinaryFunction as B;
+    if function.is_comparison() && x == y && !dtype.is_float() {
+        // C compilers warn of a variable that is compared with itself.
+        let holds = matches!(function, B::Equal | B::LessEqual | B::GreaterEqual);
+        return format!("(({x} ^ {y}) {} 0)", if holds { "==" } else { "!=" });
+    }
+    // C compilers warn of the order of a bool and a constant.
+    match function {
+        B::Less if dtype == DType::Bool => return format!("(!{x} && {y})"),
+        B::LessEqual if dtype == DType::Bool => return format!("(!{x} || {y})"),
+        B::Greater if dtype == DType::Bool => return format!("({x} && !{y})"),
+        B::GreaterEqual if dtype == DType::Bool => return format!("({x} || !{y})"),
+        _ => {}
+    }
     if function.is_comparison() || (dtype.is_float() && c_operator(function).is_some()) {
         return format!("({x} {} {y})", c_operator(function).unwrap_or("+"));
     }

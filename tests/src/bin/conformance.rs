@@ -1,7 +1,8 @@
-//! `conformance [FOLDER] [--target host|generic] [--sanitize] [--filter TEXT] [--threads N] [--format NAME]… [--write FILE]`
+//! `conformance [FOLDER] [--target host|generic] [--sanitize] [--filter TEXT] [--threads N] [--format NAME]… [--write FILE] [--timings]`
 //!
 //! Runs the conformance collection (by default the one beside the repository, or the repository's own selection) and prints
-//! one table per format, what failed, and a closing line; `--write` puts the tables into a document. The exit status is 1 when a case is wrong.
+//! one table per format, what failed, and a closing line; `--write` puts the tables into a document. The exit status is 1 when a case is
+//! wrong, or fewer pass than are demanded.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test runner talks to its user")]
 
 use mlc_tests::conformance::{self, Status};
@@ -18,6 +19,7 @@ struct Arguments {
     filter: String,
     threads: usize,
     document: Option<PathBuf>,
+    timings: bool,
 }
 
 fn arguments() -> Result<Arguments, String> {
@@ -29,6 +31,7 @@ fn arguments() -> Result<Arguments, String> {
         filter: String::new(),
         threads: 2,
         document: None,
+        timings: false,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -39,6 +42,7 @@ fn arguments() -> Result<Arguments, String> {
             "--filter" => arguments.filter = value()?,
             "--threads" => arguments.threads = value()?.parse().map_err(|_| "--threads needs a number")?,
             "--write" => arguments.document = Some(value()?.into()),
+            "--timings" => arguments.timings = true,
             "--sanitize" => arguments.sanitize = true,
             option if option.starts_with('-') => return Err(format!("there is no option {option}")),
             folder => arguments.folder = folder.into(),
@@ -69,15 +73,25 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             let outcomes = conformance::run(&arguments.folder, format, &mode, &arguments.filter, arguments.threads)?;
             println!("## {format}, target {}\n\n{}", mode.name, conformance::table(&outcomes));
             println!("{}", conformance::failures(&outcomes));
+            if arguments.timings {
+                println!("{}", conformance::timings(&outcomes));
+            }
+            // A share of a selection says nothing.
+            let (demands, met) = if arguments.filter.is_empty() {
+                conformance::demands(format, &outcomes)
+            } else {
+                (String::new(), true)
+            };
+            print!("{demands}");
             document += &conformance::section(format, &mode.name, &outcomes);
             let failed = outcomes.iter().any(|outcome| matches!(outcome.status, Status::Wrong(_)));
             println!(
                 "conformance {format} ({}): {}; {}\n",
                 mode.name,
                 conformance::summary(&outcomes),
-                if failed { "FAILED" } else { "ok" }
+                if failed || !met { "FAILED" } else { "ok" }
             );
-            sound &= !failed;
+            sound &= !failed && met;
         }
     }
     if let Some(path) = &arguments.document {

@@ -7,9 +7,11 @@
 mod blame;
 mod judge;
 mod table;
+mod tiers;
 
 pub use judge::judge;
-pub use table::{failures, head, section, summary, table};
+pub use table::{failures, head, section, summary, table, timings};
+pub use tiers::demands;
 
 use crate::case::Case;
 use crate::mode::Mode;
@@ -17,6 +19,7 @@ use crate::paths;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// The folders of the conformance collection that the compiler is judged by, and [`NETWORKS_AS_ONNX`].
 pub const FORMATS: [&str; 5] = ["pnnx", "pnnx-malformed", "onnx", "onnx-malformed", NETWORKS_AS_ONNX];
@@ -55,6 +58,8 @@ pub struct Outcome {
     pub operators: Vec<String>,
     /// Result.
     pub status: Status,
+    /// How long it took.
+    pub time: Duration,
 }
 
 /// The folder of a collection that holds a format's cases.
@@ -90,11 +95,14 @@ pub fn run(collection: &Path, format: &str, mode: &Mode, filter: &str, threads: 
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let start = Instant::now();
+                    let status = judge(case, mode);
                     let outcome = Outcome {
                         case: case.name.clone(),
                         format: case.format.clone(),
                         operators: case.operators.clone(),
-                        status: judge(case, mode),
+                        status,
+                        time: start.elapsed(),
                     };
                     if let Ok(mut outcomes) = outcomes.lock() {
                         outcomes.push(outcome);

@@ -1,6 +1,6 @@
 //! Tables of outcomes, and the document that is made of them.
 
-use super::{Outcome, Status};
+use super::{Outcome, Status, demands};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -75,9 +75,25 @@ pub fn failures(outcomes: &[Outcome]) -> String {
     text
 }
 
+/// The cases that took longest, and the sum of all.
+pub fn timings(outcomes: &[Outcome]) -> String {
+    let mut slowest: Vec<&Outcome> = outcomes.iter().collect();
+    slowest.sort_by_key(|outcome| std::cmp::Reverse(outcome.time));
+    let total: f64 = outcomes.iter().map(|outcome| outcome.time.as_secs_f64()).sum();
+    let mut text = format!("{total:.1} s in all, {:.3} s a case; slowest:\n", total / outcomes.len().max(1) as f64);
+    for outcome in slowest.into_iter().take(20) {
+        let _ = writeln!(text, "  {:>7.2} s {}", outcome.time.as_secs_f64(), outcome.case);
+    }
+    text
+}
+
 /// A section of `docs/conformance.md`: what became of the cases of a format on a target.
 pub fn section(format: &str, target: &str, outcomes: &[Outcome]) -> String {
     let mut text = format!("\n## {format}, target {target}\n\n{}.\n\n", summary(outcomes));
+    let (demands, _) = demands(format, outcomes);
+    if !demands.is_empty() {
+        let _ = writeln!(text, "{demands}");
+    }
     if outcomes.iter().any(|outcome| !outcome.operators.is_empty()) {
         text += &table(outcomes);
     }
@@ -103,10 +119,11 @@ const GENERATED_BY_RUNNER: &str =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn outcome(case: &str, operators: &[&str], status: Status) -> Outcome {
         let operators = operators.iter().map(|name| (*name).to_owned()).collect();
-        Outcome { case: case.into(), format: "pnnx".into(), operators, status }
+        Outcome { case: case.into(), format: "pnnx".into(), operators, status, time: Duration::ZERO }
     }
 
     #[test]

@@ -1,0 +1,77 @@
+//! Damaged model files meet the command: it ends by itself, within seconds and little memory, and what must be refused is.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// No user waits longer for a refusal.
+const TIME: Duration = Duration::from_secs(2);
+/// Address space of the command in KiB, the program itself included.
+const MEMORY: usize = 200 << 10;
+
+/// The folders of damaged models: the repository's own, and those of the whole collection where it is at hand.
+fn cases() -> Vec<PathBuf> {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let named = std::env::var_os("MLC_CONFORMANCE_DIR").map(PathBuf::from);
+    let collection = named.unwrap_or_else(|| repository.join("../shared/conformance"));
+    let mut cases = Vec::new();
+    for folder in [repository.join("tests/data"), collection] {
+        for format in ["pnnx-malformed", "onnx-malformed"] {
+            let Ok(entries) = std::fs::read_dir(folder.join(format)) else { continue };
+            cases.extend(entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()));
+        }
+    }
+    cases.sort();
+    cases
+}
+
+fn compile(model: &Path, out: &Path) -> Output {
+    let limited = format!("ulimit -v {MEMORY}; exec \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_mlc"), "compile"]).arg(model).arg("-o").arg(out);
+    command.env_remove("RUST_BACKTRACE").output().unwrap()
+}
+
+/// What is wrong with the command's answer to a damaged model.
+fn fault(case: &Path, out: &Path) -> Option<String> {
+    let description = std::fs::read_to_string(case.join("case.json")).unwrap();
+    let description: serde_json::Value = serde_json::from_str(&description).unwrap();
+    let name = if description["format"] == "onnx" { "model.onnx" } else { "model.pnnx.param" };
+    let start = Instant::now();
+    let output = compile(&case.join(name), out);
+    let time = start.elapsed();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let must_fail = description["expect"] == "error";
+    match output.status.code() {
+        None => Some(format!("it is killed: {} {said}", output.status)),
+        Some(101) => Some(format!("it panics: {said}")),
+        Some(0) if must_fail => Some("it accepts the file".into()),
+        Some(status) if status != 0 && !said.contains("error[MLC") => Some(format!("it doesn't say why: {said}")),
+        Some(_) if time > TIME => Some(format!("it takes {} ms", time.as_millis())),
+        Some(_) => None,
+    }
+}
+
+#[test]
+fn damaged_models_are_answered_in_seconds_and_little_memory() {
+    let (folder, cases) = (tempfile::tempdir().unwrap(), cases());
+    assert!(cases.len() > 5, "{} damaged models", cases.len());
+    let check =
+        |case: &PathBuf| fault(case, &folder.path().join("a.tar")).map(|fault| format!("{}: {fault}", case.display()));
+    let faults: Vec<String> = cases.iter().filter_map(check).collect();
+    assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), cases.len(), faults.join("\n"));
+}
+
+#[test]
+fn the_limit_on_memory_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("large.mlc");
+    let text = "mlc 1\ngraph @large(%x: f32[1]) -> (\"y\": f32[67000000]) {\n  \
+                %w = constant f32[67000000] random(seed = 1)\n  \
+                %y = binary %x, %w {function = add} : f32[67000000]\n  return %y\n}\n";
+    std::fs::write(&model, text).unwrap();
+    let output = compile(&model, &folder.path().join("a.tar"));
+    assert_eq!(output.status.code(), None, "{}", String::from_utf8_lossy(&output.stderr));
+}

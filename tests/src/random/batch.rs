@@ -1,0 +1,130 @@
+//! Many modules in one C program: one call of the C compiler and one process for all of them.
+
+use crate::mode::Mode;
+use crate::program::c_compiler;
+use mlc_codegen::Module;
+use mlc_codegen::constants::write_constants;
+use mlc_ir::Tensor;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A module and what it is fed.
+pub struct Job<'a> {
+    /// The code.
+    pub module: &'a Module,
+    /// Inputs in order.
+    pub inputs: &'a [Tensor],
+}
+
+/// What the program does apart from the table of its models. Every buffer ends where an allocation ends, or before guard
+/// bytes; arena and outputs hold different rubbish before the first and the second run, which must agree.
+const HARNESS: &str = include_str!("harness.c");
+
+/// Compiles all modules into one program and runs it; gives the outputs of each.
+///
+/// # Errors
+/// What the C compiler or the program says.
+pub fn run(jobs: &[Job<'_>], mode: &Mode) -> Result<Vec<Vec<Tensor>>, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let mut files = vec!["main.c".to_owned()];
+    for job in jobs {
+        let name = format!("{}.c", job.module.model_name);
+        write(folder.path(), &name, source(job.module)?.as_bytes())?;
+        files.push(name);
+    }
+    write(folder.path(), "main.c", main_source(jobs, mode).as_bytes())?;
+    let inputs: Vec<u8> = jobs.iter().flat_map(|job| job.inputs).flat_map(Tensor::to_le_bytes).collect();
+    write(folder.path(), "inputs.bin", &inputs)?;
+    let mut compiler = Command::new(c_compiler());
+    compiler
+        .current_dir(folder.path())
+        .args(&mode.build.flags)
+        .args(["-pipe", "-o", "program"])
+        .args(&files)
+        .arg("-lm");
+    succeed(compiler, "the C compiler")?;
+    let mut program = Command::new(folder.path().join("program"));
+    program.current_dir(folder.path()).env("ASAN_OPTIONS", "detect_leaks=0");
+    succeed(program, "the program")?;
+    let outputs = std::fs::read(folder.path().join("outputs.bin")).map_err(|error| error.to_string())?;
+    split(jobs, &outputs)
+}
+
+/// Kernels and constants in one file.
+fn source(module: &Module) -> Result<String, String> {
+    let mut text: String = module.sources.iter().map(|source| source.text.as_str()).collect();
+    let mut constants = Vec::new();
+    write_constants(module, &mut constants).map_err(|error| error.to_string())?;
+    text += &String::from_utf8(constants).map_err(|error| error.to_string())?;
+    Ok(text)
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
+    std::fs::write(folder.join(name), bytes).map_err(|error| format!("{name}: {error}"))
+}
+
+fn succeed(mut command: Command, what: &str) -> Result<(), String> {
+    let Output { status, stderr, .. } = command.output().map_err(|error| format!("{what}: {error}"))?;
+    if status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&stderr);
+    let said: Vec<&str> = text.lines().filter(|line| line.to_lowercase().contains("error")).take(3).collect();
+    let said = if said.is_empty() { text.lines().take(3).collect() } else { said };
+    Err(format!("{what} ends with {status}: {}", said.join(" | ")))
+}
+
+fn split(jobs: &[Job<'_>], mut bytes: &[u8]) -> Result<Vec<Vec<Tensor>>, String> {
+    let mut results = Vec::new();
+    for job in jobs {
+        let mut tensors = Vec::new();
+        for port in &job.module.outputs {
+            let (own, behind) = bytes.split_at_checked(port.ty.bytes()).ok_or("the program's output is too short")?;
+            bytes = behind;
+            tensors.push(Tensor::from_le_bytes(port.ty.clone(), own));
+        }
+        results.push(tensors);
+    }
+    if bytes.is_empty() { Ok(results) } else { Err("the program's output is too long".into()) }
+}
+
+/// The table of the models, each with a function that passes an array of pointers on, and the harness behind it.
+fn main_source(jobs: &[Job<'_>], mode: &Mode) -> String {
+    let sanitized = mode.build.flags.iter().any(|flag| flag.starts_with("-fsanitize"));
+    let mut text =
+        format!("#define GUARD {}\n#include <stddef.h>\n#include <stdint.h>\n\n", if sanitized { 0 } else { 64 });
+    let mut table = String::new();
+    for job in jobs {
+        let Module { model_name: name, inputs, outputs, plan, .. } = job.module;
+        let parameters: Vec<&str> =
+            inputs.iter().map(|_| "const void *").chain(outputs.iter().map(|_| "void *")).collect();
+        let arguments: Vec<String> =
+            (0..inputs.len() + outputs.len()).map(|index| format!("buffers[{index}]")).collect();
+        let comma = if arguments.is_empty() { "" } else { ", " };
+        let sizes: Vec<String> = inputs.iter().chain(outputs).map(|port| port.ty.bytes().to_string()).collect();
+        let _ = write!(
+            text,
+            "int32_t tvmgen_{name}___tvm_main__({}{comma}uint8_t *);\n\
+             static int32_t run_{name}(void **buffers, uint8_t *arena) {{\n  (void)buffers;\n  \
+             return tvmgen_{name}___tvm_main__({}{comma}arena);\n}}\nstatic const size_t sizes_{name}[] = {{{}, 0}};\n",
+            parameters.join(", "),
+            arguments.join(", "),
+            sizes.join(", "),
+        );
+        let _ = writeln!(
+            table,
+            "  {{\"{name}\", run_{name}, sizes_{name}, {}, {}, {}, {}}},",
+            inputs.len(),
+            outputs.len(),
+            plan.arena_bytes,
+            plan.alignment.max(1),
+        );
+    }
+    let _ = write!(
+        text,
+        "\nstruct model {{\n  const char *name;\n  int32_t (*run)(void **, uint8_t *);\n  const size_t *sizes;\n  \
+         size_t inputs, outputs, arena, alignment;\n}};\nstatic const struct model models[] = {{\n{table}}};\n\n{HARNESS}"
+    );
+    text
+}

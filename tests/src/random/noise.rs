@@ -1,0 +1,324 @@
+//! How far a right implementation's outputs may be from the evaluator's: the graph is evaluated again and again with noise of
+//! the size of rounding errors on every inexact operator's operands and results, and signs of zeros flipped. Where that moves
+//! an output, real rounding may move it as well; where it doesn't, the output must agree to a few units in the last place.
+//! Elements that the noise moves far, or to other integers, are badly conditioned and say nothing: they are left out, and
+//! counted.
+
+use super::draft::Sample;
+use mlc_ir::ops::{Binary, Broadcast, Cast, Map, PoolFunction, ReduceFunction, Select, Unary};
+use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
+use mlc_ir::types::broadcast_shapes;
+use mlc_ir::{Category, DType, Generator, Op, Operator, Tensor, TensorType, Value, Values, evaluate};
+use std::collections::BTreeMap;
+
+/// Evaluations with noise.
+const ROUNDS: u64 = 6;
+/// Evaluations with noise before a difference is believed.
+const THOROUGH_ROUNDS: u64 = 60;
+/// Noise in units of the last place: generated code sums in single precision what the evaluator sums in double.
+const NOISE_UNITS: f64 = 8.0;
+/// The same for half precision, which only the results are rounded to.
+const HALF_NOISE_UNITS: f64 = 2.0;
+/// How many times the largest observed movement is allowed.
+const SAFETY: f64 = 6.0;
+/// Allowed in any case, in units of the last place.
+const FLOOR_UNITS: f64 = 8.0;
+/// An element that may differ by more than this share of its tensor's magnitude says nothing.
+const USEFUL: f64 = 0.01;
+
+/// What an output element may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Bound {
+    /// So far from the evaluator's value at most.
+    Within(f64),
+    /// Anything.
+    Loose,
+}
+
+/// What a sample's outputs may be.
+pub struct Bounds {
+    expected: Vec<Tensor>,
+    bounds: Vec<Vec<Bound>>,
+}
+
+/// How many elements were compared, and how many left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// Elements that agree.
+    pub agreeing: usize,
+    /// Elements whose conditioning is bad.
+    pub loose: usize,
+}
+
+impl Bounds {
+    /// The bounds of a sample's outputs.
+    ///
+    /// # Errors
+    /// When the evaluator has no value for it.
+    pub fn of(sample: &Sample) -> Result<Bounds, String> {
+        Bounds::from_rounds(sample, ROUNDS)
+    }
+
+    fn from_rounds(sample: &Sample, rounds: u64) -> Result<Bounds, String> {
+        let expected = evaluate(&sample.graph, &sample.inputs).map_err(|error| error.to_string())?;
+        let noisy: Vec<Option<Vec<Tensor>>> = (0..rounds).map(|round| with_noise(sample, round)).collect();
+        let bounds = expected.iter().enumerate().map(|(output, right)| bounds(right, output, &noisy)).collect();
+        Ok(Bounds { expected, bounds })
+    }
+
+    /// Compares outputs with the evaluator's.
+    ///
+    /// # Errors
+    /// What differs, in words.
+    pub fn compare(&self, outputs: &[Tensor]) -> Result<Compared, String> {
+        let mut compared = Compared::default();
+        let mut messages = Vec::new();
+        for (number, (right, bounds)) in self.expected.iter().zip(&self.bounds).enumerate() {
+            let Some(found) = outputs.get(number) else { return Err(format!("output {number} is missing")) };
+            if found.ty() != right.ty() {
+                return Err(format!("output {number} is {} instead of {}", found.ty(), right.ty()));
+            }
+            let (found, right) = (found.to_floats(), right.to_floats());
+            let mut wrong = Vec::new();
+            for (element, bound) in bounds.iter().enumerate() {
+                match bound {
+                    Bound::Loose => compared.loose += 1,
+                    Bound::Within(distance) if agree(found[element], right[element], *distance) => {
+                        compared.agreeing += 1
+                    }
+                    Bound::Within(_) => wrong.push(element),
+                }
+            }
+            if let Some(&first) = wrong.first() {
+                let shown: Vec<String> = wrong
+                    .iter()
+                    .take(4)
+                    .map(|&element| format!("[{element}] {} instead of {}", found[element], right[element]))
+                    .collect();
+                let Bound::Within(distance) = bounds[first] else { continue };
+                messages.push(format!(
+                    "output {number}: {} of {} elements differ: {} (allowed at the first: {distance:.3e})",
+                    wrong.len(),
+                    right.len(),
+                    shown.join(", "),
+                ));
+            }
+        }
+        if messages.is_empty() { Ok(compared) } else { Err(messages.join("; ")) }
+    }
+}
+
+/// Compares a sample's outputs with the evaluator's; looks more closely at the conditioning before it reports a difference.
+///
+/// # Errors
+/// What differs, in words.
+pub fn judge(sample: &Sample, bounds: &Bounds, outputs: &[Tensor]) -> Result<Compared, String> {
+    if let Ok(compared) = bounds.compare(outputs) {
+        return Ok(compared);
+    }
+    Bounds::from_rounds(sample, THOROUGH_ROUNDS)?.compare(outputs)
+}
+
+fn agree(found: f64, right: f64, distance: f64) -> bool {
+    found == right || (found.is_nan() && right.is_nan()) || (found - right).abs() <= distance
+}
+
+/// The distance of two neighbouring values at 1.
+fn unit(dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => f64::EPSILON,
+        DType::F16 => 2f64.powi(-10),
+        DType::Bf16 => 2f64.powi(-7),
+        _ => f64::from(f32::EPSILON),
+    }
+}
+
+/// How far noise moves a value of 1.
+fn noise(dtype: DType) -> f64 {
+    unit(dtype) * if matches!(dtype, DType::F16 | DType::Bf16) { HALF_NOISE_UNITS } else { NOISE_UNITS }
+}
+
+/// Below this, results may be rounded to 0.
+fn smallest_normal(dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => f64::MIN_POSITIVE,
+        DType::F16 => 2f64.powi(-14),
+        _ => f64::from(f32::MIN_POSITIVE),
+    }
+}
+
+/// The bounds of one output's elements.
+fn bounds(right: &Tensor, output: usize, noisy: &[Option<Vec<Tensor>>]) -> Vec<Bound> {
+    let rounds: Option<Vec<Vec<f64>>> =
+        noisy.iter().map(|round| round.as_ref().map(|tensors| tensors[output].to_floats())).collect();
+    let values = right.to_floats();
+    let Some(rounds) = rounds else { return vec![Bound::Loose; values.len()] };
+    let is_float = right.ty().dtype.is_float();
+    let unit = unit(right.ty().dtype);
+    let smallest = 2.0 * smallest_normal(right.ty().dtype);
+    let largest = values.iter().filter(|value| value.is_finite()).fold(0.0, |a: f64, b| a.max(b.abs()));
+    let bound = |(element, &value): (usize, &f64)| {
+        let spread = rounds
+            .iter()
+            .map(|round| if agree(round[element], value, 0.0) { 0.0 } else { (round[element] - value).abs() });
+        let spread = spread.fold(0.0, |a: f64, b| if b.is_nan() { f64::INFINITY } else { a.max(b) });
+        if !is_float {
+            return if spread == 0.0 { Bound::Within(0.0) } else { Bound::Loose };
+        }
+        let distance = SAFETY * spread + FLOOR_UNITS * unit * value.abs() + smallest;
+        // Half precision alone moves elements that far.
+        let useful = USEFUL.max(SAFETY * noise(right.ty().dtype)) * largest.max(f64::MIN_POSITIVE);
+        if distance <= useful || spread == 0.0 { Bound::Within(distance) } else { Bound::Loose }
+    };
+    values.iter().enumerate().map(bound).collect()
+}
+
+/// The outputs of an evaluation with noise; `None` when a value has no result then.
+fn with_noise(sample: &Sample, seed: u64) -> Option<Vec<Tensor>> {
+    let graph = &sample.graph;
+    let mut random = Generator::new(seed ^ 0x6e6f_6973_6500);
+    let mut values: BTreeMap<Value, Tensor> = BTreeMap::new();
+    for (&input, tensor) in graph.inputs().iter().zip(&sample.inputs) {
+        values.insert(input.into(), tensor.clone());
+    }
+    for id in graph.topological_order() {
+        let node = graph.node(id);
+        if matches!(node.op, Op::Input(_)) {
+            continue;
+        }
+        let operands = graph.operands(id);
+        let tensors: Vec<Tensor> = operands.iter().map(|operand| values[operand].clone()).collect();
+        // An operator of one value twice sees the same noise twice.
+        let twice =
+            |k: u32| operands.iter().position(|operand| *operand == operands[k as usize]).map_or(k, |k| k as u32);
+        let op = match node.op.expression(&graph.operand_types(id)) {
+            Some(expression) => Map { expression: expression.renumber(twice) }.into(),
+            None => node.op.clone(),
+        };
+        for (slot, result) in applied(&op, tensors, &mut random)?.into_iter().enumerate() {
+            values.insert(Value { node: id, slot: slot as u32 }, result);
+        }
+    }
+    graph.outputs().iter().map(|output| values.get(&output.value).cloned()).collect()
+}
+
+/// An operator's results with noise.
+fn applied(op: &Op, operands: Vec<Tensor>, random: &mut Generator) -> Option<Vec<Tensor>> {
+    let types: Vec<TensorType> = operands.iter().map(|operand| operand.ty().clone()).collect();
+    if let Some(expression) = op.expression(&types) {
+        return Some(vec![stepped(&expression, operands, random)?]);
+    }
+    if let Op::Kernel(kernel) = op {
+        let (own, others) = operands.split_at_checked(kernel.anchor_operands)?;
+        let mut results = applied(&kernel.anchor, own.to_vec(), random)?;
+        let operands = results.iter().take(1).chain(others).cloned().collect();
+        results[0] = stepped(&kernel.expression, operands, random)?;
+        return Some(results);
+    }
+    let results = op.infer(&types).ok()?;
+    if is_exact(op, &types, &results) {
+        let results = op.evaluate(&operands.iter().collect::<Vec<_>>(), &results).ok()?;
+        return Some(results.into_iter().map(|result| flipped_zeros(result, random)).collect());
+    }
+    let moved: Vec<Tensor> = operands.iter().map(|operand| disturbed(operand, random)).collect();
+    let results = op.evaluate(&moved.iter().collect::<Vec<_>>(), &results).ok()?;
+    Some(results.iter().map(|result| flipped_zeros(disturbed(result, random), random)).collect())
+}
+
+/// A scalar expression with noise on every step of its primitive form, which is what generated code computes.
+fn stepped(expression: &Expression, operands: Vec<Tensor>, random: &mut Generator) -> Option<Tensor> {
+    let dtypes: Vec<DType> = operands.iter().map(|operand| operand.ty().dtype).collect();
+    let mut steps: Vec<Tensor> = Vec::new();
+    for node in expression.primitive(&dtypes).nodes() {
+        let apply = |op: Op, children: &[u32], random: &mut Generator| -> Option<Tensor> {
+            let operands: Vec<&Tensor> = children.iter().map(|&child| &steps[child as usize]).collect();
+            let types: Vec<TensorType> = operands.iter().map(|operand| operand.ty().clone()).collect();
+            let results = op.infer(&types).ok()?;
+            if chooses(node) || !types[0].dtype.is_float() {
+                return Some(flipped_zeros(op.evaluate(&operands, &results).ok()?.remove(0), random));
+            }
+            let mut moved: Vec<Tensor> = operands.iter().map(|operand| disturbed(operand, random)).collect();
+            if let [first, second] = children
+                && first == second
+            {
+                moved[1] = moved[0].clone();
+            }
+            let result = op.evaluate(&moved.iter().collect::<Vec<_>>(), &results).ok()?.remove(0);
+            Some(flipped_zeros(disturbed(&result, random), random))
+        };
+        let step = match *node {
+            ScalarNode::Operand(k) => operands.get(k as usize)?.clone(),
+            ScalarNode::Literal(literal) => Tensor::splat(TensorType::new(literal.dtype(), []), literal),
+            ScalarNode::Unary(function, x) => apply(Unary { function }.into(), &[x], random)?,
+            ScalarNode::Binary(function, x, y) => apply(Binary { function }.into(), &[x, y], random)?,
+            ScalarNode::Select(condition, x, y) => apply(Select {}.into(), &[condition, x, y], random)?,
+            ScalarNode::Cast(dtype, x) => apply(Cast { dtype }.into(), &[x], random)?,
+        };
+        steps.push(step);
+    }
+    let result = steps.pop()?;
+    // An operand that the expression doesn't read widens the result all the same.
+    let shape = broadcast_shapes(operands.iter().map(|operand| operand.shape()).chain([result.shape()]))?;
+    let widened = TensorType::new(result.ty().dtype, &shape);
+    if *result.ty() == widened {
+        return Some(result);
+    }
+    Broadcast { shape }.evaluate(&[&result], &[widened]).ok().map(|mut results| results.remove(0))
+}
+
+/// Every float moved by some units of its last place.
+fn disturbed(tensor: &Tensor, random: &mut Generator) -> Tensor {
+    let Values::Float(values) = tensor.values() else { return tensor.clone() };
+    let noise = noise(tensor.ty().dtype);
+    let values = values.iter().map(|value| value * (1.0 + noise * random.unit())).collect();
+    Tensor::from_floats(tensor.ty().clone(), values)
+}
+
+/// The sign of a zero is anybody's.
+fn flipped_zeros(tensor: Tensor, random: &mut Generator) -> Tensor {
+    let Values::Float(values) = tensor.values() else { return tensor };
+    if values.iter().all(|&value| value != 0.0) {
+        return tensor;
+    }
+    let flipped = |&value: &f64| if value == 0.0 && random.one_in(2) { -value } else { value };
+    let values: Vec<f64> = values.iter().map(flipped).collect();
+    Tensor::from_floats(tensor.ty().clone(), values)
+}
+
+/// Whether an operator's results are exact for its operands: it moves, compares or chooses elements, or has no floats.
+fn is_exact(op: &Op, operands: &[TensorType], results: &[TensorType]) -> bool {
+    let without_floats = operands.iter().chain(results).all(|ty| !ty.dtype.is_float());
+    without_floats
+        || match op {
+            Op::AdaptivePool(pool) => pool.function == PoolFunction::Maximum,
+            Op::Reduce(reduce) => matches!(reduce.function, ReduceFunction::Maximum | ReduceFunction::Minimum),
+            Op::MaxPool(_) | Op::ArgReduce(_) | Op::Gather(_) | Op::GatherElements(_) | Op::Sort(_) => true,
+            op => matches!(op.category(), Category::Source | Category::Movement),
+        }
+}
+
+/// Whether a step of an expression doesn't round.
+fn chooses(node: &ScalarNode) -> bool {
+    use BinaryFunction as B;
+    use UnaryFunction as U;
+    match node {
+        ScalarNode::Unary(function, _) => matches!(
+            function,
+            U::Negate
+                | U::Absolute
+                | U::Sign
+                | U::Ceil
+                | U::Floor
+                | U::Round
+                | U::Truncate
+                | U::Relu
+                | U::Not
+                | U::IsNan
+                | U::IsInfinite
+        ),
+        ScalarNode::Binary(function, ..) => {
+            function.is_comparison() || matches!(function, B::Maximum | B::Minimum | B::And | B::Or | B::Xor)
+        }
+        _ => true,
+    }
+}
