@@ -20,8 +20,7 @@ pub fn operators() -> String {
     text += &refused(&onnx);
     text += "\n# Operators of PNNX models\n\n";
     let pnnx = pnnx::operator_support();
-    let names: Vec<String> =
-        pnnx.iter().filter(|operator| operator.refused.is_none()).map(|operator| full_name(operator)).collect();
+    let names: Vec<String> = pnnx.iter().filter(|operator| operator.refused.is_none()).map(full_name).collect();
     let _ = writeln!(text, "{}", names.join(", "));
     text += &refused(&pnnx);
     format!("{text}\n{GENERATED}\n")

@@ -39,8 +39,8 @@ pub fn shaped(draft: &mut Draft<'_>, mut value: Value, shape: &[usize]) -> Optio
     }
     if own.iter().product::<usize>() != shape.iter().product::<usize>() {
         value = ranked(draft, value, shape.len())?;
-        for axis in 0..shape.len() {
-            value = extended(draft, value, axis, shape[axis])?;
+        for (axis, &extent) in shape.iter().enumerate() {
+            value = extended(draft, value, axis, extent)?;
         }
     }
     reshaped(draft, value, shape)

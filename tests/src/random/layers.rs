@@ -126,7 +126,7 @@ fn convolution(draft: &mut Draft<'_>, x: Value, depthwise: bool) -> Value {
         shape[1..3].iter().map(|&extent| draft.random.choose(&[1, 1, 3, 3, 2, 5]).min(extent)).collect();
     let groups = if depthwise {
         channels
-    } else if channels % 2 == 0 && draft.random.one_in(4) {
+    } else if channels.is_multiple_of(2) && draft.random.one_in(4) {
         2
     } else {
         1

@@ -78,7 +78,7 @@ impl Plan {
         match self.target.as_deref() {
             Some("host") => Mode::host(self.sanitize),
             Some(_) => Mode::generic(self.sanitize),
-            None if seed % 2 == 0 => Mode::generic(self.sanitize),
+            None if seed.is_multiple_of(2) => Mode::generic(self.sanitize),
             None => Mode::host(self.sanitize),
         }
     }
