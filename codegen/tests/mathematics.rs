@@ -65,6 +65,7 @@ fn exact(function: UnaryFunction, x: f64) -> f64 {
         UnaryFunction::Sinh => libm::sinh(x),
         UnaryFunction::Cosh => libm::cosh(x),
         UnaryFunction::Asinh => libm::asinh(x),
+        UnaryFunction::Acosh if x < 1.0 => f64::NAN,
         UnaryFunction::Acosh => libm::acosh(x),
         UnaryFunction::Atanh => libm::atanh(x),
         _ => f64::NAN,

@@ -94,6 +94,9 @@ pub fn show(graph: &Graph, tensors: &[Tensor]) -> String {
     for (output, tensor) in outputs.zip(tensors) {
         let values: Vec<String> = match tensor.values() {
             Values::Float(values) => values.iter().take(8).map(|&value| rounded(value)).collect(),
+            Values::Integer(values) if tensor.ty().dtype == DType::U64 => {
+                values.iter().take(8).map(|&value| (value as u64).to_string()).collect()
+            }
             Values::Integer(values) => values.iter().take(8).map(i64::to_string).collect(),
         };
         let rest = if tensor.ty().elements() > 8 { ", …" } else { "" };

@@ -156,6 +156,8 @@ fn float_unary(function: UnaryFunction, x: f64) -> Scalar {
         U::Cosh => libm::cosh(x),
         U::Tanh => libm::tanh(x),
         U::Asinh => libm::asinh(x),
+        // libm gives numbers for arguments far below its domain.
+        U::Acosh if x < 1.0 => f64::NAN,
         U::Acosh => libm::acosh(x),
         U::Atanh => libm::atanh(x),
         U::Erf => libm::erf(x),
