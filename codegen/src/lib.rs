@@ -15,7 +15,7 @@ pub mod target;
 
 pub use emit::generate;
 pub use module::{KeptState, KernelSummary, MemoryPlan, Module, PackedConstant, PlannedBuffer, Port, SourceFile};
-pub use target::{FloatingPoint, Target, VectorSpelling};
+pub use target::{FloatingPoint, Memories, Target, VectorSpelling};
 
 /// How code is generated.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,8 +14,8 @@ pub(super) fn makefile(module: &Module, target: &Target) -> String {
     let model = &module.model_name;
     format!(
         "# Builds the model \"{model}\": 'make' the static library, 'make example' a program that runs it once.\n\
-         # Generated for the target '{name}'; CC, AR, CFLAGS and BUILD can be set from outside.\n\
-         CFLAGS ?= {flags} {WARNINGS}\n\
+         # Generated for the target '{name}'; CC, AR, CFLAGS, CPPFLAGS, LDFLAGS and BUILD can be set from outside.\n\
+         {tools}CFLAGS ?= {flags} {WARNINGS}\n\
          BUILD ?= build\n\
          INCLUDES = -Icodegen/host/include -Iruntime/include\n\n\
          SOURCES = $(sort $(wildcard codegen/host/src/*.c))\n\
@@ -26,13 +26,33 @@ pub(super) fn makefile(module: &Module, target: &Target) -> String {
          example: $(BUILD)/example\n\n\
          $(BUILD):\n\tmkdir -p $(BUILD)\n\n\
          $(BUILD)/%.o: codegen/host/src/%.c codegen/host/include/tvmgen_{model}.h | $(BUILD)\n\
-         \t$(CC) $(CFLAGS) $(INCLUDES) -c $< -o $@\n\n\
+         \t$(CC) $(CPPFLAGS) $(CFLAGS) $(INCLUDES) -c $< -o $@\n\n\
          $(LIBRARY): $(OBJECTS)\n\t$(AR) rcs $@ $(OBJECTS)\n\n\
          $(BUILD)/example: example/main.c $(LIBRARY)\n\
-         \t$(CC) $(CFLAGS) $(INCLUDES) example/main.c $(LIBRARY) -lm -o $@\n\n\
+         \t$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(INCLUDES) example/main.c $(LIBRARY) -lm -o $@\n\n\
          clean:\n\trm -rf $(BUILD)\n",
         name = target.name,
+        tools = make_tools(target),
         flags = target.c_flags.join(" "),
+    )
+}
+
+/// Lines that choose another machine's tools, unless the user did.
+fn make_tools(target: &Target) -> String {
+    let Some(prefix) = &target.tool_prefix else { return String::new() };
+    let tool = |(variable, tool): (&str, &str)| {
+        format!("ifeq ($(origin {variable}),default)\n{variable} = {prefix}{tool}\nendif\n")
+    };
+    [("CC", "gcc"), ("AR", "ar")].into_iter().map(tool).collect()
+}
+
+/// Lines that choose another machine's compiler, unless the user or a project around this one did.
+fn cmake_tools(target: &Target) -> String {
+    let Some(prefix) = &target.tool_prefix else { return String::new() };
+    format!(
+        "if(NOT CMAKE_TOOLCHAIN_FILE AND NOT CMAKE_C_COMPILER)\n  set(CMAKE_SYSTEM_NAME Generic)\n  \
+         set(CMAKE_C_COMPILER {prefix}gcc)\n  # A program needs start-up code, which isn't here.\n  \
+         set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\nendif()\n"
     )
 }
 
@@ -43,7 +63,7 @@ pub(super) fn cmake_lists(module: &Module, target: &Target) -> String {
         "# Builds the model \"{model}\" as a static library; -DMLC_EXAMPLE=ON adds a program that runs it once.\n\
          # Generated for the target '{name}'.\n\
          cmake_minimum_required(VERSION 3.10)\n\
-         project(mlc_{model} LANGUAGES C)\n\n\
+         {tools}project(mlc_{model} LANGUAGES C)\n\n\
          option(MLC_EXAMPLE \"build the example program\" OFF)\n\
          set(MLC_C_FLAGS \"{flags}\" CACHE STRING \"options of the C compiler, separated by ';'\")\n\n\
          file(GLOB sources CONFIGURE_DEPENDS \"${{CMAKE_CURRENT_SOURCE_DIR}}/codegen/host/src/*.c\")\n\
@@ -55,9 +75,10 @@ pub(super) fn cmake_lists(module: &Module, target: &Target) -> String {
          \"${{CMAKE_CURRENT_SOURCE_DIR}}/codegen/host/include\"\n  \
          \"${{CMAKE_CURRENT_SOURCE_DIR}}/runtime/include\")\n\
          target_compile_options(tvmgen_{model} PRIVATE ${{MLC_C_FLAGS}} {WARNINGS})\n\
-         if(UNIX)\n  target_link_libraries(tvmgen_{model} PUBLIC m)\nendif()\n\n\
+         if(NOT WIN32)\n  target_link_libraries(tvmgen_{model} PUBLIC m)\nendif()\n\n\
          if(MLC_EXAMPLE)\n  add_executable(example example/main.c)\n  target_link_libraries(example PRIVATE tvmgen_{model})\nendif()\n",
         name = target.name,
+        tools = cmake_tools(target),
         flags = target.c_flags.join(";"),
     )
 }

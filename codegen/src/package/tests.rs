@@ -114,6 +114,37 @@ fn texts_are_as_reviewed() {
 }
 
 #[test]
+fn build_files_of_a_cross_compiler_are_as_reviewed() {
+    let target = Target::embedded().into_iter().find(|target| target.name == "cortex-m4").unwrap();
+    let files = files(&module(), &options(&target));
+    for (name, path) in [("makefile_cross", "Makefile"), ("cmake_lists_cross", "CMakeLists.txt")] {
+        snapshot(name, std::str::from_utf8(&files[path]).unwrap());
+    }
+}
+
+#[test]
+fn cross_compilers_build_the_package() {
+    for target in Target::embedded() {
+        let compiler = format!("{}gcc", target.tool_prefix.clone().unwrap_or_default());
+        if Command::new(&compiler).arg("--version").output().is_err() {
+            eprintln!("skipped: there is no {compiler}");
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        for (path, bytes) in files(&module(), &options(&target)) {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        // The C library's headers are the user's choice.
+        let mut make = Command::new("make");
+        make.args(["-C", folder.path().to_str().unwrap(), "CPPFLAGS=--specs=picolibc.specs -Werror"]);
+        succeed(make.env_remove("CC").env_remove("AR"));
+        assert!(folder.path().join("build/libtiny.a").is_file());
+    }
+}
+
+#[test]
 fn parameters_are_an_empty_list() {
     let files = files(&module(), &options(&Target::generic()));
     let mut expected = vec![0xb7, 0x9c, 0x04, 0x05, 0x4f, 0x8d, 0xe5, 0xf7];

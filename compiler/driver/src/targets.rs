@@ -4,7 +4,9 @@ use mlc_codegen::Target;
 
 /// All targets, the default first.
 pub fn all() -> Vec<Target> {
-    vec![Target::host(vector_bytes()), Target::generic()]
+    let mut targets = vec![Target::host(vector_bytes()), Target::generic()];
+    targets.extend(Target::embedded());
+    targets
 }
 
 /// The target of a name.

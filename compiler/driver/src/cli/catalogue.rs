@@ -163,7 +163,11 @@ pub(super) fn targets(arguments: &Listing, console: &Console) -> Result<(), Fail
         return Ok(());
     }
     for target in targets {
-        console.print(&format!("{:<16}{}\n", target.name, target.summary));
+        let memories = target.memories.map_or(String::new(), |memories| {
+            let (flash, ram) = (memories.flash_bytes >> 10, memories.ram_bytes >> 10);
+            format!("; a usual part has {flash} KiB of flash and {ram} KiB of RAM")
+        });
+        console.print(&format!("{:<16}{}{memories}\n", target.name, target.summary));
     }
     Ok(())
 }

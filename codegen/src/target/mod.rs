@@ -1,5 +1,7 @@
 //! [`Target`]: what the code generator must know of a machine, as data.
 
+mod embedded;
+
 use serde::{Deserialize, Serialize};
 
 /// How vectors are spelled in C.
@@ -34,6 +36,15 @@ impl FloatingPoint {
     }
 }
 
+/// Sizes of a microcontroller's memories in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Memories {
+    /// Memory that programs and constants lie in.
+    pub flash_bytes: usize,
+    /// Memory that can be written.
+    pub ram_bytes: usize,
+}
+
 /// A machine that C is generated for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Target {
@@ -45,12 +56,19 @@ pub struct Target {
     pub vectors: VectorSpelling,
     /// Bytes of a vector register; element size for targets without vectors.
     pub vector_bytes: usize,
-    /// Number of vector registers, or of floating-point registers for targets without vectors.
+    /// Number of vector registers, or of floating-point registers for targets without vectors; where there is no
+    /// floating-point unit, of general registers that hold a sum.
     pub registers: usize,
+    /// Whether the machine has instructions for `f32`; without them, a multiply-add takes a hundred instructions and more.
+    pub float_unit: bool,
     /// Alignment of buffers in bytes.
     pub alignment: usize,
     /// Options that the generated Makefile gives the C compiler.
     pub c_flags: Vec<String>,
+    /// What the names of its compiler and tools start with, such as `arm-none-eabi-`; `None` when they are this machine's.
+    pub tool_prefix: Option<String>,
+    /// Memories of a usual part, for the user to know; nothing is held to them unless `--ram` or `--flash` says so.
+    pub memories: Option<Memories>,
     /// How closely its code keeps to the model's operations; not a property of the machine, but of the code for it.
     #[serde(skip)]
     pub floating_point: FloatingPoint,
@@ -65,8 +83,11 @@ impl Target {
             vectors: VectorSpelling::None,
             vector_bytes: 4,
             registers: 16,
+            float_unit: true,
             alignment: 16,
             c_flags: ["-std=c99", "-O3", "-ffp-contract=fast"].map(String::from).to_vec(),
+            tool_prefix: None,
+            memories: None,
             floating_point: FloatingPoint::Fast,
         }
     }
@@ -79,10 +100,13 @@ impl Target {
             vectors: VectorSpelling::Gnu,
             vector_bytes,
             registers: if vector_bytes >= 64 || cfg!(target_arch = "aarch64") { 32 } else { 16 },
+            float_unit: true,
             alignment: 64,
             c_flags: ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno"]
                 .map(String::from)
                 .to_vec(),
+            tool_prefix: None,
+            memories: None,
             floating_point: FloatingPoint::Fast,
         }
     }

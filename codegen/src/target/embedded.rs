@@ -1,0 +1,147 @@
+//! The microcontrollers that code can be generated for.
+
+use super::{FloatingPoint, Memories, Target, VectorSpelling};
+
+/// What sets one microcontroller apart from another.
+struct Part {
+    name: &'static str,
+    summary: &'static str,
+    vectors: VectorSpelling,
+    vector_bytes: usize,
+    registers: usize,
+    float_unit: bool,
+    alignment: usize,
+    tool_prefix: &'static str,
+    /// Options that choose the machine.
+    machine_flags: &'static [&'static str],
+    /// Memories of a usual part in KiB: flash and RAM.
+    memories: (usize, usize),
+}
+
+const ARM: &str = "arm-none-eabi-";
+const RISCV: &str = "riscv64-unknown-elf-";
+
+/// Options of all of them. Sections of their own let the linker drop what a program doesn't use.
+const FLAGS: [&str; 6] =
+    ["-std=gnu99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-ffunction-sections", "-fdata-sections"];
+
+const PARTS: [Part; 6] = [
+    Part {
+        name: "cortex-m0plus",
+        summary: "Arm Cortex-M0+: no floating-point unit, made for int8",
+        vectors: VectorSpelling::None,
+        vector_bytes: 4,
+        registers: 4,
+        float_unit: false,
+        alignment: 8,
+        tool_prefix: ARM,
+        machine_flags: &["-mcpu=cortex-m0plus", "-mthumb", "-mfloat-abi=soft"],
+        memories: (256, 32),
+    },
+    Part {
+        name: "cortex-m4",
+        summary: "Arm Cortex-M4F: f32 in hardware",
+        vectors: VectorSpelling::None,
+        vector_bytes: 4,
+        registers: 32,
+        float_unit: true,
+        alignment: 8,
+        tool_prefix: ARM,
+        machine_flags: &["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"],
+        memories: (1024, 256),
+    },
+    Part {
+        name: "cortex-m7",
+        summary: "Arm Cortex-M7: f32 and f64 in hardware",
+        vectors: VectorSpelling::None,
+        vector_bytes: 4,
+        registers: 32,
+        float_unit: true,
+        alignment: 8,
+        tool_prefix: ARM,
+        machine_flags: &["-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard"],
+        memories: (2048, 512),
+    },
+    Part {
+        name: "cortex-m55",
+        summary: "Arm Cortex-M55 with its vector extension (MVE)",
+        vectors: VectorSpelling::None,
+        vector_bytes: 16,
+        registers: 32,
+        float_unit: true,
+        alignment: 16,
+        tool_prefix: ARM,
+        machine_flags: &["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"],
+        memories: (2048, 1024),
+    },
+    Part {
+        name: "riscv32",
+        summary: "32-bit RISC-V with f32 in hardware (rv32imafc)",
+        vectors: VectorSpelling::None,
+        vector_bytes: 4,
+        registers: 32,
+        float_unit: true,
+        alignment: 8,
+        tool_prefix: RISCV,
+        machine_flags: &["-march=rv32imafc", "-mabi=ilp32f", "-mcmodel=medany"],
+        memories: (1024, 256),
+    },
+    Part {
+        name: "riscv32-soft",
+        summary: "32-bit RISC-V without a floating-point unit (rv32imac), made for int8",
+        vectors: VectorSpelling::None,
+        vector_bytes: 4,
+        registers: 8,
+        float_unit: false,
+        alignment: 8,
+        tool_prefix: RISCV,
+        machine_flags: &["-march=rv32imac", "-mabi=ilp32", "-mcmodel=medany"],
+        memories: (512, 128),
+    },
+];
+
+impl Part {
+    fn target(&self) -> Target {
+        let (flash, ram) = self.memories;
+        Target {
+            name: self.name.into(),
+            summary: self.summary.into(),
+            vectors: self.vectors,
+            vector_bytes: self.vector_bytes,
+            registers: self.registers,
+            float_unit: self.float_unit,
+            alignment: self.alignment,
+            c_flags: FLAGS.iter().chain(self.machine_flags).copied().map(String::from).collect(),
+            tool_prefix: Some(self.tool_prefix.into()),
+            memories: Some(Memories { flash_bytes: flash << 10, ram_bytes: ram << 10 }),
+            floating_point: FloatingPoint::Fast,
+        }
+    }
+}
+
+impl Target {
+    /// The microcontrollers, the smallest of each family first.
+    pub fn embedded() -> Vec<Target> {
+        PARTS.iter().map(Part::target).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_consistent() {
+        let targets = Target::embedded();
+        for (index, target) in targets.iter().enumerate() {
+            assert!(!targets[..index].iter().any(|other| other.name == target.name), "{} twice", target.name);
+            assert!(target.alignment.is_power_of_two() && target.alignment >= target.vector_bytes.min(16));
+            let memories = target.memories.unwrap();
+            assert!(memories.flash_bytes >= memories.ram_bytes);
+            let soft = target.c_flags.iter().any(|flag| flag == "-mfloat-abi=soft" || flag == "-mabi=ilp32");
+            assert_eq!(target.float_unit, !soft, "{}", target.name);
+            let strict = target.clone().with_floating_point(FloatingPoint::Strict);
+            assert!(strict.c_flags.contains(&"-ffp-contract=off".to_owned()));
+        }
+    }
+}
