@@ -23,7 +23,7 @@ pub fn declaration(constant: &PackedConstant) -> String {
 /// Those of the writer.
 pub fn write_constants(module: &Module, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "/* The constants of model {}. */\n#include <math.h>\n#include <stdint.h>\n\n", module.model_name)?;
-    if module.constants.is_empty() {
+    if module.linked_constants().next().is_none() {
         return out.write_all(b"/* There are none. */\ntypedef int mlc_no_constants;\n");
     }
     write!(
@@ -31,7 +31,7 @@ pub fn write_constants(module: &Module, out: &mut dyn Write) -> io::Result<()> {
         "#if defined(__GNUC__)\n#define MLC_CONSTANT __attribute__((aligned({})))\n#else\n#define MLC_CONSTANT\n#endif\n",
         module.plan.alignment
     )?;
-    for constant in &module.constants {
+    for constant in module.linked_constants() {
         let head = declaration(constant);
         let bare = head.trim_start_matches("extern ");
         let ty = constant.value.ty();
@@ -135,13 +135,15 @@ mod tests {
         let value = Attribute::from_f32(&[5], &values).unwrap();
         let module = Module {
             model_name: "m".into(),
-            inputs: vec![],
-            outputs: vec![],
-            kernels: vec![],
             plan: MemoryPlan { alignment: 16, ..MemoryPlan::default() },
-            constants: vec![PackedConstant { symbol: "tvmgen_m_w".into(), name: "w */".into(), value }],
-            states: vec![],
-            sources: vec![],
+            constants: vec![PackedConstant {
+                symbol: "tvmgen_m_w".into(),
+                name: "w */".into(),
+                value,
+                in_code: true,
+                pool_offset: None,
+            }],
+            ..Module::default()
         };
         let mut text = Vec::new();
         write_constants(&module, &mut text).unwrap();

@@ -1,18 +1,22 @@
 //! Emission: a lowered program as C files and a [`Module`].
 
+mod arguments;
+mod constants;
 mod loops;
+mod operators;
+mod states;
 
 use crate::Options;
-use crate::constants::{declaration, values};
-use crate::loops::spelling::{c_type, harmless};
+use crate::constants::declaration;
+use crate::execution::{Execution, WeightsAs};
+use crate::graph::ExecutorGraph;
 use crate::loops::{Intrinsics, print};
-use crate::lower::homes::BufferKind;
 use crate::lower::steps::{Binding, Routine, Step};
 use crate::lower::{Program, lower};
-use crate::module::{KeptState, KernelSummary, Module, PackedConstant, Port, SourceFile};
+use crate::module::{KeptState, KernelSummary, Module, Port, SourceFile};
 use crate::names::{Names, fields};
-use mlc_ir::{Attribute, Diagnostic, Graph, Op, State, TensorType};
-use std::collections::BTreeMap;
+use constants::Constants;
+use mlc_ir::{Diagnostic, Graph, State, TensorType};
 use std::fmt::Write;
 
 /// Generates C for a verified graph.
@@ -23,42 +27,36 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     let mut names = Names::new(&options.model_name);
     let program = lower(graph, &options.target, &mut names)?;
     let states = kept_states(graph, &mut names);
-    let (constants, symbols) = (Vec::new(), BTreeMap::new());
-    let intrinsics = Intrinsics::new(options.target.floating_point);
-    let mut emitter = Emitter { names, intrinsics, states, constants, symbols };
-    let kernels = emitter.functions(&program);
-    let main = emitter.main(&program, &options.model_name);
-    let states = emitter.state_memory(&options.model_name);
-    let mut text =
-        format!("/* The kernels of model {}, made by mlc for target {}. */\n", options.model_name, options.target.name);
-    text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n";
-    let includes = emitter.intrinsics.includes();
-    if kernels.contains("(void)memcpy(") && !includes.contains("<string.h>") {
-        text += "#include <string.h>
-";
-    }
-    text += &includes;
-    text += &emitter.declarations();
-    text += &emitter.intrinsics.prelude();
-    text += &states;
-    text += &kernels;
-    text += &main;
+    let mut emitter = Emitter {
+        names,
+        intrinsics: Intrinsics::new(options.target.floating_point),
+        execution: options.execution,
+        alignment: options.target.alignment,
+        states,
+        constants: Constants::default(),
+        in_code_only: false,
+    };
+    let inputs = ports(graph.open_inputs().into_iter().map(|number| {
+        let node = graph.node(graph.inputs()[number]);
+        (&*node.name, &node.results[0])
+    }));
+    let outputs = ports(graph.open_outputs().into_iter().map(|number| {
+        let output = &graph.outputs()[number];
+        (&*output.name, graph.ty(output.value))
+    }));
+    let (text, graph) = emitter.text(&program, options, &inputs, &outputs).map_err(|error| vec![error])?;
     let summaries = program.steps.iter().map(|step| summary(&program, step)).collect();
     let model = &options.model_name;
     Ok(Module {
         model_name: model.clone(),
-        inputs: ports(graph.open_inputs().into_iter().map(|number| {
-            let node = graph.node(graph.inputs()[number]);
-            (&*node.name, &node.results[0])
-        })),
-        outputs: ports(graph.open_outputs().into_iter().map(|number| {
-            let output = &graph.outputs()[number];
-            (&*output.name, graph.ty(output.value))
-        })),
+        execution: options.execution,
+        inputs,
+        outputs,
         kernels: summaries,
         plan: program.plan.clone(),
-        constants: emitter.constants,
+        constants: emitter.constants.list,
         states: emitter.states,
+        graph,
         sources: vec![SourceFile { name: format!("{model}_lib1.c"), text }],
     })
 }
@@ -105,12 +103,53 @@ fn summary(program: &Program, step: &Step) -> KernelSummary {
 struct Emitter {
     names: Names,
     intrinsics: Intrinsics,
+    execution: Execution,
+    alignment: usize,
     states: Vec<KeptState>,
-    constants: Vec<PackedConstant>,
-    symbols: BTreeMap<u64, Vec<usize>>,
+    constants: Constants,
+    /// Whether constants must be part of the code, where no pool of them is at hand.
+    in_code_only: bool,
 }
 
 impl Emitter {
+    /// The text of the file of the kernels and what calls them, and the executor's graph, if one is wanted.
+    fn text(
+        &mut self,
+        program: &Program,
+        options: &Options,
+        inputs: &[Port],
+        outputs: &[Port],
+    ) -> Result<(String, Option<ExecutorGraph>), Diagnostic> {
+        let (model, execution) = (&options.model_name, options.execution);
+        // The function of a loop isn't given the pool of constants.
+        self.in_code_only = true;
+        let kernels = self.functions(program);
+        self.in_code_only = false;
+        let main = if execution.aot.is_some() { self.main(program, model) } else { String::new() };
+        let (graph, operators) = match execution.graph {
+            true => self.operators(program, inputs, outputs).map(|(graph, text)| (Some(graph), text))?,
+            false => (None, String::new()),
+        };
+        let states = self.state_memory(model);
+        let mut text = format!("/* The kernels of model {model}, made by mlc for target {}. */\n", options.target.name);
+        text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n";
+        let includes = self.intrinsics.includes();
+        if kernels.contains("(void)memcpy(") && !includes.contains("<string.h>") {
+            text += "#include <string.h>\n";
+        }
+        if execution.graph {
+            text += "#include \"tvm/runtime/c_runtime_api.h\"\n#include \"tvm/runtime/c_backend_api.h\"\n";
+        }
+        text += &includes;
+        text += &self.declarations();
+        text += &self.intrinsics.prelude();
+        text += &states;
+        text += &kernels;
+        text += &main;
+        text += &operators;
+        Ok((text, graph))
+    }
+
     /// The functions of all steps; those of a loop's body come before the loop's.
     fn functions(&mut self, program: &Program) -> String {
         let mut text = String::new();
@@ -131,51 +170,6 @@ impl Emitter {
         text
     }
 
-    /// The symbol of a constant; equal ones share it.
-    fn constant(&mut self, name: &str, value: &Attribute) -> String {
-        let hash = value.content_hash();
-        let known = self.symbols.get(&hash).into_iter().flatten();
-        if let Some(index) = known.copied().find(|&index| self.constants[index].value == *value) {
-            return self.constants[index].symbol.clone();
-        }
-        let symbol = self.names.symbol(&format!("constant_{name}"));
-        self.symbols.entry(hash).or_default().push(self.constants.len());
-        self.constants.push(PackedConstant { symbol: symbol.clone(), name: name.to_owned(), value: value.clone() });
-        symbol
-    }
-
-    fn argument(&mut self, program: &Program, step: usize, number: usize, binding: &Binding) -> String {
-        match binding {
-            Binding::Packed { name, value } => self.constant(name, value),
-            Binding::Scratch { dtype, .. } => {
-                let offset = program.scratch[&(step, number)];
-                format!("({} *)(workspace + {offset})", c_type(*dtype))
-            }
-            Binding::Buffer { buffer, offset, dtype, constant } => {
-                let element = c_type(*dtype);
-                let qualifier = if *constant { "const " } else { "" };
-                let moved = |base: String| if *offset == 0 { base } else { format!("{base} + {offset}") };
-                match &program.buffers[*buffer].kind {
-                    BufferKind::Input(k) => moved(format!("(const {element} *)input{k}")),
-                    BufferKind::State(k) => moved(self.states[*k].symbol.clone()),
-                    BufferKind::Output(k) => moved(format!("({qualifier}{element} *)output{k}")),
-                    BufferKind::Constant(node) => {
-                        let node = program.graph.node(*node);
-                        let Op::Constant(constant) = &node.op else { return String::new() };
-                        let symbol = self.constant(&node.name, &constant.value);
-                        moved(symbol)
-                    }
-                    BufferKind::Arena => {
-                        let start = program.offsets[buffer];
-                        let bytes = start as i64 + offset * dtype.size() as i64;
-                        let address = if bytes == 0 { "workspace".into() } else { format!("(workspace + {bytes})") };
-                        format!("({qualifier}{element} *){address}")
-                    }
-                }
-            }
-        }
-    }
-
     /// The calls of all steps, and their arguments.
     fn calls(&mut self, program: &Program) -> (String, Vec<String>) {
         let mut body = String::new();
@@ -185,7 +179,7 @@ impl Emitter {
                 .bindings
                 .iter()
                 .enumerate()
-                .map(|(number, binding)| self.argument(program, index, number, binding))
+                .map(|(number, binding)| self.argument(program, (index, number), binding, None))
                 .collect();
             let name = step.routine.name();
             let call = format!("  {name}({});", arguments.join(", "));
@@ -201,52 +195,23 @@ impl Emitter {
         let mut parameters: Vec<String> = (0..inputs).map(|k| format!("const void *input{k}")).collect();
         parameters.extend((0..outputs).map(|k| format!("void *output{k}")));
         parameters.push("uint8_t *workspace".into());
-        let head = format!("int32_t tvmgen_{model}___tvm_main__(\n    {})", parameters.join(",\n    "));
+        let mut names: Vec<String> = (0..inputs).map(|k| format!("input{k}")).collect();
+        names.extend((0..outputs).map(|k| format!("output{k}")));
+        names.push("workspace".to_owned());
+        if self.execution.weights == WeightsAs::Binary {
+            parameters.push("const uint8_t *constants".into());
+            names.push("constants".to_owned());
+        }
+        let symbol = self.execution.main_symbol(model);
+        let head = format!("int32_t {symbol}(\n    {})", parameters.join(",\n    "));
         let (mut body, used) = self.calls(program);
-        let names = (0..inputs).map(|k| format!("input{k}"));
-        let names = names.chain((0..outputs).map(|k| format!("output{k}"))).chain(["workspace".to_owned()]);
-        body += &unused(&names.collect::<Vec<_>>(), &used, "  ");
+        body += &unused(&names, &used, "  ");
         format!("\n{head};\n\n/* Runs all kernels. Returns 0. */\n{head} {{\n{body}  return 0;\n}}\n")
-    }
-
-    /// The memory of the states, right before the first run, and the function that makes it so again.
-    fn state_memory(&mut self, model: &str) -> String {
-        if self.states.is_empty() {
-            return String::new();
-        }
-        let (mut memory, mut body) = (String::new(), String::new());
-        for state in self.states.clone() {
-            let (ty, symbol) = (state.initial.ty(), &state.symbol);
-            let (element, elements) = (c_type(ty.dtype), ty.elements());
-            let _ = write!(
-                memory,
-                "\n/* {} {ty} */\nstatic {element} {symbol}[{}]",
-                harmless(&state.name),
-                elements.max(1)
-            );
-            let mut value = "0".to_owned();
-            if state.initial.bytes().iter().any(|&byte| byte != 0) {
-                // Both are numbers of the program: a first run needs no call before it.
-                memory += " = {\n";
-                memory += &values(&state.initial);
-                memory += "}";
-                value = format!("{}[k]", self.constant(&state.name, &state.initial));
-            }
-            memory += ";\n";
-            if elements > 0 {
-                let _ =
-                    writeln!(body, "  for (size_t k = 0; k < {elements}; ++k) {{\n    {symbol}[k] = {value};\n  }}");
-            }
-        }
-        let head = format!("int32_t tvmgen_{model}_reset(void)");
-        format!(
-            "{memory}\n{head};\n\n/* Makes all states what they were before the first run. Returns 0. */\n{head} {{\n{body}  return 0;\n}}\n"
-        )
     }
 
     fn declarations(&self) -> String {
         let mut text = String::new();
-        for constant in &self.constants {
+        for constant in self.constants.list.iter().filter(|constant| constant.in_code) {
             let _ = writeln!(text, "{};", declaration(constant));
         }
         if !text.is_empty() {

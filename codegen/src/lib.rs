@@ -5,6 +5,8 @@
 
 pub mod constants;
 pub mod emit;
+pub mod execution;
+pub mod graph;
 pub mod kernels;
 pub mod loops;
 pub mod lower;
@@ -14,6 +16,8 @@ pub mod package;
 pub mod target;
 
 pub use emit::generate;
+pub use execution::{Execution, Interface, Pools, WeightsAs};
+pub use graph::ExecutorGraph;
 pub use module::{KeptState, KernelSummary, MemoryPlan, Module, PackedConstant, PlannedBuffer, Port, SourceFile};
 pub use target::{FloatingPoint, Memories, Target, VectorSpelling};
 
@@ -24,4 +28,6 @@ pub struct Options {
     pub model_name: String,
     /// The machine.
     pub target: Target,
+    /// How other code runs the model.
+    pub execution: Execution,
 }

@@ -1,5 +1,7 @@
 //! [`Module`]: everything that the code generator makes of a graph, before it is packed into an archive.
 
+use crate::execution::Execution;
+use crate::graph::ExecutorGraph;
 use mlc_ir::{Attribute, TensorType};
 use serde::Serialize;
 
@@ -68,6 +70,10 @@ pub struct PackedConstant {
     pub name: String,
     /// The packed values.
     pub value: Attribute,
+    /// Whether the code refers to it by its symbol.
+    pub in_code: bool,
+    /// Its offset in the pool of constants that the caller gives, if the code has it from there.
+    pub pool_offset: Option<usize>,
 }
 
 /// A value that the generated code keeps from one run to the next.
@@ -91,10 +97,12 @@ pub struct SourceFile {
 }
 
 /// What the code generator makes of a graph.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Module {
     /// Name of the model: lower case letters, digits, `_`.
     pub model_name: String,
+    /// How other code runs it.
+    pub execution: Execution,
     /// Inputs in order.
     pub inputs: Vec<Port>,
     /// Outputs in order.
@@ -107,6 +115,8 @@ pub struct Module {
     pub constants: Vec<PackedConstant>,
     /// Values that are kept from one run to the next; with any, the code has `tvmgen_<model>_reset`.
     pub states: Vec<KeptState>,
+    /// What the graph executor runs, if it can.
+    pub graph: Option<ExecutorGraph>,
     /// `<model>_lib1.c`: the kernels and `tvmgen_<model>___tvm_main__`. The constants' file, `<model>_lib2.c`, is written by
     /// [`crate::constants::write_constants`].
     pub sources: Vec<SourceFile>,
@@ -116,6 +126,27 @@ impl Module {
     /// Bytes of all constants.
     pub fn constants_bytes(&self) -> usize {
         self.constants.iter().map(|constant| constant.value.ty().bytes()).sum()
+    }
+
+    /// The constants that the code refers to by symbol.
+    pub fn linked_constants(&self) -> impl Iterator<Item = &PackedConstant> {
+        self.constants.iter().filter(|constant| constant.in_code)
+    }
+
+    /// Bytes of the pool of constants that the caller gives.
+    pub fn constant_pool_bytes(&self) -> usize {
+        let ends =
+            self.constants.iter().filter_map(|constant| Some(constant.pool_offset? + constant.value.ty().bytes()));
+        ends.max().unwrap_or(0)
+    }
+
+    /// Bytes that a run needs beyond constants, inputs and outputs: the arena, or with the graph executor alone the blocks and
+    /// scratch memory that it allocates.
+    pub fn workspace_bytes(&self) -> usize {
+        match (&self.graph, self.execution.aot) {
+            (Some(graph), None) => graph.planned_bytes(),
+            _ => self.plan.arena_bytes,
+        }
     }
 
     /// Bytes of all states.

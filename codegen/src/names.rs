@@ -2,6 +2,10 @@
 
 use std::collections::BTreeSet;
 
+/// Parameters of a function under the packed calling convention.
+pub const PACKED_PARAMETERS: &str = "TVMValue* args, int* arg_type_ids, int num_args, TVMValue* out_ret_value, \
+     int* out_ret_tcode,\n    void* resource_handle";
+
 /// Gives out symbols that are unique in a module.
 #[derive(Debug, Clone)]
 pub struct Names {
@@ -12,14 +16,18 @@ pub struct Names {
 /// Longest identifier part made of a name.
 const LONGEST: usize = 60;
 
+/// Characters of a kernel's symbol that its packed function keeps: runtimes take names below 120.
+const LONGEST_PACKED: usize = 104;
+
 impl Names {
     /// Symbols that start with `tvmgen_<model>_`.
     pub fn new(model_name: &str) -> Self {
         let prefix = format!("tvmgen_{model_name}_");
-        let taken = ["run", "reset", "__tvm_main__", "inputs", "outputs"]
-            .iter()
-            .map(|name| format!("{prefix}{name}"))
-            .collect();
+        let taken =
+            ["run", "reset", "__tvm_main__", "all_kernels", "get_c_metadata", "inputs", "outputs", "workspace_pools"]
+                .iter()
+                .map(|name| format!("{prefix}{name}"))
+                .collect();
         Names { prefix, taken }
     }
 
@@ -27,6 +35,12 @@ impl Names {
     pub fn symbol(&mut self, name: &str) -> String {
         let prefix = self.prefix.clone();
         self.unique(format!("{prefix}{}", identifier(name)))
+    }
+
+    /// A new symbol for the function that calls a kernel under the packed convention.
+    pub fn packed(&mut self, kernel: &str) -> String {
+        let head: String = kernel.chars().take(LONGEST_PACKED).collect();
+        self.unique(format!("{head}_packed"))
     }
 
     fn unique(&mut self, base: String) -> String {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use mlc_codegen::{Options, generate};
+use mlc_codegen::{Execution, Options, generate};
 use mlc_ir::ops::Cast;
 use mlc_ir::{DType, Graph, Tensor, TensorType};
 
@@ -16,7 +16,7 @@ fn converted(from: DType, input: &Tensor, to: &[DType], target: &mlc_codegen::Ta
         let node = graph.add(Cast { dtype }, &[x], dtype.name()).unwrap();
         graph.add_output(dtype.name(), node.into());
     }
-    let options = Options { model_name: "m".into(), target: target.clone() };
+    let options = Options { model_name: "m".into(), target: target.clone(), execution: Execution::default() };
     let module = generate(&graph, &options).unwrap();
     let bytes = common::run(&[module], target, &input.to_le_bytes())?;
     let mut rest = &bytes[..];

@@ -3,7 +3,7 @@
 
 mod common;
 
-use mlc_codegen::{Options, Target, generate};
+use mlc_codegen::{Execution, Options, Target, generate};
 use mlc_ir::ops::Unary;
 use mlc_ir::scalar::UnaryFunction;
 use mlc_ir::{DType, Graph, Tensor, TensorType};
@@ -118,7 +118,7 @@ fn vector_functions_are_within_four_units_in_the_last_place() {
             let node = graph.add(Unary { function }, &[x], function.name()).unwrap();
             graph.add_output(function.name(), node.into());
         }
-        let options = Options { model_name: "m".into(), target: Target::host(lanes) };
+        let options = Options { model_name: "m".into(), target: Target::host(lanes), execution: Execution::default() };
         let module = generate(&graph, &options).unwrap();
         let Some(bytes) = common::run(&[module], &options.target, &input.to_le_bytes()) else { return };
         for (function, own) in functions.iter().zip(bytes.chunks_exact(ty.bytes())) {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::targets;
-use mlc_codegen::{FloatingPoint, Options, Target, generate};
+use mlc_codegen::{Execution, FloatingPoint, Options, Target, generate};
 use mlc_ir::ops::{Convolution, Map, Matmul, Reduce, ReduceFunction, Softmax, Unary};
 use mlc_ir::scalar::{BinaryFunction, Expression, UnaryFunction};
 use mlc_ir::{Attribute, DType, Generator, Graph, Op, Tensor, TensorType};
@@ -20,7 +20,9 @@ fn outputs(op: impl Into<Op>, x: &Tensor, constants: &[&Tensor], target: &Target
     operands.extend(constants.iter().map(|constant| graph.add_constant("w", Attribute::from_tensor(constant))));
     let node = graph.add(op.into(), &operands, "y").unwrap();
     graph.add_output("y", node.into());
-    let module = generate(&graph, &Options { model_name: "m".into(), target: target.clone() }).unwrap();
+    let module =
+        generate(&graph, &Options { model_name: "m".into(), target: target.clone(), execution: Execution::default() })
+            .unwrap();
     let text = module.sources[0].text.clone();
     common::run(&[module], target, &x.to_le_bytes()).map(|bytes| (bytes, text))
 }

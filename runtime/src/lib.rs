@@ -4,6 +4,8 @@
 //! changes or chooses among them.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+pub mod params;
+
 /// A file of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuntimeFile {

@@ -62,7 +62,7 @@ fn compile(folder: &Path) -> Outcome<()> {
     let options = CompileOptions { target: host_target(), ..CompileOptions::default() };
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})
         .map_err(|errors| errors.first().map_or_else(String::new, ToString::to_string))?;
-    compiled.write_archive(&folder.join("model.tar"))?;
+    pipeline::write_archive(std::slice::from_ref(&compiled), &folder.join("model.tar"))?;
     let seconds = start.elapsed().as_secs_f64();
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

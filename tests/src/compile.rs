@@ -2,8 +2,8 @@
 
 use crate::case::Case;
 use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};
-use mlc_codegen::package::{PackageOptions, archive};
-use mlc_codegen::{Module, Options, Target, generate};
+use mlc_codegen::package::Package;
+use mlc_codegen::{Execution, Module, Options, Target, generate};
 use mlc_ir::{Code, Diagnostic, Graph, Location, text};
 
 /// What the compiler makes of a model.
@@ -58,9 +58,12 @@ pub fn compile_graph(graph: &Graph, name: &str, target: &Target) -> Result<Compi
 /// # Errors
 /// What the code generator refuses.
 pub fn compile_kernels(graph: &Graph, name: &str, target: &Target) -> Result<Compiled, Vec<Diagnostic>> {
-    let module = generate(graph, &Options { model_name: name.to_owned(), target: target.clone() })?;
-    let options = PackageOptions { target, graph_text: &text::print(graph), modified: 0 };
-    let archive = archive(&module, &options)
+    let module = generate(
+        graph,
+        &Options { model_name: name.to_owned(), target: target.clone(), execution: Execution::default() },
+    )?;
+    let archive = Package::of(&module, target, &text::print(graph))
+        .archive()
         .map_err(|error| vec![Diagnostic::error(Code::FileUnwritable, Location::default(), error.to_string())])?;
     Ok(Compiled { module, archive, findings: Vec::new() })
 }

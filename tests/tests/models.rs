@@ -42,7 +42,7 @@ fn snapshot_all(model: &str) {
         insta::assert_snapshot!("plan.txt", plan(&compiled.module));
         insta::assert_snapshot!("model.c", compiled.module.sources[0].text);
         insta::assert_snapshot!("constants.txt", constants(&compiled.module));
-        let files = compiled.files();
+        let files = compiled.files().unwrap();
         let metadata = files.get("metadata.json").expect("the archive has metadata");
         insta::assert_snapshot!("metadata.json", String::from_utf8_lossy(metadata));
         insta::assert_snapshot!("archive.txt", listing(&compiled.archive().unwrap()));

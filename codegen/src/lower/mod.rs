@@ -33,8 +33,23 @@ pub struct Program {
     pub offsets: BTreeMap<BufferId, usize>,
     /// Offset in the arena of each step's scratch memory, by (step, number of the binding).
     pub scratch: BTreeMap<(usize, usize), usize>,
+    /// Arena buffers that share memory.
+    pub groups: Vec<Group>,
     /// The memory plan.
     pub plan: MemoryPlan,
+}
+
+/// Arena buffers that share memory: results that overwrite operands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The buffers.
+    pub members: Vec<BufferId>,
+    /// Size of the memory in bytes.
+    pub bytes: usize,
+    /// First step that touches it.
+    pub first: usize,
+    /// Last step that touches it.
+    pub last: usize,
 }
 
 /// Lowers a verified graph.
@@ -51,7 +66,8 @@ pub fn lower(graph: &Graph, target: &Target, names: &mut Names) -> Result<Progra
     let best = layouts.min_by_key(|layout| layout.plan.arena_bytes).unwrap_or_default();
     let mut slots: Vec<Option<Step>> = steps.into_iter().map(Some).collect();
     let steps = best.order.iter().filter_map(|&index| slots[index].take()).collect();
-    Ok(Program { graph, steps, buffers, offsets: best.offsets, scratch: best.scratch, plan: best.plan })
+    let Layout { offsets, scratch, groups, plan, .. } = best;
+    Ok(Program { graph, steps, buffers, offsets, scratch, groups, plan })
 }
 
 /// An order of the steps and where it puts everything.
@@ -60,6 +76,7 @@ struct Layout {
     order: Vec<usize>,
     offsets: BTreeMap<BufferId, usize>,
     scratch: BTreeMap<(usize, usize), usize>,
+    groups: Vec<Group>,
     plan: MemoryPlan,
 }
 
@@ -79,7 +96,7 @@ impl Layout {
             }
         }
         plan.buffers.sort_by_key(|buffer| (buffer.first, buffer.offset));
-        Layout { order, offsets, scratch, plan }
+        Layout { order, offsets, scratch, groups: lives.groups(buffers), plan }
     }
 }
 
@@ -117,6 +134,16 @@ struct Lives {
 }
 
 impl Lives {
+    fn groups(&self, buffers: &[Buffer]) -> Vec<Group> {
+        let group = |(&root, &(first, last)): (&BufferId, &(usize, usize))| Group {
+            members: self.members(root).collect(),
+            bytes: buffers[root].bytes,
+            first,
+            last,
+        };
+        self.roots.iter().map(group).collect()
+    }
+
     fn members(&self, root: BufferId) -> impl Iterator<Item = BufferId> + '_ {
         self.alias.iter().filter(move |(_, own)| **own == root).map(|(&id, _)| id)
     }

@@ -1,39 +1,88 @@
-//! What builds the generated code: a Makefile, a CMake project, and an example program.
+//! What builds the generated code: a Makefile and a CMake project.
 
-use super::names::{Names, c_escape};
-use crate::loops::spelling::c_type;
-use crate::module::{Module, Port};
+use crate::module::Module;
 use crate::target::Target;
-use mlc_ir::DType;
 
 /// Warnings that the generated code is free of.
 const WARNINGS: &str = "-Wall -Wextra";
 
+/// Name of the library, and for comments what is in it, as the subject and the object of a sentence.
+fn library(modules: &[&Module]) -> (String, String, &'static str) {
+    match modules {
+        [module] => (module.model_name.clone(), format!("the model \"{}\"", module.model_name), "it"),
+        _ => {
+            let names: Vec<String> = modules.iter().map(|module| format!("\"{}\"", module.model_name)).collect();
+            ("models".to_owned(), format!("the models {}", names.join(", ")), "each")
+        }
+    }
+}
+
+/// Sources of the runtime that a program with these models needs: none for ahead-of-time code.
+fn runtime_sources(modules: &[&Module]) -> Vec<String> {
+    if modules.iter().all(|module| module.graph.is_none()) {
+        return Vec::new();
+    }
+    let wanted = ["common", "memory", "graph_executor"].map(|library| format!("src/runtime/crt/{library}/"));
+    let is_wanted = |path: &str| {
+        path.ends_with(".c")
+            && (path == "platform/posix/platform.c" || wanted.iter().any(|folder| path.starts_with(folder)))
+    };
+    let paths = mlc_runtime::FILES.iter().map(|file| file.path).filter(|path| is_wanted(path));
+    paths.map(|path| format!("runtime/{path}")).collect()
+}
+
+/// Definitions that the runtime needs to run the models: how many arguments a call has.
+fn definitions(modules: &[&Module]) -> Vec<String> {
+    /// What the runtime allows by itself.
+    const USUAL: usize = 10;
+    let most = modules.iter().filter_map(|module| module.graph.as_ref()).map(|graph| graph.most_arguments() + 1).max();
+    most.filter(|&most| most > USUAL).map(|most| format!("-DTVM_CRT_MAX_ARGS={most}")).into_iter().collect()
+}
+
 /// The Makefile: `make` builds the static library, `make example` the example program.
-pub(super) fn makefile(module: &Module, target: &Target) -> String {
-    let model = &module.model_name;
+pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
+    let (library, models, them) = library(modules);
+    let headers: Vec<String> =
+        modules.iter().map(|module| format!("codegen/host/include/tvmgen_{}.h", module.model_name)).collect();
+    let runtime = runtime_sources(modules);
+    let mut includes = "-Icodegen/host/include -Iruntime/include".to_owned();
+    let (mut runtime_list, mut runtime_rule, mut runtime_objects) = (String::new(), String::new(), "");
+    if !runtime.is_empty() {
+        includes += " -Iruntime/crt_config";
+        for definition in definitions(modules) {
+            includes += &format!(" {definition}");
+        }
+        runtime_list = format!(
+            "\n# The runtime with its functions for POSIX systems: a project for another machine takes its own platform.c.\n\
+             RUNTIME_SOURCES = \\\n  {}\nRUNTIME_OBJECTS = $(RUNTIME_SOURCES:runtime/%.c=$(BUILD)/runtime/%.o)\n",
+            runtime.join(" \\\n  ")
+        );
+        runtime_rule = "$(BUILD)/runtime/%.o: runtime/%.c\n\tmkdir -p $(@D)\n\t$(CC) $(CPPFLAGS) $(CFLAGS) $(INCLUDES) -c $< -o $@\n\n".into();
+        runtime_objects = " $(RUNTIME_OBJECTS)";
+    }
     format!(
-        "# Builds the model \"{model}\": 'make' the static library, 'make example' a program that runs it once.\n\
+        "# Builds {models}: 'make' the static library, 'make example' a program that runs {them} once.\n\
          # Generated for the target '{name}'; CC, AR, CFLAGS, CPPFLAGS, LDFLAGS and BUILD can be set from outside.\n\
          {tools}CFLAGS ?= {flags} {WARNINGS}\n\
          BUILD ?= build\n\
-         INCLUDES = -Icodegen/host/include -Iruntime/include\n\n\
+         INCLUDES = {includes}\n\n\
          SOURCES = $(sort $(wildcard codegen/host/src/*.c))\n\
-         OBJECTS = $(SOURCES:codegen/host/src/%.c=$(BUILD)/%.o)\n\
-         LIBRARY = $(BUILD)/lib{model}.a\n\n\
+         OBJECTS = $(SOURCES:codegen/host/src/%.c=$(BUILD)/%.o) $(sort $(wildcard codegen/host/lib/*.o))\n\
+         LIBRARY = $(BUILD)/lib{library}.a\n{runtime_list}\n\
          .PHONY: all example clean\n\n\
          all: $(LIBRARY)\n\n\
          example: $(BUILD)/example\n\n\
          $(BUILD):\n\tmkdir -p $(BUILD)\n\n\
-         $(BUILD)/%.o: codegen/host/src/%.c codegen/host/include/tvmgen_{model}.h | $(BUILD)\n\
-         \t$(CC) $(CPPFLAGS) $(CFLAGS) $(INCLUDES) -c $< -o $@\n\n\
+         $(BUILD)/%.o: codegen/host/src/%.c {headers} | $(BUILD)\n\
+         \t$(CC) $(CPPFLAGS) $(CFLAGS) $(INCLUDES) -c $< -o $@\n\n{runtime_rule}\
          $(LIBRARY): $(OBJECTS)\n\t$(AR) rcs $@ $(OBJECTS)\n\n\
-         $(BUILD)/example: example/main.c $(LIBRARY)\n\
-         \t$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(INCLUDES) example/main.c $(LIBRARY) -lm -o $@\n\n\
+         $(BUILD)/example: example/main.c $(LIBRARY){runtime_objects}\n\
+         \t$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(INCLUDES) example/main.c{runtime_objects} $(LIBRARY) -lm -o $@\n\n\
          clean:\n\trm -rf $(BUILD)\n",
         name = target.name,
         tools = make_tools(target),
         flags = target.c_flags.join(" "),
+        headers = headers.join(" "),
     )
 }
 
@@ -57,91 +106,50 @@ fn cmake_tools(target: &Target) -> String {
 }
 
 /// The CMake project, with the same two targets.
-pub(super) fn cmake_lists(module: &Module, target: &Target) -> String {
-    let model = &module.model_name;
-    format!(
-        "# Builds the model \"{model}\" as a static library; -DMLC_EXAMPLE=ON adds a program that runs it once.\n\
+pub(super) fn cmake_lists(modules: &[&Module], target: &Target) -> String {
+    let (library, models, them) = library(modules);
+    let runtime = runtime_sources(modules);
+    let mut text = format!(
+        "# Builds {models} as a static library; -DMLC_EXAMPLE=ON adds a program that runs {them} once.\n\
          # Generated for the target '{name}'.\n\
          cmake_minimum_required(VERSION 3.10)\n\
-         {tools}project(mlc_{model} LANGUAGES C)\n\n\
+         {tools}project(mlc_{library} LANGUAGES C)\n\n\
          option(MLC_EXAMPLE \"build the example program\" OFF)\n\
          set(MLC_C_FLAGS \"{flags}\" CACHE STRING \"options of the C compiler, separated by ';'\")\n\n\
-         file(GLOB sources CONFIGURE_DEPENDS \"${{CMAKE_CURRENT_SOURCE_DIR}}/codegen/host/src/*.c\")\n\
+         file(GLOB sources CONFIGURE_DEPENDS \"${{CMAKE_CURRENT_SOURCE_DIR}}/codegen/host/src/*.c\"\n  \
+         \"${{CMAKE_CURRENT_SOURCE_DIR}}/codegen/host/lib/*.o\")\n\
          list(SORT sources)\n\
          # The prefix keeps clear of the names that CMake reserves, such as 'test'.\n\
-         add_library(tvmgen_{model} STATIC ${{sources}})\n\
-         set_target_properties(tvmgen_{model} PROPERTIES OUTPUT_NAME {model})\n\
-         target_include_directories(tvmgen_{model} PUBLIC\n  \
+         add_library(tvmgen_{library} STATIC ${{sources}})\n\
+         set_target_properties(tvmgen_{library} PROPERTIES OUTPUT_NAME {library})\n\
+         target_include_directories(tvmgen_{library} PUBLIC\n  \
          \"${{CMAKE_CURRENT_SOURCE_DIR}}/codegen/host/include\"\n  \
          \"${{CMAKE_CURRENT_SOURCE_DIR}}/runtime/include\")\n\
-         target_compile_options(tvmgen_{model} PRIVATE ${{MLC_C_FLAGS}} {WARNINGS})\n\
-         if(NOT WIN32)\n  target_link_libraries(tvmgen_{model} PUBLIC m)\nendif()\n\n\
-         if(MLC_EXAMPLE)\n  add_executable(example example/main.c)\n  target_link_libraries(example PRIVATE tvmgen_{model})\nendif()\n",
+         target_compile_options(tvmgen_{library} PRIVATE ${{MLC_C_FLAGS}} {WARNINGS})\n\
+         if(NOT WIN32)\n  target_link_libraries(tvmgen_{library} PUBLIC m)\nendif()\n\n",
         name = target.name,
         tools = cmake_tools(target),
         flags = target.c_flags.join(";"),
-    )
-}
-
-/// A program that runs the model once on zeroes and prints the first values of every output.
-pub(super) fn example(module: &Module, names: &Names) -> String {
-    let model = &module.model_name;
-    let mut text = format!(
-        "/* Runs the model \"{model}\" once on zeroes and prints the start of every output. */\n\
-         #include <stdio.h>\n#include \"tvmgen_{model}.h\"\n\n\
-         #if defined(__GNUC__)\n#define ALIGNED __attribute__((aligned(16)))\n#else\n#define ALIGNED\n#endif\n\n"
     );
-    for (kind, ports, macros) in [("input", &module.inputs, &names.inputs), ("output", &module.outputs, &names.outputs)]
-    {
-        for (index, (port, size)) in ports.iter().zip(macros).enumerate() {
-            let element = c_type(port.ty.dtype);
-            // An empty tensor still needs something to point at.
-            let extent = if port.ty.bytes() == 0 { "1".to_owned() } else { format!("{size} / sizeof({element})") };
-            text += &format!("static {element} {kind}{index}[{extent}] ALIGNED;\n");
-        }
-    }
-    text += &format!(
-        "\nint main(void) {{\n  struct tvmgen_{model}_inputs inputs;\n  struct tvmgen_{model}_outputs outputs;\n"
+    let mut example = format!(
+        "  add_executable(example example/main.c)\n  target_link_libraries(example PRIVATE tvmgen_{library})\n"
     );
-    if module.outputs.iter().any(|port| port.ty.elements() > 0) {
-        text += "  size_t index;\n";
-    }
-    text += "  int32_t status;\n\n";
-    for (kind, ports) in [("input", &module.inputs), ("output", &module.outputs)] {
-        for (index, port) in ports.iter().enumerate() {
-            text += &format!("  {kind}s.{} = {kind}{index};\n", port.field);
-        }
-        if ports.is_empty() {
-            text += &format!("  {kind}s.none = NULL;\n");
-        }
-    }
-    text += &format!(
-        "  status = tvmgen_{model}_run(&inputs, &outputs);\n  if (status != 0) {{\n    \
-         fprintf(stderr, \"the model failed with status %ld\\n\", (long)status);\n    return 1;\n  }}\n"
-    );
-    for (index, port) in module.outputs.iter().enumerate() {
-        text += &print_output(index, port);
-    }
-    text + "  return 0;\n}\n"
-}
-
-fn print_output(index: usize, port: &Port) -> String {
-    let (conversion, cast) = match port.ty.dtype {
-        DType::F32 | DType::F64 => ("%g", "(double)"),
-        DType::I64 => ("%lld", "(long long)"),
-        DType::U64 => ("%llu", "(unsigned long long)"),
-        dtype if dtype.is_signed() && dtype.is_integer() => ("%ld", "(long)"),
-        _ => ("%lu", "(unsigned long)"),
-    };
-    // In a format string a percent sign stands for itself only when doubled.
-    let mut text = format!("  printf(\"{}:\");\n", c_escape(&port.name).replace('%', "%%"));
-    let shown = port.ty.elements().min(8);
-    if shown > 0 {
+    if !runtime.is_empty() {
         text += &format!(
-            "  for (index = 0; index < {shown}; ++index) {{\n    \
-             printf(\" {conversion}\", {cast}output{index}[index]);\n  }}\n"
+            "# The runtime with its functions for POSIX systems: a project for another machine takes its own platform.c.\n\
+             add_library(tvmgen_{library}_runtime STATIC EXCLUDE_FROM_ALL\n  {}\n)\n\
+             target_include_directories(tvmgen_{library}_runtime PUBLIC\n  runtime/include runtime/crt_config)\n",
+            runtime.join("\n  ")
         );
+        let definitions = definitions(modules);
+        if !definitions.is_empty() {
+            text += &format!("target_compile_options(tvmgen_{library}_runtime PUBLIC {})\n", definitions.join(" "));
+        }
+        text += &format!(
+            "# Each needs the other: the code allocates memory, the runtime looks up functions.\n\
+             target_link_libraries(tvmgen_{library}_runtime PUBLIC tvmgen_{library})\n\n"
+        );
+        example += &format!("  target_link_libraries(example PRIVATE tvmgen_{library}_runtime tvmgen_{library})\n");
     }
-    let rest = if port.ty.elements() > shown { " ..." } else { "" };
-    text + &format!("  printf(\"{rest}\\n\");\n")
+    text + &format!("if(MLC_EXAMPLE)\n{example}endif()\n")
 }

@@ -1,6 +1,8 @@
-//! `<model>_lib0.c`: the entry point, the arena, and the descriptors that the header declares.
+//! `<model>_lib0.c` of the C interface: the entry point, the arena, and the descriptors that the header declares.
 
+use super::arena;
 use super::names::c_escape;
+use super::pools::Pool;
 use crate::module::{Module, Port};
 
 /// The text of the file.
@@ -11,63 +13,36 @@ pub(super) fn entry(module: &Module) -> String {
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
     );
     text += &main_prototype(module);
-    if module.plan.arena_bytes > 0 {
-        text += &arena(module.plan.arena_bytes, module.plan.alignment.max(1));
-    }
+    text += &arena::definition(module);
     text += &run(module);
     text += &descriptors(module);
     text + "#ifdef __cplusplus\n}\n#endif\n"
 }
 
-fn main_prototype(module: &Module) -> String {
+/// The declaration of the function that runs all kernels on plain pointers.
+pub(super) fn main_prototype(module: &Module) -> String {
     let inputs = (0..module.inputs.len()).map(|index| format!("const void* input{index}"));
     let outputs = (0..module.outputs.len()).map(|index| format!("void* output{index}"));
-    let parameters: Vec<String> = inputs.chain(outputs).chain(["uint8_t* workspace".to_owned()]).collect();
-    format!("int32_t tvmgen_{}___tvm_main__(\n  {}\n);\n\n", module.model_name, parameters.join(",\n  "))
-}
-
-/// The arena. Only GNU compilers can place and align it; C11 and C++11 can align it; for any other compiler it is longer
-/// than needed, and its use starts at the first aligned byte.
-fn arena(bytes: usize, alignment: usize) -> String {
-    format!(
-        "#if defined(__GNUC__) && defined(__ELF__)\n\
-         #define ARENA_PLACE __attribute__((section(\".bss.noinit.tvm\"), aligned({alignment})))\n\
-         #define ARENA_SLACK 0\n\
-         #elif defined(__GNUC__)\n\
-         #define ARENA_PLACE __attribute__((aligned({alignment})))\n\
-         #define ARENA_SLACK 0\n\
-         #elif defined(__cplusplus) && __cplusplus >= 201103L\n\
-         #define ARENA_PLACE alignas({alignment})\n\
-         #define ARENA_SLACK 0\n\
-         #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L\n\
-         #define ARENA_PLACE _Alignas({alignment})\n\
-         #define ARENA_SLACK 0\n\
-         #else\n\
-         #define ARENA_PLACE\n\
-         #define ARENA_SLACK {slack}\n\
-         #endif\n\n\
-         /* Nothing relies on its contents between two runs, or at the start. */\n\
-         ARENA_PLACE static uint8_t global_workspace[{bytes} + ARENA_SLACK];\n\n",
-        slack = alignment - 1,
-    )
+    let mut parameters: Vec<String> = inputs.chain(outputs).chain(["uint8_t* workspace".to_owned()]).collect();
+    parameters.extend(Pool::constants(module).map(|_| "const uint8_t* constants".to_owned()));
+    format!("int32_t {}(\n  {}\n);\n\n", module.execution.main_symbol(&module.model_name), parameters.join(",\n  "))
 }
 
 fn run(module: &Module) -> String {
     let model = &module.model_name;
+    let pools = Pool::external(module);
+    let parameter = if pools.is_empty() {
+        String::new()
+    } else {
+        format!(",\n  struct tvmgen_{model}_workspace_pools* workspace_pools")
+    };
     let mut text = format!(
         "int32_t tvmgen_{model}_run(\n  struct tvmgen_{model}_inputs* inputs,\n  \
-         struct tvmgen_{model}_outputs* outputs\n) {{\n"
+         struct tvmgen_{model}_outputs* outputs{parameter}\n) {{\n"
     );
-    let workspace = if module.plan.arena_bytes > 0 {
-        let alignment = module.plan.alignment.max(1);
-        text += &format!(
-            "  uint8_t* workspace = global_workspace;\n#if ARENA_SLACK\n  \
-             workspace += ({alignment} - (uintptr_t)workspace % {alignment}) % {alignment};\n#endif\n"
-        );
-        "workspace"
-    } else {
-        "NULL"
-    };
+    text += &arena::address(module);
+    let external = |pool: Option<Pool>| pool.map(|pool| format!("workspace_pools->{}", pool.name));
+    let workspace = external(Pool::workspace(module)).unwrap_or_else(|| arena::argument(module).to_owned());
     for (kind, ports) in [("inputs", &module.inputs), ("outputs", &module.outputs)] {
         if ports.is_empty() {
             text += &format!("  (void){kind};\n");
@@ -75,8 +50,10 @@ fn run(module: &Module) -> String {
     }
     let inputs = module.inputs.iter().map(|port| format!("inputs->{}", port.field));
     let outputs = module.outputs.iter().map(|port| format!("outputs->{}", port.field));
-    let arguments: Vec<String> = inputs.chain(outputs).chain([workspace.to_owned()]).collect();
-    text + &format!("  return tvmgen_{model}___tvm_main__(\n    {}\n  );\n}}\n\n", arguments.join(",\n    "))
+    let mut arguments: Vec<String> = inputs.chain(outputs).chain([workspace]).collect();
+    arguments.extend(external(Pool::constants(module)).map(|pool| format!("(const uint8_t*){pool}")));
+    let main = module.execution.main_symbol(model);
+    text + &format!("  return {main}(\n    {}\n  );\n}}\n\n", arguments.join(",\n    "))
 }
 
 fn descriptors(module: &Module) -> String {

@@ -2,6 +2,8 @@
 //! data, under names that start with `mlc_<model>_`.
 
 use super::names::{Names, c_escape, macro_prefix};
+use super::pools::Pool;
+use crate::execution::Interface;
 use crate::module::{Module, Port};
 
 /// The text of the header.
@@ -22,17 +24,18 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
         }
     }
     text.push('\n');
-    text += &structure(model, "input", &module.inputs);
-    text += &structure(model, "output", &module.outputs);
+    if module.execution.aot == Some(Interface::C) {
+        text += &c_interface(module);
+    }
     text += &format!(
-        "/*\n * Runs the model; 0 on success. The caller owns all buffers, aligned to 16 bytes; inputs are not changed.\n \
-         * Not reentrant: intermediate results live in one static arena.\n */\n\
-         int32_t tvmgen_{model}_run(\n  struct tvmgen_{model}_inputs* inputs,\n  struct tvmgen_{model}_outputs* outputs\n);\n\n\
-         /* Bytes of that arena. */\n#define {prefix}_WORKSPACE_SIZE {}\n\n\
-         /* Bytes of the constants, which need no memory but flash. */\n#define {prefix}_CONSTANTS_SIZE {}\n\n",
-        module.plan.arena_bytes,
+        "/* Bytes that a run needs beyond constants, inputs and outputs. */\n#define {prefix}_WORKSPACE_SIZE {}\n\n\
+         /* Bytes of the constants. */\n#define {prefix}_CONSTANTS_SIZE {}\n\n",
+        module.workspace_bytes(),
         module.constants_bytes(),
     );
+    for pool in Pool::external(module) {
+        text += &format!("/* Bytes of the pool {}. */\n#define {} {}\n\n", pool.name, pool.size_macro, pool.bytes);
+    }
     if !module.states.is_empty() {
         text += &format!(
             "/*\n * Makes the states what they were before the first run: a new stream begins. Returns 0.\n * Between two calls of \
@@ -41,9 +44,40 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
             module.state_bytes(),
         );
     }
-    text += &descriptors(module);
+    if module.execution.aot == Some(Interface::C) {
+        text += &descriptors(module);
+    }
     text += &format!("#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {prefix}_H_ */\n");
     text
+}
+
+/// The structures and the function of the C interface.
+fn c_interface(module: &Module) -> String {
+    let model = &module.model_name;
+    let mut text = structure(model, "input", &module.inputs) + &structure(model, "output", &module.outputs);
+    let pools = Pool::external(module);
+    let (mut parameter, mut memory) = (String::new(), "Not reentrant: intermediate results live in one static arena.");
+    if !pools.is_empty() {
+        text += &format!("/* Memory that the caller owns, aligned to {} bytes. */\n", module.plan.alignment.max(1));
+        text += &format!("struct tvmgen_{model}_workspace_pools {{\n");
+        for pool in &pools {
+            text += &format!("  void* {}; /* {} bytes: {} */\n", pool.name, pool.bytes, pool.purpose);
+        }
+        text += "};\n\n";
+        parameter = format!(",\n  struct tvmgen_{model}_workspace_pools* workspace_pools");
+    }
+    if Pool::workspace(module).is_some() {
+        memory = "Reentrant: every run has the memory of its caller.";
+    }
+    if !module.states.is_empty() {
+        memory = "Not reentrant: the states live in static memory.";
+    }
+    text + &format!(
+        "/*\n * Runs the model; 0 on success. The caller owns all buffers, aligned to 16 bytes; inputs are not changed.\n \
+         * {memory}\n */\n\
+         int32_t tvmgen_{model}_run(\n  struct tvmgen_{model}_inputs* inputs,\n  \
+         struct tvmgen_{model}_outputs* outputs{parameter}\n);\n\n"
+    )
 }
 
 /// The struct of the inputs' or outputs' pointers. C has no empty struct, so one without fields gets a placeholder.

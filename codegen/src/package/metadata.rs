@@ -1,11 +1,12 @@
-//! `metadata.json`, version 7, and our own description of the module. Every figure comes from the module.
+//! `metadata.json`. Every figure comes from the module.
 
-use super::PackageOptions;
-use crate::module::{KeptState, KernelSummary, MemoryPlan, Module, Port};
-use crate::target::{FloatingPoint, Target};
+use super::{FormatVersion, Package};
+use crate::graph::ExecutorGraph;
+use crate::module::{KernelSummary, Module, Port};
+use crate::target::Target;
 use mlc_ir::DType;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The device type of a CPU.
 const CPU: u32 = 1;
@@ -13,20 +14,15 @@ const CPU: u32 = 1;
 // The fields of these structures are in alphabetical order, which is the order of the keys in the file.
 
 #[derive(Serialize)]
-struct Metadata {
-    modules: BTreeMap<String, ModuleEntry>,
-    version: u32,
-}
-
-#[derive(Serialize)]
 struct ModuleEntry {
-    executors: [&'static str; 1],
+    executors: Vec<&'static str>,
     export_datetime: String,
-    external_dependencies: [Dependency; 1],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    external_dependencies: Vec<Dependency>,
     memory: Memory,
     model_name: String,
     style: &'static str,
-    target: [String; 1],
+    target: serde_json::Value,
 }
 
 #[derive(Serialize)]
@@ -40,6 +36,16 @@ struct Dependency {
 #[derive(Serialize)]
 struct Memory {
     functions: Functions,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sids: Vec<StorageEntry>,
+}
+
+#[derive(Serialize)]
+struct StorageEntry {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_binding: Option<String>,
+    size_bytes: usize,
+    storage_id: usize,
 }
 
 #[derive(Serialize)]
@@ -79,17 +85,32 @@ struct Workspace {
     workspace_size_bytes: u64,
 }
 
-/// The text of `metadata.json`.
-pub(super) fn metadata(module: &Module, options: &PackageOptions) -> String {
-    let entry = ModuleEntry {
-        executors: ["aot"],
-        export_datetime: date_time(options.modified),
-        external_dependencies: [Dependency {
-            short_name: "tvm_standalone_crt",
-            url: "./runtime",
-            url_type: "mlf_path",
-            version_spec: env!("CARGO_PKG_VERSION"),
-        }],
+/// The text of `metadata.json`. Versions before 7 hold one module, without a wrapper.
+pub(super) fn metadata(package: &Package) -> String {
+    let entries = package.models.iter().map(|model| (model.module.model_name.clone(), entry(model.module, package)));
+    if package.version == FormatVersion::Seven {
+        let modules: BTreeMap<String, ModuleEntry> = entries.collect();
+        return to_json(&serde_json::json!({ "modules": modules, "version": 7 }));
+    }
+    let mut text = serde_json::json!(entries.map(|(_, entry)| entry).next());
+    if let Some(object) = text.as_object_mut() {
+        object.insert("version".into(), package.version.number().into());
+    }
+    to_json(&text)
+}
+
+fn entry(module: &Module, package: &Package) -> ModuleEntry {
+    let runtime = Dependency {
+        short_name: "tvm_standalone_crt",
+        url: "./runtime",
+        url_type: "mlf_path",
+        version_spec: env!("CARGO_PKG_VERSION"),
+    };
+    let target = target_text(package.target);
+    ModuleEntry {
+        executors: module.execution.executors(),
+        export_datetime: date_time(package.modified),
+        external_dependencies: vec![runtime],
         memory: Memory {
             functions: Functions {
                 main: [Main {
@@ -99,16 +120,33 @@ pub(super) fn metadata(module: &Module, options: &PackageOptions) -> String {
                     io_size_bytes: module.io_bytes(),
                     outputs: port_entries(&module.outputs),
                     state_size_bytes: (!module.states.is_empty()).then(|| module.state_bytes()),
-                    workspace_size_bytes: module.plan.arena_bytes,
+                    workspace_size_bytes: module.workspace_bytes(),
                 }],
-                operator_functions: module.kernels.iter().map(operator_function).collect(),
+                operator_functions: operator_functions(module),
             },
+            sids: module.graph.as_ref().map(storage_entries).unwrap_or_default(),
         },
         model_name: module.model_name.clone(),
         style: "full-model",
-        target: [target_text(options.target)],
-    };
-    to_json(&Metadata { modules: [(module.model_name.clone(), entry)].into(), version: 7 })
+        target: match package.version {
+            FormatVersion::Five => serde_json::json!({ CPU.to_string(): target }),
+            _ => serde_json::json!([target]),
+        },
+    }
+}
+
+/// The blocks of memory of the graph executor, in the order in which the graph's entries use them first.
+fn storage_entries(graph: &ExecutorGraph) -> Vec<StorageEntry> {
+    let sizes = graph.storage_bytes();
+    let mut seen = BTreeSet::new();
+    let mut entries = Vec::new();
+    for node in &graph.nodes {
+        for output in node.outputs.iter().filter(|output| seen.insert(output.storage)) {
+            let input_binding = (!node.calls).then(|| node.name.clone());
+            entries.push(StorageEntry { input_binding, size_bytes: sizes[output.storage], storage_id: output.storage });
+        }
+    }
+    entries
 }
 
 /// The target as microTVM spells it; strict code says so.
@@ -117,56 +155,7 @@ fn target_text(target: &Target) -> String {
     format!("c -keys=cpu -model={}{strict}", target.name)
 }
 
-/// `src/<model>.json`: what `metadata.json` has no place for. The interface in order, with C names and shapes; the kernels;
-/// the memory plan, whose kernel numbers refer to them.
-pub(super) fn description(module: &Module, target: &Target) -> String {
-    #[derive(Serialize)]
-    struct Description<'a> {
-        floating_point: FloatingPoint,
-        inputs: Vec<PortDescription<'a>>,
-        kernels: &'a [KernelSummary],
-        model_name: &'a str,
-        outputs: Vec<PortDescription<'a>>,
-        plan: &'a MemoryPlan,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        states: Vec<StateDescription<'a>>,
-        target: &'a str,
-    }
-    #[derive(Serialize)]
-    struct PortDescription<'a> {
-        dtype: &'static str,
-        field: &'a str,
-        name: &'a str,
-        shape: &'a [usize],
-    }
-    #[derive(Serialize)]
-    struct StateDescription<'a> {
-        dtype: &'static str,
-        name: &'a str,
-        shape: &'a [usize],
-        symbol: &'a str,
-    }
-    fn describe_state(state: &KeptState) -> StateDescription<'_> {
-        let KeptState { name, symbol, initial } = state;
-        StateDescription { dtype: initial.ty().dtype.name(), name, shape: &initial.ty().shape, symbol }
-    }
-    fn describe(port: &Port) -> PortDescription<'_> {
-        let Port { name, field, ty } = port;
-        PortDescription { dtype: ty.dtype.name(), field, name, shape: &ty.shape }
-    }
-    to_json(&Description {
-        floating_point: target.floating_point,
-        inputs: module.inputs.iter().map(describe).collect(),
-        kernels: &module.kernels,
-        model_name: &module.model_name,
-        outputs: module.outputs.iter().map(describe).collect(),
-        plan: &module.plan,
-        states: module.states.iter().map(describe_state).collect(),
-        target: &target.name,
-    })
-}
-
-fn to_json(value: &impl Serialize) -> String {
+pub(super) fn to_json(value: &impl Serialize) -> String {
     // Structures of strings, numbers and lists: writing them to memory can't fail.
     serde_json::to_string_pretty(value).map(|text| text + "\n").unwrap_or_default()
 }
@@ -181,15 +170,19 @@ fn port_entries(ports: &[Port]) -> BTreeMap<String, PortEntry> {
     entries
 }
 
-fn operator_function(kernel: &KernelSummary) -> OperatorFunction {
-    OperatorFunction {
-        function_name: kernel.function.clone(),
+/// With a graph, the functions that it calls, which are one for each kernel; else the kernels.
+fn operator_functions(module: &Module) -> Vec<OperatorFunction> {
+    let calls = module.graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.calls);
+    let mut calls = calls.map(|node| node.name.clone());
+    let function = |kernel: &KernelSummary| OperatorFunction {
+        function_name: calls.next().unwrap_or_else(|| kernel.function.clone()),
         workspace: [Workspace { device: CPU, workspace_size_bytes: kernel.workspace_bytes }],
-    }
+    };
+    module.kernels.iter().map(function).collect()
 }
 
 /// microTVM's spelling of a data type.
-fn dtype_name(dtype: DType) -> &'static str {
+pub(super) fn dtype_name(dtype: DType) -> &'static str {
     match dtype {
         DType::F32 => "float32",
         DType::F64 => "float64",

@@ -1,35 +1,81 @@
-//! The Model Library Format archive of a module: version 7, one model, ahead-of-time executor with the C interface.
+//! The Model Library Format archive of compiled models: versions 5 to 7, for the ahead-of-time and the graph executor.
 //!
-//! [`files`] says what is in it, [`archive`] packs it. The same module and options give the same bytes on every machine; a
-//! time stamp comes from the caller. The archive is complete: it builds with a C compiler and nothing else.
+//! [`Package::files`] says what is in it, [`Package::write`] packs it. The same modules and options give the same bytes on every
+//! machine; a time stamp comes from the caller. The archive is complete: it builds with a C compiler and nothing else.
 
+mod arena;
 mod build_files;
+mod description;
 mod entry;
+mod example;
+mod graph_json;
 mod header;
 mod metadata;
 mod names;
+mod packed;
 mod parameters;
+mod pools;
+mod registry;
 mod tarball;
 
 #[cfg(test)]
 mod tests;
 
 use crate::constants::write_constants;
+use crate::execution::Interface;
 use crate::module::Module;
 use crate::target::Target;
 use indexmap::IndexMap;
 use names::Names;
 use std::io;
 
-/// What the package holds beyond the module.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PackageOptions<'a> {
-    /// The machine that the module was generated for.
-    pub target: &'a Target,
+/// A version of the Model Library Format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FormatVersion {
+    /// As TVM 0.8 wrote it: one model, fixed file names, targets by device type.
+    Five,
+    /// Targets are a list.
+    Six,
+    /// Several models, each with its own file names: TVM 0.9 to 0.18.
+    #[default]
+    Seven,
+}
+
+impl FormatVersion {
+    /// Its number in `metadata.json`.
+    pub fn number(self) -> u32 {
+        match self {
+            FormatVersion::Five => 5,
+            FormatVersion::Six => 6,
+            FormatVersion::Seven => 7,
+        }
+    }
+}
+
+/// Writes the text of a file piece by piece.
+pub type TextWriter<'a> = &'a dyn Fn(&mut dyn io::Write) -> io::Result<()>;
+
+/// A compiled model and its texts.
+#[derive(Clone, Copy)]
+pub struct PackageModel<'a> {
+    /// The code.
+    pub module: &'a Module,
     /// The optimised graph in the text form of the intermediate representation.
     pub graph_text: &'a str,
+    /// Writes the model as it was imported, as Relay text.
+    pub relay: Option<TextWriter<'a>>,
+}
+
+/// What goes into an archive.
+pub struct Package<'a> {
+    /// The models, with different names; exactly one for versions before 7.
+    pub models: Vec<PackageModel<'a>>,
+    /// The machine that the code was generated for.
+    pub target: &'a Target,
     /// Time stamp of the entries and of `export_datetime`, in seconds since 1970, at most 2^33.
     pub modified: u64,
+    /// Version of the format.
+    pub version: FormatVersion,
 }
 
 /// Why a module can't be packed.
@@ -41,6 +87,9 @@ pub enum PackageError {
     /// A tar header has 11 octal digits for a size.
     #[error("the file '{0}' is too large for a tar archive")]
     FileTooLarge(String),
+    /// Versions before 7 have no place for more than one model, and an archive has one for each name.
+    #[error("an archive of version {0} can't hold these models: {1}")]
+    Models(u32, &'static str),
     /// The archive can't be written.
     #[error("the archive can't be written: {0}")]
     Io(#[from] io::Error),
@@ -50,8 +99,12 @@ pub enum PackageError {
 enum Content<'a> {
     /// Its bytes.
     Bytes(Vec<u8>),
-    /// The constants of a module, several times as long as the weights: written piece by piece.
+    /// The constants of a module as C, several times as long as the weights: written piece by piece.
     Constants(&'a Module),
+    /// The parameters of a module's graph.
+    Parameters(&'a Module),
+    /// A text that the caller writes.
+    Text(TextWriter<'a>),
 }
 
 impl Content<'_> {
@@ -59,71 +112,124 @@ impl Content<'_> {
         match self {
             Content::Bytes(bytes) => out.write_all(bytes),
             Content::Constants(module) => write_constants(module, out),
+            Content::Parameters(module) => parameters::write(module, out),
+            Content::Text(write) => write(out),
         }
     }
 }
 
-/// The files of the package by path, sorted; folders are implied.
-pub fn files(module: &Module, options: &PackageOptions) -> IndexMap<String, Vec<u8>> {
-    let whole = |content: Content<'_>| match content {
-        Content::Bytes(bytes) => bytes,
-        Content::Constants(module) => {
+type Files<'a> = IndexMap<String, Content<'a>>;
+
+impl<'a> Package<'a> {
+    /// A package of one model in the newest version of the format.
+    pub fn of(module: &'a Module, target: &'a Target, graph_text: &'a str) -> Package<'a> {
+        let models = vec![PackageModel { module, graph_text, relay: None }];
+        Package { models, target, modified: 0, version: FormatVersion::default() }
+    }
+
+    /// The files of the package by path, sorted; folders are implied.
+    ///
+    /// # Errors
+    /// When the version can't hold the models, and those of the models' own text writers.
+    pub fn files(&self) -> Result<IndexMap<String, Vec<u8>>, PackageError> {
+        let mut files = IndexMap::new();
+        for (path, content) in self.contents()? {
             let mut bytes = Vec::new();
-            // Writing to memory doesn't fail.
-            let _ = write_constants(module, &mut bytes);
-            bytes
+            content.write(&mut bytes)?;
+            files.insert(path, bytes);
         }
-    };
-    contents(module, options).into_iter().map(|(path, content)| (path, whole(content))).collect()
-}
-
-fn contents<'a>(module: &'a Module, options: &PackageOptions) -> IndexMap<String, Content<'a>> {
-    let model = &module.model_name;
-    let names = Names::new(module);
-    let mut files: IndexMap<String, Content<'a>> = IndexMap::new();
-    let mut add = |path: String, text: String| files.insert(path, Content::Bytes(text.into_bytes()));
-
-    add("metadata.json".into(), metadata::metadata(module, options));
-    add(format!("codegen/host/include/tvmgen_{model}.h"), header::header(module, &names));
-    add(format!("codegen/host/src/{model}_lib0.c"), entry::entry(module));
-    for source in &module.sources {
-        add(format!("codegen/host/src/{}", source.name), source.text.clone());
+        Ok(files)
     }
-    add(format!("src/{model}.mlc"), options.graph_text.to_owned());
-    add(format!("src/{model}.json"), metadata::description(module, options.target));
-    add("Makefile".into(), build_files::makefile(module, options.target));
-    add("CMakeLists.txt".into(), build_files::cmake_lists(module, options.target));
-    add("example/main.c".into(), build_files::example(module, &names));
-    for file in mlc_runtime::FILES {
-        add(format!("runtime/{}", file.path), file.text.to_owned());
-    }
-    for file in mlc_runtime::TEMPLATES {
-        add(format!("templates/{}", file.path), file.text.to_owned());
-    }
-    files.insert(format!("codegen/host/src/{model}_lib2.c"), Content::Constants(module));
-    files.insert(format!("parameters/{model}.params"), Content::Bytes(parameters::no_arrays()));
-    files.sort_unstable_keys();
-    files
-}
 
-/// The package as an uncompressed tar archive.
-///
-/// # Errors
-/// When a path or a file is too large for a tar header.
-pub fn archive(module: &Module, options: &PackageOptions) -> Result<Vec<u8>, PackageError> {
-    let mut archive = io::Cursor::new(Vec::new());
-    write_archive(module, options, &mut archive)?;
-    Ok(archive.into_inner())
-}
+    /// The package as an uncompressed tar archive.
+    ///
+    /// # Errors
+    /// As [`Package::write`].
+    pub fn archive(&self) -> Result<Vec<u8>, PackageError> {
+        let mut archive = io::Cursor::new(Vec::new());
+        self.write(&mut archive)?;
+        Ok(archive.into_inner())
+    }
 
-/// Writes the package as an uncompressed tar archive, without holding it in memory.
-///
-/// # Errors
-/// When a path or a file is too large for a tar header, and those of the writer.
-pub fn write_archive<W: io::Write + io::Seek>(
-    module: &Module,
-    options: &PackageOptions,
-    out: &mut W,
-) -> Result<(), PackageError> {
-    tarball::pack(&contents(module, options), options.modified, out)
+    /// Writes the package as an uncompressed tar archive, without holding it in memory.
+    ///
+    /// # Errors
+    /// When the version can't hold the models, or a path or a file is too large for a tar header, and those of the writer.
+    pub fn write<W: io::Write + io::Seek>(&self, out: &mut W) -> Result<(), PackageError> {
+        tarball::pack(&self.contents()?, self.modified, out)
+    }
+
+    fn contents(&self) -> Result<Files<'a>, PackageError> {
+        self.check()?;
+        let mut files = Files::new();
+        let mut add = |path: &str, text: String| files.insert(path.to_owned(), Content::Bytes(text.into_bytes()));
+        let modules: Vec<&Module> = self.models.iter().map(|model| model.module).collect();
+        add("metadata.json", metadata::metadata(self));
+        add("Makefile", build_files::makefile(&modules, self.target));
+        add("CMakeLists.txt", build_files::cmake_lists(&modules, self.target));
+        add("example/main.c", example::example(&modules));
+        for file in mlc_runtime::FILES {
+            add(&format!("runtime/{}", file.path), file.text.to_owned());
+        }
+        for file in mlc_runtime::TEMPLATES {
+            add(&format!("templates/{}", file.path), file.text.to_owned());
+        }
+        let registry = registry::registry(&modules);
+        for (number, model) in self.models.iter().enumerate() {
+            // A program links one registry: the first model's file has it for all.
+            let registry = if number == 0 { registry.as_str() } else { "" };
+            self.add_model(model, registry, &mut files);
+        }
+        files.sort_unstable_keys();
+        Ok(files)
+    }
+
+    fn check(&self) -> Result<(), PackageError> {
+        let version = self.version.number();
+        let mut names: Vec<&str> = self.models.iter().map(|model| model.module.model_name.as_str()).collect();
+        names.sort_unstable();
+        if names.is_empty() {
+            return Err(PackageError::Models(version, "there are none"));
+        }
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(PackageError::Models(version, "two have the same name"));
+        }
+        if self.version != FormatVersion::Seven && names.len() > 1 {
+            return Err(PackageError::Models(version, "it has a place for one only"));
+        }
+        Ok(())
+    }
+
+    fn add_model(&self, model: &PackageModel<'a>, registry: &str, files: &mut Files<'a>) {
+        let module = model.module;
+        let name = &module.model_name;
+        let mut add = |path: String, text: String| files.insert(path, Content::Bytes(text.into_bytes()));
+        add(format!("codegen/host/include/tvmgen_{name}.h"), header::header(module, &Names::new(module)));
+        let mut entry = match module.execution.aot {
+            Some(Interface::C) => entry::entry(module),
+            Some(Interface::Packed | Interface::PackedEntry) => packed::entry(module),
+            None => format!("/* What runtimes find by name of the model \"{name}\". */\n"),
+        };
+        entry += registry;
+        if module.execution.aot.is_none() && registry.is_empty() {
+            entry += "typedef int mlc_nothing_here;\n";
+        }
+        add(format!("codegen/host/src/{name}_lib0.c"), entry);
+        for source in &module.sources {
+            add(format!("codegen/host/src/{}", source.name), source.text.clone());
+        }
+        add(format!("src/{name}.mlc"), model.graph_text.to_owned());
+        add(format!("src/{name}.json"), description::description(module, self.target));
+        let newest = self.version == FormatVersion::Seven;
+        if let Some(graph) = &module.graph {
+            let file = if newest { format!("{name}.graph") } else { "graph.json".to_owned() };
+            add(format!("executor-config/graph/{file}"), graph_json::graph_json(graph));
+        }
+        files.insert(format!("codegen/host/src/{name}_lib2.c"), Content::Constants(module));
+        files.insert(format!("parameters/{name}.params"), Content::Parameters(module));
+        if let Some(write) = model.relay {
+            let file = if newest { format!("{name}.relay") } else { "relay.txt".to_owned() };
+            files.insert(format!("src/{file}"), Content::Text(write));
+        }
+    }
 }

@@ -1,9 +1,39 @@
-//! `parameters/<model>.params`: the named arrays of a model. Ours are constants of the C code, so the list is empty.
+//! `parameters/<model>.params`: the arrays that the graph executor loads by name. Empty where constants are part of the code.
 
-/// First word of a list of arrays.
-const LIST_MAGIC: u64 = 0xF7E5_8D4F_0504_9CB7;
+use crate::module::Module;
+use mlc_ir::DType;
+use mlc_runtime::params::{Array, BFLOAT, ElementType, FLOAT, INT, Named, UINT, write_list};
+use std::borrow::Cow;
+use std::io;
 
-/// A list of no arrays: magic, a reserved word, the number of names and the number of arrays.
-pub(super) fn no_arrays() -> Vec<u8> {
-    [LIST_MAGIC, 0, 0, 0].into_iter().flat_map(u64::to_le_bytes).collect()
+/// Writes the file.
+pub(super) fn write(module: &Module, out: &mut dyn io::Write) -> io::Result<()> {
+    let graph = module.graph.iter();
+    let names = graph.clone().flat_map(|graph| {
+        let parameters = graph.nodes.iter().filter(|node| !node.calls).skip(module.inputs.len());
+        parameters.map(|node| node.name.as_str())
+    });
+    let constants = graph.flat_map(|graph| &graph.parameters).map(|&number| &module.constants[number].value);
+    let arrays = names.zip(constants).map(|(name, value)| {
+        let array = Array {
+            element: element_type(value.ty().dtype),
+            // Runtimes know no tensors of rank 0.
+            shape: if value.ty().shape.is_empty() { vec![1] } else { value.ty().shape.to_vec() },
+            data: Cow::Borrowed(value.bytes()),
+        };
+        Named { name: Cow::Borrowed(name), array }
+    });
+    write_list(&arrays.collect::<Vec<_>>(), out)
+}
+
+/// A data type in the codes of the format (Model Library Format, section 5.3).
+pub(super) fn element_type(dtype: DType) -> ElementType {
+    let bits = 8 * dtype.size() as u8;
+    match dtype {
+        DType::Bool => ElementType::new(UINT, 1),
+        DType::Bf16 => ElementType::new(BFLOAT, bits),
+        dtype if dtype.is_float() => ElementType::new(FLOAT, bits),
+        dtype if dtype.is_signed() => ElementType::new(INT, bits),
+        _ => ElementType::new(UINT, bits),
+    }
 }

@@ -44,21 +44,27 @@ fn module() -> Module {
             buffers: vec![PlannedBuffer { values: vec!["twice".into()], offset: 0, bytes: 16, first: 0, last: 0 }],
             liveness_bound_bytes: 16,
         },
-        states: vec![],
         constants: vec![PackedConstant {
             symbol: "tvmgen_tiny_one".into(),
             name: "one".into(),
             value: Attribute::from_f32(&[1], &[1.0]).unwrap(),
+            in_code: true,
+            pool_offset: None,
         }],
         sources: vec![
             SourceFile { name: "tiny_lib1.c".into(), text: lib1.into() },
             SourceFile { name: "tiny_lib2.c".into(), text: lib2.into() },
         ],
+        ..Module::default()
     }
 }
 
-fn options(target: &Target) -> PackageOptions<'_> {
-    PackageOptions { target, graph_text: "mlc 1\n", modified: 1_697_621_400 }
+fn package<'a>(module: &'a Module, target: &'a Target) -> Package<'a> {
+    Package { modified: 1_697_621_400, ..Package::of(module, target, "mlc 1\n") }
+}
+
+fn files(module: &Module, target: &Target) -> IndexMap<String, Vec<u8>> {
+    package(module, target).files().unwrap()
 }
 
 fn snapshot(name: &str, text: &str) {
@@ -70,7 +76,7 @@ fn snapshot(name: &str, text: &str) {
 
 #[test]
 fn the_archive_has_sorted_entries_with_fixed_owner_mode_and_time() {
-    let archive = archive(&module(), &options(&Target::generic())).unwrap();
+    let archive = package(&module(), &Target::generic()).archive().unwrap();
     let mut listing = String::new();
     for entry in tar::Archive::new(archive.as_slice()).entries().unwrap() {
         let entry = entry.unwrap();
@@ -94,12 +100,12 @@ fn the_archive_has_sorted_entries_with_fixed_owner_mode_and_time() {
 #[test]
 fn the_same_module_gives_the_same_bytes() {
     let target = Target::generic();
-    assert_eq!(archive(&module(), &options(&target)).unwrap(), archive(&module(), &options(&target)).unwrap());
+    assert_eq!(package(&module(), &target).archive().unwrap(), package(&module(), &target).archive().unwrap());
 }
 
 #[test]
 fn texts_are_as_reviewed() {
-    let files = files(&module(), &options(&Target::generic()));
+    let files = files(&module(), &Target::generic());
     for (name, path) in [
         ("metadata", "metadata.json"),
         ("header", "codegen/host/include/tvmgen_tiny.h"),
@@ -116,7 +122,7 @@ fn texts_are_as_reviewed() {
 #[test]
 fn build_files_of_a_cross_compiler_are_as_reviewed() {
     let target = Target::embedded().into_iter().find(|target| target.name == "cortex-m4").unwrap();
-    let files = files(&module(), &options(&target));
+    let files = files(&module(), &target);
     for (name, path) in [("makefile_cross", "Makefile"), ("cmake_lists_cross", "CMakeLists.txt")] {
         snapshot(name, std::str::from_utf8(&files[path]).unwrap());
     }
@@ -131,7 +137,7 @@ fn cross_compilers_build_the_package() {
             continue;
         }
         let folder = tempfile::tempdir().unwrap();
-        for (path, bytes) in files(&module(), &options(&target)) {
+        for (path, bytes) in files(&module(), &target) {
             let path = folder.path().join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, bytes).unwrap();
@@ -146,14 +152,14 @@ fn cross_compilers_build_the_package() {
 
 #[test]
 fn parameters_are_an_empty_list() {
-    let files = files(&module(), &options(&Target::generic()));
+    let files = files(&module(), &Target::generic());
     let mut expected = vec![0xb7, 0x9c, 0x04, 0x05, 0x4f, 0x8d, 0xe5, 0xf7];
     expected.resize(32, 0);
     assert_eq!(files["parameters/tiny.params"], expected);
 }
 
 fn unpack(module: &Module, folder: &Path) {
-    for (path, bytes) in files(module, &options(&Target::generic())) {
+    for (path, bytes) in files(module, &Target::generic()) {
         let path = folder.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();

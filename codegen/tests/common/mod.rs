@@ -1,7 +1,7 @@
 //! Builds and runs generated C: many models in one program, so that the C compiler runs once.
 #![allow(dead_code, clippy::panic)]
 
-use mlc_codegen::{Module, Options, Target, generate};
+use mlc_codegen::{Execution, Module, Options, Target, generate};
 use mlc_ir::{DType, Generator, Graph, Tensor, Values};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,7 +19,8 @@ pub fn check(graphs: &[Graph], target: &Target, tolerance: f64) -> Vec<Module> {
     let mut expected = Vec::new();
     let mut input_bytes = Vec::new();
     for (number, graph) in graphs.iter().enumerate() {
-        let options = Options { model_name: format!("m{number}"), target: target.clone() };
+        let options =
+            Options { model_name: format!("m{number}"), target: target.clone(), execution: Execution::default() };
         modules.push(generate(graph, &options).unwrap_or_else(|errors| panic!("{}: {errors:?}", graph.name)));
         let mut generator = Generator::new(number as u64 + 100);
         let inputs: Vec<Tensor> =

@@ -8,8 +8,8 @@ use crate::format::{self, Format};
 use crate::render::Sources;
 use bytes::Bytes;
 use indexmap::IndexMap;
-use mlc_codegen::package::{self, PackageOptions};
-use mlc_codegen::{Module, Target};
+use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
+use mlc_codegen::{Execution, Module, Target};
 use mlc_frontend::{ImportOptions, Imported, onnx, pnnx};
 use mlc_ir::{Code, Diagnostic, Graph, Location};
 use mlc_passes::{OptimizeOptions, OptimizeReport};
@@ -225,6 +225,10 @@ pub struct CompileOptions {
     pub model_name: String,
     /// The machine, and how closely code for it keeps to floating-point operations.
     pub target: Target,
+    /// How other code runs the model.
+    pub execution: Execution,
+    /// Version of the archive's format.
+    pub version: FormatVersion,
     /// Time stamp of the archive in seconds since 1970.
     pub modified: u64,
     /// Whether the report explains every changed node; slower.
@@ -233,7 +237,14 @@ pub struct CompileOptions {
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        CompileOptions { model_name: "default".into(), target: Target::generic(), modified: 0, explain: false }
+        CompileOptions {
+            model_name: "default".into(),
+            target: Target::generic(),
+            execution: Execution::default(),
+            version: FormatVersion::default(),
+            modified: 0,
+            explain: false,
+        }
     }
 }
 
@@ -263,21 +274,24 @@ pub fn compile(
     let optimize_options = OptimizeOptions { explain: options.explain, exact, ..OptimizeOptions::default() };
     let (graph, report) =
         mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
-    let generator_options =
-        mlc_codegen::Options { model_name: options.model_name.clone(), target: options.target.clone() };
+    let CompileOptions { model_name, target, execution, .. } = options.clone();
+    let generator_options = mlc_codegen::Options { model_name, target, execution };
     let module = mlc_codegen::generate(&graph, &generator_options)?;
     let graph_text = mlc_ir::text::print(&graph);
     Ok(Compiled { module, graph, report, options: options.clone(), graph_text })
 }
 
 impl Compiled {
-    fn package_options(&self) -> PackageOptions<'_> {
-        PackageOptions { target: &self.options.target, graph_text: &self.graph_text, modified: self.options.modified }
+    fn package(&self) -> Package<'_> {
+        package(std::slice::from_ref(self), &self.options)
     }
 
     /// The archive's files by path.
-    pub fn files(&self) -> IndexMap<String, Vec<u8>> {
-        package::files(&self.module, &self.package_options())
+    ///
+    /// # Errors
+    /// `MLC0002` when the version of the format can't hold the model.
+    pub fn files(&self) -> Result<IndexMap<String, Vec<u8>>, Diagnostic> {
+        files_of(std::slice::from_ref(self))
     }
 
     /// The archive.
@@ -285,21 +299,7 @@ impl Compiled {
     /// # Errors
     /// `MLC0002` when a name or a file is too large for a tar archive.
     pub fn archive(&self) -> Result<Bytes, Diagnostic> {
-        let archive = package::archive(&self.module, &self.package_options());
-        archive
-            .map(Bytes::from)
-            .map_err(|error| Diagnostic::error(Code::FileUnwritable, Location::default(), error.to_string()))
-    }
-
-    /// Writes the archive to a file, which appears whole or not at all. The archive isn't held in memory: it is several times
-    /// as large as the weights.
-    ///
-    /// # Errors
-    /// `MLC0002` when the disk refuses, or a name or a file is too large for a tar archive.
-    pub fn write_archive(&self, path: &Path) -> Result<(), Diagnostic> {
-        files::write_atomically_with(path, |file| {
-            package::write_archive(&self.module, &self.package_options(), file).map_err(std::io::Error::other)
-        })
+        self.package().archive().map(Bytes::from).map_err(unpackable)
     }
 
     /// The archive, read back: what a toolchain builds.
@@ -314,6 +314,44 @@ impl Compiled {
     pub fn graph_text(&self) -> &str {
         &self.graph_text
     }
+}
+
+/// The package of models that were compiled with the same options but for their names.
+fn package<'a>(models: &'a [Compiled], options: &'a CompileOptions) -> Package<'a> {
+    let model = |compiled: &'a Compiled| PackageModel {
+        module: &compiled.module,
+        graph_text: &compiled.graph_text,
+        relay: None,
+    };
+    Package {
+        models: models.iter().map(model).collect(),
+        target: &options.target,
+        modified: options.modified,
+        version: options.version,
+    }
+}
+
+fn unpackable(error: PackageError) -> Diagnostic {
+    Diagnostic::error(Code::FileUnwritable, Location::default(), error.to_string())
+}
+
+/// The files of an archive of models that were compiled with the same options but for their names, by path.
+///
+/// # Errors
+/// `MLC0002` when there are none, or the version of the format can't hold them together.
+pub fn files_of(models: &[Compiled]) -> Result<IndexMap<String, Vec<u8>>, Diagnostic> {
+    let options = models.first().map(|first| first.options.clone()).unwrap_or_default();
+    package(models, &options).files().map_err(unpackable)
+}
+
+/// Writes an archive of models that were compiled with the same options but for their names to a file, which appears whole or
+/// not at all. The archive isn't held in memory: it is several times as large as the weights.
+///
+/// # Errors
+/// `MLC0002` when the disk refuses, a name or a file is too large for a tar archive, or as [`files_of`].
+pub fn write_archive(models: &[Compiled], path: &Path) -> Result<(), Diagnostic> {
+    let options = models.first().map(|first| first.options.clone()).unwrap_or_default();
+    files::write_atomically_with(path, |file| package(models, &options).write(file).map_err(std::io::Error::other))
 }
 
 /// Longest name of a model: it becomes a part of every symbol and of file names.

@@ -19,7 +19,7 @@ pub use shrink::{shrunk, text_with_seeds};
 use crate::compile::{Compiled, compile_graph, compile_kernels};
 use crate::mode::Mode;
 use batch::Job;
-use mlc_codegen::{Module, Options, Target, generate};
+use mlc_codegen::{Execution, Module, Options, Target, generate};
 use mlc_ir::ops::Binary;
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Diagnostic, Graph, TensorType};
@@ -120,7 +120,11 @@ pub fn computable_dtypes() -> Vec<DType> {
         let function = if *dtype == DType::Bool { BinaryFunction::And } else { BinaryFunction::Add };
         let Ok(sum) = graph.add(Binary { function }, &[x, x], "sum") else { return false };
         graph.add_output("y", sum.into());
-        generate(&graph, &Options { model_name: "probe".into(), target: Target::generic() }).is_ok()
+        generate(
+            &graph,
+            &Options { model_name: "probe".into(), target: Target::generic(), execution: Execution::default() },
+        )
+        .is_ok()
     };
     DType::ALL.into_iter().filter(computes).collect()
 }

@@ -1,5 +1,6 @@
 //! The arguments of every command. Their documentation here is what `--help` prints.
 
+use super::packaging::Packaging;
 use crate::format::Format;
 use crate::render::MessageFormat;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -121,9 +122,10 @@ pub struct CodeOptions {
     /// How closely the code keeps to the model's floating-point operations
     #[arg(long, value_enum, default_value_t, value_name = "MODE")]
     pub fp: Fp,
-    /// Name of the model in the C interface, such as in tvmgen_NAME_run
-    #[arg(long, value_name = "NAME", default_value = "default")]
-    pub model_name: String,
+    /// Name of the model in the C interface, such as in tvmgen_NAME_run; repeated for several models
+    /// [default: default; for several models the names of their files]
+    #[arg(long = "model-name", value_name = "NAME")]
+    pub model_names: Vec<String>,
     /// Keep the states of recurrent operators from one run to the next; tvmgen_NAME_reset starts anew
     #[arg(long)]
     pub stateful: bool,
@@ -156,13 +158,6 @@ pub enum Emit {
     C,
 }
 
-/// How the model is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Executor {
-    /// One C function runs the model (ahead of time)
-    Aot,
-}
-
 /// `mlc compile`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -170,21 +165,26 @@ Examples:
   mlc compile model.pnnx.param -o model.tar
   mlc compile model.pnnx.param --model-name keywords --emit dir -o keywords
   mlc compile model.pnnx.param --input-shape 0=1,3,224,224 --emit ir
+  mlc compile model.onnx --executor graph --mlf-version 5
+  mlc compile wake.onnx words.onnx --model-name wake --model-name words -o both.tar
 
 The archive's time stamps are SOURCE_DATE_EPOCH, or 0 without that variable.")]
 pub struct Compile {
     /// The model.
     #[command(flatten)]
     pub model: Model,
+    /// Further models for the same archive, compiled with the same options
+    #[arg(value_name = "MODEL")]
+    pub further_models: Vec<PathBuf>,
     /// Where to write; without it, the model's name with .tar in this folder, and standard output for --emit ir
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// What the code is for.
     #[command(flatten)]
     pub code: CodeOptions,
-    /// How the model is run
-    #[arg(long, value_enum, default_value_t = Executor::Aot)]
-    pub executor: Executor,
+    /// How other code runs the model.
+    #[command(flatten)]
+    pub packaging: Packaging,
     /// What to write
     #[arg(long, value_enum, default_value_t = Emit::Tar)]
     pub emit: Emit,

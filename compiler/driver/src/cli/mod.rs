@@ -10,6 +10,7 @@ mod console;
 mod convert;
 mod execute;
 mod inspect;
+mod packaging;
 mod subject;
 mod verify;
 

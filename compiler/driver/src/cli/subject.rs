@@ -69,12 +69,13 @@ pub(super) fn compile_options(code: &CodeOptions, target: &str, console: &Consol
         let names: Vec<String> = targets::all().into_iter().map(|target| target.name).collect();
         mismatch(format!("there is no target '{name}'")).with_help(format!("the targets are {}", names.join(", ")))
     })?;
-    let model_name = pipeline::model_name(&code.model_name);
-    if model_name != code.model_name {
+    let given = code.model_names.first().map_or("default", String::as_str);
+    let model_name = pipeline::model_name(given);
+    if model_name != given {
         console.status(&format!("the model's name in C is '{model_name}'"));
     }
     let target = target.with_floating_point(code.fp.into());
-    Ok(CompileOptions { model_name, target, modified: source_date_epoch()?, explain: false })
+    Ok(CompileOptions { model_name, target, modified: source_date_epoch()?, ..CompileOptions::default() })
 }
 
 /// The variable that fixes time stamps in reproducible builds.

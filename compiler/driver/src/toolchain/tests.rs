@@ -1,8 +1,8 @@
 use super::*;
 use crate::pipeline::{CompileOptions, compile};
 use bytes::Bytes;
-use mlc_codegen::package::{PackageOptions, archive};
-use mlc_codegen::{MemoryPlan, Module, SourceFile, Target};
+use mlc_codegen::package::Package;
+use mlc_codegen::{Module, SourceFile, Target};
 use mlc_ir::ops::{Binary, Unary};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{Attribute, DType, Generator, Graph, TensorType};
@@ -19,14 +19,10 @@ fn program(body: &str) -> Result<Program, Diagnostic> {
         model_name: "tiny".into(),
         inputs: vec![port("x")],
         outputs: vec![port("y")],
-        kernels: Vec::new(),
-        plan: MemoryPlan::default(),
-        constants: Vec::new(),
-        states: Vec::new(),
         sources: vec![SourceFile { name: "tiny_lib1.c".into(), text }],
+        ..Module::default()
     };
-    let target = Target::generic();
-    let bytes = archive(&module, &PackageOptions { target: &target, graph_text: "", modified: 0 }).unwrap();
+    let bytes = Package::of(&module, &Target::generic(), "").archive().unwrap();
     Toolchain::default().build(&Bundle::parse(&Bytes::from(bytes))?)
 }
 

@@ -1,0 +1,43 @@
+//! The constants that kernels refer to, each once, and where they are.
+
+use crate::module::PackedConstant;
+use crate::names::Names;
+use mlc_ir::Attribute;
+use std::collections::BTreeMap;
+
+/// Constants in the order of their first use. Equal ones are one.
+#[derive(Debug, Default)]
+pub(super) struct Constants {
+    /// The constants.
+    pub list: Vec<PackedConstant>,
+    by_hash: BTreeMap<u64, Vec<usize>>,
+    /// Bytes of the pool so far.
+    pool: usize,
+}
+
+impl Constants {
+    /// The number of a constant, which gets a symbol when it is new.
+    pub fn number(&mut self, names: &mut Names, name: &str, value: &Attribute) -> usize {
+        let hash = value.content_hash();
+        let known = self.by_hash.get(&hash).into_iter().flatten();
+        if let Some(index) = known.copied().find(|&index| self.list[index].value == *value) {
+            return index;
+        }
+        let symbol = names.symbol(&format!("constant_{name}"));
+        self.by_hash.entry(hash).or_default().push(self.list.len());
+        let (name, value) = (name.to_owned(), value.clone());
+        self.list.push(PackedConstant { symbol, name, value, in_code: false, pool_offset: None });
+        self.list.len() - 1
+    }
+
+    /// The offset of a constant in the pool, which begins at a multiple of `alignment`.
+    pub fn pooled(&mut self, number: usize, alignment: usize) -> usize {
+        let constant = &mut self.list[number];
+        let end = &mut self.pool;
+        *constant.pool_offset.get_or_insert_with(|| {
+            let offset = end.next_multiple_of(alignment);
+            *end = offset + constant.value.ty().bytes();
+            offset
+        })
+    }
+}

@@ -1,0 +1,83 @@
+//! The functions of the graph executor: each kernel under the packed calling convention (Model Library Format, section 7.2).
+
+use super::Emitter;
+use crate::execution::Execution;
+use crate::graph::{Call, ExecutorGraph, Registry, build};
+use crate::lower::Program;
+use crate::lower::steps::Step;
+use crate::module::Port;
+use crate::names::PACKED_PARAMETERS;
+use mlc_ir::{Attribute, Diagnostic};
+use std::fmt::Write;
+
+impl Registry for Emitter {
+    fn parameter(&mut self, name: &str, value: &Attribute) -> Option<usize> {
+        let Execution { aot, weights, .. } = self.execution;
+        let linked = aot.is_some() && weights != crate::execution::WeightsAs::Binary;
+        (!linked).then(|| self.constants.number(&mut self.names, name, value))
+    }
+
+    fn symbol(&mut self, step: &Step) -> String {
+        self.names.packed(step.routine.name())
+    }
+}
+
+impl Emitter {
+    /// The executor's graph of a program, and the functions that it calls.
+    pub(super) fn operators(
+        &mut self,
+        program: &Program,
+        inputs: &[Port],
+        outputs: &[Port],
+    ) -> Result<(ExecutorGraph, String), Diagnostic> {
+        let alignment = self.alignment;
+        let (graph, calls) = build(program, inputs, outputs, alignment, self)?;
+        let mut text = String::new();
+        self.in_code_only = true;
+        for (index, (step, call)) in program.steps.iter().zip(&calls).enumerate() {
+            let bindings = step.bindings.iter().enumerate();
+            let arguments: Vec<String> = bindings
+                .map(|(number, binding)| self.argument(program, (index, number), binding, Some(call)))
+                .collect();
+            text += &function(step.routine.name(), call, &arguments);
+        }
+        self.in_code_only = false;
+        Ok((graph, text))
+    }
+}
+
+/// The function of a call, which passes its tensors on to a kernel.
+fn function(kernel: &str, call: &Call, arguments: &[String]) -> String {
+    let Call { symbol, tensors, scratch, .. } = call;
+    let head = format!("int {symbol}(\n    {PACKED_PARAMETERS})");
+    let mut text = format!("\n{head};\n\n{head} {{\n");
+    let mentions = |name: &str| {
+        let word = |text: &String| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
+        arguments.iter().any(word)
+    };
+    let used: Vec<usize> = (0..*tensors).filter(|number| mentions(&format!("tensor{number}"))).collect();
+    if used.is_empty() {
+        text += "  (void)args;\n";
+    }
+    for number in used {
+        let _ = writeln!(text, "  void *const tensor{number} = ((const DLTensor *)args[{number}].v_handle)->data;");
+    }
+    if *scratch > 0 {
+        let _ = writeln!(text, "  uint8_t *workspace;");
+    }
+    text += "  (void)arg_type_ids;\n  (void)out_ret_value;\n  (void)out_ret_tcode;\n  (void)resource_handle;\n";
+    let _ = writeln!(text, "  if (num_args != {tensors}) {{\n    return -1;\n  }}");
+    if *scratch > 0 {
+        let _ = writeln!(
+            text,
+            "  workspace = (uint8_t *)TVMBackendAllocWorkspace(1, 0, {scratch}, 1, 8);\n  if (workspace == NULL) {{\n    \
+             return -1;\n  }}"
+        );
+    }
+    let _ = writeln!(text, "  {kernel}({});", arguments.join(", "));
+    let end = match scratch {
+        0 => "  return 0;\n}\n",
+        _ => "  return TVMBackendFreeWorkspace(1, 0, workspace) == 0 ? 0 : -1;\n}\n",
+    };
+    text + end
+}

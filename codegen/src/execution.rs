@@ -1,0 +1,84 @@
+//! [`Execution`]: how other code runs the model.
+
+use serde::Serialize;
+
+/// How a program calls a model that was compiled ahead of time (Model Library Format, section 8.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interface {
+    /// `tvmgen_<model>_run` takes a structure of input pointers and one of output pointers; the header declares them.
+    #[default]
+    C,
+    /// `tvmgen_<model>_run` takes packed arguments, and so does the main function behind it. A registry and metadata let the
+    /// runtime's AOT executor find everything by name.
+    Packed,
+    /// `tvmgen_<model>_run` takes packed arguments; the main function behind it takes plain pointers, and nothing is registered.
+    PackedEntry,
+}
+
+/// Where the memory of intermediate results comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pools {
+    /// A static array of the generated code.
+    #[default]
+    Internal,
+    /// The caller's, by a pointer in `struct tvmgen_<model>_workspace_pools`; the function is reentrant then.
+    External,
+}
+
+/// How constants reach the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WeightsAs {
+    /// C arrays.
+    #[default]
+    C,
+    /// A binary file that the assembler includes.
+    Incbin,
+    /// An object file of the target's format.
+    Object,
+    /// A binary file that the caller loads, and passes by a pointer in `struct tvmgen_<model>_workspace_pools`.
+    Binary,
+}
+
+/// How other code runs the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Execution {
+    /// The interface of the function that runs the whole model, compiled ahead of time; none without that executor.
+    pub aot: Option<Interface>,
+    /// Whether the graph executor can run the model, from a description in JSON and functions by name.
+    pub graph: bool,
+    /// Where the memory of intermediate results comes from, ahead of time; the graph executor allocates its own.
+    pub pools: Pools,
+    /// How constants reach the code; the graph executor alone takes them from the parameters' file.
+    pub weights: WeightsAs,
+}
+
+impl Default for Execution {
+    fn default() -> Self {
+        Execution { aot: Some(Interface::C), graph: false, pools: Pools::Internal, weights: WeightsAs::C }
+    }
+}
+
+impl Execution {
+    /// Whether the code registers functions by name.
+    pub fn has_registry(self) -> bool {
+        self.graph || self.aot == Some(Interface::Packed)
+    }
+
+    /// Names of the executors as `metadata.json` has them.
+    pub fn executors(self) -> Vec<&'static str> {
+        let aot = self.aot.map(|_| "aot");
+        aot.into_iter().chain(self.graph.then_some("graph")).collect()
+    }
+
+    /// C symbol of the function that runs all kernels on plain pointers.
+    pub fn main_symbol(self, model: &str) -> String {
+        match self.aot {
+            // The name belongs to the function of the packed convention then.
+            Some(Interface::Packed) => format!("tvmgen_{model}_all_kernels"),
+            _ => format!("tvmgen_{model}___tvm_main__"),
+        }
+    }
+}

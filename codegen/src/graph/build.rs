@@ -1,0 +1,275 @@
+//! From a lowered program to the executor's graph, and how the arguments of each call become those of its kernel.
+
+use super::storage::{Life, assign};
+use super::{Entry, ExecutorGraph, GraphNode};
+use crate::lower::Program;
+use crate::lower::homes::{BufferId, BufferKind};
+use crate::lower::steps::{Binding, Step};
+use crate::module::Port;
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Location, Op};
+use std::collections::BTreeMap;
+
+/// What a parameter of a kernel is, in a function of the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The data of a tensor argument.
+    Tensor(usize),
+    /// Something that the code itself holds: a constant or a state.
+    Own,
+    /// An offset in the function's scratch memory in bytes.
+    Scratch(usize),
+}
+
+/// A function of the graph: a kernel under the packed calling convention.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// C symbol.
+    pub symbol: String,
+    /// For each binding of the step, what it is.
+    pub places: Vec<Place>,
+    /// Number of tensors that it takes, inputs before outputs.
+    pub tensors: usize,
+    /// Bytes of scratch memory.
+    pub scratch: usize,
+}
+
+/// Gives names and numbers to what a graph refers to.
+pub(crate) trait Registry {
+    /// The number of a constant that is a parameter of the graph; `None` where constants are part of the code.
+    fn parameter(&mut self, name: &str, value: &Attribute) -> Option<usize>;
+    /// A new symbol for the function of a step.
+    fn symbol(&mut self, step: &Step) -> String;
+}
+
+/// Builds the graph of a program. Every step is a call, in the order of the steps.
+///
+/// # Errors
+/// When an output has no elements, so that nothing computes it.
+pub(crate) fn build(
+    program: &Program,
+    inputs: &[Port],
+    outputs: &[Port],
+    alignment: usize,
+    registry: &mut dyn Registry,
+) -> Result<(ExecutorGraph, Vec<Call>), Diagnostic> {
+    let mut builder = Builder::new(program, alignment);
+    for port in inputs {
+        builder.given(&port.name, port.ty.dtype, &port.ty.shape);
+    }
+    builder.parameters(registry);
+    let calls = program.steps.iter().enumerate().map(|(index, step)| builder.call(index, step, outputs, registry));
+    let calls = calls.collect();
+    for (number, port) in outputs.iter().enumerate() {
+        let written = builder.latest.iter().find(|(id, _)| program.buffers[**id].kind == BufferKind::Output(number));
+        let Some((_, &entry)) = written else {
+            let message = format!("the output '{}' has no elements, which the graph executor can't express", port.name);
+            return Err(Diagnostic::error(Code::TargetLimit, Location::default(), message)
+                .with_help("compile the model for the executor 'aot'"));
+        };
+        builder.graph.heads.push(entry);
+    }
+    Ok((builder.graph, calls))
+}
+
+struct Builder<'a> {
+    program: &'a Program,
+    alignment: usize,
+    graph: ExecutorGraph,
+    entries: usize,
+    storages: usize,
+    /// Block of each buffer of the arena.
+    blocks: BTreeMap<BufferId, usize>,
+    /// The entry that holds what was written into a buffer last.
+    latest: BTreeMap<BufferId, usize>,
+    /// Entry of each parameter, by the number of its constant.
+    parameters: BTreeMap<usize, usize>,
+    /// Number of the constant of each binding that is a parameter, by step and binding.
+    constants: BTreeMap<(usize, usize), usize>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(program: &'a Program, alignment: usize) -> Builder<'a> {
+        let groups = &program.groups;
+        let lives: Vec<Life> =
+            groups.iter().map(|group| Life { bytes: group.bytes, first: group.first, last: group.last }).collect();
+        let numbers = assign(&lives);
+        let members = groups.iter().zip(&numbers).flat_map(|(group, &number)| {
+            let members = group.members.iter();
+            members.map(move |&member| (member, number))
+        });
+        let blocks = members.collect();
+        let storages = numbers.iter().max().map_or(0, |largest| largest + 1);
+        let graph = ExecutorGraph::default();
+        let (latest, parameters, constants) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Builder { program, alignment, graph, entries: 0, storages, blocks, latest, parameters, constants }
+    }
+
+    fn new_storage(&mut self) -> usize {
+        self.storages += 1;
+        self.storages - 1
+    }
+
+    /// An input or a parameter; returns its entry.
+    fn given(&mut self, name: &str, dtype: DType, shape: &[usize]) -> usize {
+        let storage = self.new_storage();
+        let outputs = vec![Entry { dtype, shape: extents(shape), storage }];
+        self.graph.nodes.push(GraphNode { name: name.to_owned(), calls: false, inputs: Vec::new(), outputs });
+        self.entries += 1;
+        self.entries - 1
+    }
+
+    fn parameters(&mut self, registry: &mut dyn Registry) {
+        for (index, step) in self.program.steps.iter().enumerate() {
+            for (number, binding) in step.bindings.iter().enumerate() {
+                let Some((name, value)) = self.constant(binding) else { continue };
+                let Some(constant) = registry.parameter(&name, &value) else { continue };
+                self.constants.insert((index, number), constant);
+                if !self.parameters.contains_key(&constant) {
+                    let name = format!("p{}", self.parameters.len());
+                    let entry = self.given(&name, value.ty().dtype, &value.ty().shape);
+                    self.parameters.insert(constant, entry);
+                    self.graph.parameters.push(constant);
+                }
+            }
+        }
+    }
+
+    fn constant(&self, binding: &Binding) -> Option<(String, Attribute)> {
+        match binding {
+            Binding::Packed { name, value } => Some((name.clone(), value.clone())),
+            Binding::Buffer { buffer, .. } => {
+                let BufferKind::Constant(node) = self.program.buffers[*buffer].kind else { return None };
+                let node = self.program.graph.node(node);
+                let Op::Constant(constant) = &node.op else { return None };
+                Some((node.name.to_string(), constant.value.clone()))
+            }
+            Binding::Scratch { .. } => None,
+        }
+    }
+
+    fn call(&mut self, index: usize, step: &Step, ports: &[Port], registry: &mut dyn Registry) -> Call {
+        let mut arguments = Arguments::default();
+        let mut scratch = 0;
+        // An output's place among the tensors is known when all inputs are.
+        let mut places = Vec::new();
+        for (number, binding) in step.bindings.iter().enumerate() {
+            places.push(match binding {
+                Binding::Scratch { bytes, .. } => {
+                    let offset = scratch;
+                    scratch += bytes.next_multiple_of(self.alignment);
+                    Argument::Place(Place::Scratch(offset))
+                }
+                _ if self.constants.contains_key(&(index, number)) => {
+                    Argument::Input(arguments.read(self.parameters[&self.constants[&(index, number)]]))
+                }
+                Binding::Buffer { buffer, constant, dtype, .. } if self.is_tensor(*buffer) => {
+                    match (constant, self.source(*buffer)) {
+                        (true, Some(entry)) => Argument::Input(arguments.read(entry)),
+                        (_, earlier) => {
+                            arguments.after(earlier);
+                            Argument::Output(arguments.write(*buffer, *dtype))
+                        }
+                    }
+                }
+                _ => Argument::Place(Place::Own),
+            });
+        }
+        let inputs = arguments.inputs.len();
+        let mut outputs = Vec::new();
+        for &(buffer, dtype) in &arguments.written {
+            outputs.push(self.entry(buffer, dtype, step, ports));
+            self.latest.insert(buffer, self.entries + outputs.len() - 1);
+        }
+        if outputs.is_empty() {
+            // A call that only keeps a state; the format knows no call without a result.
+            let storage = self.new_storage();
+            outputs.push(Entry { dtype: DType::U8, shape: vec![1], storage });
+        }
+        self.entries += outputs.len();
+        self.graph.workspace_bytes = self.graph.workspace_bytes.max(scratch);
+        let tensors = inputs + outputs.len();
+        let symbol = registry.symbol(step);
+        self.graph.nodes.push(GraphNode { name: symbol.clone(), calls: true, inputs: arguments.inputs, outputs });
+        let places = places.into_iter().map(|argument| match argument {
+            Argument::Place(place) => place,
+            Argument::Input(number) => Place::Tensor(number),
+            Argument::Output(number) => Place::Tensor(inputs + number),
+        });
+        Call { symbol, places: places.collect(), tensors, scratch }
+    }
+
+    fn is_tensor(&self, buffer: BufferId) -> bool {
+        matches!(self.program.buffers[buffer].kind, BufferKind::Input(_) | BufferKind::Output(_) | BufferKind::Arena)
+    }
+
+    /// The entry that holds a buffer's contents at this step.
+    fn source(&self, buffer: BufferId) -> Option<usize> {
+        match self.program.buffers[buffer].kind {
+            // Inputs are the first nodes, with one entry each.
+            BufferKind::Input(number) => Some(number),
+            _ => self.latest.get(&buffer).copied(),
+        }
+    }
+
+    fn entry(&mut self, buffer: BufferId, dtype: DType, step: &Step, ports: &[Port]) -> Entry {
+        let bytes = self.program.buffers[buffer].bytes;
+        let storage = match (self.program.buffers[buffer].kind.clone(), self.latest.get(&buffer)) {
+            (BufferKind::Arena, _) => self.blocks[&buffer],
+            (_, Some(&earlier)) => self.graph.entries().nth(earlier).map_or(0, |entry| entry.storage),
+            _ => self.new_storage(),
+        };
+        if let BufferKind::Output(number) = self.program.buffers[buffer].kind {
+            let ty = &ports[number].ty;
+            return Entry { dtype: ty.dtype, shape: extents(&ty.shape), storage };
+        }
+        let results = &self.program.graph.node(step.node).results;
+        let whole = results.iter().find(|ty| ty.dtype == dtype && ty.bytes() == bytes);
+        let shape = whole.map_or_else(|| vec![bytes / dtype.size()], |ty| extents(&ty.shape));
+        Entry { dtype, shape, storage }
+    }
+}
+
+/// Runtimes know no tensors of rank 0.
+fn extents(shape: &[usize]) -> Vec<usize> {
+    if shape.is_empty() { vec![1] } else { shape.to_vec() }
+}
+
+enum Argument {
+    Input(usize),
+    Output(usize),
+    Place(Place),
+}
+
+/// The tensors of a call.
+#[derive(Default)]
+struct Arguments {
+    inputs: Vec<usize>,
+    written: Vec<(BufferId, DType)>,
+}
+
+impl Arguments {
+    /// The number of an entry among the inputs.
+    fn read(&mut self, entry: usize) -> usize {
+        let known = self.inputs.iter().position(|&input| input == entry);
+        known.unwrap_or_else(|| {
+            self.inputs.push(entry);
+            self.inputs.len() - 1
+        })
+    }
+
+    /// Makes the call come after the one that made an entry.
+    fn after(&mut self, entry: Option<usize>) {
+        if let Some(entry) = entry {
+            self.read(entry);
+        }
+    }
+
+    /// The number of a buffer among the outputs.
+    fn write(&mut self, buffer: BufferId, dtype: DType) -> usize {
+        let known = self.written.iter().position(|&(written, _)| written == buffer);
+        known.unwrap_or_else(|| {
+            self.written.push((buffer, dtype));
+            self.written.len() - 1
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! `src/<model>.json`: our own description of a module.
+
+use super::metadata::to_json;
+use crate::execution::Execution;
+use crate::module::{KeptState, KernelSummary, MemoryPlan, Module, Port};
+use crate::target::{FloatingPoint, Target};
+use serde::Serialize;
+
+/// `src/<model>.json`: what `metadata.json` has no place for. The interface in order, with C names and shapes; the kernels;
+/// the memory plan, whose kernel numbers refer to them.
+pub(super) fn description(module: &Module, target: &Target) -> String {
+    #[derive(Serialize)]
+    struct Description<'a> {
+        execution: Execution,
+        floating_point: FloatingPoint,
+        inputs: Vec<PortDescription<'a>>,
+        kernels: &'a [KernelSummary],
+        model_name: &'a str,
+        outputs: Vec<PortDescription<'a>>,
+        plan: &'a MemoryPlan,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        states: Vec<StateDescription<'a>>,
+        target: &'a str,
+    }
+    #[derive(Serialize)]
+    struct PortDescription<'a> {
+        dtype: &'static str,
+        field: &'a str,
+        name: &'a str,
+        shape: &'a [usize],
+    }
+    #[derive(Serialize)]
+    struct StateDescription<'a> {
+        dtype: &'static str,
+        name: &'a str,
+        shape: &'a [usize],
+        symbol: &'a str,
+    }
+    fn describe_state(state: &KeptState) -> StateDescription<'_> {
+        let KeptState { name, symbol, initial } = state;
+        StateDescription { dtype: initial.ty().dtype.name(), name, shape: &initial.ty().shape, symbol }
+    }
+    fn describe(port: &Port) -> PortDescription<'_> {
+        let Port { name, field, ty } = port;
+        PortDescription { dtype: ty.dtype.name(), field, name, shape: &ty.shape }
+    }
+    to_json(&Description {
+        execution: module.execution,
+        floating_point: target.floating_point,
+        inputs: module.inputs.iter().map(describe).collect(),
+        kernels: &module.kernels,
+        model_name: &module.model_name,
+        outputs: module.outputs.iter().map(describe).collect(),
+        plan: &module.plan,
+        states: module.states.iter().map(describe_state).collect(),
+        target: &target.name,
+    })
+}

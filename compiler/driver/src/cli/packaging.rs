@@ -1,0 +1,127 @@
+//! The options that say how other code runs a model, and what its archive looks like.
+
+use super::subject::mismatch;
+use clap::{Args, ValueEnum};
+use mlc_codegen::package::FormatVersion;
+use mlc_codegen::{Execution, Interface, Pools, WeightsAs};
+use mlc_ir::Diagnostic;
+
+/// What runs a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Executor {
+    /// One C function runs the model (ahead of time)
+    Aot,
+    /// The runtime's graph executor calls one function for each kernel, as a description in JSON says
+    Graph,
+}
+
+/// How a program calls a model that was compiled ahead of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InterfaceApi {
+    /// By structures of pointers, which the header declares
+    C,
+    /// By packed arguments, for the runtime's AOT executor
+    Packed,
+}
+
+/// Whose memory a model works in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WorkspacePools {
+    /// A static array of the generated code
+    Internal,
+    /// The caller's, given to every run
+    External,
+}
+
+/// How weights reach the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Weights {
+    /// C arrays, for any compiler
+    C,
+    /// A binary file that the assembler includes
+    Incbin,
+    /// An object file of the target
+    Object,
+    /// A binary file that the program loads, and gives to every run
+    Binary,
+}
+
+/// How other code runs a model, and what its archive looks like.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Archive")]
+pub struct Packaging {
+    /// What runs the model; 'aot,graph' for both
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "aot")]
+    pub executor: Vec<Executor>,
+    /// How a program calls the model (executor aot)
+    #[arg(long, value_enum, default_value_t = InterfaceApi::C, value_name = "API")]
+    pub interface_api: InterfaceApi,
+    /// Whether kernels take plain pointers [default: true for the interface c, false for packed]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub unpacked_api: Option<bool>,
+    /// Whose memory the model works in (executor aot, interface c)
+    #[arg(long, value_enum, default_value_t = WorkspacePools::Internal, value_name = "WHOSE")]
+    pub workspace_pools: WorkspacePools,
+    /// How weights reach the program (executor aot)
+    #[arg(long, value_enum, default_value_t = Weights::C, value_name = "FORM")]
+    pub weights_as: Weights,
+    /// Version of the Model Library Format
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u8).range(5..=7))]
+    pub mlf_version: u8,
+    /// Compile the code and pack object files in the place of sources; the C compiler is CC or the target's
+    #[arg(long)]
+    pub emit_lib: bool,
+}
+
+impl Packaging {
+    /// How other code runs the model.
+    ///
+    /// # Errors
+    /// When options contradict each other.
+    pub fn execution(&self) -> Result<Execution, Diagnostic> {
+        let graph = self.executor.contains(&Executor::Graph);
+        let aot = self.executor.contains(&Executor::Aot).then(|| self.interface()).transpose()?;
+        let pools = match self.workspace_pools {
+            WorkspacePools::Internal => Pools::Internal,
+            WorkspacePools::External => Pools::External,
+        };
+        let weights = match self.weights_as {
+            Weights::C => WeightsAs::C,
+            Weights::Incbin => WeightsAs::Incbin,
+            Weights::Object => WeightsAs::Object,
+            Weights::Binary => WeightsAs::Binary,
+        };
+        let by_pointer = pools == Pools::External || weights == WeightsAs::Binary;
+        if by_pointer && aot != Some(Interface::C) {
+            let message = "only the C interface takes memory from its caller";
+            let help = "give '--executor aot --interface-api c', or neither '--workspace-pools external' nor '--weights-as binary'";
+            return Err(mismatch(message.into()).with_help(help));
+        }
+        if aot.is_none() && weights != WeightsAs::C {
+            let message = "the graph executor loads its weights from the archive's parameters file";
+            return Err(mismatch(message.into()).with_help("leave '--weights-as' out, or add the executor 'aot'"));
+        }
+        Ok(Execution { aot, graph, pools, weights })
+    }
+
+    fn interface(&self) -> Result<Interface, Diagnostic> {
+        match (self.interface_api, self.unpacked_api) {
+            (InterfaceApi::C, None | Some(true)) => Ok(Interface::C),
+            (InterfaceApi::C, Some(false)) => {
+                let message = "the C interface calls kernels by plain pointers";
+                Err(mismatch(message.into()).with_help("give '--interface-api packed', or leave '--unpacked-api' out"))
+            }
+            (InterfaceApi::Packed, None | Some(false)) => Ok(Interface::Packed),
+            (InterfaceApi::Packed, Some(true)) => Ok(Interface::PackedEntry),
+        }
+    }
+
+    /// Version of the archive's format.
+    pub fn version(&self) -> FormatVersion {
+        match self.mlf_version {
+            5 => FormatVersion::Five,
+            6 => FormatVersion::Six,
+            _ => FormatVersion::Seven,
+        }
+    }
+}
