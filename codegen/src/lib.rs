@@ -8,6 +8,7 @@ pub mod emit;
 pub mod execution;
 pub mod graph;
 pub mod kernels;
+pub mod limits;
 pub mod loops;
 pub mod lower;
 pub mod module;
@@ -18,6 +19,7 @@ pub mod target;
 pub use emit::generate;
 pub use execution::{Execution, Interface, Pools, WeightsAs};
 pub use graph::ExecutorGraph;
+pub use limits::Limits;
 pub use module::{KeptState, KernelSummary, MemoryPlan, Module, PackedConstant, PlannedBuffer, Port, SourceFile};
 pub use target::{FloatingPoint, Memories, Target, VectorSpelling};
 

@@ -12,6 +12,7 @@ pub mod compile;
 pub mod conformance;
 pub mod documents;
 pub mod filetest;
+pub mod firmware;
 pub mod mode;
 pub mod paths;
 pub mod program;

@@ -9,7 +9,7 @@ use crate::render::Sources;
 use bytes::Bytes;
 use indexmap::IndexMap;
 use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
-use mlc_codegen::{Execution, Module, Target};
+use mlc_codegen::{Execution, Limits, Module, Target};
 use mlc_frontend::{ImportOptions, Imported, onnx, pnnx};
 use mlc_ir::{Code, Diagnostic, Graph, Location};
 use mlc_passes::{OptimizeOptions, OptimizeReport};
@@ -229,6 +229,8 @@ pub struct CompileOptions {
     pub execution: Execution,
     /// Version of the archive's format.
     pub version: FormatVersion,
+    /// How much memory the model may take.
+    pub limits: Limits,
     /// Time stamp of the archive in seconds since 1970.
     pub modified: u64,
     /// Whether the report explains every changed node; slower.
@@ -242,6 +244,7 @@ impl Default for CompileOptions {
             target: Target::generic(),
             execution: Execution::default(),
             version: FormatVersion::default(),
+            limits: Limits::default(),
             modified: 0,
             explain: false,
         }
@@ -264,7 +267,7 @@ pub struct Compiled {
 /// Optimises a graph and generates C for it. `observer` sees the graph after each stage of the optimiser, under its name.
 ///
 /// # Errors
-/// When the optimiser breaks the graph, which is a defect, or the target can't run it.
+/// When the optimiser breaks the graph, which is a defect, the target can't run it, or it exceeds a limit.
 pub fn compile(
     graph: &Graph,
     options: &CompileOptions,
@@ -277,6 +280,7 @@ pub fn compile(
     let CompileOptions { model_name, target, execution, .. } = options.clone();
     let generator_options = mlc_codegen::Options { model_name, target, execution };
     let module = mlc_codegen::generate(&graph, &generator_options)?;
+    options.limits.check(&module)?;
     let graph_text = mlc_ir::text::print(&graph);
     Ok(Compiled { module, graph, report, options: options.clone(), graph_text })
 }

@@ -457,3 +457,38 @@ fn strict_code_says_so_and_is_built_without_multiply_adds() {
     }
     folder.mlc(&["compile", "model.mlc", "--fp", "loose"]).failure(2, &["strict, fast"]);
 }
+
+#[test]
+fn limits_of_memory_are_enforced_by_name() {
+    let folder = Folder::new();
+    folder.mlc(&["compile", "model.mlc", "--ram", "1K", "--flash", "1K", "-o", "fits.tar"]).success();
+    let before = folder.listing();
+    let outcome = folder.mlc(&["compile", "model.mlc", "--ram", "64", "--flash", "8", "-o", "no.tar"]);
+    outcome.failure(1, &["MLC0402", "of RAM", "more than the limit of 64", "of flash", "input 'x'", "constant 'b'"]);
+    assert_eq!(folder.listing(), before);
+    folder.mlc(&["compile", "model.mlc", "--ram", "64KB"]).failure(2, &["is no size such as"]);
+    folder.mlc(&["run", "fits.tar", "--ram", "64K"]).failure(2, &["the archive is compiled", "--on"]);
+    folder.mlc(&["run", "model.mlc", "--on", "pdp11"]).failure(2, &["no emulated board for 'pdp11'", "cortex-m55"]);
+    folder.mlc(&["run", "model.mlc", "--target", "cortex-m4"]).failure(2, &["isn't this machine", "--on cortex-m4"]);
+}
+
+#[test]
+fn emulated_boards_run_models() {
+    let folder = Folder::new();
+    if Command::new("qemu-system-arm").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no qemu-system-arm");
+        return;
+    }
+    folder.write_array("x.npy", &[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    let run = ["run", "model.mlc", "--on", "cortex-m4", "--input", "x=x.npy", "--output-dir", "one"];
+    let outcome = folder.mlc(&run).success();
+    assert!(outcome.out.contains(" executed instructions\nflash "), "{}", outcome.out);
+    assert_eq!(folder.read_array("one/s_um.npy", &[2, 3]), [0.5, 0.0, 4.0, 3.5, 3.0, 7.0]);
+    folder.mlc(&[&run[..6], &["--flash", "100"]].concat()).failure(1, &["MLC0402", "of constants", "of code"]);
+    folder.mlc(&["verify", "model.mlc", "--on", "cortex-m4"]).success();
+    let outcome = folder.mlc(&["bench", "model.mlc", "--on", "cortex-m4", "--per-kernel", "--json"]).success();
+    let counts: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();
+    assert_eq!(counts["runs"], 1);
+    assert!(counts["min_instructions"].as_u64().unwrap() > 0);
+    assert!(counts["kernels"][0]["min_instructions"].is_u64(), "{}", outcome.out);
+}

@@ -309,6 +309,10 @@ codes! {
 
     /// The target can't run the model: an operator, a data type or a size is out of its reach.
     TargetLimit = 401,
+    /// The model doesn't fit the memory that `--ram` or `--flash` allows, or that of an emulated board. `mlc compile` counts
+    /// what is certain before a C compiler has run: for RAM the working memory, the states, the inputs and the outputs; for
+    /// flash the constants. `mlc run --on` builds the model and counts its code and its stack too.
+    MemoryExceeded = 402,
 }
 
 impl Code {

@@ -1,5 +1,6 @@
 //! The arguments of every command. Their documentation here is what `--help` prints.
 
+use super::hardware::{Machine, Memory};
 use super::packaging::Packaging;
 use crate::format::Format;
 use crate::render::MessageFormat;
@@ -53,7 +54,7 @@ pub struct Common {
 pub enum Command {
     /// Compile a model to an archive of C
     Compile(Compile),
-    /// Compile a model, build it with this machine's C compiler, and run it
+    /// Compile a model, build it, and run it, on this machine or on an emulated board
     Run(Run),
     /// Measure how long a model takes on this machine
     Bench(Bench),
@@ -116,9 +117,12 @@ impl From<Fp> for FloatingPoint {
 /// What the code is for.
 #[derive(Debug, Clone, Args)]
 pub struct CodeOptions {
-    /// The machine to generate code for; 'mlc targets' lists them [default: generic to compile, else host]
+    /// The machine to generate code for; 'mlc targets' lists them [default: generic to compile, else that of --on, or host]
     #[arg(long)]
     pub target: Option<String>,
+    /// Limits of the machine's memory.
+    #[command(flatten)]
+    pub memory: Memory,
     /// How closely the code keeps to the model's floating-point operations
     #[arg(long, value_enum, default_value_t, value_name = "MODE")]
     pub fp: Fp,
@@ -202,8 +206,11 @@ pub struct Compile {
 Examples:
   mlc run model.pnnx.param --input image.npy
   mlc run model.tar --input image=image.npy --output-dir out
+  mlc run model.pnnx.param --on cortex-m4 --input image.npy
 
-The C compiler is taken from the variable CC, else it is 'cc'. With --output-dir,
+The C compiler is taken from the variable CC, else it is 'cc'. With --on, it is the cross
+compiler of that machine, and QEMU runs the program; executed instructions, flash, static
+memory and stack are printed after the outputs. With --output-dir,
 every output is written to DIR/<output>.npy, and DIR/outputs.json lists them; bf16
 outputs are stored as uint16.")]
 pub struct Run {
@@ -213,6 +220,9 @@ pub struct Run {
     /// What the code is for.
     #[command(flatten)]
     pub code: CodeOptions,
+    /// The machine that runs it.
+    #[command(flatten)]
+    pub machine: Machine,
     /// What it runs on.
     #[command(flatten)]
     pub inputs: Inputs,
@@ -227,11 +237,13 @@ pub struct Run {
 Examples:
   mlc bench model.pnnx.param
   mlc bench model.tar --runs 200 --json
+  mlc bench model.pnnx.param --on cortex-m4 --per-kernel
 
 The JSON object has the keys runs, min_ns, median_ns and ns_per_inference, the list
 of all times; with --per-kernel also kernels, a list of objects with function, node,
 operator, macs and min_ns. The model runs for a tenth of a second before the first
-measured run.")]
+measured run. With --on, executed instructions are counted instead, in the keys
+min_instructions, median_instructions, instructions_per_inference.")]
 pub struct Bench {
     /// The model, or an archive made by mlc.
     #[command(flatten)]
@@ -239,6 +251,9 @@ pub struct Bench {
     /// What the code is for.
     #[command(flatten)]
     pub code: CodeOptions,
+    /// The machine that runs it.
+    #[command(flatten)]
+    pub machine: Machine,
     /// What it runs on.
     #[command(flatten)]
     pub inputs: Inputs,
@@ -272,6 +287,9 @@ pub struct Verify {
     /// What the code is for.
     #[command(flatten)]
     pub code: CodeOptions,
+    /// The machine that runs it.
+    #[command(flatten)]
+    pub machine: Machine,
     /// What it runs on.
     #[command(flatten)]
     pub inputs: Inputs,

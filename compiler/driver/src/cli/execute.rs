@@ -2,7 +2,8 @@
 
 use super::arguments::{Bench, Run};
 use super::console::Console;
-use super::subject::{build, bundle, read_inputs, toolchain};
+use super::hardware;
+use super::subject::{build, bundle, check_built, read_inputs};
 use crate::bundle::{Kernel, Port};
 use crate::inputs::InputPort;
 use crate::pipeline::Failure;
@@ -13,9 +14,9 @@ use serde::Serialize;
 use std::path::Path;
 
 pub(super) fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
-    let program = build(&arguments.model, &arguments.code, &arguments.inputs, console)?;
+    let program = build(&arguments.model, &arguments.code, &arguments.machine, &arguments.inputs, console)?;
     let inputs = read_inputs(&arguments.inputs, &input_ports(&program.inputs), console)?;
-    let outputs = program.run(&inputs)?;
+    let (outputs, execution) = program.run_counted(&inputs)?;
     match &arguments.output_dir {
         Some(folder) => {
             write_outputs(folder, &program.outputs, &outputs)?;
@@ -26,6 +27,9 @@ pub(super) fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
                 console.print(&describe(&port.name, output));
             }
         }
+    }
+    if let (Some(execution), Some(footprint)) = (&execution, &program.footprint) {
+        hardware::report(footprint, execution, console);
     }
     Ok(())
 }
@@ -97,7 +101,7 @@ fn describe(name: &str, output: &Tensor) -> String {
     text + &format!("  [{}{rest}]\n", shown.join(" "))
 }
 
-/// What `mlc bench --json` prints.
+/// What `mlc bench --json` prints of this machine.
 #[derive(Serialize)]
 struct Times<'a> {
     runs: usize,
@@ -108,62 +112,104 @@ struct Times<'a> {
     kernels: Option<Vec<KernelTime>>,
 }
 
-/// The shortest time of a kernel.
+/// What `mlc bench --json` prints of an emulated board.
+#[derive(Serialize)]
+struct Counts<'a> {
+    runs: usize,
+    min_instructions: u64,
+    median_instructions: u64,
+    instructions_per_inference: &'a [u64],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernels: Option<Vec<KernelTime>>,
+}
+
+/// The shortest time of a kernel, or its least number of executed instructions.
 #[derive(Serialize)]
 struct KernelTime {
     function: String,
     node: String,
     operator: String,
     macs: u64,
-    min_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_instructions: Option<u64>,
 }
 
 pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure> {
-    let bundle = bundle(&arguments.model, &arguments.code, &arguments.inputs.files, console)?;
-    let program = toolchain().build(&bundle)?;
+    let Bench { model, code, machine, .. } = arguments;
+    let toolchain = machine.toolchain()?;
+    let counted = machine.on.is_some();
+    let bundle = bundle(model, code, machine, &arguments.inputs.files, console)?;
+    let program = toolchain.build(&bundle)?;
+    check_built(&program, code)?;
     let inputs = read_inputs(&arguments.inputs, &input_ports(&program.inputs), console)?;
     let runs = arguments.runs.unwrap_or(0);
     let times = program.bench(&inputs, runs)?;
     let kernels = match arguments.per_kernel {
         // A program of its own, so that watching the kernels doesn't slow the other figures.
         true => {
-            Some(kernel_times(&bundle.kernels, &toolchain().build_to_profile(&bundle)?.bench_kernels(&inputs, runs)?))
+            let times = toolchain.build_to_profile(&bundle)?.bench_kernels(&inputs, runs)?;
+            Some(kernel_times(&bundle.kernels, &times, counted))
         }
         false => None,
     };
     let mut sorted = times.clone();
     sorted.sort_unstable();
-    let min_ns = sorted.first().copied().unwrap_or_default();
-    let median_ns = median(&sorted);
-    if arguments.json {
-        console.print_json(&Times { runs: times.len(), min_ns, median_ns, ns_per_inference: &times, kernels });
-    } else {
-        let micros = |nanos: u64| nanos as f64 / 1000.0;
-        console.print(&format!(
-            "{} runs: min {:.3} us, median {:.3} us\n",
-            times.len(),
-            micros(min_ns),
-            micros(median_ns)
-        ));
-        for kernel in kernels.into_iter().flatten() {
-            let rate = 2.0 * kernel.macs as f64 / kernel.min_ns.max(1) as f64;
-            let rate = if kernel.macs > 0 { format!("{rate:>7.1} GFLOP/s") } else { " ".repeat(15) };
-            let time = micros(kernel.min_ns);
-            console.print(&format!("{time:>12.3} us {rate}  {} ({})\n", kernel.node, kernel.operator));
+    let least = sorted.first().copied().unwrap_or_default();
+    let middle = median(&sorted);
+    let runs = times.len();
+    let lines: String = kernels.iter().flatten().map(describe_kernel).collect();
+    match (arguments.json, counted) {
+        (true, false) => {
+            console.print_json(&Times { runs, min_ns: least, median_ns: middle, ns_per_inference: &times, kernels });
         }
+        (true, true) => console.print_json(&Counts {
+            runs,
+            min_instructions: least,
+            median_instructions: middle,
+            instructions_per_inference: &times,
+            kernels,
+        }),
+        (false, false) => {
+            let (least, middle) = (micros(least), micros(middle));
+            console.print(&format!("{runs} runs: min {least:.3} us, median {middle:.3} us\n{lines}"));
+        }
+        (false, true) => console.print(&format!("{least} executed instructions\n{lines}")),
     }
     Ok(())
 }
 
-fn kernel_times(kernels: &[Kernel], times: &[u64]) -> Vec<KernelTime> {
-    let time = |(kernel, &min_ns): (&Kernel, &u64)| KernelTime {
+fn micros(nanos: u64) -> f64 {
+    nanos as f64 / 1000.0
+}
+
+fn kernel_times(kernels: &[Kernel], times: &[u64], counted: bool) -> Vec<KernelTime> {
+    let time = |(kernel, &time): (&Kernel, &u64)| KernelTime {
         function: kernel.function.clone(),
         node: kernel.node.clone(),
         operator: kernel.operator.clone(),
         macs: kernel.macs,
-        min_ns,
+        min_ns: (!counted).then_some(time),
+        min_instructions: counted.then_some(time),
     };
     kernels.iter().zip(times).map(time).collect()
+}
+
+/// A line about a kernel: what it took, and how that relates to its work.
+fn describe_kernel(kernel: &KernelTime) -> String {
+    let KernelTime { node, operator, macs, .. } = kernel;
+    let (took, rate) = match (kernel.min_ns, kernel.min_instructions.unwrap_or_default()) {
+        (Some(nanos), _) => {
+            let rate = format!("{:>7.1} GFLOP/s", 2.0 * *macs as f64 / nanos.max(1) as f64);
+            (format!("{:>12.3} us", micros(nanos)), rate)
+        }
+        (None, count) => {
+            (format!("{count:>12} instructions"), format!("{:>6.2} per MAC", count as f64 / (*macs).max(1) as f64))
+        }
+    };
+    let rate = if *macs > 0 { rate } else { " ".repeat(15) };
+    format!("{took} {rate}  {node} ({operator})\n")
 }
 
 /// The middle of sorted times, or the mean of the two in the middle.

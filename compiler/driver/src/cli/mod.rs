@@ -9,6 +9,7 @@ mod compile;
 mod console;
 mod convert;
 mod execute;
+mod hardware;
 mod inspect;
 mod packaging;
 mod subject;

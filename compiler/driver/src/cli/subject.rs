@@ -2,12 +2,13 @@
 
 use super::arguments::{CodeOptions, Inputs, Model};
 use super::console::Console;
+use super::hardware::Machine;
 use crate::bundle::Bundle;
 use crate::format::Format;
 use crate::inputs::{self, InputPort};
 use crate::pipeline::{self, CompileOptions, Failure, LoadOptions, Loaded};
 use crate::render::Sources;
-use crate::toolchain::{Program, Toolchain};
+use crate::toolchain::Program;
 use crate::{files, targets};
 use mlc_ir::{Code, Diagnostic, Location, Tensor};
 use mlc_passes::stateful;
@@ -75,7 +76,8 @@ pub(super) fn compile_options(code: &CodeOptions, target: &str, console: &Consol
         console.status(&format!("the model's name in C is '{model_name}'"));
     }
     let target = target.with_floating_point(code.fp.into());
-    Ok(CompileOptions { model_name, target, modified: source_date_epoch()?, ..CompileOptions::default() })
+    let (limits, modified) = (code.memory.limits(), source_date_epoch()?);
+    Ok(CompileOptions { model_name, target, limits, modified, ..CompileOptions::default() })
 }
 
 /// The variable that fixes time stamps in reproducible builds.
@@ -89,18 +91,35 @@ fn source_date_epoch() -> Result<u64, Diagnostic> {
     })
 }
 
-/// A program of a model or an archive, built on this machine.
-pub(super) fn build(model: &Model, code: &CodeOptions, inputs: &Inputs, console: &Console) -> Result<Program, Failure> {
-    let bundle = bundle(model, code, &inputs.files, console)?;
+/// A program of a model or an archive.
+pub(super) fn build(
+    model: &Model,
+    code: &CodeOptions,
+    machine: &Machine,
+    inputs: &Inputs,
+    console: &Console,
+) -> Result<Program, Failure> {
+    let toolchain = machine.toolchain()?;
+    let bundle = bundle(model, code, machine, &inputs.files, console)?;
     console.detail(|| format!("building {} C files", bundle.sources().len() + 1));
     let _progress = console.progress("building");
-    Ok(toolchain().build(&bundle)?)
+    let program = toolchain.build(&bundle)?;
+    check_built(&program, code)?;
+    Ok(program)
+}
+
+/// Holds a program, if its memory was measured, to the limits that the user gave.
+pub(super) fn check_built(program: &Program, code: &CodeOptions) -> Result<(), Failure> {
+    let ports = program.inputs.iter().chain(&program.outputs);
+    let io_bytes = ports.map(|port| port.ty.bytes()).sum();
+    program.footprint.map_or(Ok(()), |footprint| code.memory.check_built(&footprint, io_bytes))
 }
 
 /// The archive of a model, or the archive that the user gave.
 pub(super) fn bundle(
     model: &Model,
     code: &CodeOptions,
+    machine: &Machine,
     input_files: &[String],
     console: &Console,
 ) -> Result<Bundle, Failure> {
@@ -110,11 +129,15 @@ pub(super) fn bundle(
             let message = "the archive is compiled: which states it keeps was decided then";
             return Err(mismatch(message.into()).with_help("give --stateful and --state to 'mlc compile'").into());
         }
+        if code.memory.is_given() && machine.on.is_none() {
+            let message = "the archive is compiled: what it takes of a machine is known once it is built for one";
+            return Err(mismatch(message.into()).with_help("give --on, or --ram and --flash to 'mlc compile'").into());
+        }
         let file = model.path.display().to_string();
         return Bundle::parse(&bytes).map_err(|error| error.in_file(&file).into());
     }
     let loaded = load_for(model, code, input_files, console)?;
-    let options = compile_options(code, "host", console)?;
+    let options = compile_options(code, machine.default_target(), console)?;
     let _progress = console.progress("compiling");
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})
         .map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
@@ -126,11 +149,6 @@ pub(super) fn in_model(diagnostics: Vec<Diagnostic>, model: &Model, sources: Sou
     let file = model.path.display().to_string();
     let diagnostics = diagnostics.into_iter().map(|diagnostic| diagnostic.in_file(&file)).collect();
     Failure { diagnostics, sources }
-}
-
-/// The C compiler that the user chose.
-pub(super) fn toolchain() -> Toolchain {
-    Toolchain::from_variable(std::env::var("CC").ok().as_deref())
 }
 
 /// The tensors of the inputs: from files, or random ones when no file is given.

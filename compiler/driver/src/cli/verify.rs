@@ -2,7 +2,7 @@
 
 use super::arguments::Verify;
 use super::console::Console;
-use super::subject::{compile_options, in_model, load_for, mismatch, read_inputs, toolchain};
+use super::subject::{check_built, compile_options, in_model, load_for, mismatch, read_inputs};
 use crate::compare::{Comparison, Tolerance, compare};
 use crate::inputs::{self, InputPort};
 use crate::npy;
@@ -24,7 +24,7 @@ struct OutputResult<'a> {
 }
 
 pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failure> {
-    let options = compile_options(&arguments.code, "host", console)?;
+    let options = compile_options(&arguments.code, arguments.machine.default_target(), console)?;
     let loaded = load_for(&arguments.model, &arguments.code, &arguments.inputs.files, console)?;
     let graph = &loaded.graph;
     let given = graph.open_inputs().into_iter().map(|number| graph.inputs()[number]);
@@ -35,7 +35,8 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     let progress = console.progress("compiling, building and evaluating");
     let compiled = pipeline::compile(graph, &options, &mut |_, _| {})
         .map_err(|diagnostics| in_model(diagnostics, &arguments.model, loaded.sources))?;
-    let program = toolchain().build(&compiled.bundle()?)?;
+    let program = arguments.machine.toolchain()?.build(&compiled.bundle()?)?;
+    check_built(&program, &arguments.code)?;
     // States show from the second run on only. Known outputs are those of the first.
     let runs = if graph.states.is_empty() || !known.is_empty() { 1 } else { RUNS };
     let outputs = (0..runs).map(|earlier| program.run_after(&inputs, earlier)).collect::<Result<Vec<_>, _>>()?;

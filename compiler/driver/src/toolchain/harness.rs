@@ -1,5 +1,7 @@
 //! The `main` of a program that runs a compiled model on raw files.
 
+use super::board::Board;
+use super::platform;
 use crate::bundle::Bundle;
 use std::fmt::Write;
 
@@ -74,12 +76,6 @@ static int write_file(const char* path, const buffer_t* buffer) {
   return 0;
 }
 
-static uint64_t now(void) {
-  struct timespec time;
-  (void)clock_gettime(CLOCK_MONOTONIC, &time);
-  return (uint64_t)time.tv_sec * 1000000000U + (uint64_t)time.tv_nsec;
-}
-
 static unsigned long clamp(uint64_t value, unsigned long low, unsigned long high) {
   return value < low ? low : value > high ? high : (unsigned long)value;
 }
@@ -122,12 +118,13 @@ void __cyg_profile_func_exit(void* function, void* site) {
 ";
 
 /// Text of `main.c`: arguments are a mode, a number of runs, the files of all inputs and those of all outputs.
-pub(super) fn main(bundle: &Bundle, profile: bool) -> String {
+pub(super) fn main(bundle: &Bundle, profile: bool, board: Option<&Board>) -> String {
     let model = &bundle.model_name;
     let (inputs, outputs) = (bundle.inputs.len(), bundle.outputs.len());
     let mut text = format!(
         "#define _POSIX_C_SOURCE 200809L\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
-         #include <string.h>\n#include <time.h>\n#include \"tvmgen_{model}.h\"\n{COMMON}\n"
+         #include <string.h>\n#include <time.h>\n#include \"tvmgen_{model}.h\"\n{}{COMMON}\n",
+        platform::text(board),
     );
     if profile {
         text += &format!("#define KERNELS {}\n{PROFILE}\n", bundle.kernels.len());
@@ -148,7 +145,7 @@ pub(super) fn main(bundle: &Bundle, profile: bool) -> String {
         text,
         "  memset(&inputs, 0, sizeof(inputs));\n  memset(&outputs, 0, sizeof(outputs));\n  \
          if (argc != {}) {{\n    fprintf(stderr, \"wrong number of arguments\\n\");\n    return 2;\n  }}\n  \
-         timing = strcmp(argv[1], \"run\") != 0;\n  \
+         timing = strcmp(argv[1], \"run\") != 0;\n  start_clock();\n  \
          for (i = 0; i < {inputs}; ++i) {{\n    \
          if (make(&input[i], input_bytes[i], timing ? 0 : 16) || make(&copy[i], input_bytes[i], 0) ||\n        \
          read_file(argv[3 + i], &input[i])) {{\n      return 2;\n    }}\n    \
@@ -190,17 +187,19 @@ const REPORT: &str = "  if (strcmp(argv[1], \"profile\") == 0) {
 fn run(model: &str) -> String {
     format!(
         "  if (!timing) {{\n    unsigned long earlier = strtoul(argv[2], NULL, 10);\n    \
-         int32_t status = tvmgen_{model}_run(&inputs, &outputs);\n    \
+         int32_t status = 0;\n    \
          for (; status == 0 && earlier > 0; --earlier) {{\n      \
          status = tvmgen_{model}_run(&inputs, &outputs);\n    }}\n    \
+         if (status == 0) {{\n      before_run();\n      status = tvmgen_{model}_run(&inputs, &outputs);\n      \
+         after_run();\n    }}\n    \
          if (status != 0) {{\n      fprintf(stderr, \"the model failed with status %ld\\n\", (long)status);\n      \
          return 2;\n    }}\n  }} else {{\n    \
          const uint64_t start = now();\n    uint64_t warm = 0;\n    unsigned long run = 0;\n    \
          unsigned long runs = strtoul(argv[2], NULL, 10);\n    \
          do {{\n      const int32_t status = tvmgen_{model}_run(&inputs, &outputs);\n      \
          if (status != 0) {{\n        fprintf(stderr, \"the model failed with status %ld\\n\", (long)status);\n        \
-         return 2;\n      }}\n      ++run;\n      warm = now() - start;\n    }} while (warm < 100000000U);\n    \
-         if (runs == 0) {{\n      runs = clamp(1000000000U * (uint64_t)run / warm, 5, 1000);\n    }}\n    \
+         return 2;\n      }}\n      ++run;\n      warm = now() - start;\n    }} while (warm < WARM_UP);\n    \
+         if (runs == 0) {{\n      runs = clamp(10 * (uint64_t)WARM_UP * (uint64_t)run / warm, 5, 1000);\n    }}\n    \
          for (run = 0; run < runs; ++run) {{\n      const uint64_t before = now();\n      \
          uint64_t after;\n      (void)tvmgen_{model}_run(&inputs, &outputs);\n      after = now();\n      \
          if (strcmp(argv[1], \"bench\") == 0) {{\n        \

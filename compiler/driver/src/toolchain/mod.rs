@@ -1,27 +1,44 @@
-//! Compiled models on this machine: an archive is unpacked, built with the C compiler, and run as a program of its own.
+//! Compiled models at work: an archive is unpacked, built with the C compiler, and run as a program of its own, on this machine
+//! or on an emulated board.
 //!
 //! The program is the archive's code with a generated `main`, which reads and writes raw tensors. It checks what the code
 //! promises: that it writes neither beyond its outputs nor into its inputs.
 
+mod board;
+mod firmware;
+mod footprint;
 mod harness;
+mod platform;
+mod program;
 
-use crate::bundle::{Bundle, Port};
+pub use board::{Board, boards};
+pub use footprint::Footprint;
+pub use program::{Execution, Program};
+
+use crate::bundle::Bundle;
 use crate::{files, targets};
-use mlc_ir::{Code, Diagnostic, Location, Tensor};
-use std::path::{Path, PathBuf};
+use mlc_ir::{Code, Diagnostic, Location};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use tempfile::TempDir;
+use std::time::Duration;
 
-/// How a program is built.
+/// How a program is built and run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
     /// The C compiler, with options of its own if it has any.
     pub compiler: Vec<String>,
+    /// The emulated board that programs run on; `None` for this machine.
+    pub board: Option<&'static Board>,
+    /// How long a board may run; firmware that hangs never ends by itself.
+    pub patience: Duration,
 }
+
+/// Time enough for a thousand million instructions on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Default for Toolchain {
     fn default() -> Self {
-        Toolchain { compiler: vec!["cc".into()] }
+        Toolchain { compiler: vec!["cc".into()], board: None, patience: PATIENCE }
     }
 }
 
@@ -36,7 +53,14 @@ impl Toolchain {
                 *program = path;
             }
         }
-        if compiler.is_empty() { Toolchain::default() } else { Toolchain { compiler } }
+        if compiler.is_empty() { Toolchain::default() } else { Toolchain { compiler, ..Toolchain::default() } }
+    }
+
+    /// The cross compiler and the emulated board of a microcontroller, by the name of its target.
+    pub fn emulated(target: &str) -> Option<Toolchain> {
+        let board = boards().find(|board| board.target == target)?;
+        let prefix = board.target()?.tool_prefix.unwrap_or_default();
+        Some(Toolchain { compiler: vec![format!("{prefix}gcc")], board: Some(board), ..Toolchain::default() })
     }
 
     fn command(&self) -> Command {
@@ -49,7 +73,8 @@ impl Toolchain {
     /// Builds the program of an archive, with the options of its target. The sources are compiled side by side.
     ///
     /// # Errors
-    /// `MLC0005` when there is no C compiler, or it refuses the code.
+    /// `MLC0004` when the code is for another machine, `MLC0005` when there is no C compiler, or it refuses the code, `MLC0402` when
+    /// the program doesn't fit the board.
     pub fn build(&self, bundle: &Bundle) -> Result<Program, Diagnostic> {
         self.build_with(bundle, false)
     }
@@ -67,20 +92,20 @@ impl Toolchain {
         let folder = tempfile::Builder::new().prefix("mlc-").tempdir().map_err(|error| temporary(&error))?;
         bundle.unpack(folder.path()).map_err(|error| temporary(&error))?;
         let main = folder.path().join("main.c");
-        std::fs::write(&main, harness::main(bundle, profile)).map_err(|error| temporary(&error))?;
+        std::fs::write(&main, harness::main(bundle, profile, self.board)).map_err(|error| temporary(&error))?;
 
         let target = targets::find(&bundle.target).unwrap_or_else(mlc_codegen::Target::generic);
-        let target = target.with_floating_point(bundle.floating_point);
+        let flags = self.flags(&target.with_floating_point(bundle.floating_point))?;
         let mut compilations = Vec::new();
         let mut objects = Vec::new();
         for (index, source) in bundle.sources().into_iter().chain(["main.c"]).enumerate() {
             let object = folder.path().join(format!("{index}.o"));
             let mut command = self.command();
-            if source == "main.c" {
-                command.args(["-std=c99", "-O1"]);
-            } else {
-                command.args(&target.c_flags);
-            }
+            match (source, self.board) {
+                ("main.c", None) => command.args(["-std=c99", "-O1"]),
+                ("main.c", Some(_)) => command.args(&flags).arg("-O1"),
+                _ => command.args(&flags),
+            };
             if profile && source.ends_with("_lib1.c") {
                 // The small functions inside the kernels would cost more to watch than they take.
                 command.args(["-finstrument-functions", "-finstrument-functions-exclude-function-list=mlc_"]);
@@ -95,11 +120,25 @@ impl Toolchain {
             self.expect_success(output)?;
         }
         let executable = folder.path().join("program");
-        let mut command = self.command();
-        command.args(&objects).arg("-o").arg(&executable).arg("-lm");
-        self.expect_success(self.start(command, folder.path())?.wait_with_output())?;
+        let footprint = match self.board {
+            None => {
+                let mut command = self.command();
+                command.args(&objects).arg("-o").arg(&executable).arg("-lm");
+                self.expect_success(self.start(command, folder.path())?.wait_with_output())?;
+                None
+            }
+            Some(board) => {
+                self.link_firmware(board, &flags, &objects, &executable)?;
+                // The last object is that of `main.c`; what watches the kernels is there, too.
+                let own = objects.split_last().map_or(&*objects, |(_, own)| own);
+                match profile {
+                    true => None,
+                    false => Some(self.measure(board, bundle, &flags, own, &folder.path().join("model"))?),
+                }
+            }
+        };
         let (inputs, outputs) = (bundle.inputs.clone(), bundle.outputs.clone());
-        Ok(Program { folder, executable, inputs, outputs })
+        Ok(Program { folder, executable, board: self.board, patience: self.patience, inputs, outputs, footprint })
     }
 
     fn start(&self, mut command: Command, folder: &Path) -> Result<Child, Diagnostic> {
@@ -107,8 +146,11 @@ impl Toolchain {
         command.spawn().map_err(|error| {
             let name = self.compiler.first().map_or("cc", String::as_str);
             let message = format!("can't start the C compiler '{name}': {}", files::describe(&error));
-            Diagnostic::error(Code::ToolFailed, Location::default(), message)
-                .with_help("install a C compiler such as gcc or clang, or name one in the variable CC")
+            let help = self.board.map_or_else(
+                || "install a C compiler such as gcc or clang, or name one in the variable CC".to_owned(),
+                Board::help,
+            );
+            Diagnostic::error(Code::ToolFailed, Location::default(), message).with_help(help)
         })
     }
 
@@ -120,7 +162,9 @@ impl Toolchain {
         let name = self.compiler.join(" ");
         let said = String::from_utf8_lossy(&output.stderr);
         let message = format!("the C compiler '{name}' failed on the generated code ({})", output.status);
-        Err(Diagnostic::error(Code::ToolFailed, Location::default(), message).with_note(start_of(&said)))
+        let fault = Diagnostic::error(Code::ToolFailed, Location::default(), message).with_note(start_of(&said));
+        let without_library = self.board.filter(|_| said.contains("picolibc.specs"));
+        Err(without_library.map_or(fault.clone(), |board| fault.with_help(board.help())))
     }
 }
 
@@ -138,125 +182,6 @@ fn temporary(error: &std::io::Error) -> Diagnostic {
     let message = format!("can't use a temporary folder: {}", files::describe(error));
     Diagnostic::error(Code::FileUnwritable, Location::default(), message)
         .with_help("check the space in the folder for temporary files, or set TMPDIR")
-}
-
-/// A compiled model as a program of this machine. Its files vanish with it.
-#[derive(Debug)]
-pub struct Program {
-    folder: TempDir,
-    executable: PathBuf,
-    /// Inputs in order.
-    pub inputs: Vec<Port>,
-    /// Outputs in order.
-    pub outputs: Vec<Port>,
-}
-
-impl Program {
-    /// Runs the model once.
-    ///
-    /// # Errors
-    /// `MLC0004` when the inputs don't fit, `MLC0005` when the program fails or breaks a promise.
-    pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Diagnostic> {
-        self.run_after(inputs, 0)
-    }
-
-    /// Runs the model once, after some earlier runs on the same inputs, which matter to a model that has states.
-    ///
-    /// # Errors
-    /// As [`Program::run`].
-    pub fn run_after(&self, inputs: &[Tensor], earlier: u32) -> Result<Vec<Tensor>, Diagnostic> {
-        let output_files = self.execute("run", earlier, inputs)?.1;
-        let mut outputs = Vec::new();
-        for (port, file) in self.outputs.iter().zip(output_files) {
-            let bytes = std::fs::read(&file).map_err(|error| temporary(&error))?;
-            if bytes.len() != port.ty.bytes() {
-                return Err(failed(format!("the program wrote {} bytes of output '{}'", bytes.len(), port.name)));
-            }
-            outputs.push(Tensor::from_le_bytes(port.ty.clone(), &bytes));
-        }
-        Ok(outputs)
-    }
-
-    /// Runs the model several times after a warm-up and returns the nanoseconds of every run. 0 runs: as many as take about
-    /// a second, but at least 5 and at most 1000.
-    ///
-    /// # Errors
-    /// As [`Program::run`].
-    pub fn bench(&self, inputs: &[Tensor], runs: u32) -> Result<Vec<u64>, Diagnostic> {
-        let (output, _) = self.execute("bench", runs, inputs)?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let times: Result<Vec<u64>, _> = text.split_whitespace().map(str::parse).collect();
-        match times {
-            Ok(times) if !times.is_empty() => Ok(times),
-            _ => Err(failed("the program didn't report its times")),
-        }
-    }
-
-    /// Runs the model several times, as [`Program::bench`] does, and returns the shortest time of each kernel in nanoseconds,
-    /// in the order in which they run. For programs of [`Toolchain::build_to_profile`].
-    ///
-    /// # Errors
-    /// As [`Program::run`], and when the program saw other kernels than the archive describes.
-    pub fn bench_kernels(&self, inputs: &[Tensor], runs: u32) -> Result<Vec<u64>, Diagnostic> {
-        let (output, _) = self.execute("profile", runs, inputs)?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        text.split_whitespace()
-            .map(str::parse)
-            .collect::<Result<_, _>>()
-            .map_err(|_| failed("the program reported no times"))
-    }
-
-    /// Runs the program; returns what it printed and the files of its outputs.
-    fn execute(&self, mode: &str, runs: u32, inputs: &[Tensor]) -> Result<(Output, Vec<PathBuf>), Diagnostic> {
-        self.check_inputs(inputs)?;
-        let run = tempfile::Builder::new().prefix("run-").tempdir_in(self.folder.path());
-        // The files are read by the caller, so the folder lives as long as the program's.
-        let run = run.map_err(|error| temporary(&error))?.keep();
-        let mut arguments = Vec::new();
-        for (index, input) in inputs.iter().enumerate() {
-            let file = run.join(format!("input{index}"));
-            std::fs::write(&file, native_endian(input)).map_err(|error| temporary(&error))?;
-            arguments.push(file);
-        }
-        let output_files: Vec<PathBuf> =
-            (0..self.outputs.len()).map(|index| run.join(format!("output{index}"))).collect();
-        let mut command = Command::new(&self.executable);
-        command.arg(mode).arg(runs.to_string()).args(&arguments).args(&output_files).stdin(Stdio::null());
-        let output = command.output().map_err(|error| failed(format!("can't start the program: {error}")))?;
-        match output.status.code() {
-            Some(0) => Ok((output, output_files)),
-            Some(_) => Err(failed(start_of(&String::from_utf8_lossy(&output.stderr)))),
-            None => Err(failed(format!("the program crashed ({})", output.status))),
-        }
-    }
-
-    fn check_inputs(&self, inputs: &[Tensor]) -> Result<(), Diagnostic> {
-        let mismatch = |message| Diagnostic::error(Code::OptionMismatch, Location::default(), message);
-        if inputs.len() != self.inputs.len() {
-            return Err(mismatch(format!("{} inputs given, the model has {}", inputs.len(), self.inputs.len())));
-        }
-        for (port, input) in self.inputs.iter().zip(inputs) {
-            if (input.ty().dtype, &input.ty().shape) != (port.ty.dtype, &port.ty.shape) {
-                return Err(mismatch(format!("input '{}' is {}, {} given", port.name, port.ty, input.ty())));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn failed(message: impl Into<String>) -> Diagnostic {
-    Diagnostic::error(Code::ToolFailed, Location::default(), message)
-}
-
-/// The tensor's bytes as the program, which runs on this machine, wants them.
-fn native_endian(tensor: &Tensor) -> Vec<u8> {
-    let mut bytes = tensor.to_le_bytes();
-    if cfg!(target_endian = "big") {
-        for element in bytes.chunks_exact_mut(tensor.ty().dtype.size()) {
-            element.reverse();
-        }
-    }
-    bytes
 }
 
 #[cfg(test)]

@@ -1,0 +1,221 @@
+//! Networks as firmware: built by cross compilers, run on emulated boards, measured. [`page`] is `docs/footprint.md`.
+
+use crate::case::Case;
+use crate::compare::compare;
+use crate::compile::load;
+use crate::paths;
+use mlc::pipeline::{self, CompileOptions};
+use mlc::toolchain::{Execution, Footprint, Toolchain};
+use mlc_codegen::Target;
+use mlc_ir::{Diagnostic, Tensor};
+use std::fmt::Write as _;
+use std::process::Command;
+
+/// The networks of the page: a name for people and the case.
+pub const NETWORKS: [(&str, &str); 4] = [
+    ("LeNet-5", "net_lenet5"),
+    ("DS-CNN", "net_mlperftiny_dscnn_kws"),
+    ("ResNet-8", "net_mlperftiny_resnet8"),
+    ("autoencoder", "net_mlperftiny_ad_autoencoder"),
+];
+
+/// The machines of the page. Those without floating-point instructions would take minutes.
+pub const MACHINES: [&str; 4] = ["cortex-m4", "cortex-m7", "cortex-m55", "riscv32"];
+
+/// A network on a machine.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The machine's name.
+    pub machine: String,
+    /// What a run took.
+    pub execution: Execution,
+    /// Static memory.
+    pub footprint: Footprint,
+    /// Bytes of the arena, which are most of the static memory.
+    pub arena_bytes: usize,
+    /// Multiply-accumulate operations.
+    pub macs: u64,
+}
+
+/// A case of the repository or of the collection beside it; `None` where neither has it.
+pub fn find(name: &str) -> Option<Case> {
+    let folders = [Some(paths::data()), paths::conformance()].into_iter().flatten();
+    folders
+        .map(|folder| folder.join("pnnx").join(name))
+        .find(|folder| folder.is_dir())
+        .and_then(|f| Case::read(&f).ok())
+}
+
+/// Why nothing can be built for a machine here, if so: what is missing.
+pub fn missing(machine: &str) -> Option<String> {
+    let starts = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
+    let emulator = if machine.starts_with("riscv") { "qemu-system-riscv32" } else { "qemu-system-arm" };
+    let compiler = compiler(machine);
+    let tool = [compiler.as_str(), emulator].into_iter().find(|tool| !starts(tool));
+    tool.map(|tool| format!("there is no {tool}"))
+}
+
+/// The cross compiler of a machine.
+fn compiler(machine: &str) -> String {
+    Toolchain::emulated(machine).map_or_else(String::new, |toolchain| toolchain.compiler.join(" "))
+}
+
+/// The version of a machine's cross compiler.
+fn compiler_version(machine: &str) -> String {
+    let output = Command::new(compiler(machine)).arg("-dumpfullversion").output();
+    output.map_or_else(|_| String::new(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// The target of a name.
+pub fn target(machine: &str) -> Option<Target> {
+    mlc::targets::find(machine)
+}
+
+/// Compiles a case for a machine, runs it on the machine's board, and holds its outputs to the golden ones.
+///
+/// # Errors
+/// What any step found.
+pub fn measure(case: &Case, machine: &str) -> Result<Measured, String> {
+    let place = |what: String| format!("{} on {machine}: {what}", case.name);
+    let all = |findings: Vec<Diagnostic>| {
+        place(findings.iter().map(|finding| format!("{finding} {:?}", finding.notes)).collect::<Vec<_>>().join("; "))
+    };
+    let loaded = load(case).map_err(all)?;
+    let target = target(machine).ok_or_else(|| place("no such target".into()))?;
+    let options = CompileOptions { target, ..CompileOptions::default() };
+    let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).map_err(all)?;
+    let toolchain = Toolchain::emulated(machine).ok_or_else(|| place("no such board".into()))?;
+    let one = |finding: Diagnostic| all(vec![finding]);
+    let program = toolchain.build(&compiled.bundle().map_err(one)?).map_err(one)?;
+    let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
+    let (outputs, execution) = program.run_counted(&inputs).map_err(one)?;
+    for (output, golden) in outputs.iter().zip(&case.outputs) {
+        compare(output, &golden.value, case.tolerance)
+            .map_err(|error| place(format!("output {}: {error}", golden.name)))?;
+    }
+    let figures = execution.zip(program.footprint);
+    let (execution, footprint) = figures.ok_or_else(|| place("the board counted nothing".into()))?;
+    Ok(Measured {
+        machine: machine.to_owned(),
+        execution,
+        footprint,
+        arena_bytes: compiled.module.plan.arena_bytes,
+        macs: compiled.module.kernels.iter().map(|kernel| kernel.macs).sum(),
+    })
+}
+
+const HEAD: &str = "# Footprint on microcontrollers
+
+What networks take on emulated boards, as `mlc run --on MACHINE` prints it. Executed instructions are exact and no cycles: there
+is no pipeline, cache or flash wait state in them. Flash is code with constants, of the model and of the library functions that
+it calls. RAM is the static memory, nearly all of which is the arena; inputs and outputs are the caller's. The stack was measured
+by painting it. Everything is float32 and built with the flags of the tarball's Makefile.
+
+`MLC_BLESS=1 cargo test -p mlc-tests --test firmware` writes this page; the same test fails when a figure has moved by more than a
+twentieth, or, with another compiler than the one named here, by more than a quarter.
+";
+
+/// The page that lists what was measured: per network its rows, by machine.
+pub fn page(networks: &[(&str, Vec<Measured>)]) -> String {
+    let mut text = HEAD.to_owned();
+    let versions: Vec<String> = ["cortex-m4", "riscv32"]
+        .into_iter()
+        .map(|machine| format!("{} {}", compiler(machine), compiler_version(machine)))
+        .collect();
+    // No formatting of a String fails.
+    let _ = writeln!(text, "\nCompilers: {}.", versions.join(", "));
+    for (name, rows) in networks {
+        let macs = rows.first().map_or(0, |row| row.macs);
+        let _ = write!(
+            text,
+            "\n## {name}\n\n{macs} multiply-accumulates.\n\n\
+             | machine | instructions | per MAC | flash | code | RAM | arena | stack |\n|---|---:|---:|---:|---:|---:|---:|---:|\n"
+        );
+        for Measured { machine, execution, footprint, arena_bytes, macs } in rows {
+            let _ = writeln!(
+                text,
+                "| {machine} | {} | {:.2} | {} | {} | {} | {arena_bytes} | {} |",
+                execution.instructions,
+                execution.instructions as f64 / (*macs).max(1) as f64,
+                footprint.flash_bytes,
+                footprint.flash_bytes.saturating_sub(footprint.constants_bytes),
+                footprint.ram_bytes,
+                execution.stack_bytes,
+            );
+        }
+    }
+    text
+}
+
+/// Where a page differs from another by more than it may: every line must be there, and its numbers be close. Sections of networks
+/// that weren't measured here aren't compared.
+pub fn stale(present: &str, measured: &str) -> Vec<String> {
+    let compilers = |page: &str| page.lines().find(|line| line.starts_with("Compilers:")).map(str::to_owned);
+    let tolerance = if compilers(present) == compilers(measured) { 0.05 } else { 0.25 };
+    let mut faults = Vec::new();
+    for (section, rows) in sections(measured) {
+        let known = sections(present).into_iter().find(|(name, _)| *name == section).map(|(_, rows)| rows);
+        for row in rows {
+            let machine = row[0].clone();
+            let old = known.iter().flatten().find(|old| old[0] == machine);
+            let close = |old: &Vec<String>| {
+                let pairs = old.iter().zip(&row).skip(1);
+                pairs.into_iter().all(|(old, new)| match (old.parse::<f64>(), new.parse::<f64>()) {
+                    // A few bytes of stack or a hundredth are no change.
+                    (Ok(old), Ok(new)) => {
+                        (old - new).abs() <= (tolerance * old).max(0.02).max(if old >= 16.0 { 32.0 } else { 0.0 })
+                    }
+                    _ => false,
+                })
+            };
+            if !old.is_some_and(close) {
+                faults.push(format!(
+                    "{section} on {machine}: {} instead of {}",
+                    row.join(" "),
+                    old.map_or("nothing".into(), |old| old.join(" "))
+                ));
+            }
+        }
+    }
+    faults
+}
+
+type Section<'a> = (&'a str, Vec<Vec<String>>);
+
+fn sections(page: &str) -> Vec<Section<'_>> {
+    let mut sections: Vec<Section> = Vec::new();
+    for line in page.lines() {
+        if let Some(name) = line.strip_prefix("## ") {
+            sections.push((name, Vec::new()));
+        } else if let (Some((_, rows)), Some(row)) = (sections.last_mut(), line.strip_prefix("| "))
+            && !row.starts_with("machine")
+        {
+            rows.push(row.trim_end_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect());
+        }
+    }
+    sections
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(instructions: u64) -> Vec<(&'static str, Vec<Measured>)> {
+        let footprint = Footprint { flash_bytes: 1000, constants_bytes: 800, ram_bytes: 640, data_bytes: 0 };
+        let execution = Execution { instructions, stack_bytes: 100 };
+        let machine = "cortex-m4".to_owned();
+        vec![("net", vec![Measured { machine, execution, footprint, arena_bytes: 640, macs: 50_000 }])]
+    }
+
+    #[test]
+    fn small_changes_keep_a_page_and_large_ones_do_not() {
+        let page_of = |instructions| page(&measured(instructions));
+        assert!(stale(&page_of(100_000), &page_of(103_000)).is_empty());
+        assert_eq!(stale(&page_of(100_000), &page_of(107_000)).len(), 1);
+        assert_eq!(stale(&page_of(100_000), &page_of(93_000)).len(), 1);
+        assert!(stale("", &page_of(1))[0].contains("instead of nothing"));
+        assert!(stale(&page_of(1), "").is_empty());
+        let other = page_of(100_000).replace("Compilers: ", "Compilers: another ");
+        assert!(stale(&other, &page_of(107_000)).is_empty());
+    }
+}

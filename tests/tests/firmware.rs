@@ -1,0 +1,204 @@
+//! Networks as firmware on emulated boards: golden outputs, sizes that agree with what is promised, figures that don't grow. What
+//! lacks its tools here is skipped, and says so.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+
+use mlc::pipeline::{self, CompileOptions};
+use mlc::toolchain::Toolchain;
+use mlc_ir::text;
+use mlc_tests::firmware::{MACHINES, Measured, NETWORKS, find, measure, missing, page, stale, target};
+use mlc_tests::paths;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// Whether a machine's tools are here.
+fn available(machine: &str) -> bool {
+    let missing = missing(machine);
+    if let Some(reason) = &missing {
+        eprintln!("skipped on {machine}: {reason}");
+    }
+    missing.is_none()
+}
+
+#[test]
+fn networks_compute_golden_outputs_and_their_figures_are_on_the_page() {
+    let mut networks: Vec<(&str, Vec<Measured>)> = Vec::new();
+    let mut complete = true;
+    for (name, folder) in NETWORKS {
+        let Some(case) = find(folder) else {
+            eprintln!("skipped: there is no {folder} here");
+            complete = false;
+            continue;
+        };
+        let machines: Vec<&str> = MACHINES.into_iter().filter(|machine| available(machine)).collect();
+        complete &= machines.len() == MACHINES.len();
+        let rows: Result<Vec<Measured>, String> = machines.iter().map(|machine| measure(&case, machine)).collect();
+        let rows = rows.unwrap_or_else(|fault| panic!("{fault}"));
+        for row in &rows {
+            assert_eq!(row.footprint.data_bytes, 0, "{name} on {}: weights lie in RAM", row.machine);
+            let beyond = row.footprint.ram_bytes - row.arena_bytes;
+            assert!(beyond < 64, "{name} on {}: {beyond} bytes of RAM beside the arena", row.machine);
+            bounded(name, row);
+        }
+        networks.push((name, rows));
+    }
+    let measured = page(&networks);
+    let path = paths::repository().join("docs/footprint.md");
+    if paths::bless() && complete {
+        std::fs::write(&path, &measured).unwrap();
+    }
+    let faults = stale(&std::fs::read_to_string(&path).unwrap_or_default(), &measured);
+    let command = "MLC_BLESS=1 cargo test -p mlc-tests --test firmware";
+    assert!(faults.is_empty(), "docs/footprint.md is stale: run {command}\n{}", faults.join("\n"));
+}
+
+/// Bounds of executed instructions.
+fn bounded(name: &str, row: &Measured) {
+    let bound = match (name, row.machine.as_str()) {
+        ("DS-CNN", "cortex-m4" | "cortex-m7") => 9_000_000,
+        ("ResNet-8", "cortex-m4" | "cortex-m7") => 45_000_000,
+        _ => u64::MAX,
+    };
+    let instructions = row.execution.instructions;
+    assert!(instructions <= bound, "{name} on {}: {instructions} instructions", row.machine);
+}
+
+#[test]
+fn sizes_in_metadata_header_and_objects_agree() {
+    let machine = "cortex-m4";
+    if !available(machine) {
+        return;
+    }
+    for folder in ["net_mlperftiny_dscnn_kws", "net_mlperftiny_resnet8"] {
+        let case = find(folder).unwrap();
+        let loaded = mlc_tests::compile::load(&case).unwrap();
+        let options = CompileOptions { target: target(machine).unwrap(), ..CompileOptions::default() };
+        let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).unwrap();
+        let files = compiled.files().unwrap();
+        let read = |path: &str| String::from_utf8(files[path].clone()).unwrap();
+        let metadata: serde_json::Value = serde_json::from_str(&read("metadata.json")).unwrap();
+        let main = &metadata["modules"]["default"]["memory"]["functions"]["main"][0];
+        let said = |key: &str| main[key].as_u64().unwrap();
+        let header = read("codegen/host/include/tvmgen_default.h");
+        let defined = |name: &str| -> u64 {
+            let start = header.find(&format!("#define {name} ")).unwrap();
+            header[start..].lines().next().unwrap().split_whitespace().nth(2).unwrap().parse().unwrap()
+        };
+        assert_eq!(said("workspace_size_bytes"), defined("TVMGEN_DEFAULT_WORKSPACE_SIZE"));
+        assert_eq!(said("constants_size_bytes"), defined("TVMGEN_DEFAULT_CONSTANTS_SIZE"));
+        let temporary = tempfile::tempdir().unwrap();
+        let objects = temporary.path().join("archive");
+        mlc::files::write_folder(&objects, files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())))
+            .unwrap();
+        let mut make = Command::new("make");
+        make.current_dir(&objects).arg("CPPFLAGS=--specs=picolibc.specs").env_remove("CC").env_remove("AR");
+        let made = make.output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let (data, bss, constants) = sections(&objects.join("build/libdefault.a"));
+        assert_eq!(data, 0, "{folder}: weights lie in RAM");
+        assert_eq!(bss, said("workspace_size_bytes"), "{folder}");
+        // The descriptors' strings and shapes, and what a compiler makes tables of, come on top.
+        let excess = constants.checked_sub(said("constants_size_bytes"));
+        assert!(excess.is_some_and(|excess| excess < 4096), "{folder}: {constants} bytes of constants");
+    }
+}
+
+/// Bytes of a library's sections of data, of zeroes and of constants.
+fn sections(library: &Path) -> (u64, u64, u64) {
+    let output = Command::new("arm-none-eabi-size").arg("-A").arg(library).output().unwrap();
+    let listing = String::from_utf8(output.stdout).unwrap();
+    let sum = |prefix: &str| {
+        let lines = listing.lines().filter(|line| line.starts_with(prefix));
+        lines.map(|line| line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()).sum()
+    };
+    (sum(".data"), sum(".bss"), sum(".rodata"))
+}
+
+/// A product of int8 matrices, the work of processors without floating-point instructions.
+const INTEGERS: &str = r#"mlc 1
+graph @integers(%x: i8[4, 32]) -> ("y": i32[4, 16]) {
+  %w = constant i8[32, 16] random(seed = 3)
+  %a = cast %x {dtype = i32}
+  %b = cast %w {dtype = i32}
+  %y = matmul %a, %b {transpose_left = false, transpose_right = false}
+  return %y
+}
+"#;
+
+#[test]
+fn integers_run_on_processors_without_floating_point_instructions() {
+    let graph = text::parse(INTEGERS, &()).unwrap();
+    let input = mlc_ir::Generator::new(5).tensor(&graph.node(graph.inputs()[0]).results[0]);
+    let expected = mlc_ir::evaluate(&graph, std::slice::from_ref(&input)).unwrap();
+    for machine in ["cortex-m0plus", "riscv32-soft"] {
+        if !available(machine) {
+            continue;
+        }
+        let options = CompileOptions { target: target(machine).unwrap(), ..CompileOptions::default() };
+        let compiled = pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap();
+        let program = Toolchain::emulated(machine).unwrap().build(&compiled.bundle().unwrap()).unwrap();
+        assert_eq!(program.run(std::slice::from_ref(&input)).unwrap(), expected, "{machine}");
+    }
+}
+
+#[test]
+fn firmware_that_faults_hangs_or_does_not_fit_is_told() {
+    for machine in ["cortex-m4", "cortex-m55", "riscv32"] {
+        if !available(machine) {
+            continue;
+        }
+        let graph = text::parse(INTEGERS, &()).unwrap();
+        let input = mlc_ir::Generator::new(5).tensor(&graph.node(graph.inputs()[0]).results[0]);
+        let options = CompileOptions { target: target(machine).unwrap(), ..CompileOptions::default() };
+        let compiled = pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap();
+        let toolchain = Toolchain { patience: Duration::from_secs(3), ..Toolchain::emulated(machine).unwrap() };
+        for (statement, message) in [
+            ("*(volatile int*)0xfffffff0 = 1;", "faulted"),
+            ("for (;;) { }", "didn't end within 3 seconds"),
+            ("static int large[64 << 20]; ((volatile int*)large)[1] = 1;", "doesn't fit the emulated board"),
+            (
+                "volatile char large[66000]; volatile int i; for (i = 0; i < 66000; ++i) large[i] = 1;",
+                "stack overflowed",
+            ),
+        ] {
+            let archive = with_statement(&compiled.archive().unwrap(), statement);
+            let program = mlc::bundle::Bundle::parse(&archive.into()).and_then(|bundle| toolchain.build(&bundle));
+            let fault = program.and_then(|program| program.run(std::slice::from_ref(&input))).unwrap_err();
+            assert!(fault.message.contains(message), "{machine}: {statement}: {fault} {:?}", fault.notes);
+        }
+    }
+}
+
+/// The archive with a statement before what its entry does.
+fn with_statement(archive: &[u8], statement: &str) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for entry in tar::Archive::new(archive).entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let mut contents = Vec::new();
+        std::io::Read::read_to_end(&mut entry, &mut contents).unwrap();
+        let path = entry.path().unwrap().into_owned();
+        if path.ends_with("default_lib0.c") {
+            let text = String::from_utf8(contents).unwrap();
+            let call = "  return tvmgen_default___tvm_main__(";
+            assert!(text.contains(call));
+            contents = text.replace(call, &format!("  {{ {statement} }}\n{call}")).into_bytes();
+        }
+        let mut header = entry.header().clone();
+        header.set_size(contents.len() as u64);
+        builder.append_data(&mut header, path, contents.as_slice()).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+#[test]
+fn code_for_another_machine_is_refused_by_name() {
+    let graph = text::parse(INTEGERS, &()).unwrap();
+    let bundle = |name: &str| {
+        let options = CompileOptions { target: target(name).unwrap(), ..CompileOptions::default() };
+        pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap().bundle().unwrap()
+    };
+    let fault = Toolchain::default().build(&bundle("cortex-m4")).unwrap_err();
+    assert!(fault.message.contains("'cortex-m4', which isn't this machine"), "{fault}");
+    let fault = Toolchain::emulated("cortex-m4").unwrap().build(&bundle("host")).unwrap_err();
+    assert!(fault.message.contains("'host', which isn't 'cortex-m4'"), "{fault}");
+}
