@@ -1,10 +1,31 @@
-//! The C runtime that archives carry, as embedded text: headers and sources that code of the C interface compiles against.
+//! The C runtime that archives carry, as embedded text: what generated code compiles against, and what runs it.
 //!
-//! The files are the ones beside this crate's manifest, written in strict C99. This crate only embeds them; it never
-//! changes or chooses among them.
+//! The files are the ones beside this crate's manifest, written in strict C99; `docs/runtime.md` says what they do. This
+//! crate only embeds them and says which ones a program needs.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 pub mod params;
+
+/// A part of the runtime: mostly a folder of sources that becomes a library, with the headers that declare it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Library {
+    /// The build script, the default configuration, and headers that any code may include; in every selection.
+    Base,
+    /// Function registry, modules, packed calls, tensors, backend functions.
+    Common,
+    /// Stack and page allocators.
+    Memory,
+    /// Runs a graph; needs `Common`.
+    GraphExecutor,
+    /// The graph executor behind packed functions.
+    GraphExecutorModule,
+    /// Runs a model of the packed ahead-of-time interface; needs `Common`.
+    AotExecutor,
+    /// That executor behind packed functions.
+    AotExecutorModule,
+    /// Implementations of the platform functions that are ready to use; they need `Memory`.
+    Platform,
+}
 
 /// A file of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +34,35 @@ pub struct RuntimeFile {
     pub path: &'static str,
     /// Its text.
     pub text: &'static str,
+}
+
+impl RuntimeFile {
+    /// The part that the file belongs to, which its path says.
+    pub fn library(&self) -> Library {
+        let source = self.path.strip_prefix("src/runtime/crt/").and_then(|path| path.split('/').next());
+        let header = self.path.strip_prefix("include/tvm/runtime/crt/").unwrap_or_default();
+        match source {
+            Some("memory") => Library::Memory,
+            Some("graph_executor") => Library::GraphExecutor,
+            Some("graph_executor_module") => Library::GraphExecutorModule,
+            Some("aot_executor") => Library::AotExecutor,
+            Some("aot_executor_module") => Library::AotExecutorModule,
+            Some(_) => Library::Common,
+            None if self.path.starts_with("platform/") => Library::Platform,
+            None if header == "graph_executor.h" || header.starts_with("internal/graph_executor/") => {
+                Library::GraphExecutor
+            }
+            None if header == "graph_executor_module.h" => Library::GraphExecutorModule,
+            None if header == "aot_executor.h" => Library::AotExecutor,
+            None if header == "aot_executor_module.h" => Library::AotExecutorModule,
+            None => Library::Base,
+        }
+    }
+}
+
+/// The files of some libraries, sorted by path, always with [`Library::Base`]. What the libraries need must be among them.
+pub fn files(libraries: &[Library]) -> impl Iterator<Item = &'static RuntimeFile> {
+    FILES.iter().filter(move |file| file.library() == Library::Base || libraries.contains(&file.library()))
 }
 
 macro_rules! embedded {
@@ -24,13 +74,53 @@ macro_rules! embedded {
 /// What goes into an archive's folder `runtime/`, sorted by path.
 pub const FILES: &[RuntimeFile] = embedded! { "":
     "CMakeLists.txt",
+    "crt_config/crt_config.h",
     "include/dlpack/dlpack.h",
     "include/tvm/runtime/c_backend_api.h",
     "include/tvm/runtime/c_runtime_api.h",
+    "include/tvm/runtime/crt/aot_executor.h",
+    "include/tvm/runtime/crt/aot_executor_module.h",
+    "include/tvm/runtime/crt/crt.h",
     "include/tvm/runtime/crt/error_codes.h",
+    "include/tvm/runtime/crt/func_registry.h",
+    "include/tvm/runtime/crt/graph_executor.h",
+    "include/tvm/runtime/crt/graph_executor_module.h",
+    "include/tvm/runtime/crt/internal/common/arguments.h",
+    "include/tvm/runtime/crt/internal/common/errors.h",
+    "include/tvm/runtime/crt/internal/common/ndarray.h",
+    "include/tvm/runtime/crt/internal/common/runtime_functions.h",
+    "include/tvm/runtime/crt/internal/config.h",
+    "include/tvm/runtime/crt/internal/graph_executor/graph_executor.h",
+    "include/tvm/runtime/crt/internal/graph_executor/json_reader.h",
+    "include/tvm/runtime/crt/logging.h",
+    "include/tvm/runtime/crt/module.h",
+    "include/tvm/runtime/crt/packed_func.h",
+    "include/tvm/runtime/crt/page_allocator.h",
     "include/tvm/runtime/crt/platform.h",
     "include/tvm/runtime/crt/stack_allocator.h",
+    "include/tvm/runtime/metadata_types.h",
+    "platform/posix/platform.c",
+    "platform/semihosting/platform.c",
+    "platform/semihosting/semihosting.h",
+    "src/runtime/crt/aot_executor/aot_executor.c",
+    "src/runtime/crt/aot_executor_module/aot_executor_module.c",
+    "src/runtime/crt/common/arguments.c",
     "src/runtime/crt/common/crt_backend_api.c",
+    "src/runtime/crt/common/crt_runtime_api.c",
+    "src/runtime/crt/common/func_registry.c",
+    "src/runtime/crt/common/last_error.c",
+    "src/runtime/crt/common/ndarray.c",
+    "src/runtime/crt/common/packed_func.c",
+    "src/runtime/crt/common/runtime_functions.c",
+    "src/runtime/crt/common/system_lib_stub.c",
+    "src/runtime/crt/common/time_evaluator.c",
+    "src/runtime/crt/graph_executor/graph_executor.c",
+    "src/runtime/crt/graph_executor/graph_params.c",
+    "src/runtime/crt/graph_executor/graph_parser.c",
+    "src/runtime/crt/graph_executor/graph_run.c",
+    "src/runtime/crt/graph_executor/json_reader.c",
+    "src/runtime/crt/graph_executor_module/graph_executor_module.c",
+    "src/runtime/crt/memory/page_allocator.c",
     "src/runtime/crt/memory/stack_allocator.c",
 };
 

@@ -1,7 +1,7 @@
-//! The embedded files are all the files there are, and a C compiler accepts them.
-#![allow(clippy::unwrap_used, missing_docs)]
+//! The embedded files are all the files there are, each is of the library that its place says, and headers compile alone.
+#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
-use mlc_runtime::{FILES, TEMPLATES};
+use mlc_runtime::{FILES, Library, TEMPLATES, files};
 use std::path::Path;
 use std::process::Command;
 
@@ -26,8 +26,9 @@ fn walk(folder: &Path, found: &mut Vec<String>) {
 #[test]
 fn every_file_is_embedded() {
     let mut found = vec!["CMakeLists.txt".to_owned()];
-    walk(&root().join("include"), &mut found);
-    walk(&root().join("src/runtime"), &mut found);
+    for folder in ["crt_config", "include", "platform", "src/runtime"] {
+        walk(&root().join(folder), &mut found);
+    }
     found.sort();
     assert_eq!(found, FILES.iter().map(|file| file.path).collect::<Vec<_>>());
     let mut templates = Vec::new();
@@ -37,89 +38,106 @@ fn every_file_is_embedded() {
 }
 
 #[test]
+fn libraries_are_what_their_programs_need() {
+    let paths = |libraries: &[Library]| files(libraries).map(|file| file.path).collect::<Vec<_>>();
+    assert!(paths(&[]).iter().all(|path| !path.ends_with(".c")));
+    let small = paths(&[Library::Common, Library::Memory]);
+    assert!(small.contains(&"src/runtime/crt/common/crt_backend_api.c"));
+    assert!(small.contains(&"src/runtime/crt/memory/stack_allocator.c"));
+    assert!(small.iter().all(|path| !path.contains("executor") && !path.contains("platform/")));
+    // Every source finds its headers among the files of its selection.
+    for libraries in [
+        &[Library::Common, Library::Memory, Library::Platform][..],
+        &[Library::Common, Library::Memory, Library::Platform, Library::GraphExecutor],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files(libraries) {
+            let path = folder.path().join(file.path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, file.text).unwrap();
+        }
+        let sources = files(libraries).filter(|file| file.path.ends_with(".c") && !file.path.contains("semihosting"));
+        let built = Command::new("cc")
+            .args(STRICT)
+            .args(["-Iinclude", "-Icrt_config", "-fsyntax-only"])
+            .args(sources.map(|file| file.path))
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    }
+}
+
+#[test]
 fn c_compiler_takes_every_header_alone() {
-    for file in FILES.iter().filter(|file| file.path.ends_with(".h")) {
+    let folder = tempfile::tempdir().unwrap();
+    for header in FILES.iter().filter_map(|file| file.path.strip_prefix("include/")) {
+        let source = folder.path().join("source.c");
+        std::fs::write(&source, format!("#include <{header}>\ntypedef int not_empty;\n")).unwrap();
         for dialect in ["c", "c++"] {
             let strict = if dialect == "c" { &STRICT[..] } else { &STRICT[1..6] };
             let output = Command::new("cc")
-                .args(["-x", dialect, "-Iinclude", "-fsyntax-only", file.path])
+                .args(["-x", dialect, "-Iinclude", "-Icrt_config", "-fsyntax-only"])
+                .arg(&source)
                 .args(strict)
                 .current_dir(root())
                 .output()
                 .unwrap();
-            // C++ warns about "pragma once in main file" and the like only; these headers have guards.
-            assert!(output.status.success(), "{}: {}", file.path, String::from_utf8_lossy(&output.stderr));
+            assert!(output.status.success(), "{header}: {}", String::from_utf8_lossy(&output.stderr));
         }
     }
 }
 
-/// A program that allocates, frees in order and out of order, and runs out of memory.
-const PROGRAM: &str = r#"
-#include <stdio.h>
-#include <tvm/runtime/c_backend_api.h>
-#include <tvm/runtime/crt/platform.h>
-#include <tvm/runtime/crt/stack_allocator.h>
-
-static int fail(int line) {
-  printf("line %d\n", line);
-  return 1;
-}
-#define CHECK(condition) if (!(condition)) return fail(__LINE__)
-
-int main(void) {
-  static uint8_t block[64 + 16];
-  tvm_workspace_t workspace;
-  void* first;
-  void* second;
-  double seconds = -1.0;
-  CHECK(StackMemoryManager_Init(&workspace, block + 1, 64 + 15) == kTvmErrorNoError);
-  CHECK(workspace.workspace_size >= 64);
-  CHECK(StackMemoryManager_Allocate(&workspace, 20, &first) == kTvmErrorNoError);
-  CHECK((uintptr_t)first % 16 == 0);
-  CHECK(StackMemoryManager_Allocate(&workspace, 40, &second) == kTvmErrorPlatformNoMemory);
-  CHECK(StackMemoryManager_Allocate(&workspace, -1, &second) == kTvmErrorPlatformNoMemory);
-  CHECK(StackMemoryManager_Allocate(&workspace, 12, &second) == kTvmErrorNoError);
-#ifdef TVM_CRT_STACK_ALLOCATOR_ENABLE_LIFO_CHECK
-  CHECK(StackMemoryManager_Free(&workspace, first) == kTvmErrorPlatformStackAllocBadFree);
-#endif
-  CHECK(StackMemoryManager_Free(&workspace, second) == kTvmErrorNoError);
-  CHECK(StackMemoryManager_Free(&workspace, first) == kTvmErrorNoError);
-  CHECK(StackMemoryManager_Free(&workspace, block + 79) == kTvmErrorPlatformStackAllocBadFree);
-
-  CHECK(TVMPlatformInitialize() == kTvmErrorNoError);
-  first = TVMBackendAllocWorkspace(kDLCPU, 0, 1000, kDLFloat, 32);
-  second = TVMBackendAllocWorkspace(kDLCPU, 0, 1000, kDLFloat, 32);
-  CHECK(first != NULL && second != NULL && first != second);
-  CHECK(TVMBackendFreeWorkspace(kDLCPU, 0, second) == 0);
-  CHECK(TVMBackendFreeWorkspace(kDLCPU, 0, first) == 0);
-  CHECK(TVMPlatformTimerStop(&seconds) == kTvmErrorPlatformTimerBadState);
-  CHECK(TVMPlatformTimerStart() == kTvmErrorNoError);
-  CHECK(TVMPlatformTimerStart() == kTvmErrorPlatformTimerBadState);
-  CHECK(TVMPlatformTimerStop(&seconds) == kTvmErrorNoError && seconds >= 0.0);
-  puts("done");
-  return 0;
-}
-"#;
-
 #[test]
-fn c_compiler_builds_the_sources_and_they_keep_their_promises() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("program");
-    std::fs::write(folder.path().join("main.c"), PROGRAM).unwrap();
-    std::fs::copy(root().join("templates/platform.c.template"), folder.path().join("platform.c")).unwrap();
-    for check in [&[][..], &["-DTVM_CRT_STACK_ALLOCATOR_ENABLE_LIFO_CHECK"]] {
-        let built = Command::new("cc")
-            .args(STRICT)
-            .args(check)
-            .args(["-Iinclude", "-o"])
-            .arg(&program)
-            .args(FILES.iter().map(|file| file.path).filter(|path| path.ends_with(".c")))
-            .args([folder.path().join("main.c"), folder.path().join("platform.c")])
+fn generated_code_needs_no_configuration() {
+    for header in [
+        "tvm/runtime/c_runtime_api.h",
+        "tvm/runtime/c_backend_api.h",
+        "tvm/runtime/crt/module.h",
+        "tvm/runtime/metadata_types.h",
+    ] {
+        let output = Command::new("cc")
+            .args(["-Iinclude", "-fsyntax-only", &format!("include/{header}")])
             .current_dir(root())
             .output()
             .unwrap();
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        let ran = Command::new(&program).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&ran.stdout), "done\n");
+        assert!(output.status.success(), "{header}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn cmake_builds_the_libraries_that_are_asked_for() {
+    let runs = Command::new("cmake").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !runs {
+        eprintln!("skipped: cmake is not installed");
+        return;
+    }
+    let configure = |folder: &Path, option: &str| {
+        let mut command = Command::new("cmake");
+        command
+            .args(["-S", root().to_str().unwrap(), "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror", option, "-B"])
+            .arg(folder);
+        command.output().unwrap().status.success()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    assert!(configure(folder.path(), "-DCRT_LIBS=memory;common;graph_executor"));
+    assert!(Command::new("cmake").arg("--build").arg(folder.path()).output().unwrap().status.success());
+    for (library, is_there) in [("memory", true), ("common", true), ("graph_executor", true), ("aot_executor", false)] {
+        assert_eq!(folder.path().join(format!("lib{library}.a")).exists(), is_there, "{library}");
+    }
+    for wrong in ["-DCRT_LIBS=common;memories", "-DCRT_CONFIG_PATH=/nowhere"] {
+        assert!(!configure(tempfile::tempdir().unwrap().path(), wrong), "{wrong}");
+    }
+}
+
+#[test]
+fn no_file_is_unwieldy() {
+    let mut paths = Vec::new();
+    for folder in ["crt_config", "include", "platform", "src", "tests"] {
+        walk(&root().join(folder), &mut paths);
+    }
+    for path in paths {
+        let lines = std::fs::read_to_string(root().join(&path)).unwrap().lines().count();
+        assert!(lines < 500, "{path} has {lines} lines");
     }
 }

@@ -26,6 +26,7 @@ use crate::execution::Interface;
 use crate::module::Module;
 use crate::target::Target;
 use indexmap::IndexMap;
+use mlc_runtime::Library;
 use names::Names;
 use std::io;
 
@@ -168,7 +169,8 @@ impl<'a> Package<'a> {
         add("Makefile", build_files::makefile(&modules, self.target));
         add("CMakeLists.txt", build_files::cmake_lists(&modules, self.target));
         add("example/main.c", example::example(&modules));
-        for file in mlc_runtime::FILES {
+        let libraries = self.libraries();
+        for file in mlc_runtime::files(&libraries) {
             add(&format!("runtime/{}", file.path), file.text.to_owned());
         }
         for file in mlc_runtime::TEMPLATES {
@@ -182,6 +184,20 @@ impl<'a> Package<'a> {
         }
         files.sort_unstable_keys();
         Ok(files)
+    }
+
+    /// What of the runtime the models need. The C interface needs nothing at link time; the first two are for code of
+    /// other generators in the same image.
+    fn libraries(&self) -> Vec<Library> {
+        let mut libraries = vec![Library::Common, Library::Memory];
+        let modules = || self.models.iter().map(|model| model.module);
+        if modules().any(|module| module.graph.is_some()) {
+            libraries.extend([Library::GraphExecutor, Library::GraphExecutorModule, Library::Platform]);
+        }
+        if modules().any(|module| matches!(module.execution.aot, Some(Interface::Packed | Interface::PackedEntry))) {
+            libraries.extend([Library::AotExecutor, Library::AotExecutorModule, Library::Platform]);
+        }
+        libraries
     }
 
     fn check(&self) -> Result<(), PackageError> {

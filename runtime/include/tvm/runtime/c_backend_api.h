@@ -37,6 +37,12 @@ TVM_DLL int TVMBackendFreeWorkspace(int device_type, int device_id, void* ptr);
 /* Runs the tasks. There are no threads, so there is one task, 0, whatever num_task asks for. */
 TVM_DLL int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, int num_task);
 
+/* Registers a TVMBackendPackedCFunc of the program under a name, as a global function. */
+TVM_DLL int TVMBackendRegisterSystemLibSymbol(const char* name, void* ptr);
+
+/* Finds a function for generated code: one of its module, given by handle, or a global one. */
+TVM_DLL int TVMBackendGetFuncFromEnv(void* mod_node, const char* func_name, TVMFunctionHandle* out);
+
 #ifdef __cplusplus
 }
 #endif

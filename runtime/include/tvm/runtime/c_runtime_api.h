@@ -1,7 +1,7 @@
 /*
  * The C types of microTVM's runtime interface: values, type codes and devices. Generated code includes this header for
- * TVM_DLL and, where it is called through the packed convention, for TVMValue. It declares nothing that must be linked
- * except TVMAPISetLastError.
+ * TVM_DLL and, where it is called through the packed convention, for TVMValue. The functions are in the library common;
+ * code of the C interface calls none of them.
  */
 #ifndef TVM_RUNTIME_C_RUNTIME_API_H_
 #define TVM_RUNTIME_C_RUNTIME_API_H_
@@ -57,15 +57,60 @@ typedef union {
   DLDevice v_device;
 } TVMValue;
 
+/* Bytes of a given number: an argument of type kTVMBytes points at one. */
+typedef struct {
+  const char* data;
+  size_t size;
+} TVMByteArray;
+
+/* A module or function: an index in disguise, never to be dereferenced. NULL is none. */
 typedef void* TVMModuleHandle;
 typedef void* TVMFunctionHandle;
+typedef void* TVMRetValueHandle;
+typedef void* TVMStreamHandle;
 typedef DLTensor* TVMArrayHandle;
 
-/* Remembers the text of the last error; the text is not copied, so it must outlive its use. */
+/* Remembers a text as that of the last error: a copy of its first 1023 bytes. */
 TVM_DLL void TVMAPISetLastError(const char* message);
 
 /* The text of the last error, an empty string when there was none. */
 TVM_DLL const char* TVMGetLastError(void);
+
+/*
+ * Calls a function of the packed convention. The result's code is kTVMNullptr when the function sets none.
+ * Returns 0, or what the function returned.
+ */
+TVM_DLL int TVMFuncCall(TVMFunctionHandle func, TVMValue* arg_values, int* type_codes, int num_args, TVMValue* ret_val,
+                        int* ret_type_code);
+
+/* Finds a global function; *out is NULL, and the result still 0, when there is none of that name. */
+TVM_DLL int TVMFuncGetGlobal(const char* name, TVMFunctionHandle* out);
+
+/* Registers a TVMBackendPackedCFunc as a global function, in the place of an older one if override is not 0. */
+TVM_DLL int TVMFuncRegisterGlobal(const char* name, TVMFunctionHandle f, int override_existing);
+
+/* Functions are not counted: nothing to do. */
+TVM_DLL int TVMFuncFree(TVMFunctionHandle func);
+
+/* Finds a function of a module; kTvmErrorFunctionNameNotFound when it has none of that name. Modules import nothing. */
+TVM_DLL int TVMModGetFunction(TVMModuleHandle mod, const char* func_name, int query_imports, TVMFunctionHandle* out);
+
+/* Forgets a module, so that another one can take its place. The system library stays. */
+TVM_DLL int TVMModFree(TVMModuleHandle mod);
+
+/* Frees the bytes that a function returned. */
+TVM_DLL int TVMByteArrayFree(TVMByteArray* arr);
+
+/* Allocates memory for tensors from the platform; the alignment asked for must be one that the platform keeps. */
+TVM_DLL int TVMDeviceAllocDataSpace(DLDevice dev, size_t nbytes, size_t alignment, DLDataType type_hint,
+                                    void** out_data);
+TVM_DLL int TVMDeviceFreeDataSpace(DLDevice dev, void* ptr);
+
+/* Copies the elements of a tensor into another one of the same size. */
+TVM_DLL int TVMDeviceCopyDataFromTo(DLTensor* from, DLTensor* to, TVMStreamHandle stream);
+
+/* Work is done when a call returns: nothing to wait for. */
+TVM_DLL int TVMSynchronize(int device_type, int device_id, TVMStreamHandle stream);
 
 #ifdef __cplusplus
 }

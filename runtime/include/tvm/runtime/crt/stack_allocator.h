@@ -1,7 +1,8 @@
 /*
  * An allocator over one block of memory whose allocations are freed in reverse order. No tables, no search: two
- * additions per call. With TVM_CRT_STACK_ALLOCATOR_ENABLE_LIFO_CHECK every allocation carries a tag of 4 bytes behind
- * it, which makes a free out of order an error instead of a corruption; the block must then be larger by the tags.
+ * additions per call. Every allocation is aligned to TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES. With
+ * TVM_CRT_STACK_ALLOCATOR_ENABLE_LIFO_CHECK every allocation carries a tag of 4 bytes behind it, which makes a free
+ * out of order an error instead of a corruption; the block must then be larger by the tags.
  */
 #ifndef TVM_RUNTIME_CRT_STACK_ALLOCATOR_H_
 #define TVM_RUNTIME_CRT_STACK_ALLOCATOR_H_
@@ -9,11 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <tvm/runtime/crt/error_codes.h>
-
-/* Alignment of every allocation; a power of two. */
-#ifndef TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES
-#define TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES 16
-#endif
+#include <tvm/runtime/crt/internal/config.h>
 
 #ifdef __cplusplus
 extern "C" {

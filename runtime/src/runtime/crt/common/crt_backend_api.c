@@ -3,12 +3,6 @@
 #include <tvm/runtime/crt/error_codes.h>
 #include <tvm/runtime/crt/platform.h>
 
-static const char* last_error = "";
-
-void TVMAPISetLastError(const char* message) { last_error = message; }
-
-const char* TVMGetLastError(void) { return last_error; }
-
 void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, int dtype_code_hint,
                                int dtype_bits_hint) {
   void* memory = NULL;

@@ -1,5 +1,6 @@
 /* The stack allocator of tvm/runtime/crt/stack_allocator.h. */
 #include <string.h>
+#include <tvm/runtime/crt/internal/config.h>
 #include <tvm/runtime/crt/stack_allocator.h>
 
 #define ALIGNMENT ((size_t)TVM_RUNTIME_ALLOC_ALIGNMENT_BYTES)
