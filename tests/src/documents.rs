@@ -1,6 +1,6 @@
 //! The documents that are generated from the sources, so that they can't be wrong: operators and errors.
 
-use mlc_frontend::{OperatorSupport, onnx, pnnx};
+use mlc_frontend::{OperatorSupport, onnx, pnnx, relay};
 use mlc_ir::{Code, ops_table};
 use std::fmt::Write as _;
 
@@ -23,6 +23,11 @@ pub fn operators() -> String {
     let names: Vec<String> = pnnx.iter().filter(|operator| operator.refused.is_none()).map(full_name).collect();
     let _ = writeln!(text, "{}", names.join(", "));
     text += &refused(&pnnx);
+    text += "\n# Operators of Relay texts\n\n";
+    let relay = relay::operator_support();
+    let names: Vec<String> = relay.iter().filter(|operator| operator.refused.is_none()).map(full_name).collect();
+    let _ = writeln!(text, "{}", names.join(", "));
+    text += &refused(&relay);
     format!("{text}\n{GENERATED}\n")
 }
 

@@ -11,6 +11,8 @@ pub enum Format {
     Pnnx,
     /// ONNX (.onnx)
     Onnx,
+    /// Relay text (.relay), with its weights in it or in a .params file
+    Relay,
     /// TensorFlow Lite
     #[value(skip)]
     Tflite,
@@ -34,6 +36,7 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Format::Pnnx => "PNNX",
             Format::Onnx => "ONNX",
+            Format::Relay => "Relay",
             Format::Tflite => "TensorFlow Lite",
             Format::Tennis => "TenniS",
             Format::Ark => "ARK",
@@ -59,6 +62,9 @@ pub fn detect(bytes: &[u8]) -> Option<Format> {
     if is_ir(text) {
         return Some(Format::Ir);
     }
+    if is_relay(text) {
+        return Some(Format::Relay);
+    }
     if bytes.get(4..8) == Some(b"TFL3") {
         return Some(Format::Tflite);
     }
@@ -79,6 +85,19 @@ fn is_ir(text: &[u8]) -> bool {
     let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"//")).unwrap_or_default();
     first.strip_prefix(b"mlc ").is_some_and(|version| version.first().is_some_and(u8::is_ascii_digit))
+}
+
+/// Whether the text, after comments, starts with a version of Relay or with the definition of a function.
+fn is_relay(mut text: &[u8]) -> bool {
+    loop {
+        let end: &[u8] = match text {
+            [b'/', b'/', ..] => b"\n",
+            [b'/', b'*', ..] => b"*/",
+            _ => return text.starts_with(b"#[version") || text.starts_with(b"def @"),
+        };
+        let Some(place) = text.windows(end.len()).position(|window| window == end) else { return false };
+        text = text[place + end.len()..].trim_ascii_start();
+    }
 }
 
 fn detect_json(start: &[u8]) -> Option<Format> {
@@ -148,6 +167,9 @@ mod tests {
             (b"{\"ops\": [{\"optype\": \"create\"}]}", Some(Format::Lightnet)),
             (b"// a comment\n\nmlc 1\ngraph @g", Some(Format::Ir)),
             (b"mlc is a compiler", None),
+            (b"#[version = \"0.0.5\"]\ndef @main() {}", Some(Format::Relay)),
+            (b"// a net\n/* of mine */ def @main(%x: int32) { %x }", Some(Format::Relay)),
+            (b"define @main", None),
             (b"{\"name\": 1}", None),
             (b"\x08\x07\x12\x02ab\x3a\x01\x00", Some(Format::Onnx)),
             (b"\x08\x07\x12\x7fab", None),

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use indexmap::IndexMap;
 use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
 use mlc_codegen::{Execution, Limits, Module, Target};
-use mlc_frontend::{ImportOptions, Imported, onnx, pnnx};
+use mlc_frontend::{ImportOptions, Imported, onnx, pnnx, relay};
 use mlc_ir::{Code, Diagnostic, Graph, Location};
 use mlc_passes::{OptimizeOptions, OptimizeReport};
 use std::path::{Path, PathBuf};
@@ -43,6 +43,8 @@ pub struct LoadOptions {
     pub format: Option<Format>,
     /// The file of its weights, if it isn't where the format has it.
     pub weights: Option<PathBuf>,
+    /// The file of a Relay text's parameters (`.params`).
+    pub parameters: Option<PathBuf>,
     /// Extents of inputs that the model leaves open, by name or number.
     pub input_shapes: IndexMap<String, Vec<usize>>,
     /// Extents of the model's named dimensions.
@@ -110,6 +112,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
         Format::Pnnx => load_pnnx(path, &bytes, options),
         Format::Onnx => load_onnx(path, &bytes, options),
         Format::Ir => load_ir(path, &bytes),
+        Format::Relay => load_relay(path, &bytes, options),
         Format::Mlf => Err(mlf_is_compiled(path).into()),
         other => Err(unreadable_format(path, other).into()),
     }
@@ -119,6 +122,24 @@ fn load_pnnx(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded
     let RawPnnx { model, warnings, sources } = read_pnnx(path, bytes, options.weights.as_deref())?;
     let imported = pnnx::import(&model, &options.import_options());
     loaded(path, Format::Pnnx, imported, warnings, sources)
+}
+
+/// Reads the text of Relay and the parameters that the options name.
+fn load_relay(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded, Failure> {
+    let name = path.display().to_string();
+    let sources: Sources = [(name.clone(), bytes.clone())].into_iter().collect();
+    let fail = |diagnostic: Diagnostic| Failure { diagnostics: vec![diagnostic], sources: sources.clone() };
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let location = Location::byte_offset(error.valid_up_to() as u64).in_file(name.clone());
+        fail(Diagnostic::error(Code::Syntax, location, "the text isn't UTF-8"))
+    })?;
+    let parameters = match &options.parameters {
+        None => relay::Parameters::new(),
+        Some(path) => relay::read_parameters(&files::read(path)?)
+            .map_err(|error| fail(error.in_file(&path.display().to_string())))?,
+    };
+    let imported = relay::read(text, &parameters, &options.import_options());
+    loaded(path, Format::Relay, imported, Vec::new(), sources)
 }
 
 fn load_onnx(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded, Failure> {

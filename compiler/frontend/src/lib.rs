@@ -7,6 +7,7 @@ mod import;
 
 pub mod onnx;
 pub mod pnnx;
+pub mod relay;
 mod support;
 
 pub use import::{ImportOptions, Imported};

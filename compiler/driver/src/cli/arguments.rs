@@ -86,6 +86,9 @@ pub struct Model {
     /// File of the weights, if it isn't beside the model
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    /// File of the parameters of a Relay text (.params), bound to the variables of @main by name
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<PathBuf>,
     /// Shape of an input that the model leaves open, such as 'image=1,3,224,224'; may be repeated
     #[arg(long, value_name = "NAME=d,d,...", value_parser = input_shape)]
     pub input_shape: Vec<(String, Vec<usize>)>,

@@ -140,7 +140,7 @@ fn refuse_input(output: &Path, arguments: &Compile) -> Result<(), Diagnostic> {
 pub(super) fn stem(path: &Path) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut stem = name.as_str();
-    for extension in [".param", ".pnnx", ".onnx", ".tflite", ".tsm", ".json", ".mlc", ".tar"] {
+    for extension in [".param", ".pnnx", ".onnx", ".tflite", ".tsm", ".relay", ".json", ".mlc", ".tar"] {
         stem = stem.strip_suffix(extension).unwrap_or(stem);
     }
     if stem.is_empty() { "model".into() } else { stem.to_owned() }

@@ -91,6 +91,7 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
     let options = LoadOptions {
         format: Some(format),
         weights: arguments.model.weights.clone(),
+        parameters: arguments.model.params.clone(),
         input_shapes: arguments.model.input_shape.iter().cloned().collect(),
         dimensions: arguments.model.dimensions.iter().cloned().collect(),
     };

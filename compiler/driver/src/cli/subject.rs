@@ -18,6 +18,7 @@ pub(super) fn load(model: &Model, input_files: &[String], console: &Console) -> 
     let mut options = LoadOptions {
         format: model.format,
         weights: model.weights.clone(),
+        parameters: model.params.clone(),
         input_shapes: model.input_shape.iter().cloned().collect(),
         dimensions: model.dimensions.iter().cloned().collect(),
     };
