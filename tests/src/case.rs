@@ -134,6 +134,7 @@ impl Case {
 fn model_file(folder: &Path, format: &str) -> Result<PathBuf, String> {
     let name = match format {
         "pnnx" => "model.pnnx.param",
+        "relay" => "model.relay",
         "onnx" => "model.onnx",
         "tflite" => "model.tflite",
         "tennis" => "model.tsm",

@@ -333,6 +333,8 @@ impl Graph {
         let before = self.nodes.node_count();
         self.nodes.retain_nodes(|_, node| live.contains(&node));
         self.names.retain(|_, node| live.contains(node));
+        // New names don't depend on what was there before: a graph that is read from its text gets the same ones.
+        self.numbers.clear();
         self.nodes.node_count() != before
     }
 

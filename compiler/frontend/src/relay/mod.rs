@@ -8,10 +8,14 @@ mod import;
 mod lexer;
 mod metadata;
 mod parse;
+mod restore;
+mod spelling;
 mod syntax;
 mod types;
+mod write;
 
 pub use import::operator_support;
+pub use write::write;
 
 use crate::import::{ImportOptions, Imported};
 use bytes::Bytes;
@@ -45,10 +49,15 @@ pub fn read_parameters(bytes: &Bytes) -> Result<Parameters, Diagnostic> {
 }
 
 /// Makes a graph of a text. Parameters become the variables of `@main` that have their names; what is left are its inputs.
+/// A text that [`write()`] printed gives the printed graph, and needs no parameters.
 ///
 /// # Errors
 /// Everything that stands in the way, with lines and columns; operators that aren't supported all at once.
 pub fn read(text: &str, parameters: &Parameters, options: &ImportOptions) -> Result<Imported, Vec<Diagnostic>> {
     let module = parse::parse(text).map_err(|fault| vec![fault])?;
+    if let Some(main) = restore::printed_main(&module) {
+        let graph = restore::restore(&module, main).map_err(|fault| vec![fault])?;
+        return Ok(Imported { graph, warnings: Vec::new() });
+    }
     import::import(&module, parameters, options)
 }

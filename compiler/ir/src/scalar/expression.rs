@@ -90,6 +90,11 @@ impl Expression {
         builder.finish(result)
     }
 
+    /// The expression of steps that were built before, one of which is the result.
+    pub fn from_steps(steps: ExpressionBuilder, result: ScalarId) -> Self {
+        steps.finish(result)
+    }
+
     /// The steps; the last one is the result.
     pub fn nodes(&self) -> &[ScalarNode] {
         &self.nodes

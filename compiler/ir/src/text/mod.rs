@@ -17,6 +17,7 @@ pub use expression::parse_expression;
 pub use parse::parse;
 pub use print::{print, print_with_constants};
 pub use suggest::nearest;
+pub use values::parse_type;
 
 use crate::attribute::Attribute;
 use indexmap::IndexMap;

@@ -209,6 +209,16 @@ pub(super) fn extent(cursor: &mut Cursor<'_>) -> Result<usize, Diagnostic> {
     value.ok_or_else(|| token.error(format!("{} found, a number of 0 or more expected", token.kind.describe())))
 }
 
+/// Parses a tensor type that is all of a text.
+///
+/// # Errors
+/// A diagnostic with line and column.
+pub fn parse_type(text: &str) -> Result<TensorType, Diagnostic> {
+    let mut cursor = Cursor::new(super::lexer::lex(text)?);
+    let ty = tensor_type(&mut cursor)?;
+    if *cursor.kind() == Kind::End { Ok(ty) } else { Err(cursor.unexpected("the end of the type")) }
+}
+
 /// Parses a tensor type, such as `f32[1, 8]` or `i8<[0.5], [0]>[2]`.
 pub(super) fn tensor_type(cursor: &mut Cursor<'_>) -> Result<TensorType, Diagnostic> {
     let token = cursor.peek().clone();

@@ -4,6 +4,7 @@
 //! Everything that stands in the way is reported in one go: what can't be imported is *unknown*, and so is what depends on it.
 
 mod call;
+pub(super) mod elementary;
 mod elementwise;
 mod image;
 mod interface;
