@@ -62,7 +62,7 @@ pub enum Command {
     Verify(Verify),
     /// Show what is in a model or an archive
     Inspect(Inspect),
-    /// Rewrite a model file in the current form of its format
+    /// Rewrite a model file in the current form of its format, or as Relay text
     Convert(Convert),
     /// Explain an error code
     Explain(Explain),
@@ -329,11 +329,12 @@ pub struct Inspect {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  mlc convert old.pnnx.param new.pnnx.param        writes new.pnnx.bin too")]
+  mlc convert old.pnnx.param new.pnnx.param        writes new.pnnx.bin too
+  mlc convert model.onnx model.relay               the model as Relay text, weights included")]
 pub struct Convert {
-    /// The PNNX model's .param file
+    /// The model: a PNNX model's .param file, or any model to be written as Relay text
     pub input: PathBuf,
-    /// The new .param file; the weights go into a .bin file beside it
+    /// The new .param file; the weights go into a .bin file beside it. Or a .relay file
     pub output: PathBuf,
     /// File of the weights, if it isn't beside the model
     #[arg(long, value_name = "FILE")]

@@ -5,14 +5,18 @@ use super::console::Console;
 use super::subject::mismatch;
 use crate::files;
 use crate::format::Format;
-use crate::pipeline::{self, Failure, RawPnnx};
-use mlc_frontend::pnnx;
+use crate::pipeline::{self, Failure, LoadOptions, RawPnnx};
+use mlc_frontend::{pnnx, relay};
 use mlc_ir::{Code, Diagnostic, Location};
 
 pub(super) fn convert(arguments: &Convert, console: &Console) -> Result<(), Failure> {
     let Convert { input, output, weights } = arguments;
+    if output.extension().is_some_and(|extension| extension == "relay") {
+        return to_relay(arguments, console);
+    }
     if output.extension().is_none_or(|extension| extension != "param") {
-        let message = format!("'{}' doesn't end in .param, the only form that can be written", output.display());
+        let message =
+            format!("'{}' ends neither in .param nor in .relay, the forms that can be written", output.display());
         return Err(mismatch(message).into());
     }
     let file = files::read(input)?;
@@ -35,5 +39,16 @@ pub(super) fn convert(arguments: &Convert, console: &Console) -> Result<(), Fail
     files::write_atomically(&bin, &archive)?;
     files::write_atomically(output, text.as_bytes())?;
     console.status(&format!("wrote {} and {}", output.display(), bin.display()));
+    Ok(())
+}
+
+/// Writes the graph of a model of any format as Relay text.
+fn to_relay(arguments: &Convert, console: &Console) -> Result<(), Failure> {
+    let Convert { input, output, weights } = arguments;
+    let options = LoadOptions { weights: weights.clone(), ..LoadOptions::default() };
+    let loaded = pipeline::load(input, &options)?;
+    console.report(&loaded.warnings, &loaded.sources);
+    files::write_atomically_with(output, |file| relay::write(&loaded.graph, &mut std::io::BufWriter::new(file)))?;
+    console.status(&format!("wrote {}", output.display()));
     Ok(())
 }

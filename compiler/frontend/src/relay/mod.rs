@@ -4,6 +4,7 @@
 //! archives, whose constants come as parameters. [`write()`] prints any graph as a full text from which [`read()`] makes an
 //! equal graph.
 
+mod bind;
 mod import;
 mod lexer;
 mod metadata;
@@ -14,6 +15,7 @@ mod syntax;
 mod types;
 mod write;
 
+pub use bind::bind;
 pub use import::operator_support;
 pub use write::write;
 
@@ -60,4 +62,9 @@ pub fn read(text: &str, parameters: &Parameters, options: &ImportOptions) -> Res
         return Ok(Imported { graph, warnings: Vec::new() });
     }
     import::import(&module, parameters, options)
+}
+
+/// Whether a text is one that [`write()`] printed, which holds its own constants and is exact.
+pub fn is_exact(text: &str) -> bool {
+    parse::parse(text).is_ok_and(|module| restore::printed_main(&module).is_some())
 }
