@@ -19,7 +19,7 @@ pub fn bind(text: &str, arrays: &Parameters, inputs: &[&str]) -> Result<Paramete
     let module = parse::parse(text)?;
     let main = module.definitions.iter().find(|(name, _)| *name == "main");
     let Some((_, main)) = main else {
-        return Err(Place { line: 1, column: 1 }.error("the text has no function @main"));
+        return Err(*Place { line: 1, column: 1 }.error("the text has no function @main"));
     };
     let main = &module.functions[*main];
     let mut bound = Parameters::new();
@@ -187,15 +187,15 @@ mod tests {
         assert_eq!(
             fault(arrays(&[("p0", &[4, 7]), ("p1", &[4])])),
             "error[MLC0105]: the variable %w can't be bound: the array `p0` in its turn is f32[4, 7], which is another type or a \
-             folded constant (line 1:74)"
+             folded constant (line 1:66)"
         );
         assert_eq!(
             fault(arrays(&[("p0", &[4, 6])])),
-            "error[MLC0105]: the variable %b can't be bound: the archive's parameters have no array for it (line 1:41)"
+            "error[MLC0105]: the variable %b can't be bound: the archive's parameters have no array for it (line 1:40)"
         );
         assert_eq!(
             fault(arrays(&[("p0", &[4, 6]), ("p1", &[4]), ("p2", &[4])])),
-            "error[MLC0105]: the text has no variable for the array `p2` (line 1:10)"
+            "error[MLC0105]: the text has no variable for the array `p2` (line 1:5)"
         );
     }
 }

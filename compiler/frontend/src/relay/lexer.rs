@@ -52,8 +52,8 @@ impl Place {
         Location::line_column(self.line, self.column)
     }
 
-    pub fn error(self, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::error(Code::Syntax, self.location(), message)
+    pub fn error(self, message: impl Into<String>) -> Box<Diagnostic> {
+        Box::new(Diagnostic::error(Code::Syntax, self.location(), message))
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Token<'a> {
 ///
 /// # Errors
 /// At a character that no token has, and at a string, a comment or a name without an end.
-pub(super) fn lex(text: &str) -> Result<Vec<Token<'_>>, Diagnostic> {
+pub(super) fn lex(text: &str) -> Result<Vec<Token<'_>>, Box<Diagnostic>> {
     let mut lexer = Lexer { text, at: 0, line: 1, line_start: 0, tokens: Vec::new() };
     loop {
         lexer.skip_blanks()?;
@@ -129,7 +129,7 @@ impl<'a> Lexer<'a> {
         passed
     }
 
-    fn skip_blanks(&mut self) -> Result<(), Diagnostic> {
+    fn skip_blanks(&mut self) -> Result<(), Box<Diagnostic>> {
         loop {
             let rest = self.rest();
             let blanks = rest.len() - rest.trim_start().len();
@@ -146,7 +146,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn block_comment(&mut self) -> Result<(), Diagnostic> {
+    fn block_comment(&mut self) -> Result<(), Box<Diagnostic>> {
         let place = self.place();
         let bytes = self.bytes();
         let (mut depth, mut end) = (0usize, 0);
@@ -172,7 +172,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    fn kind(&mut self, place: Place) -> Result<Kind<'a>, Diagnostic> {
+    fn kind(&mut self, place: Place) -> Result<Kind<'a>, Box<Diagnostic>> {
         let bytes = self.bytes();
         let Some(&first) = bytes.first() else { return Ok(Kind::End) };
         match first {
@@ -221,7 +221,7 @@ impl<'a> Lexer<'a> {
         self.advance(end)
     }
 
-    fn name(&mut self, global: bool, place: Place) -> Result<Kind<'a>, Diagnostic> {
+    fn name(&mut self, global: bool, place: Place) -> Result<Kind<'a>, Box<Diagnostic>> {
         self.advance(1);
         let bytes = self.bytes();
         let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -258,7 +258,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn string(&mut self, place: Place) -> Result<Kind<'a>, Diagnostic> {
+    fn string(&mut self, place: Place) -> Result<Kind<'a>, Box<Diagnostic>> {
         let mut text = String::new();
         let mut characters = self.rest().char_indices().skip(1);
         while let Some((index, character)) = characters.next() {

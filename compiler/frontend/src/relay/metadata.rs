@@ -52,7 +52,7 @@ impl<'a> Constants<'a> {
             let place = Place { line, column: error.column() as u32 };
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default();
-            place.error(format!("the metadata can't be read: {message}"))
+            *place.error(format!("the metadata can't be read: {message}"))
         })?;
         Ok(Constants { section: Some(section), decoded: BTreeMap::new() })
     }

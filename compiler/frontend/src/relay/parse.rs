@@ -18,8 +18,9 @@ pub(super) const MOST_DEEP: usize = 120;
 /// # Errors
 /// The first thing that breaks the grammar, with line and column.
 pub(super) fn parse(text: &str) -> Result<Module<'_>, Diagnostic> {
-    let mut parser = Parser { tokens: lex(text)?, at: 0, depth: 0, module: Module::default() };
-    parser.module()?;
+    let tokens = lex(text).map_err(|fault| *fault)?;
+    let mut parser = Parser { tokens, at: 0, depth: 0, module: Module::default() };
+    parser.module().map_err(|fault| *fault)?;
     Ok(parser.module)
 }
 
@@ -30,7 +31,8 @@ struct Parser<'a> {
     module: Module<'a>,
 }
 
-type Parsed<T> = Result<T, Diagnostic>;
+/// Boxed, so that the stack of deep texts stays small.
+type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 /// Operators between two expressions: mark, how strongly it binds, the name of the operator that it stands for.
 const BINARY: [(&str, u32, &str); 10] = [
@@ -70,7 +72,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.at.saturating_sub(1)].comment
     }
 
-    fn unexpected(&self, expected: &str) -> Diagnostic {
+    fn unexpected(&self, expected: &str) -> Box<Diagnostic> {
         self.place().error(format!("{} found, {expected} expected", self.peek().describe()))
     }
 

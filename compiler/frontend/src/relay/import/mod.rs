@@ -84,7 +84,7 @@ impl<'a> Tuple<'a> {
 }
 
 /// Most operators that are imported, functions counted with every use: no small text may keep mlc busy for long.
-const MOST_OPERATORS: usize = 1 << 20;
+const MOST_OPERATORS: usize = 1 << 17;
 
 /// Most members of a tuple once its tuples are written out.
 const MOST_MEMBERS: usize = 1 << 16;

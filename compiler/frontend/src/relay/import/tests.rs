@@ -75,8 +75,8 @@ fn everything_that_is_unsupported_is_said_at_once() {
             "error[MLC0201]: operator unique, used once, isn't supported: the size of its result depends on the data, so no \
              static memory plan exists (line 5:8, unique \"unique\")",
             "error[MLC0204]: clip: attribute `a_min` is \"no\", a number expected (line 5:20, clip \"clip\")",
-            "error[MLC0205]: nn.relu: 2 operands given, 1 expected (line 5:43, nn.relu \"nn.relu\")",
-            "error[MLC0204]: nn.relu: there is no attribute `axis` (line 5:60, nn.relu \"nn.relu\")",
+            "error[MLC0205]: nn.relu: 2 operands given, 1 expected (line 5:42, nn.relu \"nn.relu\")",
+            "error[MLC0204]: nn.relu: there is no attribute `axis` (line 5:59, nn.relu \"nn.relu\")",
         ]
     );
 }
@@ -104,7 +104,7 @@ fn what_stands_in_the_way_has_a_place() {
             "def @main(%x: bool) { (%x, %x).2 }",
             "error[MLC0103]: the tuple has 2 members, there is no member 2 (line 1:23)",
         ),
-        ("def @main() { () }", "error[MLC0111]: @main gives nothing (line 1:10)"),
+        ("def @main() { () }", "error[MLC0111]: @main gives nothing (line 1:5)"),
         (
             "def @main() { @main() }",
             "error[MLC0202]: functions and expressions nest deeper than 240 levels (line 1:15)",
