@@ -17,16 +17,19 @@ fn check(format: &str, mode: &Mode) {
 fn models_on_the_generic_target() {
     check("pnnx", &Mode::generic(false));
     check("onnx", &Mode::generic(false));
+    check("relay", &Mode::generic(false));
 }
 
 #[test]
 fn models_on_the_host() {
     check("pnnx", &Mode::host(false));
     check("onnx", &Mode::host(false));
+    check("relay", &Mode::host(false));
 }
 
 #[test]
 fn damaged_files() {
     check("pnnx-malformed", &Mode::generic(false));
     check("onnx-malformed", &Mode::generic(false));
+    check("relay-malformed", &Mode::generic(false));
 }

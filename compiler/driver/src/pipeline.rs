@@ -283,6 +283,16 @@ pub struct Compiled {
     pub report: OptimizeReport,
     options: CompileOptions,
     graph_text: String,
+    relay: RelayText,
+}
+
+/// Writes the model as it was imported.
+struct RelayText(Box<dyn Fn(&mut dyn std::io::Write) -> std::io::Result<()> + Send + Sync>);
+
+impl std::fmt::Debug for RelayText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RelayText")
+    }
 }
 
 /// Optimises a graph and generates C for it. `observer` sees the graph after each stage of the optimiser, under its name.
@@ -295,6 +305,8 @@ pub fn compile(
     observer: &mut dyn FnMut(&str, &Graph),
 ) -> Result<Compiled, Vec<Diagnostic>> {
     let exact = options.target.is_strict();
+    let imported = graph.clone();
+    let relay = RelayText(Box::new(move |out: &mut dyn std::io::Write| relay::write(&imported, out)));
     let optimize_options = OptimizeOptions { explain: options.explain, exact, ..OptimizeOptions::default() };
     let (graph, report) =
         mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
@@ -303,7 +315,7 @@ pub fn compile(
     let module = mlc_codegen::generate(&graph, &generator_options)?;
     options.limits.check(&module)?;
     let graph_text = mlc_ir::text::print(&graph);
-    Ok(Compiled { module, graph, report, options: options.clone(), graph_text })
+    Ok(Compiled { module, graph, report, options: options.clone(), graph_text, relay })
 }
 
 impl Compiled {
@@ -346,7 +358,7 @@ fn package<'a>(models: &'a [Compiled], options: &'a CompileOptions) -> Package<'
     let model = |compiled: &'a Compiled| PackageModel {
         module: &compiled.module,
         graph_text: &compiled.graph_text,
-        relay: None,
+        relay: Some(&*compiled.relay.0),
     };
     Package {
         models: models.iter().map(model).collect(),
