@@ -5,7 +5,7 @@ mod map;
 
 use super::lexer::Place;
 use super::metadata::Constants;
-use super::spelling::unspell;
+use super::spelling::{Source, unspell};
 use super::syntax::{
     Argument, AttributeValue, Binding, ExpressionId, ExpressionKind, Function, FunctionId, Module, Number, Type,
 };
@@ -34,7 +34,7 @@ pub(super) fn printed_main(module: &Module<'_>) -> Option<FunctionId> {
 pub(super) fn restore(module: &Module<'_>, main: FunctionId) -> Result<Graph, Diagnostic> {
     let constants = Constants::parse(module.metadata)?;
     let mut restorer = Restorer { module, constants, bodies: BTreeMap::new(), depth: 0 };
-    restorer.graph(main)
+    restorer.restored(main)
 }
 
 fn attribute<'m>(function: &'m Function<'_>, name: &str) -> Option<&'m Argument<'m>> {
@@ -70,8 +70,18 @@ fn unlike(place: Place, message: impl Into<String>) -> Diagnostic {
         .with_note("the text says that mlc printed it, and it is read node by node".to_owned())
 }
 
+impl Source for Restorer<'_> {
+    fn graph(&mut self, name: &str) -> Result<Subgraph, Fault> {
+        self.body(name)
+    }
+
+    fn constant(&mut self, key: &str, index: usize) -> Result<Attribute, Fault> {
+        self.constants.constant(key, index)
+    }
+}
+
 impl<'a> Restorer<'a> {
-    fn graph(&mut self, function: FunctionId) -> Result<Graph, Diagnostic> {
+    fn restored(&mut self, function: FunctionId) -> Result<Graph, Diagnostic> {
         let module = self.module;
         let function = &module.functions[function];
         let name = match attribute(function, MARK).map(|attribute| &attribute.value) {
@@ -159,7 +169,7 @@ impl<'a> Restorer<'a> {
                 let (operands, literal) = self.operands(restored, arguments)?;
                 let types: Vec<TensorType> =
                     operands.iter().map(|&operand| restored.graph.ty(operand).clone()).collect();
-                let op = unspell(name, attributes, literal, &types, &mut |body| self.body(body));
+                let op = unspell(name, attributes, literal, &types, self);
                 let op = op.map_err(|fault| at(place, fault))?;
                 add(&mut restored.graph, op, &operands, &comment, place)?
             }
@@ -170,7 +180,6 @@ impl<'a> Restorer<'a> {
         Ok(())
     }
 
-    /// The graph of a function that stands for the body of a loop.
     fn body(&mut self, name: &str) -> Result<Subgraph, Fault> {
         if let Some(body) = self.bodies.get(name) {
             return Ok(body.clone());
@@ -181,9 +190,9 @@ impl<'a> Restorer<'a> {
         let found = self.module.definitions.iter().find(|(known, _)| *known == name);
         let (_, function) = found.ok_or_else(|| Fault::new(Code::UndefinedValue, format!("@{name} isn't defined")))?;
         self.depth += 1;
-        let graph = self.graph(*function);
+        let graph = self.restored(*function);
         self.depth -= 1;
-        let graph = graph.map_err(|error| Fault::new(error.code, format!("in @{name}: {error}")))?;
+        let graph = graph.map_err(|error| Fault::new(error.code, error.message))?;
         let body = Subgraph::new(graph);
         self.bodies.insert(name.to_owned(), body.clone());
         Ok(body)

@@ -6,11 +6,30 @@ mod words;
 
 use super::syntax::{Argument, AttributeValue};
 use crate::fault::Fault;
+pub(super) use fields::CONSTANT;
 use fields::{decoded, encoded};
-use mlc_ir::{FieldValue, Literal, Op, OpKind, Subgraph, TensorType};
+use mlc_ir::{Attribute, FieldValue, Literal, Op, OpKind, Subgraph, TensorType};
 
 /// What stands before the name of an operator that Relay doesn't have.
 pub(super) const OWN: &str = "mlc.";
+
+/// Takes what is inside of operators, but not in their lines.
+pub(super) trait Store {
+    /// The name of the function that stands for a graph.
+    fn graph(&mut self, graph: &Subgraph) -> String;
+
+    /// The number of a constant.
+    fn constant(&mut self, constant: &Attribute) -> usize;
+}
+
+/// Gives what a [`Store`] has taken.
+pub(super) trait Source {
+    /// The graph of a function's name.
+    fn graph(&mut self, name: &str) -> Result<Subgraph, Fault>;
+
+    /// The constant of a kind and a number.
+    fn constant(&mut self, key: &str, index: usize) -> Result<Attribute, Fault>;
+}
 
 /// An operator without its operands.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,8 +51,8 @@ impl Spelled {
     }
 }
 
-/// Spells an operator of operands of these types. Graphs inside of it are named by `name_graph`.
-pub(super) fn spell(op: &Op, operands: &[TensorType], name_graph: &mut dyn FnMut(&Subgraph) -> String) -> Spelled {
+/// Spells an operator of operands of these types. Graphs and constants inside of it go to the store.
+pub(super) fn spell(op: &Op, operands: &[TensorType], store: &mut dyn Store) -> Spelled {
     let exact = |spelled: &Spelled| {
         let attributes: Vec<(&str, &AttributeValue)> =
             spelled.attributes.iter().map(|(name, value)| (*name, value)).collect();
@@ -41,7 +60,7 @@ pub(super) fn spell(op: &Op, operands: &[TensorType], name_graph: &mut dyn FnMut
     };
     words::write(op, operands).filter(|spelled| !spelled.has_nan() && exact(spelled)).unwrap_or_else(|| {
         let fields = op.fields().into_iter();
-        let attributes = fields.map(|(name, value)| (name, encoded(&value, name_graph))).collect();
+        let attributes = fields.map(|(name, value)| (name, encoded(&value, store))).collect();
         Spelled { name: format!("{OWN}{}", op.name()), attributes, literal: None, tuple: false }
     })
 }
@@ -52,7 +71,7 @@ pub(super) fn unspell(
     attributes: &[Argument<'_>],
     literal: Option<Literal>,
     operands: &[TensorType],
-    graph: &mut dyn FnMut(&str) -> Result<Subgraph, Fault>,
+    source: &mut dyn Source,
 ) -> Result<Op, Fault> {
     let Some(own) = name.strip_prefix(OWN) else {
         let attributes: Vec<(&str, &AttributeValue)> =
@@ -64,7 +83,7 @@ pub(super) fn unspell(
     let kind = kind.ok_or_else(|| Fault::variant(format!("there is no operator {name}")))?;
     let fields = attributes
         .iter()
-        .map(|attribute| Ok((attribute.name.to_owned(), decoded(&attribute.value, graph)?)))
+        .map(|attribute| Ok((attribute.name.to_owned(), decoded(&attribute.value, source)?)))
         .collect::<Result<Vec<(String, FieldValue)>, Fault>>()?;
     kind.with_fields(&fields).map_err(|message| Fault::parameter(format!("{name}: {message}")))
 }

@@ -5,7 +5,7 @@ mod constants;
 mod map;
 mod text;
 
-use super::spelling::spell;
+use super::spelling::{CONSTANT, Store, spell};
 use super::syntax::AttributeValue;
 use super::types::dtype_name;
 use constants::write_metadata;
@@ -127,6 +127,24 @@ fn variables(graph: &Graph) -> BTreeMap<NodeId, String> {
     names
 }
 
+impl Store for Printer<'_> {
+    fn graph(&mut self, graph: &Subgraph) -> String {
+        self.bodies.push(graph.clone());
+        body_name(self.bodies.len() - 1)
+    }
+
+    /// Operators may share constants, such as the C files of an archive.
+    fn constant(&mut self, constant: &Attribute) -> usize {
+        let same = |known: &Attribute| {
+            known.ty() == constant.ty() && known.bytes().as_ptr_range() == constant.bytes().as_ptr_range()
+        };
+        self.constants.iter().position(same).unwrap_or_else(|| {
+            self.constants.push(constant.clone());
+            self.constants.len() - 1
+        })
+    }
+}
+
 impl Printer<'_> {
     fn function(&mut self, name: &str, graph: &Graph) -> io::Result<()> {
         let order = graph.topological_order();
@@ -173,7 +191,7 @@ impl Printer<'_> {
                     text(&state.name),
                     AttributeValue::Integer(state.input as i64),
                     AttributeValue::Integer(state.output as i64),
-                    AttributeValue::Meta("relay.Constant".into(), self.constants.len()),
+                    AttributeValue::Meta(CONSTANT.into(), self.constants.len()),
                 ]));
                 self.constants.push(state.initial.clone());
             }
@@ -185,7 +203,7 @@ impl Printer<'_> {
     fn node(&mut self, graph: &Graph, id: NodeId, names: &mut Names) -> io::Result<()> {
         let node = graph.node(id);
         let expression = match &node.op {
-            Op::Constant(constant) => self.constant(&constant.value),
+            Op::Constant(constant) => self.constant_text(&constant.value),
             op => {
                 let operands: Vec<String> =
                     graph.operands(id).into_iter().map(|value| names.of(graph, value)).collect();
@@ -205,21 +223,17 @@ impl Printer<'_> {
         writeln!(self.out, "  {name} = {expression} {};", comment_text(node))
     }
 
-    fn constant(&mut self, value: &Attribute) -> String {
+    fn constant_text(&mut self, value: &Attribute) -> String {
         let literal = if value.ty().rank() == 0 && value.ty().quantization.is_none() { value.splat() } else { None };
         let literal = literal.filter(|literal| literal.to_attribute() == *value);
         literal.and_then(literal_text).unwrap_or_else(|| {
             self.constants.push(value.clone());
-            format!("meta[relay.Constant][{}]", self.constants.len() - 1)
+            format!("meta[{CONSTANT}][{}]", self.constants.len() - 1)
         })
     }
 
     fn operator(&mut self, op: &Op, mut operands: Vec<String>, types: &[TensorType]) -> String {
-        let bodies = &mut self.bodies;
-        let spelled = spell(op, types, &mut |body| {
-            bodies.push(body.clone());
-            body_name(bodies.len() - 1)
-        });
+        let spelled = spell(op, types, self);
         if spelled.tuple {
             let comma = if operands.len() == 1 { "," } else { "" };
             operands = vec![format!("({}{comma})", operands.join(", "))];
