@@ -286,8 +286,11 @@ pub struct Compiled {
     relay: RelayText,
 }
 
+/// Writes a text piece by piece.
+type WriteText = dyn Fn(&mut dyn std::io::Write) -> std::io::Result<()> + Send + Sync;
+
 /// Writes the model as it was imported.
-struct RelayText(Box<dyn Fn(&mut dyn std::io::Write) -> std::io::Result<()> + Send + Sync>);
+struct RelayText(Box<WriteText>);
 
 impl std::fmt::Debug for RelayText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
