@@ -2,6 +2,7 @@
 
 mod arguments;
 mod constants;
+mod external;
 mod loops;
 mod operators;
 mod states;
@@ -44,7 +45,9 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         let output = &graph.outputs()[number];
         (&*output.name, graph.ty(output.value))
     }));
+    external::check(&program, options.execution).map_err(|error| vec![error])?;
     let (text, graph) = emitter.text(&program, options, &inputs, &outputs).map_err(|error| vec![error])?;
+    let foreign = external::sources(&program, &options.model_name)?;
     let summaries = program.steps.iter().map(|step| summary(&program, step)).collect();
     let model = &options.model_name;
     Ok(Module {
@@ -57,7 +60,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         constants: emitter.constants.list,
         states: emitter.states,
         graph,
-        sources: vec![SourceFile { name: format!("{model}_lib1.c"), text }],
+        sources: [SourceFile { name: format!("{model}_lib1.c"), text }].into_iter().chain(foreign).collect(),
     })
 }
 
@@ -143,6 +146,7 @@ impl Emitter {
         text += &includes;
         text += &self.declarations();
         text += &self.intrinsics.prelude();
+        text += external::allocator(program);
         text += &states;
         text += &kernels;
         text += &main;
@@ -165,6 +169,10 @@ impl Emitter {
                     text += "\n";
                     text += &loops::function(code, &calls, &used);
                 }
+                Routine::Extern(code) => {
+                    text += "\n";
+                    text += &external::function(code);
+                }
             }
         }
         text
@@ -182,8 +190,12 @@ impl Emitter {
                 .map(|(number, binding)| self.argument(program, (index, number), binding, None))
                 .collect();
             let name = step.routine.name();
-            let call = format!("  {name}({});", arguments.join(", "));
-            let broken = || format!("  {name}(\n      {});", arguments.join(",\n      "));
+            let (before, after) = match &step.routine {
+                Routine::Extern(_) => ("if (", " != 0) {\n    return -1;\n  }"),
+                _ => ("", ";"),
+            };
+            let call = format!("  {before}{name}({}){after}", arguments.join(", "));
+            let broken = || format!("  {before}{name}(\n      {}){after}", arguments.join(",\n      "));
             let _ = writeln!(body, "{}", if call.len() > 100 { broken() } else { call });
             used.extend(arguments);
         }

@@ -216,12 +216,12 @@ impl Homes {
 
 /// See [`Homes::dense`].
 fn dense(graph: &Graph) -> BTreeSet<Value> {
-    let loops = graph.node_ids().filter(|&id| matches!(graph.node(id).op, Op::Loop(_)));
+    let functions = graph.node_ids().filter(|&id| matches!(graph.node(id).op, Op::Loop(_) | Op::Extern(_)));
     let around = |id: NodeId| {
         let results = (0..graph.node(id).results.len() as u32).map(move |slot| Value { node: id, slot });
         graph.operands(id).into_iter().chain(results)
     };
-    loops.flat_map(around).collect()
+    functions.flat_map(around).collect()
 }
 
 /// Where an input is: with the caller, or kept from the last run.

@@ -75,7 +75,7 @@ fn fold(graph: &mut Graph, node: &Node, operands: &[Value]) -> Option<Result<Vec
     }
     let constants: Vec<Tensor> =
         operands.iter().map(|&operand| graph.constant(operand).map(Attribute::to_tensor)).collect::<Option<_>>()?;
-    if constants.is_empty() || matches!(node.op, Op::Broadcast(_) | Op::Loop(_)) {
+    if constants.is_empty() || matches!(node.op, Op::Broadcast(_) | Op::Loop(_) | Op::Extern(_)) {
         return None;
     }
     let references: Vec<&Tensor> = constants.iter().collect();

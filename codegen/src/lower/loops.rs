@@ -100,7 +100,7 @@ impl Maker<'_> {
     }
 }
 
-fn bound(homes: &Homes, value: Value, constant: bool) -> Binding {
+pub(super) fn bound(homes: &Homes, value: Value, constant: bool) -> Binding {
     let (buffer, view) = homes.view(value);
     Binding::Buffer { buffer: *buffer, offset: view.offset, dtype: view.dtype, constant }
 }

@@ -3,6 +3,7 @@
 //! [`legalize`](legalize::legalize) makes borders explicit, [`Homes`](homes::Homes) say which buffer each value is a view of,
 //! [`steps`](steps::steps) are the kernels, [`order`](order::candidates) the orders to choose from, [`plan`](plan::plan) the offsets.
 
+pub mod external;
 pub mod homes;
 pub mod legalize;
 pub mod loops;

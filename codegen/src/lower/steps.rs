@@ -1,5 +1,6 @@
 //! Steps: the kernels of a legal graph over the homes of its values, in execution order.
 
+use super::external::ExternRoutine;
 use super::homes::{BufferId, BufferKind, Homes};
 use super::legalize::{is_computed, is_view};
 use super::loops::LoopRoutine;
@@ -49,6 +50,8 @@ pub enum Routine {
     Kernel(Function),
     /// A loop over other steps.
     Loop(Box<LoopRoutine>),
+    /// A function that an archive brought along.
+    Extern(Box<ExternRoutine>),
 }
 
 impl Routine {
@@ -57,6 +60,7 @@ impl Routine {
         match self {
             Routine::Kernel(function) => &function.name,
             Routine::Loop(code) => &code.name,
+            Routine::Extern(code) => &code.name,
         }
     }
 }
@@ -171,6 +175,7 @@ impl Maker<'_> {
                 self.copy(id, "border", &[], &whole, move |kernel| kernels::fill_border(kernel, &pad.pads, pad.value));
             }
             Op::Loop(op) => self.repeat(homes, id, op),
+            Op::Extern(op) => self.call(homes, id, op),
             op if is_computed(op) => self.computed(homes, id, &operands),
             _ => {}
         }

@@ -9,11 +9,12 @@ use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{Category, DType, Float, Generator, Literal, Op, OpKind, TensorType};
 
 /// Operators that lowering turns into views, copies, constants and functions of their own, so that they have no schedule.
-const WITHOUT_SCHEDULE: [OpKind; 8] = [
+const WITHOUT_SCHEDULE: [OpKind; 9] = [
     OpKind::Input,
     OpKind::Constant,
     OpKind::Broadcast,
     OpKind::Concat,
+    OpKind::Extern,
     OpKind::Loop,
     OpKind::Reshape,
     OpKind::Slice,

@@ -1,25 +1,48 @@
-//! Archives that are read back: the Model Library Format tarballs that mlc makes.
+//! Archives that are read back: Model Library Format tarballs, of mlc and of others.
 //!
-//! An archive is untrusted data: names that lead out of its folder, links and devices are refused, and identifiers that
-//! reach generated C are checked. Building and running it, which `mlc run` does on request, runs its code.
+//! An archive is untrusted data: [`mlc_frontend::mlf`] checks it, and so are identifiers that reach generated C. Building and
+//! running it, which `mlc run` does on request, runs its code.
 
 use bytes::Bytes;
-use indexmap::IndexMap;
 use mlc_codegen::FloatingPoint;
-use mlc_ir::{Code, DType, Diagnostic, Location, TensorType};
+use mlc_frontend::mlf::{self, Archive, Executor, Header, Interface, Metadata, Model, Style, is_identifier};
+use mlc_ir::{Code, DType, Diagnostic, Location, Shape, TensorType};
+use mlc_runtime::params;
 use serde::Deserialize;
-use std::io::Cursor;
-use std::path::{Component, Path};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 /// An input or output of a compiled model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Port {
     /// Its name in the model.
     pub name: String,
-    /// Its name in the C structure.
+    /// Its name in the C structure; empty where there is none.
     pub field: String,
     /// Its type.
     pub ty: TensorType,
+    /// Whether the archive says the shape, and not the number of elements only.
+    pub shape_known: bool,
+}
+
+/// How the code of an archive is called.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Call {
+    /// By a function that takes structures of pointers.
+    CInterface(Box<Header>),
+    /// By a function of the packed convention.
+    Packed,
+    /// By the runtime's graph executor.
+    Graph {
+        /// Path of the graph.
+        graph: String,
+        /// Path of the parameters.
+        parameters: String,
+        /// The most tensors that an operator takes and gives.
+        arguments: usize,
+        /// The most axes of a tensor.
+        axes: usize,
+    },
 }
 
 /// A generated kernel, as the archive describes it.
@@ -35,24 +58,33 @@ pub struct Kernel {
     pub macs: u64,
 }
 
-/// A Model Library Format archive in memory.
+/// A model of a Model Library Format archive in memory.
 #[derive(Debug, Clone)]
 pub struct Bundle {
-    files: IndexMap<String, Bytes>,
-    /// Name of the model, a C identifier.
-    pub model_name: String,
+    archive: Archive,
+    /// What the archive says about all of its models.
+    pub metadata: Metadata,
+    /// Which of them it is.
+    pub model: Model,
+    /// How it is called.
+    pub call: Call,
     /// Inputs in order.
     pub inputs: Vec<Port>,
     /// Outputs in order.
     pub outputs: Vec<Port>,
+    /// What only archives of mlc say.
+    pub origin: Option<Origin>,
+}
+
+/// What mlc writes of the code that it generated.
+#[derive(Debug, Clone)]
+pub struct Origin {
     /// Kernels in the order in which they run.
     pub kernels: Vec<Kernel>,
     /// Name of the target that it was compiled for.
     pub target: String,
     /// How closely its code keeps to floating-point operations.
     pub floating_point: FloatingPoint,
-    /// `metadata.json`.
-    pub metadata: serde_json::Value,
 }
 
 /// `src/<model>.json`, as far as it is read.
@@ -76,37 +108,42 @@ struct PortDescription {
 }
 
 impl Bundle {
-    /// Reads an archive. The contents of its files are slices of the given bytes.
+    /// Reads the only model of an archive. The contents of its files are slices of the given bytes.
     ///
     /// # Errors
-    /// `MLC0107` when the archive is damaged or dangerous, `MLC0110` when mlc didn't make it.
+    /// When the archive is damaged, dangerous or says too little to run it.
     pub fn parse(archive: &Bytes) -> Result<Bundle, Diagnostic> {
-        let files = read_entries(archive).map_err(damaged)?;
-        let json = |path: &str| -> Result<serde_json::Value, Diagnostic> {
-            let bytes = files.get(path).ok_or_else(|| damaged(format!("it has no '{path}'")))?;
-            serde_json::from_slice(bytes).map_err(|error| damaged(format!("'{path}': {error}")))
+        Bundle::parse_model(archive, "default")
+    }
+
+    /// Reads a model of an archive; any name fits if there is only one.
+    ///
+    /// # Errors
+    /// As [`Bundle::parse`], and when there is no such model.
+    pub fn parse_model(bytes: &Bytes, name: &str) -> Result<Bundle, Diagnostic> {
+        let archive = Archive::read(bytes)?;
+        let metadata = Metadata::read(&archive)?;
+        let model = select(&metadata, name)?.clone();
+        let call = call(&archive, &metadata, &model)?;
+        let description = description(&archive, &model.name)?;
+        let (inputs, outputs, origin) = match description {
+            Some(Description { inputs, outputs, kernels, target, floating_point }) => {
+                let ports = |list: Vec<PortDescription>| list.into_iter().map(port).collect::<Result<Vec<_>, _>>();
+                let (inputs, outputs) = (ports(inputs).map_err(damaged)?, ports(outputs).map_err(damaged)?);
+                (inputs, outputs, Some(Origin { kernels, target, floating_point }))
+            }
+            None => {
+                let Interface { inputs, outputs } = interface(&archive, &metadata, &model, &call)?;
+                let ports = |list: Vec<mlf::Port>| list.into_iter().map(Port::from).collect();
+                (ports(inputs), ports(outputs), None)
+            }
         };
-        let metadata = json("metadata.json")?;
-        let model_name = only_model(&metadata)?;
-        let path = format!("src/{model_name}.json");
-        if !files.contains_key(&path) {
-            let message = format!("the archive wasn't made by mlc: it has no '{path}'");
-            return Err(Diagnostic::error(Code::RelatedFormat, Location::default(), message)
-                .with_help("compile the model that it was made from"));
-        }
-        let description: Description =
-            serde_json::from_value(json(&path)?).map_err(|error| damaged(format!("'{path}': {error}")))?;
-        let ports = |list: Vec<PortDescription>| list.into_iter().map(port).collect::<Result<Vec<_>, _>>();
-        Ok(Bundle {
-            inputs: ports(description.inputs).map_err(damaged)?,
-            outputs: ports(description.outputs).map_err(damaged)?,
-            kernels: description.kernels,
-            target: description.target,
-            floating_point: description.floating_point,
-            model_name,
-            metadata,
-            files,
-        })
+        Ok(Bundle { archive, metadata, model, call, inputs, outputs, origin })
+    }
+
+    /// The archive's files.
+    pub fn archive(&self) -> &Archive {
+        &self.archive
     }
 
     /// Writes the files below a folder that exists.
@@ -114,7 +151,7 @@ impl Bundle {
     /// # Errors
     /// Those of the file system.
     pub fn unpack(&self, folder: &Path) -> std::io::Result<()> {
-        for (path, bytes) in &self.files {
+        for (path, bytes) in self.archive.files() {
             let path = folder.join(path);
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent)?;
@@ -124,18 +161,73 @@ impl Bundle {
         Ok(())
     }
 
-    /// Paths of the C sources, sorted.
-    pub fn sources(&self) -> Vec<&str> {
-        let paths = self.files.keys().map(String::as_str);
-        let mut sources: Vec<&str> =
-            paths.filter(|path| path.starts_with("codegen/host/src/") && path.ends_with(".c")).collect();
-        sources.sort_unstable();
-        sources
+    /// Path of the constants that mlc leaves to the caller to load (`--weights-as binary`).
+    pub fn constants_path(&self) -> String {
+        constants_path(&self.model.name)
     }
 
-    /// All files with their contents, in the archive's order.
-    pub fn files(&self) -> impl Iterator<Item = (&str, &Bytes)> {
-        self.files.iter().map(|(path, contents)| (path.as_str(), contents))
+    /// Paths of the C sources of the model, sorted.
+    ///
+    /// # Errors
+    /// `MLC0202` when some of its code isn't C.
+    pub fn sources(&self) -> Result<Vec<&str>, Diagnostic> {
+        let mut sources = self.files_below("codegen/host/src/");
+        if let Some(other) = sources.iter().find(|path| !path.ends_with(".c")) {
+            let message = format!("'{other}' isn't C: archives with code in other languages aren't supported");
+            return Err(Diagnostic::error(Code::VariantUnsupported, Location::default(), message));
+        }
+        sources.sort_unstable();
+        Ok(sources)
+    }
+
+    /// Paths of the object files of the model, sorted.
+    pub fn objects(&self) -> Vec<&str> {
+        let mut objects = self.files_below("codegen/host/lib/");
+        objects.sort_unstable();
+        objects
+    }
+
+    /// The model's files in a folder: with several models, those whose names don't start with another's.
+    fn files_below(&self, folder: &str) -> Vec<&str> {
+        let own = self.metadata.code_prefix(&self.model);
+        let others: Vec<String> = self
+            .metadata
+            .models
+            .iter()
+            .map(|model| self.metadata.code_prefix(model))
+            .filter(|other| *other != own)
+            .collect();
+        let is_own = |path: &&str| {
+            let name = path.strip_prefix(folder);
+            name.is_some_and(|name| !others.iter().any(|other| name.starts_with(other)))
+        };
+        self.archive.files().map(|(path, _)| path).filter(is_own).collect()
+    }
+
+    /// Gives inputs whose shapes the archive doesn't say the shapes of the files for them, by name or number.
+    pub fn adopt_shapes(&mut self, shapes: &indexmap::IndexMap<String, Vec<usize>>) {
+        for (number, port) in self.inputs.iter_mut().enumerate() {
+            let shape = shapes.get(&port.name).or_else(|| shapes.get(&number.to_string()));
+            if let Some(shape) = shape {
+                port.adopt_shape(shape);
+            }
+        }
+    }
+}
+
+impl Port {
+    /// Takes a shape if the own isn't known and the number of elements fits.
+    pub fn adopt_shape(&mut self, shape: &[usize]) {
+        let ty = TensorType::new(self.ty.dtype, shape.iter().copied().collect::<Shape>());
+        if !self.shape_known && ty.checked_bytes() == Some(self.ty.bytes()) {
+            self.ty = ty;
+        }
+    }
+}
+
+impl From<mlf::Port> for Port {
+    fn from(mlf::Port { name, field, ty, shape_known }: mlf::Port) -> Port {
+        Port { name, field, ty, shape_known }
     }
 }
 
@@ -144,58 +236,94 @@ fn damaged(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error(Code::ArchiveDamaged, Location::default(), message)
 }
 
-fn read_entries(archive: &Bytes) -> Result<IndexMap<String, Bytes>, String> {
-    let mut files = IndexMap::new();
-    let mut reader = tar::Archive::new(Cursor::new(archive.as_ref()));
-    let entries = reader.entries().map_err(|error| error.to_string())?;
-    for entry in entries {
-        let entry = entry.map_err(|error| error.to_string())?;
-        let path = entry.path().map_err(|error| error.to_string())?;
-        let name = normalise(&path).ok_or_else(|| format!("the path '{}' leads out of it", path.display()))?;
-        match entry.header().entry_type() {
-            tar::EntryType::Directory | tar::EntryType::XGlobalHeader => continue,
-            tar::EntryType::Regular => {}
-            _ => return Err(format!("'{name}' is neither a file nor a folder")),
-        }
-        let start = usize::try_from(entry.raw_file_position()).ok();
-        let size = usize::try_from(entry.size()).ok();
-        let range = start.zip(size).and_then(|(start, size)| Some(start..start.checked_add(size)?));
-        let range = range.filter(|range| range.end <= archive.len());
-        let range = range.ok_or_else(|| format!("it ends inside '{name}'"))?;
-        if files.insert(name.clone(), archive.slice(range)).is_some() {
-            return Err(format!("it holds '{name}' twice"));
-        }
+/// The model of a name, or the only one.
+///
+/// # Errors
+/// When there is none of that name, or the archive holds single operators.
+pub(crate) fn select<'a>(metadata: &'a Metadata, name: &str) -> Result<&'a Model, Diagnostic> {
+    let model = match metadata.models.as_slice() {
+        [model] => model,
+        models => models.iter().find(|model| model.name == name).ok_or_else(|| {
+            let names: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
+            let message = format!("the archive holds {} models, none is called '{name}'", models.len());
+            let help = format!("choose one with --model-name: {}", names.join(", "));
+            Diagnostic::error(Code::OptionMismatch, Location::default(), message).with_help(help)
+        })?,
+    };
+    if model.style == Style::Operator {
+        let message = "the archive holds single operators, a model is expected";
+        return Err(Diagnostic::error(Code::RelatedFormat, Location::default(), message)
+            .with_help("'mlc inspect' shows what is in it"));
     }
-    Ok(files)
+    Ok(model)
 }
 
-/// A path below the archive's root with `/` between folders, `None` when it leads elsewhere.
-fn normalise(path: &Path) -> Option<String> {
-    let mut parts = Vec::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::Normal(part) => parts.push(part.to_str()?),
-            _ => return None,
-        }
-    }
-    Some(parts.join("/"))
+fn constants_path(model: &str) -> String {
+    format!("parameters/{model}.constants.bin")
 }
 
-fn only_model(metadata: &serde_json::Value) -> Result<String, Diagnostic> {
-    let modules = metadata["modules"].as_object().ok_or_else(|| {
-        let message = "the archive isn't of version 7 of the Model Library Format, the only one that mlc reads";
-        Diagnostic::error(Code::RelatedFormat, Location::default(), message)
-    })?;
-    let names: Vec<&String> = modules.keys().collect();
-    match names.as_slice() {
-        [name] if is_identifier(name) => Ok((*name).clone()),
-        [name] => Err(damaged(format!("the model's name '{name}' isn't a C identifier"))),
+/// How a model is called. Of several executors, the one that needs less.
+fn call(archive: &Archive, metadata: &Metadata, model: &Model) -> Result<Call, Diagnostic> {
+    let header = format!("codegen/host/include/tvmgen_{}.h", model.name.to_ascii_lowercase());
+    let constants = constants_path(&model.name);
+    match model.executors.as_slice() {
+        list if list.contains(&Executor::Aot) && archive.get(&header).is_some() => {
+            let header = Header::parse(archive.text(&header)?, &model.name)?;
+            if !header.devices.is_empty() {
+                let message = format!("the model's code wants devices: {}", header.devices.join(", "));
+                return Err(Diagnostic::error(Code::VariantUnsupported, Location::default(), message));
+            }
+            let is_missing = |pool: &&String| header.is_constant(pool) && header.pool_data(pool).is_none();
+            if let Some(pool) = header.pools.iter().find(is_missing).filter(|_| archive.get(&constants).is_none()) {
+                return Err(damaged(format!("the constants of the pool '{pool}' aren't in it")));
+            }
+            Ok(Call::CInterface(Box::new(header)))
+        }
+        list if list.contains(&Executor::Aot) => Ok(Call::Packed),
+        list if list.contains(&Executor::Graph) => {
+            let path = metadata.graph_path(&model.name);
+            let graph = mlf::Graph::read(archive, &path)?;
+            let arguments = graph.nodes.iter().map(|node| node.inputs.len() + node.results);
+            Ok(Call::Graph {
+                arguments: arguments.max().unwrap_or_default(),
+                axes: graph.entries.iter().map(|entry| entry.ty.rank()).max().unwrap_or_default(),
+                graph: path,
+                parameters: metadata.parameters_path(&model.name),
+            })
+        }
         _ => {
-            let message = format!("the archive holds {} models, one is expected", names.len());
+            let message = format!("the archive says no executor for the model '{}'", model.name);
             Err(Diagnostic::error(Code::RelatedFormat, Location::default(), message))
         }
     }
+}
+
+fn interface(archive: &Archive, metadata: &Metadata, model: &Model, call: &Call) -> Result<Interface, Diagnostic> {
+    match call {
+        Call::CInterface(header) => Interface::of_entry_point(archive, metadata, model, Some(header)),
+        Call::Packed => Interface::of_entry_point(archive, metadata, model, None),
+        Call::Graph { graph, parameters, .. } => {
+            let graph = mlf::Graph::read(archive, graph)?;
+            let list = read_parameters(archive, parameters)?;
+            let names: BTreeSet<&str> = list.iter().map(|named| &*named.name).collect();
+            Ok(Interface::of_graph(archive, metadata, model, &graph, &names))
+        }
+    }
+}
+
+/// The arrays of a file of parameters.
+///
+/// # Errors
+/// `MLC0107` when the file is missing or damaged.
+pub fn read_parameters<'a>(archive: &'a Archive, path: &str) -> Result<Vec<params::Named<'a>>, Diagnostic> {
+    params::read_list(archive.file(path)?).map_err(|error| damaged(format!("'{path}': {error}")))
+}
+
+/// What mlc writes into its own archives beside the model.
+fn description(archive: &Archive, model: &str) -> Result<Option<Description>, Diagnostic> {
+    let path = format!("src/{model}.json");
+    let Some(bytes) = archive.get(&path) else { return Ok(None) };
+    serde_json::from_slice(bytes).map(Some).map_err(|error| damaged(format!("'{path}': {error}")))
 }
 
 fn port(description: PortDescription) -> Result<Port, String> {
@@ -206,20 +334,15 @@ fn port(description: PortDescription) -> Result<Port, String> {
     }
     let ty = TensorType::new(dtype, shape);
     ty.checked_bytes().ok_or_else(|| format!("'{name}' is too large"))?;
-    Ok(Port { name, field, ty })
-}
-
-fn is_identifier(text: &str) -> bool {
-    !text.is_empty()
-        && !text.starts_with(|c: char| c.is_ascii_digit())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    Ok(Port { name, field, ty, shape_known: true })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const METADATA: &str = r#"{"modules": {"tiny": {}}, "version": 7}"#;
+    const METADATA: &str = r#"{"modules": {"tiny": {"executors": ["aot"]}}, "version": 7}"#;
+    const HEADER: &str = "struct tvmgen_tiny_inputs { void* x; }; struct tvmgen_tiny_outputs { void *none; };";
     const DESCRIPTION: &str = r#"{"inputs": [{"dtype": "f32", "field": "x", "name": "x", "shape": [2]}], "outputs": [],
         "target": "generic", "kernels": []}"#;
 
@@ -240,13 +363,16 @@ mod tests {
         let bytes = archive(&[
             ("./metadata.json", METADATA),
             ("./src/tiny.json", DESCRIPTION),
+            ("./codegen/host/include/tvmgen_tiny.h", HEADER),
             ("./codegen/host/src/tiny_lib1.c", "1"),
             ("./codegen/host/src/tiny_lib0.c", "0"),
         ]);
         let bundle = Bundle::parse(&bytes).unwrap();
-        assert_eq!((bundle.model_name.as_str(), bundle.target.as_str()), ("tiny", "generic"));
+        assert_eq!(bundle.model.name, "tiny");
+        assert_eq!(bundle.origin.as_ref().unwrap().target, "generic");
+        assert!(matches!(bundle.call, Call::CInterface(_)));
         assert_eq!(bundle.inputs[0].ty, TensorType::new(DType::F32, [2]));
-        assert_eq!(bundle.sources(), ["codegen/host/src/tiny_lib0.c", "codegen/host/src/tiny_lib1.c"]);
+        assert_eq!(bundle.sources().unwrap(), ["codegen/host/src/tiny_lib0.c", "codegen/host/src/tiny_lib1.c"]);
         let folder = tempfile::tempdir().unwrap();
         bundle.unpack(folder.path()).unwrap();
         assert_eq!(std::fs::read_to_string(folder.path().join("codegen/host/src/tiny_lib1.c")).unwrap(), "1");
@@ -257,15 +383,8 @@ mod tests {
         let good = [("./metadata.json", METADATA), ("./src/tiny.json", DESCRIPTION)];
         for (entries, message) in [
             (&[("../evil", "x")][..], "leads out"),
-            (&[("/etc/evil", "x")], "leads out"),
-            (&[("a/../../evil", "x")], "leads out"),
-            (&[("./a", "x"), ("a", "x")], "twice"),
             (&[("a", "x")], "no 'metadata.json'"),
-            (&[("metadata.json", "{")], "metadata.json"),
-            (&[("metadata.json", "{\"version\": 5}")], "version 7"),
-            (&[("metadata.json", "{\"modules\": {\"a\": {}, \"b\": {}}}")], "2 models"),
-            (&[("metadata.json", "{\"modules\": {\"a;system()\": {}}}")], "isn't a C identifier"),
-            (&good[..1], "wasn't made by mlc"),
+            (&[good[0]], "tells too little"),
             (&[good[0], ("src/tiny.json", "{}")], "missing field"),
             (
                 &[good[0], ("src/tiny.json", &DESCRIPTION.replace("\"x\", \"name\"", "\"x;\", \"name\""))],
@@ -276,9 +395,6 @@ mod tests {
             let error = Bundle::parse(&archive(entries)).unwrap_err();
             assert!(error.message.contains(message), "{error}");
         }
-        let mut cut = archive(&good).to_vec();
-        cut.truncate(600);
-        assert!(Bundle::parse(&cut.into()).is_err());
     }
 
     #[test]
@@ -296,16 +412,5 @@ mod tests {
             refused += usize::from(Bundle::parse(&bytes.into()).is_err());
         }
         assert!(refused > 0);
-    }
-
-    #[test]
-    fn links_are_refused() {
-        let mut builder = tar::Builder::new(Vec::new());
-        let mut header = tar::Header::new_ustar();
-        header.set_entry_type(tar::EntryType::Symlink);
-        header.set_size(0);
-        builder.append_link(&mut header, "link", "/etc/passwd").unwrap();
-        let error = Bundle::parse(&builder.into_inner().unwrap().into()).unwrap_err();
-        assert!(error.message.contains("neither a file nor a folder"), "{error}");
     }
 }

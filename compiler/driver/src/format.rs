@@ -1,6 +1,7 @@
 //! The formats of model files, and how to tell them apart by their first bytes.
 
 use clap::ValueEnum;
+use mlc_frontend::mlf::is_gzip;
 use std::fmt;
 
 /// A format of model files. The ones without a reader are recognised, so that the message can name them, but can't be asked
@@ -71,7 +72,8 @@ pub fn detect(bytes: &[u8]) -> Option<Format> {
     if bytes.get(4..8) == Some(&TENNIS_CODE) {
         return Some(Format::Tennis);
     }
-    if bytes.get(257..262) == Some(b"ustar") {
+    // One that is compressed is recognised, so that the message can say so.
+    if bytes.get(257..262) == Some(b"ustar") || is_gzip(bytes) {
         return Some(Format::Mlf);
     }
     if text.first() == Some(&b'{') {
@@ -163,6 +165,7 @@ mod tests {
             (b"\x1c\0\0\0TFL3\0\0", Some(Format::Tflite)),
             (&tennis, Some(Format::Tennis)),
             (&tar, Some(Format::Mlf)),
+            (b"\x1f\x8b\x08\0", Some(Format::Mlf)),
             (b" {\"Rank\": 0, \"Nodes\": []}", Some(Format::Ark)),
             (b"{\"ops\": [{\"optype\": \"create\"}]}", Some(Format::Lightnet)),
             (b"// a comment\n\nmlc 1\ngraph @g", Some(Format::Ir)),

@@ -1,7 +1,7 @@
 //! The way from a model file to an archive: load, optimise, generate, pack. No step keeps state outside of its values, so
 //! that tests and other programs can call them side by side.
 
-use crate::bundle::Bundle;
+use crate::bundle::{self, Bundle};
 use crate::external::ModelFolder;
 use crate::files;
 use crate::format::{self, Format};
@@ -10,6 +10,7 @@ use bytes::Bytes;
 use indexmap::IndexMap;
 use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
 use mlc_codegen::{Execution, Limits, Module, Target};
+use mlc_frontend::mlf::{self, Archive, Metadata};
 use mlc_frontend::{ImportOptions, Imported, onnx, pnnx, relay};
 use mlc_ir::{Code, Diagnostic, Graph, Location};
 use mlc_passes::{OptimizeOptions, OptimizeReport};
@@ -49,6 +50,8 @@ pub struct LoadOptions {
     pub input_shapes: IndexMap<String, Vec<usize>>,
     /// Extents of the model's named dimensions.
     pub dimensions: IndexMap<String, usize>,
+    /// Which model of an archive of several.
+    pub model_name: String,
 }
 
 impl LoadOptions {
@@ -113,7 +116,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
         Format::Onnx => load_onnx(path, &bytes, options),
         Format::Ir => load_ir(path, &bytes),
         Format::Relay => load_relay(path, &bytes, options),
-        Format::Mlf => Err(mlf_is_compiled(path).into()),
+        Format::Mlf => load_mlf(path, &bytes, options),
         other => Err(unreadable_format(path, other).into()),
     }
 }
@@ -146,6 +149,19 @@ fn load_onnx(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded
     let model = read_onnx(path, bytes)?;
     let imported = onnx::import(&model, &ModelFolder::of(path), &options.import_options());
     loaded(path, Format::Onnx, imported, Vec::new(), Sources::new())
+}
+
+/// Makes a graph of an archive's graph and C functions.
+fn load_mlf(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded, Failure> {
+    let read = || {
+        let archive = Archive::read(bytes)?;
+        let metadata = Metadata::read(&archive)?;
+        let model = bundle::select(&metadata, &options.model_name)?.clone();
+        Ok::<_, Diagnostic>((archive, metadata, model))
+    };
+    let (archive, metadata, model) = read().map_err(|error| in_file(path, vec![error]))?;
+    let imported = mlf::import(&archive, &metadata, &model, &options.import_options());
+    loaded(path, Format::Mlf, imported, Vec::new(), Sources::new())
 }
 
 /// Reads an ONNX model without understanding its operators.
@@ -225,11 +241,6 @@ pub fn read_pnnx(path: &Path, bytes: &Bytes, weights: Option<&Path>) -> Result<R
 
 fn named(path: &Path) -> Location {
     Location::default().in_file(path.display().to_string())
-}
-
-fn mlf_is_compiled(path: &Path) -> Diagnostic {
-    Diagnostic::error(Code::RelatedFormat, named(path), "the file is a compiled archive, a model is expected")
-        .with_help("'mlc run', 'mlc bench' and 'mlc inspect' take archives")
 }
 
 /// A format that is recognised, but has no reader.

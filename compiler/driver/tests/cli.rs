@@ -205,8 +205,8 @@ fn archives_are_reproducible_and_named_after_the_model() {
     assert_ne!(read("model.tar"), read("later.tar"));
     let inspected = folder.mlc(&["inspect", "later.tar", "--json"]).success();
     let report: serde_json::Value = serde_json::from_str(&inspected.out).unwrap();
-    assert_eq!(report["model_name"], "default");
-    assert_eq!(report["inputs"][0]["shape"], serde_json::json!([2, 3]));
+    assert_eq!(report["models"][0]["model_name"], "default");
+    assert_eq!(report["models"][0]["inputs"][0]["shape"], serde_json::json!([2, 3]));
 }
 
 #[test]

@@ -5,6 +5,7 @@ pub mod builder;
 mod fault;
 mod import;
 
+pub mod mlf;
 pub mod onnx;
 pub mod pnnx;
 pub mod relay;

@@ -156,6 +156,20 @@ simple_field!(Attribute, Attribute);
 simple_field!(Box<Op>, Operator);
 simple_field!(Subgraph, Graph);
 
+/// A bare word that isn't one of a list, such as a symbol of C.
+impl Field for String {
+    fn to_value(&self) -> FieldValue {
+        FieldValue::Word(self.clone())
+    }
+
+    fn from_value(value: &FieldValue) -> Option<Self> {
+        match value {
+            FieldValue::Word(word) => Some(word.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// A bool in text may also stand for a literal.
 impl Field for Literal {
     fn to_value(&self) -> FieldValue {

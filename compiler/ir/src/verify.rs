@@ -94,6 +94,10 @@ impl Verifier<'_> {
             self.fault(id, "the body of a loop keeps no states");
             return false;
         }
+        if op.body.node_ids().any(|inner| matches!(op.body.node(inner).op, Op::Extern(_))) {
+            self.fault(id, "the body of a loop calls no functions of archives");
+            return false;
+        }
         let Err(faults) = verify(&op.body) else { return true };
         let note = format!("in the body of {} \"{}\"", node.op.name(), node.name);
         self.faults.extend(faults.into_iter().map(|fault| fault.with_note(note.clone())));

@@ -33,7 +33,7 @@ fn first_input(draft: &mut Draft<'_>) {
 
 /// A sample of an operator, on earlier values that are made to fit, on constants and on new inputs.
 fn sampled(draft: &mut Draft<'_>) -> Option<()> {
-    let kind = draft.random.choose(OpKind::ALL);
+    let kind = draft.random.choose(OpKind::OWN);
     if matches!(kind, OpKind::Input | OpKind::Constant) {
         return None;
     }

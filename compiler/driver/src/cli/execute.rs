@@ -3,8 +3,8 @@
 use super::arguments::{Bench, Run};
 use super::console::Console;
 use super::hardware;
-use super::subject::{build, bundle, check_built, read_inputs};
-use crate::bundle::{Kernel, Port};
+use super::subject::{build, bundle, check_built, mismatch, read_inputs};
+use crate::bundle::{Call, Kernel, Port};
 use crate::inputs::InputPort;
 use crate::pipeline::Failure;
 use crate::{files, npy};
@@ -146,13 +146,17 @@ pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure>
     let inputs = read_inputs(&arguments.inputs, &input_ports(&program.inputs), console)?;
     let runs = arguments.runs.unwrap_or(0);
     let times = program.bench(&inputs, runs)?;
-    let kernels = match arguments.per_kernel {
+    let kernels = match (arguments.per_kernel, &bundle.origin) {
         // A program of its own, so that watching the kernels doesn't slow the other figures.
-        true => {
+        (true, Some(origin)) if matches!(bundle.call, Call::CInterface(_)) => {
             let times = toolchain.build_to_profile(&bundle)?.bench_kernels(&inputs, runs)?;
-            Some(kernel_times(&bundle.kernels, &times, counted))
+            Some(kernel_times(&origin.kernels, &times, counted))
         }
-        false => None,
+        (true, _) => {
+            let message = "the kernels can't be told apart in this archive".into();
+            return Err(mismatch(message).with_help("--per-kernel takes models, and AOT archives made by mlc").into());
+        }
+        _ => None,
     };
     let mut sorted = times.clone();
     sorted.sort_unstable();
@@ -234,7 +238,12 @@ mod tests {
 
     #[test]
     fn files_of_outputs_never_meet() {
-        let port = |name: &str| Port { name: name.into(), field: "x".into(), ty: TensorType::new(DType::F32, []) };
+        let port = |name: &str| Port {
+            name: name.into(),
+            field: "x".into(),
+            ty: TensorType::new(DType::F32, []),
+            shape_known: true,
+        };
         let names = file_names(&[port("a/b"), port("a:b"), port("A_b"), port("c")]);
         assert_eq!(names, ["a_b.npy", "a_b_2.npy", "A_b_3.npy", "c.npy"]);
     }

@@ -1,13 +1,13 @@
 //! `mlc inspect`
 
+mod archive;
+
 use super::arguments::Inspect;
 use super::compile::bytes;
 use super::console::Console;
-use crate::bundle::{Bundle, Port};
 use crate::files;
 use crate::format::Format;
 use crate::pipeline::{self, Failure, LoadOptions, RawPnnx};
-use indexmap::IndexMap;
 use mlc_frontend::{onnx, pnnx};
 use mlc_ir::{Graph, Op, TensorType};
 use serde::Serialize;
@@ -24,10 +24,6 @@ struct PortEntry {
 impl PortEntry {
     fn new(name: &str, ty: &TensorType) -> PortEntry {
         PortEntry { name: name.to_owned(), dtype: ty.dtype.name(), shape: ty.shape.to_vec() }
-    }
-
-    fn of_port(port: &Port) -> PortEntry {
-        PortEntry::new(&port.name, &port.ty)
     }
 }
 
@@ -58,26 +54,12 @@ struct GraphReport {
     macs: u64,
 }
 
-/// What `mlc inspect --json` prints of an archive.
-#[derive(Serialize)]
-struct ArchiveReport<'a> {
-    format: String,
-    model_name: &'a str,
-    target: &'a str,
-    inputs: Vec<PortEntry>,
-    outputs: Vec<PortEntry>,
-    memory: &'a serde_json::Value,
-    files: IndexMap<&'a str, usize>,
-}
-
 pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Failure> {
     let path = &arguments.model.path;
     let file = files::read(path)?;
     let format = pipeline::detect(path, &file, arguments.model.format)?;
     if format == Format::Mlf {
-        let bundle = Bundle::parse(&file).map_err(|error| error.in_file(&path.display().to_string()))?;
-        archive(&bundle, arguments.json, console);
-        return Ok(());
+        return archive::inspect(path, &file, arguments.json, console);
     }
     // What the file says is shown even when the model can't be compiled; why it can't is reported after that.
     let contents = match format {
@@ -94,6 +76,7 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
         parameters: arguments.model.params.clone(),
         input_shapes: arguments.model.input_shape.iter().cloned().collect(),
         dimensions: arguments.model.dimensions.iter().cloned().collect(),
+        model_name: String::new(),
     };
     let loaded = pipeline::load(path, &options);
     let contents = contents.or_else(|| loaded.as_ref().ok().map(|loaded| Contents::of_graph(&loaded.graph)));
@@ -189,37 +172,4 @@ fn ports_text(title: &str, ports: &[PortEntry]) -> String {
         text += &format!("  {}: {}{:?}\n", port.name, port.dtype, port.shape);
     }
     text
-}
-
-fn archive(bundle: &Bundle, json: bool, console: &Console) {
-    let memory = &bundle.metadata["modules"][&bundle.model_name]["memory"]["functions"];
-    let report = ArchiveReport {
-        format: Format::Mlf.to_string(),
-        model_name: &bundle.model_name,
-        target: &bundle.target,
-        inputs: bundle.inputs.iter().map(PortEntry::of_port).collect(),
-        outputs: bundle.outputs.iter().map(PortEntry::of_port).collect(),
-        memory,
-        files: bundle.files().map(|(path, contents)| (path, contents.len())).collect(),
-    };
-    if json {
-        console.print_json(&report);
-        return;
-    }
-    let main = &memory["main"][0];
-    let size = |key: &str| bytes(main[key].as_u64().unwrap_or_default());
-    let kernels = memory["operator_functions"].as_array().map_or(0, Vec::len);
-    let mut text = format!("format:  {}\nmodel:   {}\ntarget:  {}\n", report.format, report.model_name, report.target);
-    text += &ports_text("inputs", &report.inputs);
-    text += &ports_text("outputs", &report.outputs);
-    text += &format!(
-        "kernels: {kernels}\nmemory:  {} of constants, {} of working memory, {} of inputs and outputs\nfiles:\n",
-        size("constants_size_bytes"),
-        size("workspace_size_bytes"),
-        size("io_size_bytes"),
-    );
-    for (path, length) in &report.files {
-        text += &format!("  {length:>9}  {path}\n");
-    }
-    console.print(&text);
 }

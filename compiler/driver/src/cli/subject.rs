@@ -14,13 +14,14 @@ use mlc_ir::{Code, Diagnostic, Location, Tensor};
 use mlc_passes::stateful;
 
 /// Loads a model and reports its warnings. Shapes that neither the model nor an option says are those of the input files.
-pub(super) fn load(model: &Model, input_files: &[String], console: &Console) -> Result<Loaded, Failure> {
+fn load(model: &Model, model_name: &str, input_files: &[String], console: &Console) -> Result<Loaded, Failure> {
     let mut options = LoadOptions {
         format: model.format,
         weights: model.weights.clone(),
         parameters: model.params.clone(),
         input_shapes: model.input_shape.iter().cloned().collect(),
         dimensions: model.dimensions.iter().cloned().collect(),
+        model_name: model_name.to_owned(),
     };
     let progress = console.progress("loading");
     let mut loaded = pipeline::load(&model.path, &options);
@@ -42,7 +43,7 @@ pub(super) fn load_for(
     input_files: &[String],
     console: &Console,
 ) -> Result<Loaded, Failure> {
-    let mut loaded = load(model, input_files, console)?;
+    let mut loaded = load(model, first_name(code), input_files, console)?;
     for (input, output) in &code.states {
         stateful::tie(&mut loaded.graph, input, output)?;
     }
@@ -71,7 +72,7 @@ pub(super) fn compile_options(code: &CodeOptions, target: &str, console: &Consol
         let names: Vec<String> = targets::all().into_iter().map(|target| target.name).collect();
         mismatch(format!("there is no target '{name}'")).with_help(format!("the targets are {}", names.join(", ")))
     })?;
-    let given = code.model_names.first().map_or("default", String::as_str);
+    let given = first_name(code);
     let model_name = pipeline::model_name(given);
     if model_name != given {
         console.status(&format!("the model's name in C is '{model_name}'"));
@@ -79,6 +80,11 @@ pub(super) fn compile_options(code: &CodeOptions, target: &str, console: &Consol
     let target = target.with_floating_point(code.fp.into());
     let (limits, modified) = (code.memory.limits(), source_date_epoch()?);
     Ok(CompileOptions { model_name, target, limits, modified, ..CompileOptions::default() })
+}
+
+/// The model's name: of the one to make, or of one in an archive.
+fn first_name(code: &CodeOptions) -> &str {
+    code.model_names.first().map_or("default", String::as_str)
 }
 
 /// The variable that fixes time stamps in reproducible builds.
@@ -102,7 +108,6 @@ pub(super) fn build(
 ) -> Result<Program, Failure> {
     let toolchain = machine.toolchain()?;
     let bundle = bundle(model, code, machine, &inputs.files, console)?;
-    console.detail(|| format!("building {} C files", bundle.sources().len() + 1));
     let _progress = console.progress("building");
     let program = toolchain.build(&bundle)?;
     check_built(&program, code)?;
@@ -135,7 +140,10 @@ pub(super) fn bundle(
             return Err(mismatch(message.into()).with_help("give --on, or --ram and --flash to 'mlc compile'").into());
         }
         let file = model.path.display().to_string();
-        return Bundle::parse(&bytes).map_err(|error| error.in_file(&file).into());
+        let bundle = Bundle::parse_model(&bytes, first_name(code));
+        let mut bundle = bundle.map_err(|error| error.in_file(&file))?;
+        bundle.adopt_shapes(&inputs::shapes(input_files));
+        return Ok(bundle);
     }
     let loaded = load_for(model, code, input_files, console)?;
     let options = compile_options(code, machine.default_target(), console)?;

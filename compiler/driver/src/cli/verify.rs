@@ -2,12 +2,15 @@
 
 use super::arguments::Verify;
 use super::console::Console;
-use super::subject::{check_built, compile_options, in_model, load_for, mismatch, read_inputs};
+use super::execute::input_ports;
+use super::subject::{bundle, check_built, compile_options, in_model, load_for, mismatch, read_inputs};
 use crate::compare::{Comparison, Tolerance, compare};
+use crate::files;
+use crate::format::Format;
 use crate::inputs::{self, InputPort};
 use crate::npy;
 use crate::pipeline::{self, Failure};
-use mlc_ir::{Code, Diagnostic, Graph, Location, Tensor};
+use mlc_ir::{Code, Diagnostic, Graph, Location, Tensor, TensorType};
 use serde::Serialize;
 
 /// How far an output of the program is from what is expected.
@@ -24,13 +27,20 @@ struct OutputResult<'a> {
 }
 
 pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failure> {
+    let path = &arguments.model.path;
+    if pipeline::detect(path, &files::read(path)?, arguments.model.format)? == Format::Mlf {
+        return verify_archive(arguments, console);
+    }
     let options = compile_options(&arguments.code, arguments.machine.default_target(), console)?;
     let loaded = load_for(&arguments.model, &arguments.code, &arguments.inputs.files, console)?;
     let graph = &loaded.graph;
     let given = graph.open_inputs().into_iter().map(|number| graph.inputs()[number]);
     let ports: Vec<InputPort> = given.map(|input| (&*graph.node(input).name, graph.ty(input.into()))).collect();
     let inputs = read_inputs(&arguments.inputs, &ports, console)?;
-    let known = read_expected(&arguments.expect, graph)?;
+    let numbers = graph.open_outputs();
+    let types = numbers.iter().map(|&number| graph.ty(graph.outputs()[number].value).clone());
+    let outputs: Vec<(&str, TensorType)> = output_names(graph).into_iter().zip(types).collect();
+    let known = read_expected(&arguments.expect, &outputs)?;
 
     let progress = console.progress("compiling, building and evaluating");
     let compiled = pipeline::compile(graph, &options, &mut |_, _| {})
@@ -55,21 +65,67 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     let names = output_names(graph);
     let mut results = Vec::new();
     for (run, index, expected, against) in expected {
-        let default = Tolerance::of(expected.ty().dtype);
-        let tolerance = Tolerance {
-            absolute: arguments.atol.unwrap_or(default.absolute),
-            relative: arguments.rtol.unwrap_or(default.relative),
-        };
         let name = names[index];
-        let comparison =
-            compare(&outputs[run][index], &expected, tolerance).map_err(|message| differs(name, message))?;
+        let (passed, comparison) = compared(arguments, name, &outputs[run][index], &expected)?;
         let run = (runs > 1).then_some(run as u32 + 1);
-        results.push(OutputResult { name, run, against, passed: comparison.passes(), comparison });
+        results.push(OutputResult { name, run, against, passed, comparison });
     }
+    report(arguments, &results, console)
+}
+
+/// Runs an archive's own code, which can be compared with known outputs only: an archive has no graph to evaluate.
+fn verify_archive(arguments: &Verify, console: &Console) -> Result<(), Failure> {
+    if arguments.expect.is_empty() {
+        let message = "an archive can only be compared with known outputs, none is given";
+        return Err(mismatch(message.into()).with_help("add --expect NAME=FILE.npy for each output").into());
+    }
+    let Verify { model, code, machine, .. } = arguments;
+    let bundle = bundle(model, code, machine, &arguments.inputs.files, console)?;
+    let inputs = read_inputs(&arguments.inputs, &input_ports(&bundle.inputs), console)?;
+    let shapes = inputs::shapes(&arguments.expect);
+    let mut ports = bundle.outputs.clone();
+    for (number, port) in ports.iter_mut().enumerate() {
+        if let Some(shape) = shapes.get(&port.name).or_else(|| shapes.get(&number.to_string())) {
+            port.adopt_shape(shape);
+        }
+    }
+    let types: Vec<(&str, TensorType)> = ports.iter().map(|port| (port.name.as_str(), port.ty.clone())).collect();
+    let known = read_expected(&arguments.expect, &types)?;
+    let mut program = machine.toolchain()?.build(&bundle)?;
+    check_built(&program, code)?;
+    program.outputs.clone_from(&ports);
+    let outputs = program.run(&inputs)?;
+    let mut results = Vec::new();
+    for (index, expected, against) in known {
+        let name = ports[index].name.as_str();
+        let (passed, comparison) = compared(arguments, name, &outputs[index], &expected)?;
+        results.push(OutputResult { name, run: None, against, passed, comparison });
+    }
+    report(arguments, &results, console)
+}
+
+/// Compares an output with what is expected, by the tolerance of the options, or that of its data type.
+fn compared(
+    arguments: &Verify,
+    name: &str,
+    actual: &Tensor,
+    expected: &Tensor,
+) -> Result<(bool, Comparison), Diagnostic> {
+    let default = Tolerance::of(expected.ty().dtype);
+    let tolerance = Tolerance {
+        absolute: arguments.atol.unwrap_or(default.absolute),
+        relative: arguments.rtol.unwrap_or(default.relative),
+    };
+    let comparison = compare(actual, expected, tolerance).map_err(|message| differs(name, message))?;
+    Ok((comparison.passes(), comparison))
+}
+
+/// Prints the differences; fails when some are too large.
+fn report(arguments: &Verify, results: &[OutputResult], console: &Console) -> Result<(), Failure> {
     if arguments.json {
         console.print_json(&results);
     } else {
-        for result in &results {
+        for result in results {
             console.print(&describe(result));
         }
     }
@@ -85,10 +141,12 @@ fn output_names(graph: &Graph) -> Vec<&str> {
     graph.open_outputs().into_iter().map(|number| &*graph.outputs()[number].name).collect()
 }
 
-/// The known outputs: number, tensor, and a word for where they come from.
-fn read_expected(arguments: &[String], graph: &Graph) -> Result<Vec<(usize, Tensor, &'static str)>, Failure> {
-    let names = output_names(graph);
-    let numbers = graph.open_outputs();
+/// The known outputs: number, tensor, and a word for where they come from. `outputs` are names and types.
+fn read_expected(
+    arguments: &[String],
+    outputs: &[(&str, TensorType)],
+) -> Result<Vec<(usize, Tensor, &'static str)>, Failure> {
+    let names: Vec<&str> = outputs.iter().map(|(name, _)| *name).collect();
     let mut expected: Vec<(usize, Tensor, &'static str)> = Vec::new();
     let mut faults = Vec::new();
     for argument in arguments {
@@ -96,8 +154,7 @@ fn read_expected(arguments: &[String], graph: &Graph) -> Result<Vec<(usize, Tens
             if expected.iter().any(|(other, ..)| *other == index) {
                 return Err(mismatch(format!("the output '{}' is given twice", names[index])));
             }
-            let ty = graph.ty(graph.outputs()[numbers[index]].value);
-            Ok((index, npy::read_tensor(path, ty)?, "file"))
+            Ok((index, npy::read_tensor(path, &outputs[index].1)?, "file"))
         });
         match tensor {
             Ok(tensor) => expected.push(tensor),

@@ -61,10 +61,10 @@ impl Toolchain {
         objects: &[PathBuf],
         image: &Path,
     ) -> Result<Footprint, Diagnostic> {
-        let entry = format!("-Wl,-e,tvmgen_{}_run", bundle.model_name);
+        let entry = format!("-Wl,-e,tvmgen_{}_run", bundle.model.name);
         self.link(board, flags, &["-nostartfiles", "-Wl,--gc-sections", &entry], objects, image)?;
-        let main = &bundle.metadata["modules"][&bundle.model_name]["memory"]["functions"]["main"][0];
-        let constants = main["constants_size_bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok());
+        let main = bundle.model.memory.main.first();
+        let constants = main.and_then(|main| usize::try_from(main.constants_size_bytes).ok());
         let size = |files: &[PathBuf]| {
             let mut command = Command::new(self.binary_tool("size"));
             command.arg("-A").args(files);

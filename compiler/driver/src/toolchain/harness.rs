@@ -1,9 +1,10 @@
 //! The `main` of a program that runs a compiled model on raw files.
 
 use super::board::Board;
-use super::platform;
+use super::{call, platform};
 use crate::bundle::Bundle;
 use std::fmt::Write;
+use std::path::Path;
 
 /// What doesn't depend on the model. Every buffer lies between two guards, whose bytes are checked afterwards. Without
 /// timing, buffers are aligned to 16 bytes and not to more, which is all that the interface asks for.
@@ -117,50 +118,50 @@ void __cyg_profile_func_exit(void* function, void* site) {
 }
 ";
 
-/// Text of `main.c`: arguments are a mode, a number of runs, the files of all inputs and those of all outputs.
-pub(super) fn main(bundle: &Bundle, profile: bool, board: Option<&Board>) -> String {
-    let model = &bundle.model_name;
+/// Text of `main.c`: arguments are a mode, a number of runs, the files of all inputs and those of all outputs. `folder` is where
+/// the archive is unpacked.
+pub(super) fn main(bundle: &Bundle, profile: bool, board: Option<&Board>, folder: &Path) -> String {
     let (inputs, outputs) = (bundle.inputs.len(), bundle.outputs.len());
     let mut text = format!(
         "#define _POSIX_C_SOURCE 200809L\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
-         #include <string.h>\n#include <time.h>\n#include \"tvmgen_{model}.h\"\n{}{COMMON}\n",
+         #include <string.h>\n#include <time.h>\n{}{}{COMMON}\n\
+         static buffer_t input[{}];\nstatic buffer_t output[{}];\n\n{}",
+        call::includes(bundle),
         platform::text(board),
+        inputs.max(1),
+        outputs.max(1),
+        call::functions(bundle, folder),
     );
     if profile {
-        text += &format!("#define KERNELS {}\n{PROFILE}\n", bundle.kernels.len());
+        let kernels = bundle.origin.as_ref().map_or(0, |origin| origin.kernels.len());
+        text += &format!("#define KERNELS {kernels}\n{PROFILE}\n");
     }
     // No formatting of a String fails.
     let _ = writeln!(
         text,
         "int main(int argc, char** argv) {{\n  \
-         static buffer_t input[{}];\n  static buffer_t copy[{0}];\n  static buffer_t output[{}];\n  \
-         static const size_t input_bytes[{0}] = {{ {} }};\n  static const size_t output_bytes[{1}] = {{ {} }};\n  \
-         struct tvmgen_{model}_inputs inputs;\n  struct tvmgen_{model}_outputs outputs;\n  int timing;\n  size_t i;",
+         static buffer_t copy[{}];\n  \
+         static const size_t input_bytes[{0}] = {{ {} }};\n  static const size_t output_bytes[{}] = {{ {} }};\n  \
+         int timing;\n  size_t i;",
         inputs.max(1),
-        outputs.max(1),
         sizes(&bundle.inputs),
+        outputs.max(1),
         sizes(&bundle.outputs),
     );
     let _ = write!(
         text,
-        "  memset(&inputs, 0, sizeof(inputs));\n  memset(&outputs, 0, sizeof(outputs));\n  \
-         if (argc != {}) {{\n    fprintf(stderr, \"wrong number of arguments\\n\");\n    return 2;\n  }}\n  \
+        "  if (argc != {}) {{\n    fprintf(stderr, \"wrong number of arguments\\n\");\n    return 2;\n  }}\n  \
          timing = strcmp(argv[1], \"run\") != 0;\n  start_clock();\n  \
          for (i = 0; i < {inputs}; ++i) {{\n    \
          if (make(&input[i], input_bytes[i], timing ? 0 : 16) || make(&copy[i], input_bytes[i], 0) ||\n        \
          read_file(argv[3 + i], &input[i])) {{\n      return 2;\n    }}\n    \
          memcpy(copy[i].data, input[i].data, input_bytes[i]);\n  }}\n  \
          for (i = 0; i < {outputs}; ++i) {{\n    \
-         if (make(&output[i], output_bytes[i], timing ? 0 : 16)) {{\n      return 2;\n    }}\n  }}\n",
+         if (make(&output[i], output_bytes[i], timing ? 0 : 16)) {{\n      return 2;\n    }}\n  }}\n  \
+         if (prepare()) {{\n    return 2;\n  }}\n",
         3 + inputs + outputs,
     );
-    for (index, port) in bundle.inputs.iter().enumerate() {
-        let _ = writeln!(text, "  inputs.{} = input[{index}].data;", port.field);
-    }
-    for (index, port) in bundle.outputs.iter().enumerate() {
-        let _ = writeln!(text, "  outputs.{} = output[{index}].data;", port.field);
-    }
-    text + &run(model) + if profile { REPORT } else { "" } + &checks(inputs, outputs)
+    text + RUN + if profile { REPORT } else { "" } + &checks(inputs, outputs)
 }
 
 fn sizes(ports: &[crate::bundle::Port]) -> String {
@@ -184,28 +185,49 @@ const REPORT: &str = "  if (strcmp(argv[1], \"profile\") == 0) {
 ";
 
 /// One run after as many as the second argument says, or a warm-up of one tenth of a second and then the timed runs.
-fn run(model: &str) -> String {
-    format!(
-        "  if (!timing) {{\n    unsigned long earlier = strtoul(argv[2], NULL, 10);\n    \
-         int32_t status = 0;\n    \
-         for (; status == 0 && earlier > 0; --earlier) {{\n      \
-         status = tvmgen_{model}_run(&inputs, &outputs);\n    }}\n    \
-         if (status == 0) {{\n      before_run();\n      status = tvmgen_{model}_run(&inputs, &outputs);\n      \
-         after_run();\n    }}\n    \
-         if (status != 0) {{\n      fprintf(stderr, \"the model failed with status %ld\\n\", (long)status);\n      \
-         return 2;\n    }}\n  }} else {{\n    \
-         const uint64_t start = now();\n    uint64_t warm = 0;\n    unsigned long run = 0;\n    \
-         unsigned long runs = strtoul(argv[2], NULL, 10);\n    \
-         do {{\n      const int32_t status = tvmgen_{model}_run(&inputs, &outputs);\n      \
-         if (status != 0) {{\n        fprintf(stderr, \"the model failed with status %ld\\n\", (long)status);\n        \
-         return 2;\n      }}\n      ++run;\n      warm = now() - start;\n    }} while (warm < WARM_UP);\n    \
-         if (runs == 0) {{\n      runs = clamp(10 * (uint64_t)WARM_UP * (uint64_t)run / warm, 5, 1000);\n    }}\n    \
-         for (run = 0; run < runs; ++run) {{\n      const uint64_t before = now();\n      \
-         uint64_t after;\n      (void)tvmgen_{model}_run(&inputs, &outputs);\n      after = now();\n      \
-         if (strcmp(argv[1], \"bench\") == 0) {{\n        \
-         printf(\"%llu\\n\", (unsigned long long)(after - before));\n      }}\n    }}\n  }}\n"
-    )
-}
+const RUN: &str = "  if (!timing) {
+    unsigned long earlier = strtoul(argv[2], NULL, 10);
+    int32_t status = 0;
+    for (; status == 0 && earlier > 0; --earlier) {
+      status = invoke();
+    }
+    if (status == 0) {
+      before_run();
+      status = invoke();
+      after_run();
+    }
+    if (status != 0) {
+      fprintf(stderr, \"the model failed with status %ld\\n\", (long)status);
+      return 2;
+    }
+  } else {
+    const uint64_t start = now();
+    uint64_t warm = 0;
+    unsigned long run = 0;
+    unsigned long runs = strtoul(argv[2], NULL, 10);
+    do {
+      const int32_t status = invoke();
+      if (status != 0) {
+        fprintf(stderr, \"the model failed with status %ld\\n\", (long)status);
+        return 2;
+      }
+      ++run;
+      warm = now() - start;
+    } while (warm < WARM_UP);
+    if (runs == 0) {
+      runs = clamp(10 * (uint64_t)WARM_UP * (uint64_t)run / warm, 5, 1000);
+    }
+    for (run = 0; run < runs; ++run) {
+      const uint64_t before = now();
+      uint64_t after;
+      (void)invoke();
+      after = now();
+      if (strcmp(argv[1], \"bench\") == 0) {
+        printf(\"%llu\\n\", (unsigned long long)(after - before));
+      }
+    }
+  }
+";
 
 fn checks(inputs: usize, outputs: usize) -> String {
     format!(

@@ -5,11 +5,13 @@
 //! promises: that it writes neither beyond its outputs nor into its inputs.
 
 mod board;
+mod call;
 mod firmware;
 mod footprint;
 mod harness;
 mod platform;
 mod program;
+mod recipe;
 
 pub use board::{Board, boards};
 pub use footprint::Footprint;
@@ -18,7 +20,8 @@ pub use program::{Execution, Program};
 use crate::bundle::Bundle;
 use crate::{files, targets};
 use mlc_ir::{Code, Diagnostic, Location};
-use std::path::Path;
+use recipe::{Recipe, Unit};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -92,25 +95,26 @@ impl Toolchain {
         let folder = tempfile::Builder::new().prefix("mlc-").tempdir().map_err(|error| temporary(&error))?;
         bundle.unpack(folder.path()).map_err(|error| temporary(&error))?;
         let main = folder.path().join("main.c");
-        std::fs::write(&main, harness::main(bundle, profile, self.board)).map_err(|error| temporary(&error))?;
-
-        let target = targets::find(&bundle.target).unwrap_or_else(mlc_codegen::Target::generic);
-        let flags = self.flags(&target.with_floating_point(bundle.floating_point))?;
+        let text = harness::main(bundle, profile, self.board, folder.path());
+        std::fs::write(&main, text).map_err(|error| temporary(&error))?;
+        let (name, floating_point) = match &bundle.origin {
+            Some(origin) => (origin.target.as_str(), origin.floating_point),
+            None => ("generic", mlc_codegen::FloatingPoint::default()),
+        };
+        let target = targets::find(name).unwrap_or_else(mlc_codegen::Target::generic);
+        let flags = self.flags(&target.with_floating_point(floating_point))?;
+        let recipe = Recipe::new(bundle, folder.path(), &flags, self.board.is_some())?;
         let mut compilations = Vec::new();
-        let mut objects = Vec::new();
-        for (index, source) in bundle.sources().into_iter().chain(["main.c"]).enumerate() {
+        let mut objects: Vec<PathBuf> = bundle.objects().into_iter().map(PathBuf::from).collect();
+        for (index, Unit { source, flags }) in recipe.units.iter().enumerate() {
             let object = folder.path().join(format!("{index}.o"));
             let mut command = self.command();
-            match (source, self.board) {
-                ("main.c", None) => command.args(["-std=c99", "-O1"]),
-                ("main.c", Some(_)) => command.args(&flags).arg("-O1"),
-                _ => command.args(&flags),
-            };
+            command.args(flags);
             if profile && source.ends_with("_lib1.c") {
                 // The small functions inside the kernels would cost more to watch than they take.
                 command.args(["-finstrument-functions", "-finstrument-functions-exclude-function-list=mlc_"]);
             }
-            command.args(["-Icodegen/host/include", "-Iruntime/include", "-c", source, "-o"]).arg(&object);
+            command.args(&recipe.includes).args(["-c", source, "-o"]).arg(&object);
             compilations.push(self.start(command, folder.path())?);
             objects.push(object);
         }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::pipeline::{CompileOptions, compile};
+use crate::targets;
 use bytes::Bytes;
 use mlc_codegen::package::Package;
 use mlc_codegen::{Module, SourceFile, Target};

@@ -74,6 +74,25 @@ fn element_bytes(dtype: DType, text: &str) -> Option<Vec<u8>> {
 /// Parses a type and the values behind it.
 pub(super) fn parse(cursor: &mut Cursor<'_>, constants: &dyn ConstantSource) -> Result<Attribute, Diagnostic> {
     let ty = values::tensor_type(cursor)?;
+    elements(cursor, constants, ty)
+}
+
+/// Parses a type, and the values behind it if there are some.
+pub(super) fn type_or_constant(
+    cursor: &mut Cursor<'_>,
+    constants: &dyn ConstantSource,
+) -> Result<FieldValue, Diagnostic> {
+    let ty = values::tensor_type(cursor)?;
+    match cursor.kind() {
+        Kind::Mark('[') | Kind::Word("splat" | "random") | Kind::Symbol(_) => {
+            elements(cursor, constants, ty).map(FieldValue::Attribute)
+        }
+        _ => Ok(FieldValue::Type(ty)),
+    }
+}
+
+/// Parses the values of a constant.
+fn elements(cursor: &mut Cursor<'_>, constants: &dyn ConstantSource, ty: TensorType) -> Result<Attribute, Diagnostic> {
     let token = cursor.peek().clone();
     let made = |ty: &TensorType| {
         if ty.bytes() <= MAXIMUM_MADE { Ok(()) } else { Err(token.error(format!("{ty} is too large to be made here"))) }

@@ -197,7 +197,11 @@ impl<'a, 'text> Parser<'a, 'text> {
         kind: OpKind,
         token: &Token<'text>,
     ) -> Result<(), Diagnostic> {
-        let operands = self.operands(name_token)?;
+        // Only a function of an archive may have nothing but results.
+        let operands = match kind {
+            OpKind::Extern if self.cursor.at_mark('{') => Vec::new(),
+            _ => self.operands(name_token)?,
+        };
         let fields = if self.cursor.at_mark('{') { self.fields(kind)? } else { Vec::new() };
         let types = self.types()?;
         let origins = self.origins()?;

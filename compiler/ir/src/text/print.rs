@@ -58,7 +58,7 @@ pub(super) fn graph_text(graph: &Graph, constants: &mut Constants, indent: &str)
 }
 
 /// The type and values of a constant; large ones go to the side table.
-fn stored_text(name: &str, value: &Attribute, constants: &mut Constants) -> String {
+pub(super) fn stored_text(name: &str, value: &Attribute, constants: &mut Constants) -> String {
     let name = stored_name(name, value, constants);
     let (body, stored) = constant_text(&name, value);
     if stored {

@@ -3,9 +3,9 @@
 use super::cursor::Cursor;
 use super::lexer::{Kind, Token};
 use super::parse;
-use super::print::{Constants, graph_text};
+use super::print::{Constants, graph_text, stored_text};
 use super::suggest::nearest;
-use super::{ConstantSource, expression};
+use super::{ConstantSource, constants, expression};
 use crate::attribute::Literal;
 use crate::diagnostics::Diagnostic;
 use crate::fields::FieldValue;
@@ -31,7 +31,7 @@ pub(super) fn value_text(value: &FieldValue, constants: &mut Constants, indent: 
         FieldValue::Literal(literal) => literal.to_string(),
         FieldValue::Expression(expression) => expression.to_string(),
         FieldValue::Type(ty) => ty.to_string(),
-        FieldValue::Attribute(attribute) => format!("{attribute:?}"),
+        FieldValue::Attribute(attribute) => stored_text("data", attribute, constants),
         FieldValue::Operator(op) => format!("{} {}", op.name(), fields_text(op, constants, indent)),
         FieldValue::Graph(graph) => graph_text(graph, constants, indent),
     }
@@ -112,7 +112,7 @@ fn word_value(
             parse::graph(cursor, constants, depth + 1).map(|graph| FieldValue::Graph(Subgraph::new(graph)))
         }
         Kind::Mark('(' | '=') => expression::parse(cursor).map(FieldValue::Expression),
-        Kind::Mark('[' | '<') => tensor_type(cursor).map(FieldValue::Type),
+        Kind::Mark('[' | '<') => constants::type_or_constant(cursor, constants),
         Kind::Mark('{') => {
             let kind = operator_kind(token, word)?;
             cursor.next();

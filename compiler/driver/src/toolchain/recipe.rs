@@ -1,0 +1,109 @@
+//! What is compiled for the program of an archive, and how: the archive's sources, the runtime's that they need, and `main.c`.
+
+use super::temporary;
+use crate::bundle::{Bundle, Call};
+use mlc_ir::{Code, Diagnostic, Location};
+use mlc_runtime::Library;
+use std::path::Path;
+
+/// A file to compile.
+pub(super) struct Unit {
+    /// Its path below the program's folder.
+    pub source: String,
+    /// Options of the compiler.
+    pub flags: Vec<String>,
+}
+
+/// All files to compile.
+pub(super) struct Recipe {
+    /// The files.
+    pub units: Vec<Unit>,
+    /// Options that name the folders of headers.
+    pub includes: Vec<String>,
+}
+
+/// Where our runtime is put beside the archive's files.
+const RUNTIME: &str = "mlc-runtime";
+
+/// Options for `main.c` and the runtime.
+const OWN: [&str; 2] = ["-std=c99", "-O1"];
+
+/// Options for code of other generators. It is built as it stands, so its warnings are of no use; that a pointer to a structure
+/// is passed for one to bytes is usual in such code.
+const FOREIGN: [&str; 5] = ["-std=gnu11", "-O2", "-ffp-contract=off", "-w", "-Wno-incompatible-pointer-types"];
+
+impl Recipe {
+    /// The recipe for an archive that is unpacked in a folder; puts the runtime there if it is needed. `flags` are the options
+    /// for the machine that is built for.
+    ///
+    /// # Errors
+    /// When the archive's code isn't C, or can't run on an emulated board.
+    pub(super) fn new(bundle: &Bundle, folder: &Path, flags: &[String], emulated: bool) -> Result<Recipe, Diagnostic> {
+        let is_plain = matches!(bundle.call, Call::CInterface(_));
+        if emulated && !is_plain {
+            let message = "only code with the C interface runs on emulated boards";
+            return Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+                .with_help("'mlc compile' makes such code of a graph archive"));
+        }
+        let foreign: Vec<String> = match emulated {
+            true => flags.iter().cloned().chain(["-w".into(), "-Wno-incompatible-pointer-types".into()]).collect(),
+            false => FOREIGN.map(String::from).to_vec(),
+        };
+        let own: Vec<String> = match emulated {
+            true => flags.iter().cloned().chain(["-O1".into()]).collect(),
+            false => OWN.map(String::from).to_vec(),
+        };
+        let code = if bundle.origin.is_some() { flags } else { &foreign };
+        let unit = |source: String, flags: &[String]| Unit { source, flags: flags.to_vec() };
+        let sources = bundle.sources()?.into_iter();
+        let mut units: Vec<Unit> = sources.map(|source| unit(source.to_owned(), code)).collect();
+        let mut includes = vec!["-Icodegen/host/include".to_owned()];
+        if bundle.origin.is_some() && is_plain {
+            includes.push("-Iruntime/include".into());
+        } else {
+            includes.extend([format!("-I{RUNTIME}/include"), format!("-I{RUNTIME}/config")]);
+            units.extend(put_runtime(bundle, folder)?.into_iter().map(|source| unit(source, &own)));
+        }
+        // The last one, so that the objects of the model are those before.
+        units.push(unit("main.c".into(), &own));
+        Ok(Recipe { units, includes })
+    }
+}
+
+/// Writes the runtime's files below a folder; gives those to compile.
+fn put_runtime(bundle: &Bundle, folder: &Path) -> Result<Vec<String>, Diagnostic> {
+    let mut sources = Vec::new();
+    let write = |path: &str, text: &str| -> std::io::Result<()> {
+        let path = folder.join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, text)
+    };
+    for file in mlc_runtime::FILES {
+        let path = format!("{RUNTIME}/{}", file.path);
+        write(&path, file.text).map_err(|error| temporary(&error))?;
+        let linked = matches!(file.library(), Library::Common | Library::Memory | Library::GraphExecutor)
+            || file.path.starts_with("platform/posix/");
+        if linked && file.path.ends_with(".c") && matches!(bundle.call, Call::Graph { .. }) {
+            sources.push(path);
+        }
+    }
+    write(&format!("{RUNTIME}/config/crt_config.h"), &configuration(bundle)).map_err(|error| temporary(&error))?;
+    Ok(sources)
+}
+
+/// `crt_config.h` with limits that the model keeps.
+fn configuration(bundle: &Bundle) -> String {
+    let (arguments, axes) = match bundle.call {
+        Call::Graph { arguments, axes, .. } => (arguments, axes),
+        _ => (0, 0),
+    };
+    // Fewer arguments than the limit are possible.
+    format!(
+        "#define TVM_CRT_LOG_LEVEL TVM_CRT_LOG_LEVEL_ERROR\n#define TVM_CRT_MAX_NDIM {}\n#define TVM_CRT_MAX_ARGS {}\n\
+         #define TVM_CRT_MAX_STRLEN_FUNCTION_NAME 512\n#define TVM_CRT_MAX_STRLEN_PARAM_NAME 512\n",
+        axes.max(6),
+        arguments.max(9) + 1,
+    )
+}
