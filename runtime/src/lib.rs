@@ -11,7 +11,7 @@ pub mod params;
 pub enum Library {
     /// The build script, the default configuration, and headers that any code may include; in every selection.
     Base,
-    /// Function registry, modules, packed calls, tensors, backend functions.
+    /// Function registry, modules, packed calls, tensors, backend functions, and the stub of the model's registry.
     Common,
     /// Stack and page allocators.
     Memory,
@@ -48,6 +48,7 @@ impl RuntimeFile {
             Some("aot_executor") => Library::AotExecutor,
             Some("aot_executor_module") => Library::AotExecutorModule,
             Some(_) => Library::Common,
+            None if self.path.starts_with("platform/no_system_lib/") => Library::Common,
             None if self.path.starts_with("platform/") => Library::Platform,
             None if header == "graph_executor.h" || header.starts_with("internal/graph_executor/") => {
                 Library::GraphExecutor
@@ -99,6 +100,7 @@ pub const FILES: &[RuntimeFile] = embedded! { "":
     "include/tvm/runtime/crt/platform.h",
     "include/tvm/runtime/crt/stack_allocator.h",
     "include/tvm/runtime/metadata_types.h",
+    "platform/no_system_lib/system_lib_stub.c",
     "platform/posix/platform.c",
     "platform/semihosting/platform.c",
     "platform/semihosting/semihosting.h",
@@ -112,7 +114,6 @@ pub const FILES: &[RuntimeFile] = embedded! { "":
     "src/runtime/crt/common/ndarray.c",
     "src/runtime/crt/common/packed_func.c",
     "src/runtime/crt/common/runtime_functions.c",
-    "src/runtime/crt/common/system_lib_stub.c",
     "src/runtime/crt/common/time_evaluator.c",
     "src/runtime/crt/graph_executor/graph_executor.c",
     "src/runtime/crt/graph_executor/graph_params.c",

@@ -20,8 +20,8 @@ typedef struct TVMModule {
 tvm_crt_error_t TVMModCreateFromCModule(const TVMModule* mod, TVMModuleHandle* out_handle);
 
 /*
- * The functions that were compiled into the program: defined by the generated code of graph and packed models. The
- * library common has a stub of it that returns NULL, for programs without such code.
+ * The functions that were compiled into the program: defined by the generated code of graph and packed models. Programs
+ * without such code that link the library common add platform/no_system_lib/system_lib_stub.c, which returns NULL.
  */
 const TVMModule* TVMSystemLibEntryPoint(void);
 
