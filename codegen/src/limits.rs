@@ -3,7 +3,7 @@
 //! Everything that is counted here is known exactly at compile time. The code's own size and its stack aren't: a C compiler
 //! decides them, and what has built the code measures them.
 
-use crate::module::Module;
+use crate::module::{Module, PackedConstant};
 use mlc_ir::{Code, Diagnostic, Location};
 
 /// How much memory a model may take in bytes.
@@ -25,24 +25,30 @@ struct Contributor {
 }
 
 impl Limits {
-    /// Checks what is known of a module before it is built: all of its RAM but the stack, and its constants.
+    /// Checks what is known of a program's models before they are built: all of their RAM but the stack, and their constants.
     ///
     /// # Errors
-    /// `MLC0402` for each memory that the module exceeds; the largest contributors are named.
-    pub fn check(&self, module: &Module) -> Result<(), Vec<Diagnostic>> {
+    /// `MLC0402` for each memory that the models exceed together; the largest contributors are named.
+    pub fn check(&self, modules: &[&Module]) -> Result<(), Vec<Diagnostic>> {
+        let needed = |bytes: fn(&Module) -> usize| modules.iter().map(|module| bytes(module)).sum();
+        let named = |contributors: fn(&Module) -> Vec<Contributor>| {
+            let of_model = |module: &&Module| {
+                let owner =
+                    if modules.len() > 1 { format!(" of model '{}'", module.model_name) } else { String::new() };
+                let own = contributors(module).into_iter();
+                own.map(move |contributor| Contributor { what: contributor.what + &owner, ..contributor })
+            };
+            modules.iter().flat_map(of_model).collect()
+        };
         let ram = self.ram_bytes.and_then(|limit| {
-            let needed = module.workspace_bytes() + module.state_bytes() + module.io_bytes();
-            let fault = exceeded("RAM", needed, limit, ram_contributors(module))?;
-            Some(fault.with_note(fullest(module)).with_help(
+            let fault = exceeded("RAM", needed(ram_bytes), limit, named(ram_contributors))?;
+            let fault = modules.iter().fold(fault, |fault, module| fault.with_note(fullest(module)));
+            Some(fault.with_help(
                 "working memory, states, inputs and outputs are counted; the stack isn't: 'mlc run --on' measures it",
             ))
         });
         let flash = self.flash_bytes.and_then(|limit| {
-            let constants = module.constants.iter().map(|constant| Contributor {
-                bytes: constant.value.ty().bytes(),
-                what: format!("constant '{}'", constant.name),
-            });
-            let fault = exceeded("flash", module.constants_bytes(), limit, constants.collect())?;
+            let fault = exceeded("flash", needed(Module::constants_bytes), limit, named(constants))?;
             Some(fault.with_help("only constants are counted here; the code comes on top: 'mlc run --on' measures it"))
         });
         let faults: Vec<Diagnostic> = ram.into_iter().chain(flash).collect();
@@ -50,10 +56,22 @@ impl Limits {
     }
 }
 
+fn ram_bytes(module: &Module) -> usize {
+    module.workspace_bytes() + module.state_bytes() + module.io_bytes()
+}
+
+fn constants(module: &Module) -> Vec<Contributor> {
+    let contributor = |constant: &PackedConstant| Contributor {
+        bytes: constant.value.ty().bytes(),
+        what: format!("constant '{}'", constant.name),
+    };
+    module.constants.iter().map(contributor).collect()
+}
+
 /// The error that a memory is exceeded, if it is.
 fn exceeded(memory: &str, needed: usize, limit: usize, mut contributors: Vec<Contributor>) -> Option<Diagnostic> {
     let excess = needed.checked_sub(limit).filter(|&excess| excess > 0)?;
-    let message = format!("the model needs {needed} bytes of {memory}, {excess} more than the limit of {limit}");
+    let message = format!("{needed} bytes of {memory} are needed, {excess} more than the limit of {limit}");
     contributors.sort_by_key(|contributor| std::cmp::Reverse(contributor.bytes));
     let named: Vec<String> = contributors
         .iter()
@@ -80,7 +98,8 @@ fn fullest(module: &Module) -> String {
     let (step, bytes) = fullest_step(module);
     let node = module.kernels.get(step).map_or("nothing", |kernel| &kernel.node);
     let arena = module.workspace_bytes();
-    format!("the working memory is {arena} bytes long, and fullest while '{node}' runs: {bytes} bytes")
+    let model = &module.model_name;
+    format!("the working memory of '{model}' is {arena} bytes long, and fullest while '{node}' runs: {bytes} bytes")
 }
 
 /// What takes RAM when it is fullest.
@@ -112,7 +131,7 @@ fn ram_contributors(module: &Module) -> Vec<Contributor> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::module::{KernelSummary, MemoryPlan, PackedConstant, PlannedBuffer, Port};
+    use crate::module::{KernelSummary, MemoryPlan, PlannedBuffer, Port};
     use mlc_ir::{Attribute, DType, TensorType};
 
     fn buffer(name: &str, bytes: usize, first: usize, last: usize) -> PlannedBuffer {
@@ -157,22 +176,31 @@ mod tests {
 
     #[test]
     fn what_fits_is_no_fault() {
-        assert_eq!(Limits::default().check(&module()), Ok(()));
-        assert_eq!(Limits { ram_bytes: Some(784), flash_bytes: Some(16) }.check(&module()), Ok(()));
+        assert_eq!(Limits::default().check(&[&module()]), Ok(()));
+        assert_eq!(Limits { ram_bytes: Some(784), flash_bytes: Some(16) }.check(&[&module()]), Ok(()));
     }
 
     #[test]
     fn what_does_not_fit_is_named_with_its_largest_parts() {
-        let faults = Limits { ram_bytes: Some(700), flash_bytes: Some(10) }.check(&module()).unwrap_err();
+        let faults = Limits { ram_bytes: Some(700), flash_bytes: Some(10) }.check(&[&module()]).unwrap_err();
         assert_eq!(faults.len(), 2);
         assert!(faults.iter().all(|fault| fault.code == Code::MemoryExceeded));
-        assert_eq!(faults[0].message, "the model needs 784 bytes of RAM, 84 more than the limit of 700");
+        assert_eq!(faults[0].message, "784 bytes of RAM are needed, 84 more than the limit of 700");
         let notes = faults[0].notes.join("\n");
         let order: Vec<Option<usize>> =
             ["400 bytes: 'b'", "300 bytes: 'a'", "40 bytes: input 'x'"].iter().map(|text| notes.find(text)).collect();
         assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{notes}");
         assert!(notes.contains("fullest while 'second' runs: 700 bytes") && !notes.contains("'c'"), "{notes}");
-        assert_eq!(faults[1].message, "the model needs 16 bytes of flash, 6 more than the limit of 10");
+        assert_eq!(faults[1].message, "16 bytes of flash are needed, 6 more than the limit of 10");
         assert!(faults[1].notes[0].contains("12 bytes: constant 'w'"), "{:?}", faults[1].notes);
+    }
+
+    #[test]
+    fn several_models_share_the_memory() {
+        let second = Module { model_name: "other".into(), ..module() };
+        let limits = Limits { ram_bytes: Some(1567), flash_bytes: Some(32) };
+        let faults = limits.check(&[&module(), &second]).unwrap_err();
+        assert_eq!(faults[0].message, "1568 bytes of RAM are needed, 1 more than the limit of 1567");
+        assert!(faults.len() == 1 && faults[0].notes[0].contains("'b' of model 'other'"), "{faults:?}");
     }
 }

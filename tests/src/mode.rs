@@ -1,7 +1,7 @@
 //! [`Mode`]: a target together with the flags that its code is compiled with for a test.
 
 use crate::program::{Build, SANITIZERS, STRICT};
-use mlc_codegen::{FloatingPoint, Target};
+use mlc_codegen::{FloatingPoint, Target, VectorSpelling};
 
 /// A target with the flags that its code is compiled with.
 #[derive(Debug, Clone)]
@@ -20,6 +20,16 @@ impl Mode {
         let sanitizers = if sanitize { &SANITIZERS[..] } else { &[] };
         let build = Build::with(STRICT.iter().chain(sanitizers).copied());
         Mode { name: if sanitize { "generic, sanitized" } else { "generic" }.into(), target: Target::generic(), build }
+    }
+
+    /// The schedules of a microcontroller on this machine: its code must be strict C99, too. `None` for machines whose vectors this
+    /// one hasn't.
+    pub fn microcontroller(name: &str, sanitize: bool) -> Option<Mode> {
+        let plain = |target: &Target| target.name == name && target.vectors == VectorSpelling::None;
+        let target = Target::embedded().into_iter().find(plain)?;
+        let generic = Mode::generic(sanitize);
+        let name = if sanitize { format!("{name}, sanitized") } else { name.to_owned() };
+        Some(Mode { name, target, ..generic })
     }
 
     /// The same target with code that keeps to floating-point operations as closely as asked for.

@@ -28,6 +28,11 @@ fn models_on_the_host() {
 }
 
 #[test]
+fn models_with_the_schedules_of_a_microcontroller() {
+    check("pnnx", &Mode::microcontroller("cortex-m4", false).unwrap());
+}
+
+#[test]
 fn damaged_files() {
     check("pnnx-malformed", &Mode::generic(false));
     check("onnx-malformed", &Mode::generic(false));

@@ -327,7 +327,7 @@ pub fn compile(
     let CompileOptions { model_name, target, execution, .. } = options.clone();
     let generator_options = mlc_codegen::Options { model_name, target, execution };
     let module = mlc_codegen::generate(&graph, &generator_options)?;
-    options.limits.check(&module)?;
+    options.limits.check(&[&module])?;
     let graph_text = mlc_ir::text::print(&graph);
     Ok(Compiled { module, graph, report, options: options.clone(), graph_text, relay })
 }

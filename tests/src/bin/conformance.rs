@@ -1,4 +1,4 @@
-//! `conformance [FOLDER] [--target host|generic] [--sanitize] [--filter TEXT] [--threads N] [--format NAME]… [--write FILE] [--timings]`
+//! `conformance [FOLDER] [--target host|generic|cortex-m4|riscv32] [--sanitize] [--filter TEXT] [--threads N] [--format NAME]… [--write FILE] [--timings]`
 //!
 //! Runs the conformance collection (by default the one beside the repository, or the repository's own selection) and prints
 //! one table per format, what failed, and a closing line; `--write` puts the tables into a document. The exit status is 1 when a case is
@@ -64,7 +64,8 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         let mode = match target.as_str() {
             "host" => Mode::host(arguments.sanitize),
             "generic" => Mode::generic(arguments.sanitize),
-            other => return Err(format!("there is no target {other}")),
+            other => Mode::microcontroller(other, arguments.sanitize)
+                .ok_or_else(|| format!("there is no target {other}, or none whose code this machine could run"))?,
         };
         for format in &arguments.formats {
             if !conformance::cases_folder(&arguments.folder, format).is_dir() {

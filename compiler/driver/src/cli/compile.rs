@@ -5,6 +5,7 @@ use super::console::Console;
 use super::subject::{compile_options, in_model, load_for, mismatch};
 use crate::files;
 use crate::pipeline::{self, CompileOptions, Compiled, Failure};
+use mlc_codegen::Module;
 use mlc_ir::Diagnostic;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,8 @@ pub(super) fn compile(arguments: &Compile, console: &Console) -> Result<(), Fail
         let model = Model { path: path.clone(), ..arguments.model.clone() };
         models.push(compile_model(arguments, &model, &options, console)?);
     }
+    let modules: Vec<&Module> = models.iter().map(|compiled| &compiled.module).collect();
+    arguments.code.memory.limits().check(&modules)?;
     let written = emit(arguments, &models, console)?;
     if let Some(path) = written {
         for compiled in &models {

@@ -57,8 +57,7 @@ impl Memory {
         .filter_map(|(memory, limit, needed, parts)| {
             let limit = limit.filter(|&limit| needed > limit)?;
             let excess = needed - limit;
-            let message =
-                format!("the model needs {needed} bytes of {memory}, {excess} more than the limit of {limit}");
+            let message = format!("{needed} bytes of {memory} are needed, {excess} more than the limit of {limit}");
             Some(Diagnostic::error(Code::MemoryExceeded, Location::default(), message).with_note(parts))
         })
         .collect();
@@ -140,8 +139,8 @@ mod tests {
         assert!(memory(510, 1000).check_built(&footprint, 10).is_ok());
         let failure = memory(509, 999).check_built(&footprint, 10).unwrap_err();
         let messages: Vec<&str> = failure.diagnostics.iter().map(|fault| fault.message.as_str()).collect();
-        assert_eq!(messages[0], "the model needs 510 bytes of RAM, 1 more than the limit of 509");
-        assert_eq!(messages[1], "the model needs 1000 bytes of flash, 1 more than the limit of 999");
+        assert_eq!(messages[0], "510 bytes of RAM are needed, 1 more than the limit of 509");
+        assert_eq!(messages[1], "1000 bytes of flash are needed, 1 more than the limit of 999");
         assert_eq!(failure.diagnostics[1].notes, ["900 of constants, 100 of code"]);
     }
 }
