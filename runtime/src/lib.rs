@@ -11,8 +11,10 @@ pub mod params;
 pub enum Library {
     /// The build script, the default configuration, and headers that any code may include; in every selection.
     Base,
-    /// Function registry, modules, packed calls, tensors, backend functions, and the stub of the model's registry.
+    /// Function registry, modules, packed calls, tensors, backend functions.
     Common,
+    /// What stands in for the registry of a model in programs that have `Common` but no such model.
+    Stub,
     /// Stack and page allocators.
     Memory,
     /// Runs a graph; needs `Common`.
@@ -48,7 +50,7 @@ impl RuntimeFile {
             Some("aot_executor") => Library::AotExecutor,
             Some("aot_executor_module") => Library::AotExecutorModule,
             Some(_) => Library::Common,
-            None if self.path.starts_with("platform/no_system_lib/") => Library::Common,
+            None if self.path.starts_with("platform/no_system_lib/") => Library::Stub,
             None if self.path.starts_with("platform/") => Library::Platform,
             None if header == "graph_executor.h" || header.starts_with("internal/graph_executor/") => {
                 Library::GraphExecutor

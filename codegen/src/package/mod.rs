@@ -186,10 +186,10 @@ impl<'a> Package<'a> {
         Ok(files)
     }
 
-    /// What of the runtime the models need. The C interface needs nothing at link time; the first two are for code of
+    /// What of the runtime the models need. The C interface needs nothing at link time; the first ones are for code of
     /// other generators in the same image.
     fn libraries(&self) -> Vec<Library> {
-        let mut libraries = vec![Library::Common, Library::Memory];
+        let mut libraries = vec![Library::Common, Library::Memory, Library::Stub];
         let modules = || self.models.iter().map(|model| model.module);
         if modules().any(|module| module.graph.is_some()) {
             libraries.extend([Library::GraphExecutor, Library::GraphExecutorModule, Library::Platform]);
