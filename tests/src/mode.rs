@@ -40,6 +40,12 @@ impl Mode {
         Mode { target, build: Build { flags }, ..self }
     }
 
+    /// The same without the C compiler's optimisation: most of its time.
+    pub fn unoptimised(self) -> Mode {
+        let flags = self.build.flags.into_iter().map(|flag| if flag.starts_with("-O") { "-O0".into() } else { flag });
+        Mode { name: format!("{}, -O0", self.name), build: Build { flags: flags.collect() }, ..self }
+    }
+
     /// The machine that runs the tests.
     pub fn host(sanitize: bool) -> Mode {
         let target = host_target();

@@ -54,13 +54,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let start = Instant::now();
-    let report = run(&plan);
-    for failure in &report.failures {
-        println!(
-            "seed {}, {:?}, target {}: {}\n\n{}",
-            failure.seed, failure.stage, failure.target, failure.message, failure.graph
-        );
-    }
+    let report = run(&plan, &|failure| println!("{failure}"));
     println!(
         "{} graphs of {} nodes in all in {:.0} s: {} elements agree, {} are badly conditioned and left out, {} failures",
         report.graphs,

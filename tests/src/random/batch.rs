@@ -1,9 +1,9 @@
 //! Many modules in one C program: one call of the C compiler and one process for all of them.
 
+use super::unit::merged;
 use crate::mode::Mode;
 use crate::program::c_compiler;
 use mlc_codegen::Module;
-use mlc_codegen::constants::write_constants;
 use mlc_ir::Tensor;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -21,43 +21,51 @@ pub struct Job<'a> {
 /// bytes; arena and outputs hold different rubbish before the first and the second run, which must agree.
 const HARNESS: &str = include_str!("harness.c");
 
+/// Compiles all modules into one program and runs it; gives the outputs of each, or what the C compiler or the program says.
+/// Where the program fails, its halves are tried until it is known which modules make it fail.
+pub fn run_each(jobs: &[Job<'_>], mode: &Mode) -> Vec<Result<Vec<Tensor>, String>> {
+    let message = match run(jobs, mode) {
+        Ok(outputs) => return outputs.into_iter().map(Ok).collect(),
+        Err(message) if jobs.len() < 2 => return jobs.iter().map(|_| Err(message.clone())).collect(),
+        Err(message) => message,
+    };
+    let (one, other) = jobs.split_at(jobs.len() / 2);
+    let mut results = run_each(one, mode);
+    results.extend(run_each(other, mode));
+    if results.iter().all(Result::is_ok) {
+        results[0] = Err(format!("only together with the {} graphs behind it: {message}", jobs.len() - 1));
+    }
+    results
+}
+
 /// Compiles all modules into one program and runs it; gives the outputs of each.
 ///
 /// # Errors
 /// What the C compiler or the program says.
 pub fn run(jobs: &[Job<'_>], mode: &Mode) -> Result<Vec<Vec<Tensor>>, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let mut files = vec!["main.c".to_owned()];
-    for job in jobs {
-        let name = format!("{}.c", job.module.model_name);
-        write(folder.path(), &name, source(job.module)?.as_bytes())?;
-        files.push(name);
-    }
+    let (kernels, constants) = merged(jobs.iter().map(|job| job.module))?;
+    write(folder.path(), "kernels.c", kernels.as_bytes())?;
+    write(folder.path(), "constants.c", constants.as_bytes())?;
     write(folder.path(), "main.c", main_source(jobs, mode).as_bytes())?;
     let inputs: Vec<u8> = jobs.iter().flat_map(|job| job.inputs).flat_map(Tensor::to_le_bytes).collect();
     write(folder.path(), "inputs.bin", &inputs)?;
     let mut compiler = Command::new(c_compiler());
-    compiler
-        .current_dir(folder.path())
-        .args(&mode.build.flags)
-        .args(["-pipe", "-o", "program"])
-        .args(&files)
-        .arg("-lm");
+    compiler.current_dir(folder.path()).args(&mode.build.flags).args([
+        "-pipe",
+        "-o",
+        "program",
+        "main.c",
+        "kernels.c",
+        "constants.c",
+        "-lm",
+    ]);
     succeed(compiler, "the C compiler")?;
     let mut program = Command::new(folder.path().join("program"));
     program.current_dir(folder.path()).env("ASAN_OPTIONS", "detect_leaks=0");
     succeed(program, "the program")?;
     let outputs = std::fs::read(folder.path().join("outputs.bin")).map_err(|error| error.to_string())?;
     split(jobs, &outputs)
-}
-
-/// Kernels and constants in one file.
-fn source(module: &Module) -> Result<String, String> {
-    let mut text: String = module.sources.iter().map(|source| source.text.as_str()).collect();
-    let mut constants = Vec::new();
-    write_constants(module, &mut constants).map_err(|error| error.to_string())?;
-    text += &String::from_utf8(constants).map_err(|error| error.to_string())?;
-    Ok(text)
 }
 
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {

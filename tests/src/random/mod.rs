@@ -1,7 +1,8 @@
 //! Random graphs: what generated C computes, before and after optimisation, against the evaluator.
 //!
 //! [`random_graph`] grows a graph from a seed; [`Bounds`] says what its outputs may be; [`batch`] compiles and runs many at
-//! once; [`shrink`] makes a failing one small. Graphs of even seeds run on the generic target, the others on the host.
+//! once; [`shrunk`] makes a failing one small. Graphs of even seeds run on the generic target, the others on the host; a quarter
+//! of each is compiled with optimisation.
 
 mod adapt;
 pub mod batch;
@@ -10,6 +11,7 @@ mod grow;
 mod layers;
 mod noise;
 mod shrink;
+mod unit;
 
 pub use draft::Sample;
 pub use grow::random_graph;
@@ -19,16 +21,21 @@ pub use shrink::{shrunk, text_with_seeds};
 use crate::compile::{Compiled, compile_graph, compile_kernels};
 use crate::mode::Mode;
 use batch::Job;
-use mlc_codegen::{Execution, Module, Options, Target, generate};
+use mlc_codegen::{Execution, Options, Target, generate};
 use mlc_ir::ops::Binary;
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Diagnostic, Graph, TensorType};
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Graphs in one program.
-const BATCH: usize = 20;
+const BATCH: usize = 25;
+/// One program out of so many is compiled with optimisation, as those of other tests.
+const OPTIMISED_SHARE: u64 = 4;
 
 /// Whether the optimiser has run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,12 +82,22 @@ impl Default for Plan {
 impl Plan {
     /// The target and flags that the graph of a seed runs with.
     pub fn mode(&self, seed: u64) -> Mode {
-        match self.target.as_deref() {
+        let mode = match self.target.as_deref() {
             Some("host") => Mode::host(self.sanitize),
             Some(_) => Mode::generic(self.sanitize),
             None if seed.is_multiple_of(2) => Mode::generic(self.sanitize),
             None => Mode::host(self.sanitize),
+        };
+        if (seed / 2).is_multiple_of(OPTIMISED_SHARE) { mode } else { mode.unoptimised() }
+    }
+
+    /// The seeds in batches of one mode.
+    fn batches(&self) -> Vec<Vec<u64>> {
+        let mut groups: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for seed in self.seed..self.seed + self.count {
+            groups.entry(self.mode(seed).name).or_default().push(seed);
         }
+        groups.values().flat_map(|seeds| seeds.chunks(BATCH)).map(<[u64]>::to_vec).collect()
     }
 }
 
@@ -97,6 +114,13 @@ pub struct Failure {
     pub message: String,
     /// The graph, made small.
     pub graph: String,
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Failure { seed, stage, target, message, graph } = self;
+        write!(f, "seed {seed}, {stage:?}, target {target}: {message}\n\n{graph}")
+    }
 }
 
 /// What came out of a run.
@@ -129,20 +153,16 @@ pub fn computable_dtypes() -> Vec<DType> {
     DType::ALL.into_iter().filter(computes).collect()
 }
 
-/// Runs a plan's graphs.
-pub fn run(plan: &Plan) -> Report {
+/// Runs a plan's graphs; each failure is also told when it is found.
+pub fn run(plan: &Plan, tell: &(dyn Fn(&Failure) + Sync)) -> Report {
     let dtypes = computable_dtypes();
-    let seeds: Vec<u64> = (plan.seed..plan.seed + plan.count).collect();
-    // The seeds of a batch have one target.
-    let sorted = |parity: u64| seeds.iter().copied().filter(move |seed| seed % 2 == parity).collect::<Vec<_>>();
-    let (even, odd) = (sorted(0), sorted(1));
-    let batches: Vec<&[u64]> = even.chunks(BATCH).chain(odd.chunks(BATCH)).collect();
+    let batches = plan.batches();
     let (next, report) = (AtomicUsize::new(0), Mutex::new(Report::default()));
     std::thread::scope(|scope| {
         for _ in 0..plan.threads.max(1) {
             scope.spawn(|| {
                 while let Some(seeds) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let part = run_batch(plan, seeds, &dtypes);
+                    let part = run_batch(plan, seeds, &dtypes, tell);
                     if let Ok(mut report) = report.lock() {
                         report.add(part);
                     }
@@ -159,64 +179,64 @@ impl Report {
     fn add(&mut self, other: Report) {
         self.graphs += other.graphs;
         self.operators += other.operators;
-        self.compared.agreeing += other.compared.agreeing;
-        self.compared.loose += other.compared.loose;
+        self.compared.add(other.compared);
         self.failures.extend(other.failures);
     }
 }
 
-/// A sample of a batch with its code.
-struct Ready {
-    seed: u64,
-    stage: Stage,
-    sample: usize,
-    module: Module,
-}
-
-fn run_batch(plan: &Plan, seeds: &[u64], dtypes: &[DType]) -> Report {
+fn run_batch(plan: &Plan, seeds: &[u64], dtypes: &[DType], tell: &(dyn Fn(&Failure) + Sync)) -> Report {
     let mode = plan.mode(seeds[0]);
     let samples: Vec<Sample> = seeds.iter().map(|&seed| random_graph(seed, dtypes)).collect();
     let mut report = Report { graphs: samples.len(), ..Report::default() };
-    let mut fail = |seed: u64, stage: Stage, sample: &Sample, message: String| {
-        let graph =
-            if plan.shrink { shrunk(sample, &|sample| check(sample, stage, &mode).is_err()) } else { sample.clone() };
-        let message = check(&graph, stage, &mode).err().unwrap_or(message);
-        let graph = text_with_seeds(&graph);
-        report.failures.push(Failure { seed, stage, target: mode.name.clone(), message, graph });
-    };
-    let mut ready = Vec::new();
-    for (number, (&seed, sample)) in seeds.iter().zip(&samples).enumerate() {
-        for &stage in &plan.stages {
-            match compiled(&sample.graph, stage, &format!("g{seed}{}", suffix(stage)), &mode.target) {
-                Ok(compiled) => ready.push(Ready { seed, stage, sample: number, module: compiled.module }),
-                Err(message) => fail(seed, stage, sample, message),
-            }
-        }
-    }
-    let jobs: Vec<Job<'_>> =
-        ready.iter().map(|ready| Job { module: &ready.module, inputs: &samples[ready.sample].inputs }).collect();
-    let bounds: Vec<Result<Bounds, String>> = samples.iter().map(Bounds::of).collect();
-    let outputs = batch::run(&jobs, &mode);
-    let mut compared = Compared::default();
-    for (number, ready) in ready.iter().enumerate() {
-        let sample = &samples[ready.sample];
-        // Where the program of all fails, each is tried by itself.
-        let outcome = match (&outputs, &bounds[ready.sample]) {
-            (Ok(outputs), Ok(bounds)) => judge(sample, bounds, &outputs[number]),
-            (_, Err(message)) => Err(message.clone()),
-            (Err(_), _) => check(sample, ready.stage, &mode),
-        };
-        match outcome {
-            Ok(own) => {
-                compared.agreeing += own.agreeing;
-                compared.loose += own.loose;
-            }
-            Err(message) => fail(ready.seed, ready.stage, sample, message),
-        }
-    }
     report.operators = samples.iter().map(|sample| sample.graph.len()).sum();
-    report.compared = compared;
+    for (number, outcomes) in check(&samples, &plan.stages, &mode).into_iter().enumerate() {
+        for (&stage, outcome) in plan.stages.iter().zip(outcomes) {
+            match outcome {
+                Ok(compared) => report.compared.add(compared),
+                Err(message) => {
+                    let failure = failure(plan, seeds[number], stage, &samples[number], message);
+                    tell(&failure);
+                    report.failures.push(failure);
+                }
+            }
+        }
+    }
     report
+}
+
+/// A failure with its graph made small.
+fn failure(plan: &Plan, seed: u64, stage: Stage, sample: &Sample, message: String) -> Failure {
+    let mode = plan.mode(seed);
+    let outcomes = |samples: &[Sample]| check(samples, &[stage], &mode).into_iter().flatten().collect::<Vec<_>>();
+    let failing = |samples: &[Sample]| outcomes(samples).iter().position(Result::is_err);
+    let sample = if plan.shrink { shrunk(sample, &failing) } else { sample.clone() };
+    let message = outcomes(slice::from_ref(&sample)).into_iter().find_map(Result::err).unwrap_or(message);
+    Failure { seed, stage, target: mode.name, message, graph: text_with_seeds(&sample) }
+}
+
+/// Takes samples the whole way, in one program; gives for each sample and each stage what agrees, or what is wrong.
+pub fn check(samples: &[Sample], stages: &[Stage], mode: &Mode) -> Vec<Vec<Result<Compared, String>>> {
+    let compile = |(number, sample): (usize, &Sample)| -> Vec<Result<Compiled, String>> {
+        let one = |&stage| compiled(&sample.graph, stage, &format!("g{number}{}", suffix(stage)), &mode.target);
+        stages.iter().map(one).collect()
+    };
+    let code: Vec<Vec<Result<Compiled, String>>> = samples.iter().enumerate().map(compile).collect();
+    let mut jobs = Vec::new();
+    for (sample, code) in samples.iter().zip(&code) {
+        jobs.extend(code.iter().flatten().map(|code| Job { module: &code.module, inputs: &sample.inputs }));
+    }
+    let mut outputs = batch::run_each(&jobs, mode).into_iter();
+    let mut outcomes = Vec::new();
+    for (sample, code) in samples.iter().zip(code) {
+        let bounds = Bounds::of(sample);
+        let outcome = |code: Result<Compiled, String>| {
+            code?;
+            let outputs = outputs.next().unwrap_or_else(|| Err("the program gives nothing".into()))?;
+            judge(sample, bounds.as_ref().map_err(String::clone)?, &outputs)
+        };
+        outcomes.push(code.into_iter().map(outcome).collect());
+    }
+    outcomes
 }
 
 fn suffix(stage: Stage) -> &'static str {
@@ -234,16 +254,4 @@ fn compiled(graph: &Graph, stage: Stage, name: &str, target: &Target) -> Result<
     }));
     let list = |findings: Vec<Diagnostic>| findings.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("; ");
     result.map_err(|_| "the compiler panics".to_owned())?.map_err(list)
-}
-
-/// Takes one sample the whole way.
-///
-/// # Errors
-/// What is wrong with its code.
-pub fn check(sample: &Sample, stage: Stage, mode: &Mode) -> Result<Compared, String> {
-    let bounds = Bounds::of(sample)?;
-    let compiled = compiled(&sample.graph, stage, "one", &mode.target)?;
-    let jobs = [Job { module: &compiled.module, inputs: &sample.inputs }];
-    let outputs = batch::run(&jobs, mode)?;
-    judge(sample, &bounds, &outputs[0])
 }

@@ -50,6 +50,14 @@ pub struct Compared {
     pub loose: usize,
 }
 
+impl Compared {
+    /// Adds what another comparison found.
+    pub fn add(&mut self, other: Compared) {
+        self.agreeing += other.agreeing;
+        self.loose += other.loose;
+    }
+}
+
 impl Bounds {
     /// The bounds of a sample's outputs.
     ///

@@ -5,11 +5,17 @@ use super::draft::{Sample, constant_seed};
 use mlc_ir::{Category, Graph, Tensor, Value, evaluate_all, text};
 use std::collections::BTreeMap;
 
-/// The smallest sample found that still fails.
-pub fn shrunk(sample: &Sample, fails: &dyn Fn(&Sample) -> bool) -> Sample {
+/// Samples that are tried together.
+const TOGETHER: usize = 12;
+
+/// The smallest sample found that still fails; `failing` says which of some samples is the first that does.
+pub fn shrunk(sample: &Sample, failing: &dyn Fn(&[Sample]) -> Option<usize>) -> Sample {
     let mut best = sample.clone();
-    while let Some(smaller) = candidates(&best).into_iter().find(|smaller| fails(smaller)) {
-        best = smaller;
+    let smaller = |best: &Sample| {
+        candidates(best).chunks(TOGETHER).find_map(|samples| failing(samples).map(|place| samples[place].clone()))
+    };
+    while let Some(found) = smaller(&best) {
+        best = found;
     }
     best
 }
