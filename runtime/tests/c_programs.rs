@@ -144,15 +144,21 @@ fn configuration_of_a_project() {
     let debug = "#define TVM_CRT_DEBUG 0";
     assert!(text.contains(check) && text.contains(debug));
     let text = text.replace(check, "#define TVM_CRT_STACK_ALLOCATOR_ENABLE_LIFO_CHECK");
-    std::fs::write(folder.path().join("crt_config.h"), text.replace(debug, "#define TVM_CRT_DEBUG 1")).unwrap();
+    std::fs::write(folder.path().join("crt_config.h"), text.replace(debug, "#define TVM_CRT_DEBUG 2")).unwrap();
     let configuration = folder.path().to_str().unwrap();
     let library = build_library(SANITIZED, configuration);
     let memory = tests(&["memory.c", "test_platform.c"]);
     assert_eq!(run(SANITIZED, configuration, library.path(), &memory, &[]), "done\n");
     let graph = tests(&["graph.c", "graph_fixture.c", "test_platform.c"]);
     let printed = run(SANITIZED, configuration, library.path(), &graph, &[]);
-    assert!(printed.starts_with("graph executor: node 3\ngraph executor: node 4\n"), "{printed}");
+    assert!(printed.starts_with("graph executor: storage 2 of 24 bytes\n"), "{printed}");
+    for line in ["input or parameter of 4 bytes", "node 3\ngraph executor: node 4"] {
+        assert!(printed.contains(&format!("\ngraph executor: {line}\n")), "{printed}");
+    }
     assert!(printed.ends_with("done\n"));
+    let modules = tests(&["modules.c", "graph_fixture.c", "test_platform.c"]);
+    let printed = run(SANITIZED, configuration, library.path(), &modules, &[]);
+    assert!(printed.starts_with("aot executor: tvmgen_model\n"), "{printed}");
 }
 
 #[test]

@@ -4,6 +4,9 @@
 #include <tvm/runtime/crt/internal/common/errors.h>
 #include <tvm/runtime/crt/internal/config.h>
 #include <tvm/runtime/crt/platform.h>
+#if TVM_CRT_DEBUG > 0
+#include <tvm/runtime/crt/logging.h>
+#endif
 
 /* Looks a function up whose name has three parts. */
 static int FindFunction(TVMModuleHandle module, const char* first, const char* second, const char* third,
@@ -171,5 +174,8 @@ int TVMAotExecutor_Run(TVMAotExecutor* executor) {
     values[i].v_handle = &executor->args[i].dl_tensor;
     codes[i] = kTVMDLTensorHandle;
   }
+#if TVM_CRT_DEBUG > 0
+  LOG_DEBUG("aot executor: %s\n", executor->metadata->mod_name);
+#endif
   return TVMFuncCall(function, values, codes, (int)executor->num_args, &result, &result_code);
 }

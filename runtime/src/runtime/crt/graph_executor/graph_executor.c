@@ -3,8 +3,12 @@
 #include <tvm/runtime/crt/graph_executor.h>
 #include <tvm/runtime/crt/internal/common/errors.h>
 #include <tvm/runtime/crt/internal/common/ndarray.h>
+#include <tvm/runtime/crt/internal/config.h>
 #include <tvm/runtime/crt/internal/graph_executor/graph_executor.h>
 #include <tvm/runtime/crt/platform.h>
+#if TVM_CRT_DEBUG > 0
+#include <tvm/runtime/crt/logging.h>
+#endif
 
 /* Parts of the allocation start at multiples of it. */
 #define PART_ALIGNMENT sizeof(int64_t)
@@ -78,6 +82,9 @@ static tvm_crt_error_t AllocateStorages(TVMGraphExecutor* graph) {
         storage->data = NULL;
         return TVMCrtError(status, "there is no memory for the graph's tensors", NULL);
       }
+#if TVM_CRT_DEBUG > 1
+      LOG_DEBUG("graph executor: storage %u of %lu bytes\n", (unsigned)i, (unsigned long)bytes);
+#endif
       storage->owned = 1;
     }
   }

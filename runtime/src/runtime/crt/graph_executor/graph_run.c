@@ -35,6 +35,9 @@ tvm_crt_error_t TVMGraph_OwnArgument(TVMGraphExecutor* graph, uint32_t entry) {
     if (status != kTvmErrorNoError) {
       return TVMCrtError(status, "there is no memory for an input", NULL);
     }
+#if TVM_CRT_DEBUG > 1
+    LOG_DEBUG("graph executor: input or parameter of %lu bytes\n", (unsigned long)bytes);
+#endif
     memset(memory, 0, bytes);
     storage->data = memory;
     storage->owned = 1;

@@ -18,7 +18,7 @@
 #define TVM_CRT_LOG_LEVEL TVM_CRT_LOG_LEVEL_DEBUG
 #endif
 
-/* 1: executors say which operator they run; 2: allocations are printed too. */
+/* 1: executors say what they run; 2: the graph executor says what it allocates, too. */
 #ifndef TVM_CRT_DEBUG
 #define TVM_CRT_DEBUG 0
 #endif
