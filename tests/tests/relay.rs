@@ -1,14 +1,17 @@
 //! Models as Relay text: every model of the repository reads back to an equal graph, and archives compile again to the same C.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use mlc::pipeline::{self, CompileOptions};
+use mlc::pipeline::{self, CompileOptions, LoadOptions};
+use mlc::toolchain::Toolchain;
+use mlc_codegen::Execution;
 use mlc_frontend::ImportOptions;
 use mlc_frontend::relay::{self, Parameters};
-use mlc_ir::Graph;
 use mlc_ir::text::print_with_constants;
+use mlc_ir::{Attribute, Graph};
 use mlc_tests::case::Case;
 use mlc_tests::compile::load;
 use mlc_tests::paths;
+use std::path::{Path, PathBuf};
 
 /// The graphs of a format's cases, as the frontend leaves them.
 fn graphs(format: &str) -> Vec<(Case, Graph)> {
@@ -53,6 +56,45 @@ fn pnnx_models_read_back_equal() {
 #[test]
 fn onnx_models_read_back_equal() {
     check("onnx");
+}
+
+/// A graph archive of `%x + %w`, which carries another text than its own.
+fn foreign(text: &str, folder: &Path) -> PathBuf {
+    let sum = "def @main(%x: Tensor[(4), float32], %w: Tensor[(4), float32]) { %x + %w }";
+    let mut parameters = Parameters::new();
+    parameters.insert("w".into(), Attribute::from_f32(&[4], &[1.0, 2.0, 3.0, 4.0]).unwrap());
+    let graph = relay::read(sum, &parameters, &ImportOptions::default()).unwrap().graph;
+    let execution = Execution { aot: None, graph: true, ..Execution::default() };
+    let options = CompileOptions { execution, ..CompileOptions::default() };
+    let compiled = pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap();
+    let path = folder.join("foreign.tar");
+    let mut archive = tar::Builder::new(std::fs::File::create(&path).unwrap());
+    for (name, bytes) in compiled.files().unwrap() {
+        let contents: &[u8] = if name == "src/default.relay" { text.as_bytes() } else { &bytes };
+        let mut header = tar::Header::new_ustar();
+        header.set_size(contents.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, &name, contents).unwrap();
+    }
+    archive.finish().unwrap();
+    path
+}
+
+#[test]
+fn texts_of_other_archives_are_bound_and_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let load = |text: &str| {
+        let options = LoadOptions { from_relay: Some(Toolchain::default()), ..LoadOptions::default() };
+        pipeline::load(&foreign(text, folder.path()), &options)
+    };
+    let variables = "%x: Tensor[(4), float32], %v_param_1: Tensor[(4), float32]";
+    let graph = load(&format!("def @main({variables}) {{ add(%x, %v_param_1) }}")).unwrap().graph;
+    assert_eq!(graph.inputs().len(), 1);
+    let fault = |text: &str| load(text).unwrap_err().diagnostics[0].message.clone();
+    let message = fault(&format!("def @main({variables}) {{ subtract(%x, %v_param_1) }}"));
+    assert!(message.starts_with("the Relay text and the archive's own code disagree: 4 of 4 elements"), "{message}");
+    let message = fault("def @main(%x: Tensor[(4), float32], %v_param_1: Tensor[(5), float32]) { (%x, %v_param_1) }");
+    assert!(message.starts_with("the variable %v_param_1 can't be bound: the array `"), "{message}");
 }
 
 /// Every so many-th case is compiled, and every network.

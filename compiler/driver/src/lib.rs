@@ -10,6 +10,7 @@ pub mod compare;
 mod external;
 pub mod files;
 pub mod format;
+mod from_relay;
 pub mod inputs;
 pub mod npy;
 pub mod pipeline;

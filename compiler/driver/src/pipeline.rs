@@ -5,7 +5,9 @@ use crate::bundle::{self, Bundle};
 use crate::external::ModelFolder;
 use crate::files;
 use crate::format::{self, Format};
+use crate::from_relay;
 use crate::render::Sources;
+use crate::toolchain::Toolchain;
 use bytes::Bytes;
 use indexmap::IndexMap;
 use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
@@ -50,12 +52,14 @@ pub struct LoadOptions {
     pub input_shapes: IndexMap<String, Vec<usize>>,
     /// Extents of the model's named dimensions.
     pub dimensions: IndexMap<String, usize>,
+    /// Take the Relay text of an archive instead of its code, which the toolchain builds to check the text.
+    pub from_relay: Option<Toolchain>,
     /// Which model of an archive of several.
     pub model_name: String,
 }
 
 impl LoadOptions {
-    fn import_options(&self) -> ImportOptions {
+    pub(crate) fn import_options(&self) -> ImportOptions {
         ImportOptions {
             input_shapes: self.input_shapes.clone(),
             dimensions: self.dimensions.clone(),
@@ -112,11 +116,18 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
     let bytes = files::read(path)?;
     let format = detect(path, &bytes, options.format)?;
     match format {
+        format if format != Format::Mlf && options.from_relay.is_some() => {
+            let message = format!("--from relay is for archives, the file is of the format {format}");
+            Err(Diagnostic::error(Code::OptionMismatch, named(path), message).into())
+        }
         Format::Pnnx => load_pnnx(path, &bytes, options),
         Format::Onnx => load_onnx(path, &bytes, options),
         Format::Ir => load_ir(path, &bytes),
         Format::Relay => load_relay(path, &bytes, options),
-        Format::Mlf => load_mlf(path, &bytes, options),
+        Format::Mlf => match &options.from_relay {
+            Some(toolchain) => from_relay::load(path, &bytes, options, toolchain),
+            None => load_mlf(path, &bytes, options),
+        },
         other => Err(unreadable_format(path, other).into()),
     }
 }
@@ -172,7 +183,7 @@ pub fn read_onnx(path: &Path, bytes: &Bytes) -> Result<onnx::Model, Failure> {
     onnx::read(bytes).map_err(|errors| in_file(path, errors).into())
 }
 
-fn in_file(path: &Path, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+pub(crate) fn in_file(path: &Path, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let name = path.display().to_string();
     diagnostics.into_iter().map(|diagnostic| diagnostic.in_file(&name)).collect()
 }

@@ -74,6 +74,13 @@ pub enum Command {
     Targets(Listing),
 }
 
+/// A file of an archive that says what the model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArchivePart {
+    /// The Relay text; the parameters are bound to its variables, and checked by running the archive's code
+    Relay,
+}
+
 /// A model file.
 #[derive(Debug, Clone, Args)]
 pub struct Model {
@@ -89,6 +96,9 @@ pub struct Model {
     /// File of the parameters of a Relay text (.params), bound to the variables of @main by name
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
+    /// Take the model of an archive from this file in it, instead of from its code
+    #[arg(long, value_enum, value_name = "FILE")]
+    pub from: Option<ArchivePart>,
     /// Shape of an input that the model leaves open, such as 'image=1,3,224,224'; may be repeated
     #[arg(long, value_name = "NAME=d,d,...", value_parser = input_shape)]
     pub input_shape: Vec<(String, Vec<usize>)>,

@@ -76,6 +76,7 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
         parameters: arguments.model.params.clone(),
         input_shapes: arguments.model.input_shape.iter().cloned().collect(),
         dimensions: arguments.model.dimensions.iter().cloned().collect(),
+        from_relay: None,
         model_name: String::new(),
     };
     let loaded = pipeline::load(path, &options);

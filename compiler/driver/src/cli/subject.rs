@@ -1,6 +1,6 @@
 //! What a command works on: a model to be loaded and compiled, or an archive that was compiled before.
 
-use super::arguments::{CodeOptions, Inputs, Model};
+use super::arguments::{ArchivePart, CodeOptions, Inputs, Model};
 use super::console::Console;
 use super::hardware::Machine;
 use crate::bundle::Bundle;
@@ -8,7 +8,7 @@ use crate::format::Format;
 use crate::inputs::{self, InputPort};
 use crate::pipeline::{self, CompileOptions, Failure, LoadOptions, Loaded};
 use crate::render::Sources;
-use crate::toolchain::Program;
+use crate::toolchain::{Program, Toolchain};
 use crate::{files, targets};
 use mlc_ir::{Code, Diagnostic, Location, Tensor};
 use mlc_passes::stateful;
@@ -19,6 +19,7 @@ fn load(model: &Model, model_name: &str, input_files: &[String], console: &Conso
         format: model.format,
         weights: model.weights.clone(),
         parameters: model.params.clone(),
+        from_relay: model.from.map(|ArchivePart::Relay| Toolchain::from_variable(std::env::var("CC").ok().as_deref())),
         input_shapes: model.input_shape.iter().cloned().collect(),
         dimensions: model.dimensions.iter().cloned().collect(),
         model_name: model_name.to_owned(),
@@ -130,7 +131,7 @@ pub(super) fn bundle(
     console: &Console,
 ) -> Result<Bundle, Failure> {
     let bytes = files::read(&model.path)?;
-    if pipeline::detect(&model.path, &bytes, model.format)? == Format::Mlf {
+    if pipeline::detect(&model.path, &bytes, model.format)? == Format::Mlf && model.from.is_none() {
         if code.stateful || !code.states.is_empty() {
             let message = "the archive is compiled: which states it keeps was decided then";
             return Err(mismatch(message.into()).with_help("give --stateful and --state to 'mlc compile'").into());

@@ -28,7 +28,8 @@ struct OutputResult<'a> {
 
 pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failure> {
     let path = &arguments.model.path;
-    if pipeline::detect(path, &files::read(path)?, arguments.model.format)? == Format::Mlf {
+    let format = pipeline::detect(path, &files::read(path)?, arguments.model.format)?;
+    if format == Format::Mlf && arguments.model.from.is_none() {
         return verify_archive(arguments, console);
     }
     let options = compile_options(&arguments.code, arguments.machine.default_target(), console)?;
