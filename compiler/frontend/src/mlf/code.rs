@@ -125,9 +125,9 @@ fn plain(text: &str) -> String {
             comment.find("*/").map_or(special.len(), |end| end + 4)
         } else if special.starts_with("//") {
             special.find('\n').unwrap_or(special.len())
-        } else if special.starts_with('/') {
+        } else if let Some(behind) = special.strip_prefix('/') {
             result.push('/');
-            rest = &special[1..];
+            rest = behind;
             continue;
         } else {
             quoted(special)

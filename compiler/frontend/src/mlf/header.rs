@@ -80,8 +80,8 @@ pub(super) fn without_comments(text: &str) -> String {
     while let Some(start) = rest.find('/') {
         result.push_str(&rest[..start]);
         let comment = &rest[start..];
-        let length = if comment.starts_with("/*") {
-            comment[2..].find("*/").map_or(comment.len(), |end| end + 4)
+        let length = if let Some(inside) = comment.strip_prefix("/*") {
+            inside.find("*/").map_or(comment.len(), |end| end + 4)
         } else if comment.starts_with("//") {
             comment.find('\n').unwrap_or(comment.len())
         } else {
