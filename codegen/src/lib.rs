@@ -21,7 +21,7 @@ pub use execution::{Execution, Interface, Pools, WeightsAs};
 pub use graph::ExecutorGraph;
 pub use limits::Limits;
 pub use module::{KeptState, KernelSummary, MemoryPlan, Module, PackedConstant, PlannedBuffer, Port, SourceFile};
-pub use target::{FloatingPoint, Memories, Target, VectorSpelling};
+pub use target::{FloatingPoint, Memories, ObjectFormat, Target, VectorSpelling};
 
 /// How code is generated.
 #[derive(Debug, Clone, PartialEq, Eq)]

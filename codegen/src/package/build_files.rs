@@ -67,13 +67,14 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
          BUILD ?= build\n\
          INCLUDES = {includes}\n\n\
          SOURCES = $(sort $(wildcard codegen/host/src/*.c))\n\
-         OBJECTS = $(SOURCES:codegen/host/src/%.c=$(BUILD)/%.o) $(sort $(wildcard codegen/host/lib/*.o))\n\
+         # Two endings, so that no member of the library has the name of an object file of the archive.\n\
+         OBJECTS = $(SOURCES:codegen/host/src/%.c=$(BUILD)/%.c.o) $(sort $(wildcard codegen/host/lib/*.o))\n\
          LIBRARY = $(BUILD)/lib{library}.a\n{runtime_list}\n\
          .PHONY: all example clean\n\n\
          all: $(LIBRARY)\n\n\
          example: $(BUILD)/example\n\n\
          $(BUILD):\n\tmkdir -p $(BUILD)\n\n\
-         $(BUILD)/%.o: codegen/host/src/%.c {headers} | $(BUILD)\n\
+         $(BUILD)/%.c.o: codegen/host/src/%.c {headers} | $(BUILD)\n\
          \t$(CC) $(CPPFLAGS) $(CFLAGS) $(INCLUDES) -c $< -o $@\n\n{runtime_rule}\
          $(LIBRARY): $(OBJECTS)\n\t$(AR) rcs $@ $(OBJECTS)\n\n\
          $(BUILD)/example: example/main.c $(LIBRARY){runtime_objects}\n\

@@ -17,14 +17,15 @@ mod parameters;
 mod pools;
 mod registry;
 mod tarball;
+mod weights;
 
 #[cfg(test)]
 mod tests;
 
 use crate::constants::write_constants;
-use crate::execution::Interface;
+use crate::execution::{Interface, WeightsAs};
 use crate::module::Module;
-use crate::target::Target;
+use crate::target::{ObjectFormat, Target};
 use indexmap::IndexMap;
 use mlc_runtime::Library;
 use names::Names;
@@ -91,6 +92,9 @@ pub enum PackageError {
     /// Versions before 7 have no place for more than one model, and an archive has one for each name.
     #[error("an archive of version {0} can't hold these models: {1}")]
     Models(u32, &'static str),
+    /// An object file is for one kind of machine.
+    #[error("mlc knows no object files for the target '{0}': take the weights as C, or compile for the machine itself")]
+    NoObjectFormat(String),
     /// The archive can't be written.
     #[error("the archive can't be written: {0}")]
     Io(#[from] io::Error),
@@ -102,6 +106,10 @@ enum Content<'a> {
     Bytes(Vec<u8>),
     /// The constants of a module as C, several times as long as the weights: written piece by piece.
     Constants(&'a Module),
+    /// The constants of a module as they lie in memory.
+    Blob(&'a Module),
+    /// The constants of a module as an object file.
+    Object(&'a Module, ObjectFormat),
     /// The parameters of a module's graph.
     Parameters(&'a Module),
     /// A text that the caller writes.
@@ -113,6 +121,8 @@ impl Content<'_> {
         match self {
             Content::Bytes(bytes) => out.write_all(bytes),
             Content::Constants(module) => write_constants(module, out),
+            Content::Blob(module) => weights::write_blob(module, out),
+            Content::Object(module, format) => weights::write_object(module, *format, out),
             Content::Parameters(module) => parameters::write(module, out),
             Content::Text(write) => write(out),
         }
@@ -181,6 +191,7 @@ impl<'a> Package<'a> {
             // A program links one registry: the first model's file has it for all.
             let registry = if number == 0 { registry.as_str() } else { "" };
             self.add_model(model, registry, &mut files);
+            weights::add(model.module, self.target, &mut files)?;
         }
         files.sort_unstable_keys();
         Ok(files)
@@ -200,7 +211,11 @@ impl<'a> Package<'a> {
         libraries
     }
 
-    fn check(&self) -> Result<(), PackageError> {
+    /// Whether the version of the format can hold the models in the form that they were compiled for.
+    ///
+    /// # Errors
+    /// When it can't; nothing is written then.
+    pub fn check(&self) -> Result<(), PackageError> {
         let version = self.version.number();
         let mut names: Vec<&str> = self.models.iter().map(|model| model.module.model_name.as_str()).collect();
         names.sort_unstable();
@@ -212,6 +227,10 @@ impl<'a> Package<'a> {
         }
         if self.version != FormatVersion::Seven && names.len() > 1 {
             return Err(PackageError::Models(version, "it has a place for one only"));
+        }
+        let objects = self.models.iter().any(|model| model.module.execution.weights == WeightsAs::Object);
+        if objects && self.target.object_format().is_none() {
+            return Err(PackageError::NoObjectFormat(self.target.name.clone()));
         }
         Ok(())
     }
@@ -241,7 +260,6 @@ impl<'a> Package<'a> {
             let file = if newest { format!("{name}.graph") } else { "graph.json".to_owned() };
             add(format!("executor-config/graph/{file}"), graph_json::graph_json(graph));
         }
-        files.insert(format!("codegen/host/src/{name}_lib2.c"), Content::Constants(module));
         files.insert(format!("parameters/{name}.params"), Content::Parameters(module));
         if let Some(write) = model.relay {
             let file = if newest { format!("{name}.relay") } else { "relay.txt".to_owned() };

@@ -1,6 +1,9 @@
 //! [`Target`]: what the code generator must know of a machine, as data.
 
 mod embedded;
+mod object_format;
+
+pub use object_format::ObjectFormat;
 
 use serde::{Deserialize, Serialize};
 
@@ -119,6 +122,11 @@ impl Target {
             *flag = format!("-ffp-contract={contract}");
         }
         self
+    }
+
+    /// Its object files; `None` where the target doesn't say a machine, or mlc doesn't know its format.
+    pub fn object_format(&self) -> Option<ObjectFormat> {
+        ObjectFormat::of(self)
     }
 
     /// Whether sums keep their order and steps are rounded one by one.

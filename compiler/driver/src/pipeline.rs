@@ -394,7 +394,11 @@ fn package<'a>(models: &'a [Compiled], options: &'a CompileOptions) -> Package<'
 }
 
 fn unpackable(error: PackageError) -> Diagnostic {
-    Diagnostic::error(Code::FileUnwritable, Location::default(), error.to_string())
+    let code = match error {
+        PackageError::Models(..) | PackageError::NoObjectFormat(_) => Code::OptionMismatch,
+        _ => Code::FileUnwritable,
+    };
+    Diagnostic::error(code, Location::default(), error.to_string())
 }
 
 /// The files of an archive of models that were compiled with the same options but for their names, by path.
@@ -413,7 +417,9 @@ pub fn files_of(models: &[Compiled]) -> Result<IndexMap<String, Vec<u8>>, Diagno
 /// `MLC0002` when the disk refuses, a name or a file is too large for a tar archive, or as [`files_of`].
 pub fn write_archive(models: &[Compiled], path: &Path) -> Result<(), Diagnostic> {
     let options = models.first().map(|first| first.options.clone()).unwrap_or_default();
-    files::write_atomically_with(path, |file| package(models, &options).write(file).map_err(std::io::Error::other))
+    let package = package(models, &options);
+    package.check().map_err(unpackable)?;
+    files::write_atomically_with(path, |file| package.write(file).map_err(std::io::Error::other))
 }
 
 /// Longest name of a model: it becomes a part of every symbol and of file names.
