@@ -1,5 +1,6 @@
 //! What builds the generated code: a Makefile and a CMake project.
 
+use crate::execution::Interface;
 use crate::module::Module;
 use crate::target::Target;
 
@@ -42,8 +43,11 @@ fn definitions(modules: &[&Module]) -> Vec<String> {
 /// The Makefile: `make` builds the static library, `make example` the example program.
 pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
     let (library, models, them) = library(modules);
-    let headers: Vec<String> =
-        modules.iter().map(|module| format!("codegen/host/include/tvmgen_{}.h", module.model_name)).collect();
+    let headers: Vec<String> = modules
+        .iter()
+        .filter(|module| module.execution.aot == Some(Interface::C))
+        .map(|module| format!(" codegen/host/include/tvmgen_{}.h", module.model_name))
+        .collect();
     let runtime = runtime_sources(modules);
     let mut includes = "-Icodegen/host/include -Iruntime/include".to_owned();
     let (mut runtime_list, mut runtime_rule, mut runtime_objects) = (String::new(), String::new(), "");
@@ -74,7 +78,7 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
          all: $(LIBRARY)\n\n\
          example: $(BUILD)/example\n\n\
          $(BUILD):\n\tmkdir -p $(BUILD)\n\n\
-         $(BUILD)/%.c.o: codegen/host/src/%.c {headers} | $(BUILD)\n\
+         $(BUILD)/%.c.o: codegen/host/src/%.c{headers} | $(BUILD)\n\
          \t$(CC) $(CPPFLAGS) $(CFLAGS) $(INCLUDES) -c $< -o $@\n\n{runtime_rule}\
          $(LIBRARY): $(OBJECTS)\n\t$(AR) rcs $@ $(OBJECTS)\n\n\
          $(BUILD)/example: example/main.c $(LIBRARY){runtime_objects}\n\
@@ -83,7 +87,7 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
         name = target.name,
         tools = make_tools(target),
         flags = target.c_flags.join(" "),
-        headers = headers.join(" "),
+        headers = headers.concat(),
     )
 }
 

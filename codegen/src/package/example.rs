@@ -1,6 +1,6 @@
 //! `example/main.c`: a program that runs every model once on zeroes and prints the first values of every output.
 
-use super::names::{Names, c_escape};
+use super::names::c_escape;
 use super::parameters::element_type;
 use super::pools::Pool;
 use crate::execution::Interface;
@@ -62,7 +62,7 @@ fn includes(module: &Module) -> String {
         text += "#include <stdlib.h>\n#include <string.h>\n";
     }
     match module.execution.aot {
-        Some(Interface::C) => {}
+        Some(Interface::C) => text += &format!("#include \"tvmgen_{model}.h\"\n"),
         Some(_) => {
             text += &format!(
                 "#include \"tvm/runtime/c_runtime_api.h\"\n\nint tvmgen_{model}_run(TVMValue* args, int* type_codes, int num_args, \
@@ -73,7 +73,7 @@ fn includes(module: &Module) -> String {
             text += "#include \"tvm/runtime/crt/crt.h\"\n#include \"tvm/runtime/crt/graph_executor.h\"\n#include \"tvm/runtime/crt/module.h\"\n#include \"tvm/runtime/crt/platform.h\"\n"
         }
     }
-    text + &format!("#include \"tvmgen_{model}.h\"\n")
+    text
 }
 
 fn run(module: &Module) -> String {
@@ -95,15 +95,12 @@ fn run(module: &Module) -> String {
 
 /// Memory of inputs and outputs.
 fn buffers(module: &Module) -> String {
-    let names = Names::new(module);
     let mut text = String::new();
-    for (kind, ports, macros) in [("input", &module.inputs, &names.inputs), ("output", &module.outputs, &names.outputs)]
-    {
-        for (index, (port, size)) in ports.iter().zip(macros).enumerate() {
-            let element = c_type(port.ty.dtype);
+    for (kind, ports) in [("input", &module.inputs), ("output", &module.outputs)] {
+        for (index, port) in ports.iter().enumerate() {
             // An empty tensor still needs something to point at.
-            let extent = if port.ty.bytes() == 0 { "1".to_owned() } else { format!("{size} / sizeof({element})") };
-            let _ = writeln!(text, "  static {element} {kind}{index}[{extent}] ALIGNED;");
+            let extent = port.ty.elements().max(1);
+            let _ = writeln!(text, "  static {} {kind}{index}[{extent}] ALIGNED;", c_type(port.ty.dtype));
         }
     }
     text

@@ -1,9 +1,8 @@
-//! `tvmgen_<model>.h`: the public header. First what microTVM's C interface has, under its names; then the same facts as
+//! `tvmgen_<model>.h`: the public header of the C interface. First what microTVM's C interface has, under its names; then the same facts as
 //! data, under names that start with `mlc_<model>_`.
 
 use super::names::{Names, c_escape, macro_prefix};
 use super::pools::Pool;
-use crate::execution::Interface;
 use crate::module::{Module, Port};
 
 /// The text of the header.
@@ -24,9 +23,7 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
         }
     }
     text.push('\n');
-    if module.execution.aot == Some(Interface::C) {
-        text += &c_interface(module);
-    }
+    text += &c_interface(module);
     text += &format!(
         "/* Bytes that a run needs beyond constants, inputs and outputs. */\n#define {prefix}_WORKSPACE_SIZE {}\n\n\
          /* Bytes of the constants. */\n#define {prefix}_CONSTANTS_SIZE {}\n\n",
@@ -44,9 +41,7 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
             module.state_bytes(),
         );
     }
-    if module.execution.aot == Some(Interface::C) {
-        text += &descriptors(module);
-    }
+    text += &descriptors(module);
     text += &format!("#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {prefix}_H_ */\n");
     text
 }

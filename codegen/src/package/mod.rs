@@ -239,7 +239,9 @@ impl<'a> Package<'a> {
         let module = model.module;
         let name = &module.model_name;
         let mut add = |path: String, text: String| files.insert(path, Content::Bytes(text.into_bytes()));
-        add(format!("codegen/host/include/tvmgen_{name}.h"), header::header(module, &Names::new(module)));
+        if module.execution.aot == Some(Interface::C) {
+            add(format!("codegen/host/include/tvmgen_{name}.h"), header::header(module, &Names::new(module)));
+        }
         let mut entry = match module.execution.aot {
             Some(Interface::C) => entry::entry(module),
             Some(Interface::Packed | Interface::PackedEntry) => packed::entry(module),

@@ -172,6 +172,8 @@ impl Bundle {
     /// `MLC0202` when some of its code isn't C.
     pub fn sources(&self) -> Result<Vec<&str>, Diagnostic> {
         let mut sources = self.files_below("codegen/host/src/");
+        // What the assembler includes by a source.
+        sources.retain(|path| !path.ends_with(".c.bin"));
         if let Some(other) = sources.iter().find(|path| !path.ends_with(".c")) {
             let message = format!("'{other}' isn't C: archives with code in other languages aren't supported");
             return Err(Diagnostic::error(Code::VariantUnsupported, Location::default(), message));

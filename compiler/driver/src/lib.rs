@@ -14,6 +14,7 @@ mod from_relay;
 pub mod inputs;
 pub mod npy;
 pub mod pipeline;
+pub mod project;
 pub mod render;
 pub mod targets;
 pub mod toolchain;

@@ -2,6 +2,7 @@
 
 use super::hardware::{Machine, Memory};
 use super::packaging::Packaging;
+use super::project::Project;
 use crate::format::Format;
 use crate::render::MessageFormat;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -62,6 +63,8 @@ pub enum Command {
     Verify(Verify),
     /// Show what is in a model or an archive
     Inspect(Inspect),
+    /// Make a project for a build system around an archive
+    Project(Project),
     /// Rewrite a model file in the current form of its format, or as Relay text
     Convert(Convert),
     /// Explain an error code

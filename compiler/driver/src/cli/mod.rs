@@ -12,6 +12,7 @@ mod execute;
 mod hardware;
 mod inspect;
 mod packaging;
+mod project;
 mod subject;
 mod verify;
 
@@ -62,6 +63,7 @@ fn run(command: &Command, console: &Console) -> i32 {
         Command::Bench(options) => execute::bench(options, console),
         Command::Verify(options) => verify::verify(options, console),
         Command::Inspect(options) => inspect::inspect(options, console),
+        Command::Project(options) => project::project(options, console),
         Command::Convert(options) => convert::convert(options, console),
         Command::Explain(options) => catalogue::explain(options, console),
         Command::Passes(options) => catalogue::passes(options, console),

@@ -1,0 +1,162 @@
+//! Ready projects around an archive: the archive as it is in `model/`, and the few files that a build system wants.
+//!
+//! The templates are the files below `compiler/driver/templates/`, with words in `@…@` that [`Values`] fills in.
+
+mod crate_values;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+use crate::bundle::{Bundle, Call};
+use indexmap::IndexMap;
+use mlc_ir::{Code, Diagnostic, Location};
+use values::Values;
+
+/// A build system that a project is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Template {
+    /// A Makefile and a program for POSIX systems
+    Posix,
+    /// A CMake project with a program
+    Cmake,
+    /// A Zephyr application
+    Zephyr,
+    /// An Arduino library with a sketch
+    Arduino,
+    /// A PlatformIO project
+    Platformio,
+    /// An ESP-IDF project with the model as a component
+    EspIdf,
+    /// A Rust crate without the standard library, with a safe function around the C
+    Cargo,
+}
+
+/// Files of a template: path in the project and text with placeholders.
+type Files = &'static [(&'static str, &'static str)];
+
+macro_rules! template {
+    ($($path:literal: $source:literal,)+) => {
+        &[$(($path, include_str!(concat!("../../templates/", $source))),)+]
+    };
+}
+
+impl Template {
+    fn files(self) -> Files {
+        match self {
+            Template::Posix => template! { "Makefile": "posix/Makefile", "src/main.c": "common/main.c", },
+            Template::Cmake => template! { "CMakeLists.txt": "cmake/CMakeLists.txt", "src/main.c": "common/main.c", },
+            Template::Zephyr => template! {
+                "CMakeLists.txt": "zephyr/CMakeLists.txt",
+                "prj.conf": "zephyr/prj.conf",
+                "src/main.c": "common/firmware.c",
+            },
+            Template::Arduino => template! {
+                "library.properties": "arduino/library.properties",
+                "examples/run/run.ino": "arduino/run.ino",
+            },
+            Template::Platformio => template! {
+                "platformio.ini": "platformio/platformio.ini",
+                "src/main.c": "common/main.c",
+            },
+            Template::EspIdf => template! {
+                "CMakeLists.txt": "esp-idf/CMakeLists.txt",
+                "main/CMakeLists.txt": "esp-idf/main.cmake",
+                "main/main.c": "common/firmware.c",
+                "components/tvmgen_@MODEL@/CMakeLists.txt": "esp-idf/component.cmake",
+            },
+            Template::Cargo => template! {
+                "Cargo.toml": "cargo/Cargo.toml",
+                "build.rs": "cargo/build.rs",
+                "src/lib.rs": "cargo/lib.rs",
+                "examples/run.rs": "cargo/run.rs",
+            },
+        }
+    }
+}
+
+/// The files of a project, by path.
+///
+/// # Errors
+/// `MLC0006` when the archive has another interface than C's, or leaves its constants to the caller.
+pub fn project(bundle: &Bundle, template: Template) -> Result<IndexMap<String, Vec<u8>>, Diagnostic> {
+    let Call::CInterface(header) = &bundle.call else {
+        return Err(unsuitable("projects call the C interface, which this archive doesn't have")
+            .with_help("compile the model with '--executor aot --interface-api c'"));
+    };
+    if header.io_in_pool {
+        return Err(unsuitable(
+            "inputs and outputs of this archive lie in its memory pool, which projects don't support",
+        ));
+    }
+    let loaded = |pool: &&String| header.is_constant(pool) && header.pool_data(pool).is_none();
+    if let Some(pool) = header.pools.iter().find(loaded) {
+        let message = format!("the constants of this archive are to be loaded into the pool '{pool}' by the program");
+        return Err(unsuitable(&message).with_help("compile the model with '--weights-as c', 'incbin' or 'object'"));
+    }
+    if template == Template::Cargo && !header.pools.is_empty() {
+        return Err(unsuitable("the crate has no place for memory pools of the caller")
+            .with_help("compile the model with '--workspace-pools internal'"));
+    }
+    if template == Template::Arduino && !bundle.objects().is_empty() {
+        return Err(unsuitable("Arduino compiles sources, this archive holds object files")
+            .with_help("compile the model with '--weights-as c' and without '--emit-lib'"));
+    }
+    let values = Values::new(bundle, header, template)?;
+    let mut files = IndexMap::new();
+    if template == Template::Arduino {
+        arduino_library(bundle, &values, &mut files)?;
+    } else {
+        archive(bundle, &values, &mut files);
+    }
+    for (path, text) in template.files() {
+        files.insert(values.fill(path), values.fill(text).into_bytes());
+    }
+    files.sort_unstable_keys();
+    Ok(files)
+}
+
+fn unsuitable(message: &str) -> Diagnostic {
+    Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+}
+
+/// The archive as it is, and beside it what its code needs and it doesn't hold.
+fn archive(bundle: &Bundle, values: &Values, files: &mut IndexMap<String, Vec<u8>>) {
+    for (path, bytes) in bundle.archive().files() {
+        files.insert(format!("model/{path}"), bytes.to_vec());
+    }
+    if !values.has_runtime {
+        for file in mlc_runtime::FILES {
+            files.insert(format!("runtime/{}", file.path), file.text.as_bytes().to_vec());
+        }
+    }
+    if values.needs_workspace {
+        files.insert("workspace.c".into(), values.fill(WORKSPACE).into_bytes());
+    }
+}
+
+/// Scratch memory for code of other generators.
+const WORKSPACE: &str = include_str!("../../templates/common/workspace.c");
+
+/// Arduino compiles whatever is in `src/`, and finds headers there and nowhere else: the archive's files, moved.
+fn arduino_library(bundle: &Bundle, values: &Values, files: &mut IndexMap<String, Vec<u8>>) -> Result<(), Diagnostic> {
+    for (path, bytes) in bundle.archive().files() {
+        let moved = ["codegen/host/include/", "codegen/host/src/"].iter().find_map(|folder| path.strip_prefix(folder));
+        if let Some(name) = moved {
+            files.insert(format!("src/{name}"), bytes.to_vec());
+        }
+    }
+    for file in mlc_runtime::FILES {
+        let header = file.path.strip_prefix("include/").or(file.path.strip_prefix("crt_config/"));
+        if let Some(name) = header {
+            files.insert(format!("src/{name}"), file.text.as_bytes().to_vec());
+        }
+    }
+    if values.needs_workspace {
+        files.insert("src/workspace.c".into(), values.fill(WORKSPACE).into_bytes());
+        let allocator = "src/runtime/crt/memory/stack_allocator.c";
+        let text = mlc_runtime::FILES.iter().find(|file| file.path == allocator).map_or("", |file| file.text);
+        files.insert("src/stack_allocator.c".into(), text.as_bytes().to_vec());
+    }
+    Ok(())
+}
