@@ -279,7 +279,8 @@ fn call(archive: &Archive, metadata: &Metadata, model: &Model) -> Result<Call, D
             if let Some(pool) = header.pools.iter().find(is_missing).filter(|_| archive.get(&constants).is_none()) {
                 return Err(damaged(format!("the constants of the pool '{pool}' aren't in it")));
             }
-            Ok(Call::CInterface(Box::new(header)))
+            // A header of sizes alone comes with a packed entry point.
+            Ok(if header.outputs.is_empty() { Call::Packed } else { Call::CInterface(Box::new(header)) })
         }
         list if list.contains(&Executor::Aot) => Ok(Call::Packed),
         list if list.contains(&Executor::Graph) => {

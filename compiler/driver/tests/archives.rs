@@ -275,6 +275,25 @@ fn entry_points_are_called_as_they_stand() {
 }
 
 #[test]
+fn every_form_of_our_own_archives_runs() {
+    let folder = Folder::new();
+    let model = "mlc 1\ngraph @g(%x: f32[6]) -> (\"y\": f32[6]) {\n  %y = unary %x {function = negate} : f32[6]\n  return %y\n}\n";
+    std::fs::write(folder.path("m.mlc"), model).unwrap();
+    folder.write_array("x.npy", &[6], &X);
+    for form in [
+        &["--executor", "graph"][..],
+        &["--executor", "aot,graph"],
+        &["--executor", "graph", "--mlf-version", "5"],
+        &["--interface-api", "packed"],
+        &["--workspace-pools", "external"],
+    ] {
+        folder.success(&[&["compile", "m.mlc", "-o", "m.tar"], form].concat());
+        folder.success(&["run", "m.tar", "--input", "x.npy", "--output-dir", "out"]);
+        assert_eq!(folder.read_array("out/y.npy", &[6]), X.map(|x| -x), "{form:?}");
+    }
+}
+
+#[test]
 fn one_of_several_models_is_chosen() {
     let folder = Folder::new();
     folder.write_array("x.npy", &[6], &X);
