@@ -1,13 +1,28 @@
 //! Convolutions: a contraction over the window's taps and a group's channels, or, when every channel is a group, a depthwise
-//! kernel. The border that pads need is part of the operand already.
+//! kernel. Pads of the operator are left out of sums; a border that is in memory is part of the operand already.
 
+use super::clipped::{Clipped, Columns};
 use super::dense::{Axis, Contraction, weight_strides, with_views};
-use super::{Kernel, depthwise};
+use super::window::WindowAxis;
+use super::{Argument, Kernel, depthwise};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Convolution;
 
-/// Writes a convolution of x [N, spatial…, C], pads included, by weights [window…, C / groups, O].
+/// How windows lie along the spatial axes of x [N, spatial…, C] under weights [window…, C / groups, O].
+pub fn window_axes(op: &Convolution, x: &Argument, weights: &Argument) -> Vec<WindowAxis> {
+    let axis = |axis: usize| WindowAxis::Sliding {
+        extent: x.view.shape[axis + 1],
+        taps: weights.view.shape[axis],
+        stride: op.strides[axis],
+        dilation: op.dilations[axis],
+        pads: op.pads[axis],
+        counted_pads: (0, 0),
+    };
+    (0..op.strides.len()).map(axis).collect()
+}
+
+/// Writes a convolution of x [N, spatial…, C] by weights [window…, C / groups, O].
 ///
 /// # Errors
 /// When there is no arithmetic for the data type.
@@ -36,6 +51,9 @@ pub fn convolution(kernel: &mut Kernel<'_>, op: &Convolution) -> Result<(), Diag
         reduction.push(Axis { extent: taps, x: stride * op.dilations[axis] as i64, weights: w[axis] });
     }
     reduction.push(Axis { extent: channels, x: x.view.strides[spatial + 1], weights: w[spatial] });
+    let axes = window_axes(op, &x, &weights);
+    let last = (x.view.strides[spatial], op.pads[spatial - 1].0 as i64);
+    let columns = Columns { stride: outer[spatial + 1].x, tap: reduction[spatial - 1].x, pad: last.0 * last.1 };
     let contraction = Contraction {
         x,
         x_offset: 0,
@@ -46,7 +64,17 @@ pub fn convolution(kernel: &mut Kernel<'_>, op: &Convolution) -> Result<(), Diag
         outputs,
         output_stride: w[spatial + 1],
     };
-    with_views(kernel, |view| groups_first(view, groups), |kernel| contraction.write(kernel))
+    let is_clipped = op.pads.iter().any(|&pads| pads != (0, 0)) && contraction.steps() > 0;
+    with_views(
+        kernel,
+        |view| groups_first(view, groups),
+        |kernel| {
+            if !is_clipped {
+                return contraction.write(kernel);
+            }
+            Clipped { contraction: &contraction, axes: &axes, columns }.write(kernel)
+        },
+    )
 }
 
 /// [outer…, groups * outputs] as [groups, outer…, outputs].

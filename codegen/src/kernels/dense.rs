@@ -5,16 +5,15 @@
 //! element of `x` is multiplied with vectors of weights that were packed when the code was generated. All bounds are
 //! constants, and nothing is ever checked at run time.
 
-use super::tile::{self, Block, IN_FLIGHT, Lanes, Machine, Span};
+use super::accumulate::Tile;
+use super::tile::{self, Block, Lanes, Machine, Span};
 use super::weights::{Store, Weights};
 use super::{Argument, Epilogue, Kernel};
-use crate::loops::{Expr, Index, Nest, ValueType, Var};
+use crate::loops::{Expr, Index, Nest, Var};
 use crate::lower::view::{View, merge_axes};
+use crate::target::Target;
 use mlc_ir::types::row_major_strides;
-use mlc_ir::{Code, DType, Diagnostic, Literal, Location};
-
-/// Products of the innermost reduction axis of a tile up to which all of them are written out.
-const LONGEST_RUN: usize = 160;
+use mlc_ir::{Code, DType, Diagnostic, Location};
 
 /// Bytes between elements that compete for the same place in the first level of cache of most machines, and how many of
 /// them have one beside the weights.
@@ -87,21 +86,6 @@ pub fn with_views<'a, T>(
     value
 }
 
-/// One tile while its loops are written.
-struct Tile<'t> {
-    x: Var,
-    x_dtype: DType,
-    /// Element of each pixel behind the tile's first.
-    pixels: Vec<i64>,
-    vectors: &'t [Lanes],
-    reduction: &'t [Axis],
-    weights: &'t Weights,
-    /// Sets of sums; steps of the reduction take turns with them. In a set, pixel by pixel, vector by vector.
-    sums: Vec<Vec<Var>>,
-    /// Steps of the innermost reduction axis that are written out.
-    unrolled: usize,
-}
-
 impl Contraction {
     /// Number of products in each sum.
     pub fn steps(&self) -> usize {
@@ -113,11 +97,7 @@ impl Contraction {
     /// # Errors
     /// When C has no arithmetic for the data type.
     pub fn write(mut self, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
-        let dtype = self.x.view.dtype;
-        if dtype == DType::Bool {
-            let message = format!("no sums of products of {dtype}");
-            return Err(Diagnostic::error(Code::TargetLimit, Location::default(), message));
-        }
+        arithmetic(self.x.view.dtype)?;
         if kernel.results[0].view.elements() == 0 {
             return Ok(());
         }
@@ -251,17 +231,11 @@ impl Contraction {
                 start = start.plus(&index.times(axis.x));
             }
         }
-        let mut tile = Tile {
-            x: kernel.b.pointer("xp", self.x.pointer, start),
-            x_dtype: self.x.view.dtype,
-            pixels: places.iter().map(|place| moved(place)).collect(),
-            vectors: &block.vectors,
-            reduction: &self.reduction,
-            weights,
-            sums: Vec::new(),
-            unrolled: 1,
-        };
-        tile.write(kernel);
+        let x = kernel.b.pointer("xp", self.x.pointer, start);
+        let pixels = places.iter().map(|place| moved(place)).collect();
+        let run = self.reduction.last().map_or(1, |axis| axis.extent);
+        let tile = Tile::new(kernel, self.x.view.dtype, pixels, &block.vectors, run);
+        tile.accumulate(kernel, x, &self.reduction, weights);
         let sums = tile.total(kernel);
         for (place, sums) in places.iter().zip(sums.chunks(block.vectors.len().max(1))) {
             let indices: Vec<Index> = origin.iter().zip(place).map(|(index, &at)| index.offset(at as i64)).collect();
@@ -272,6 +246,15 @@ impl Contraction {
             }
         }
     }
+}
+
+/// Refuses types without multiplication.
+pub fn arithmetic(dtype: DType) -> Result<(), Diagnostic> {
+    if dtype != DType::Bool {
+        return Ok(());
+    }
+    let message = format!("no sums of products of {dtype}");
+    Err(Diagnostic::error(Code::TargetLimit, Location::default(), message))
 }
 
 /// Hands a vector of sums to the epilogue: as a whole, or lane by lane where the epilogue can't do vectors.
@@ -302,7 +285,7 @@ pub fn walk<'a>(kernel: &mut Kernel<'a>, name: &str, span: Span, body: impl FnOn
 }
 
 /// Reduction axes merged where x and weights continue from one to the next.
-fn merged_reduction(axes: &[Axis]) -> Vec<Axis> {
+pub fn merged_reduction(axes: &[Axis]) -> Vec<Axis> {
     let shape: Vec<usize> = axes.iter().map(|axis| axis.extent).collect();
     let of = |stride: fn(&Axis) -> i64| View {
         dtype: DType::F32,
@@ -320,94 +303,10 @@ fn merged_reduction(axes: &[Axis]) -> Vec<Axis> {
         .collect()
 }
 
-impl Tile<'_> {
-    /// Writes the sums' definitions and the loops over the reduction.
-    fn write(&mut self, kernel: &mut Kernel<'_>) {
-        let size = self.pixels.len() * self.vectors.len();
-        let run = self.reduction.last().map_or(1, |axis| axis.extent).max(1);
-        let sets = IN_FLIGHT.div_ceil(size).min(run).min(4);
-        let sets = if self.x_dtype.is_float() && !kernel.target.is_strict() { sets } else { 1 };
-        self.unrolled =
-            if run * size <= LONGEST_RUN { run } else { (16usize.div_ceil(size)).next_multiple_of(sets).min(run) };
-        for set in 0..sets {
-            let mut sums = Vec::new();
-            for pixel in 0..self.pixels.len() {
-                for (number, vector) in self.vectors.iter().enumerate() {
-                    let zero = Expr::Literal(Literal::of(self.x_dtype, 0.0));
-                    let zero = if vector.width == 1 { zero } else { Expr::Splat(Box::new(zero), vector.width) };
-                    let suffix = if set == 0 { String::new() } else { format!("_{}", ["b", "c", "d"][(set - 1) % 3]) };
-                    sums.push(kernel.b.mutable(&format!("sum_{pixel}_{number}{suffix}"), zero));
-                }
-            }
-            self.sums.push(sums);
-        }
-        let (x, weights) = (self.x, self.weights.pointer);
-        self.level(kernel, 0, x, weights);
-    }
-
-    /// Loops over the reduction axes from number `axis` on.
-    fn level(&self, kernel: &mut Kernel<'_>, axis: usize, x: Var, weights: Var) {
-        if axis + 1 < self.reduction.len() {
-            return kernel.for_each("tap", self.reduction[axis].extent, |kernel, tap| {
-                let x = kernel.b.pointer("xt", x, tap.times(self.reduction[axis].x));
-                let weights = kernel.b.pointer("wt", weights, tap.times(self.weights.reduction[axis]));
-                self.level(kernel, axis + 1, x, weights);
-            });
-        }
-        let run = self.reduction.last().map_or(1, |last| last.extent);
-        let full = run / self.unrolled * self.unrolled;
-        kernel.for_range("k", Index::default(), Index::from(full), self.unrolled as i64, |kernel, k| {
-            for step in 0..self.unrolled {
-                self.step(kernel, &k.offset(step as i64), step, x, weights);
-            }
-        });
-        for k in full..run {
-            self.step(kernel, &Index::from(k), k - full, x, weights);
-        }
-    }
-
-    /// One step of the innermost reduction axis.
-    fn step(&self, kernel: &mut Kernel<'_>, k: &Index, turn: usize, x: Var, weights: Var) {
-        let (x_stride, weight_stride) = match (self.reduction.last(), self.weights.reduction.last()) {
-            (Some(axis), Some(&weights)) => (axis.x, weights),
-            _ => (0, 0),
-        };
-        let at = k.times(weight_stride);
-        let mut offset = 0;
-        let mut vectors = Vec::new();
-        for vector in self.vectors {
-            let value = self.weights.load(weights, &at, offset, *vector);
-            let once = self.pixels.len() == 1;
-            vectors.push(if once { value } else { kernel.b.define("w", value) });
-            offset += vector.width;
-        }
-        let sums = &self.sums[turn % self.sums.len()];
-        for (pixel, moved) in self.pixels.iter().enumerate() {
-            let index = k.times(x_stride).offset(*moved);
-            let value = Expr::Load { pointer: x, index, ty: ValueType::scalar(self.x_dtype) };
-            let value = if self.vectors.len() == 1 { value } else { kernel.b.define("v", value) };
-            for (number, weight) in vectors.iter().enumerate() {
-                let sum = sums[pixel * self.vectors.len() + number];
-                kernel.b.assign(sum, Expr::Var(sum).plus(value.clone().times(weight.clone())));
-            }
-        }
-    }
-
-    /// Adds the sets of sums up.
-    fn total(&self, kernel: &mut Kernel<'_>) -> Vec<Var> {
-        let Some((first, others)) = self.sums.split_first() else { return Vec::new() };
-        for other in others {
-            for (&sum, &part) in first.iter().zip(other) {
-                kernel.b.assign(sum, Expr::Var(sum).plus(Expr::Var(part)));
-            }
-        }
-        first.clone()
-    }
-}
-
 /// What tiles for elements of a type can use.
 pub fn machine(dtype: DType, kernel: &Kernel<'_>) -> Machine {
     let lanes = kernel.lanes(dtype);
     let narrowest = if lanes == 1 { 1 } else { (16 / dtype.size()).min(lanes) };
-    Machine { lanes, narrowest, registers: kernel.target.registers, neighbours: usize::MAX }
+    let Target { registers, in_order, .. } = *kernel.target;
+    Machine { lanes, narrowest, registers, neighbours: usize::MAX, in_order }
 }

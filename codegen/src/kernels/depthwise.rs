@@ -1,33 +1,38 @@
 //! Depthwise convolutions: vectors along the channels, some neighbouring pixels at once, the taps' weights in registers where
-//! they fit. An input vector is loaded once for all taps of a row of the window that meet it.
+//! they fit. An input vector is loaded once for all taps of a row of the window that meet it. Taps that meet a border which
+//! isn't in memory are left out: along a row when the code is generated, along other axes by a condition.
 
-use super::dense::{finish, machine, walk, weight_strides, with_views};
+use super::clipped::{Columns, Meeting, runs};
+use super::convolution::window_axes;
+use super::dense::{arithmetic, finish, machine, walk, weight_strides, with_views};
+use super::depthwise_rows::{Row, Taps};
 use super::tile::{Lanes, Machine, Span, spans};
+use super::window::WindowAxis;
 use super::{Argument, Epilogue, Kernel};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::ops::Convolution;
 use mlc_ir::types::row_major_strides;
-use mlc_ir::{Attribute, Code, DType, Diagnostic, Literal, Location, TensorType};
+use mlc_ir::{Attribute, DType, Diagnostic, Literal, TensorType};
 use std::collections::BTreeMap;
 
 /// Bytes of input up to which it is walked again for each vector of channels.
 const CACHED_BYTES: usize = 256 << 10;
-/// Longest row of a window that is written out.
-const LONGEST_ROW: usize = 16;
 
 /// A convolution with a group per channel.
-struct Depthwise {
-    x: Argument,
+pub struct Depthwise {
+    pub x: Argument,
     weights: Argument,
     /// Outputs per channel.
     multiplier: usize,
     channels: usize,
-    channel_stride: i64,
+    pub channel_stride: i64,
+    /// How windows lie along the spatial axes, when there is a border that isn't in memory.
+    pub border: Option<Vec<WindowAxis>>,
     /// Extent and stride of x of each pixel axis, innermost last.
-    pixels: Vec<(usize, i64)>,
+    pub pixels: Vec<(usize, i64)>,
     /// Extent, stride of x, stride of the weights of each window axis, innermost last.
-    window: Vec<(usize, i64, i64)>,
+    pub window: Vec<(usize, i64, i64)>,
     /// Elements of the weights between outputs.
     output_stride: i64,
     machine: Machine,
@@ -41,17 +46,14 @@ struct Section {
     width: usize,
 }
 
-/// Writes a convolution with a group per channel; x's border is part of it already.
+/// Writes a convolution with a group per channel.
 ///
 /// # Errors
 /// When there is no arithmetic for the data type.
 pub fn depthwise(kernel: &mut Kernel<'_>, op: &Convolution) -> Result<(), Diagnostic> {
     let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let dtype = x.view.dtype;
-    if dtype == DType::Bool {
-        let message = format!("no sums of products of {dtype}");
-        return Err(Diagnostic::error(Code::TargetLimit, Location::default(), message));
-    }
+    arithmetic(dtype)?;
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }
@@ -66,15 +68,30 @@ pub fn depthwise(kernel: &mut Kernel<'_>, op: &Convolution) -> Result<(), Diagno
         window.push((weights.view.shape[axis], stride * op.dilations[axis] as i64, weight_stride));
     }
     let channel_stride = if channels == 1 { 1 } else { x.view.strides[spatial + 1] };
+    let is_clipped = op.pads.iter().any(|&pads| pads != (0, 0));
+    let border = is_clipped.then(|| window_axes(op, &x, &weights));
     with_views(
         kernel,
         |view| channels_last(view, multiplier),
         |kernel| {
-            let pixels = merge_pixels(kernel, &strides);
+            let pixels = match border {
+                Some(_) => kernel.results[0].view.shape[1..].iter().copied().zip(strides.iter().copied()).collect(),
+                None => merge_pixels(kernel, &strides),
+            };
             let output_stride = w[spatial + 1];
             let machine = machine(dtype, kernel);
-            let depthwise =
-                Depthwise { x, weights, multiplier, channels, channel_stride, pixels, window, output_stride, machine };
+            let depthwise = Depthwise {
+                x,
+                weights,
+                multiplier,
+                channels,
+                channel_stride,
+                border,
+                pixels,
+                window,
+                output_stride,
+                machine,
+            };
             depthwise.write(kernel);
         },
     );
@@ -139,29 +156,6 @@ fn sections(channels: usize, machine: Machine) -> Vec<Section> {
     list
 }
 
-/// The weights of one vector of channels.
-struct Taps {
-    pointer: Var,
-    /// Elements between taps along each window axis.
-    strides: Vec<i64>,
-    /// Elements between channels.
-    stride: i64,
-    ty: ValueType,
-}
-
-impl Taps {
-    fn load(&self, index: Index) -> Expr {
-        strided(self.pointer, index, self.stride, self.ty)
-    }
-}
-
-fn strided(pointer: Var, index: Index, stride: i64, ty: ValueType) -> Expr {
-    if ty.lanes == 1 || stride == 1 {
-        return Expr::Load { pointer, index, ty };
-    }
-    Expr::Gather { pointer, index, stride, valid: ty.lanes, ty }
-}
-
 impl Depthwise {
     fn write(&self, kernel: &mut Kernel<'_>) {
         let sections = sections(self.channels, self.machine);
@@ -173,40 +167,45 @@ impl Depthwise {
         };
         let bytes = self.x.view.elements() * self.x.view.dtype.size();
         let above: Vec<usize> = self.pixels.iter().rev().skip(1).rev().map(|pixel| pixel.0).collect();
-        let (extent, stride) = self.pixels.last().copied().unwrap_or((1, 0));
-        let spans = self.spans(extent, stride);
+        let extent = self.pixels.last().map_or(1, |pixel| pixel.0);
+        let spans = self.spans(extent);
         kernel.for_each("multiple", self.multiplier, |kernel, multiple| {
             if bytes <= CACHED_BYTES {
                 return self.vectors(kernel, &sections, packed, &multiple, |kernel, channel, taps| {
                     let weights = self.hoisted(kernel, taps);
-                    self.tiles(kernel, &above, &spans, |kernel, pixel, count| {
-                        self.tile(kernel, (&multiple, pixel, channel), count, taps, weights.as_deref());
+                    self.tiles(kernel, &above, &spans, |kernel, pixel, meeting| {
+                        self.tile(kernel, (&multiple, pixel, channel), meeting, taps, weights.as_deref());
                     });
                 });
             }
-            self.tiles(kernel, &above, &spans, |kernel, pixel, count| {
+            self.tiles(kernel, &above, &spans, |kernel, pixel, meeting| {
                 self.vectors(kernel, &sections, packed, &multiple, |kernel, channel, taps| {
                     let weights = self.hoisted(kernel, taps);
-                    self.tile(kernel, (&multiple, pixel, channel), count, taps, weights.as_deref());
+                    self.tile(kernel, (&multiple, pixel, channel), meeting, taps, weights.as_deref());
                 });
             });
         });
     }
 
-    /// Loops over the tiles of pixels; the body gets the first pixel of a tile and their number.
+    /// Loops over the tiles of pixels; the body gets the first pixel of a tile and the taps of each of them.
     fn tiles<'a>(
         &self,
         kernel: &mut Kernel<'a>,
         above: &[usize],
         spans: &[Span],
-        mut body: impl FnMut(&mut Kernel<'a>, &[Index], usize),
+        mut body: impl FnMut(&mut Kernel<'a>, &[Index], &Meeting),
     ) {
+        let taps = self.window.last().map_or(1, |axis| axis.0 as i64);
+        let tiles: Vec<(Span, Meeting)> = match self.border.as_ref().and_then(|axes| axes.last()) {
+            Some(axis) => runs(axis, spans),
+            None => spans.iter().map(|span| (*span, vec![0..taps; span.step])).collect(),
+        };
         kernel.for_shape(&["n", "row"], above, &mut |kernel, outer| {
-            for span in spans {
+            for (span, meeting) in &tiles {
                 walk(kernel, "column", *span, |kernel, column| {
                     let mut pixel = outer.to_vec();
                     pixel.extend((!self.pixels.is_empty()).then_some(column));
-                    body(kernel, &pixel, span.step);
+                    body(kernel, &pixel, meeting);
                 });
             }
         });
@@ -268,29 +267,28 @@ impl Depthwise {
         self.window_size() + 6 <= self.machine.registers
     }
 
-    /// `count` neighbouring pixels of one vector of channels.
+    /// Neighbouring pixels of one vector of channels, by the taps of each that aren't in the border.
     fn tile(
         &self,
         kernel: &mut Kernel<'_>,
         (multiple, first, channel): (&Index, &[Index], &Index),
-        count: usize,
+        meeting: &Meeting,
         taps: &Taps,
         weights: Option<&[Expr]>,
     ) {
-        let mut start = channel.times(self.channel_stride);
+        let mut start = channel.times(self.channel_stride).offset(self.columns().first(meeting));
         for (index, pixel) in first.iter().zip(&self.pixels) {
             start = start.plus(&index.times(pixel.1));
         }
         let x = kernel.b.pointer("xp", self.x.pointer, start);
-        let sums: Vec<Var> = (0..count)
+        let sums: Vec<Var> = (0..meeting.len())
             .map(|pixel| {
                 let zero = Expr::Literal(Literal::of(taps.ty.dtype, 0.0));
                 let zero = if taps.ty.lanes == 1 { zero } else { Expr::Splat(Box::new(zero), taps.ty.lanes) };
                 kernel.b.mutable(&format!("sum_{pixel}"), zero)
             })
             .collect();
-        let stride = self.pixels.last().map_or(0, |pixel| pixel.1);
-        self.window_rows(kernel, x, stride, &sums, taps, weights);
+        Row { depthwise: self, x, sums: &sums, meeting, taps }.all(kernel, first, weights);
         let vector = Lanes { width: taps.ty.lanes, valid: taps.ty.lanes };
         for (pixel, &sum) in sums.iter().enumerate() {
             let mut indices = vec![multiple.clone()];
@@ -303,13 +301,13 @@ impl Depthwise {
     }
 
     /// The cheapest tile along a row: loads and multiply-adds are counted.
-    fn spans(&self, extent: usize, stride: i64) -> Vec<Span> {
+    fn spans(&self, extent: usize) -> Vec<Span> {
         let window = self.window_size();
         let weights = if self.fits() { window } else { 2 };
         let most = self.machine.registers.saturating_sub(weights + 2).clamp(1, 8);
         let row = self.window.last().map_or(1, |axis| axis.0);
         let cost = |step: usize| {
-            let loads = self.meetings(step, stride).len() * (window / row.max(1));
+            let loads = self.meetings(&vec![0..row as i64; step]).len() * (window / row.max(1));
             let reloaded = if self.fits() { 0 } else { window };
             step * window + loads + reloaded + 4
         };
@@ -320,80 +318,31 @@ impl Depthwise {
         spans(extent, step)
     }
 
-    /// The elements that the taps of a row of the window meet for `count` pixels: each with its pixels and taps.
-    fn meetings(&self, count: usize, stride: i64) -> BTreeMap<i64, Vec<(usize, usize)>> {
-        let (taps, step) = self.window.last().map_or((1, 0), |axis| (axis.0, axis.1));
+    /// How windows lie along rows.
+    pub fn columns(&self) -> Columns {
+        let stride = self.pixels.last().map_or(0, |pixel| pixel.1);
+        let tap = self.window.last().map_or(0, |axis| axis.1);
+        Columns { stride, tap, pad: self.pads().last().copied().unwrap_or(0) }
+    }
+
+    /// Elements of x that are missing before the first along each spatial axis.
+    pub fn pads(&self) -> Vec<i64> {
+        let axes = self.border.as_deref().unwrap_or_default();
+        let strides = &self.x.view.strides[1..];
+        axes.iter().zip(strides).map(|(axis, stride)| axis.missing().0 as i64 * stride).collect()
+    }
+
+    /// The elements that the taps of a row of the window meet: each with its pixels and taps.
+    pub fn meetings(&self, meeting: &Meeting) -> BTreeMap<i64, Vec<(usize, usize)>> {
+        let columns = self.columns();
+        let reach = columns.first(meeting);
         let mut meetings: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
-        for pixel in 0..count {
-            for tap in 0..taps {
-                meetings.entry(pixel as i64 * stride + tap as i64 * step).or_default().push((pixel, tap));
+        for (pixel, taps) in meeting.iter().enumerate() {
+            for tap in taps.clone() {
+                meetings.entry(columns.element(pixel, tap) - reach).or_default().push((pixel, tap as usize));
             }
         }
         meetings
-    }
-
-    /// Loops over the rows of the window; they are written out when the weights are in registers.
-    fn window_rows(
-        &self,
-        kernel: &mut Kernel<'_>,
-        x: Var,
-        stride: i64,
-        sums: &[Var],
-        taps: &Taps,
-        weights: Option<&[Expr]>,
-    ) {
-        let Some((&(length, step, _), above)) = self.window.split_last() else { return };
-        let shape: Vec<usize> = above.iter().map(|axis| axis.0).collect();
-        let meetings = self.meetings(sums.len(), stride);
-        let row_stride = taps.strides.last().copied().unwrap_or(0);
-        if let Some(weights) = weights {
-            for (number, position) in positions(&shape).iter().enumerate() {
-                let start: i64 = position.iter().zip(above).map(|(&tap, axis)| tap as i64 * axis.1).sum();
-                let row = &weights[number * length..][..length];
-                self.window_row(kernel, x, &Index::from(start), &meetings, row, (sums, taps));
-            }
-            return;
-        }
-        kernel.for_shape(&["tap"; 6], &shape, &mut |kernel, position| {
-            let (mut start, mut place) = (Index::default(), Index::default());
-            for (number, index) in position.iter().enumerate() {
-                start = start.plus(&index.times(above[number].1));
-                place = place.plus(&index.times(taps.strides[number]));
-            }
-            if length <= LONGEST_ROW {
-                let row: Vec<Expr> = (0..length)
-                    .map(|tap| kernel.b.define("w", taps.load(place.offset(tap as i64 * row_stride))))
-                    .collect();
-                return self.window_row(kernel, x, &start, &meetings, &row, (sums, taps));
-            }
-            kernel.for_each("tap", length, |kernel, tap| {
-                let weight = kernel.b.define("w", taps.load(place.plus(&tap.times(row_stride))));
-                for (pixel, &sum) in sums.iter().enumerate() {
-                    let index = start.plus(&tap.times(step)).offset(pixel as i64 * stride);
-                    let value = strided(x, index, self.channel_stride, taps.ty);
-                    kernel.b.assign(sum, Expr::Var(sum).plus(value.times(weight.clone())));
-                }
-            });
-        });
-    }
-
-    /// One row of the window, written out.
-    fn window_row(
-        &self,
-        kernel: &mut Kernel<'_>,
-        x: Var,
-        start: &Index,
-        meetings: &BTreeMap<i64, Vec<(usize, usize)>>,
-        row: &[Expr],
-        (sums, taps): (&[Var], &Taps),
-    ) {
-        for (&moved, pairs) in meetings {
-            let value = strided(x, start.offset(moved), self.channel_stride, taps.ty);
-            let value = if pairs.len() == 1 { value } else { kernel.b.define("v", value) };
-            for &(pixel, tap) in pairs {
-                kernel.b.assign(sums[pixel], Expr::Var(sums[pixel]).plus(value.clone().times(row[tap].clone())));
-            }
-        }
     }
 
     /// Packs constant weights: [multiple][section][vector][window][channels of the vector].
@@ -423,7 +372,7 @@ impl Depthwise {
 }
 
 /// All positions of a shape, in row-major order.
-fn positions(shape: &[usize]) -> Vec<Vec<usize>> {
+pub fn positions(shape: &[usize]) -> Vec<Vec<usize>> {
     let mut list: Vec<Vec<usize>> = vec![Vec::new()];
     for &extent in shape {
         list = list.iter().flat_map(|prefix| (0..extent).map(move |at| [prefix.as_slice(), &[at]].concat())).collect();

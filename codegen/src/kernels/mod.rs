@@ -3,12 +3,15 @@
 //! A schedule gets its operands and results as [`Argument`]s, writes loops with [`Kernel::b`], and hands every element (or
 //! vector of elements) of its first result to [`Kernel::finish`], which computes the epilogue and stores it.
 
+mod accumulate;
 mod arg_reduce;
 mod arithmetic;
+mod clipped;
 mod convolution;
 mod cumulative;
 mod dense;
 mod depthwise;
+mod depthwise_rows;
 mod elementwise;
 mod fold;
 mod gather;

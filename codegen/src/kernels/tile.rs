@@ -15,6 +15,8 @@ pub struct Machine {
     pub registers: usize,
     /// Most pixels whose elements the first level of cache keeps at once; they may lie so that they compete for a place.
     pub neighbours: usize,
+    /// Whether every instruction counts.
+    pub in_order: bool,
 }
 
 /// One vector of outputs.
@@ -67,10 +69,18 @@ impl Block {
 /// Fewest multiply-adds that must be under way to keep the units busy.
 pub const IN_FLIGHT: usize = 8;
 
+/// Registers of a machine without vectors that a tile leaves for an element of x and what is loaded next.
+const SPARE: usize = 2;
+
 impl Machine {
     /// Most pixels of a tile of so many vectors. Beside its sums, registers hold the weights and an input element; where there
     /// are many, C compilers also keep there what the epilogue adds to each vector. Many pixels of one vector don't pay.
     fn pixels(self, vectors: usize) -> usize {
+        if self.in_order {
+            // Elements of x that are multiplied with vectors are in general registers.
+            let kept = if self.lanes == 1 { vectors + SPARE } else { vectors };
+            return (self.registers.saturating_sub(kept) / vectors).max(1);
+        }
         if self.lanes == 1 {
             return (self.registers / 2 / vectors).max(1);
         }
@@ -85,6 +95,9 @@ impl Machine {
     /// under some tunings of gcc. Weights come from the second level of cache, at half the speed of the first.
     fn step_cost(self, pixels: usize, vectors: usize) -> f64 {
         let products = (pixels * vectors) as f64;
+        if self.in_order {
+            return products + (pixels + vectors) as f64;
+        }
         let narrow = match vectors {
             1 => 1.25,
             2 => 1.05,
@@ -213,13 +226,15 @@ pub fn spans(extent: usize, step: usize) -> Vec<Span> {
 mod tests {
     use super::*;
 
-    const WIDE: Machine = Machine { lanes: 16, narrowest: 4, registers: 32, neighbours: 64 };
-    const MIDDLE: Machine = Machine { lanes: 8, narrowest: 4, registers: 16, neighbours: 64 };
-    const SCALAR: Machine = Machine { lanes: 1, narrowest: 1, registers: 16, neighbours: 64 };
+    const WIDE: Machine = Machine { lanes: 16, narrowest: 4, registers: 32, neighbours: 64, in_order: false };
+    const MIDDLE: Machine = Machine { lanes: 8, narrowest: 4, registers: 16, neighbours: 64, in_order: false };
+    const SMALL: Machine = Machine { lanes: 1, narrowest: 1, registers: 32, neighbours: 64, in_order: true };
+    const SHORT: Machine = Machine { lanes: 4, narrowest: 4, registers: 8, neighbours: 64, in_order: true };
+    const SCALAR: Machine = Machine { lanes: 1, narrowest: 1, registers: 16, neighbours: 64, in_order: false };
 
     #[test]
     fn every_pixel_and_output_is_covered_once() {
-        for machine in [WIDE, MIDDLE, SCALAR] {
+        for machine in [WIDE, MIDDLE, SCALAR, SMALL, SHORT] {
             for (rows, columns, outputs) in
                 [(1, 1, 1), (1, 1, 1000), (3, 3, 10), (7, 7, 512), (56, 56, 64), (1, 125, 64), (25, 5, 24), (2, 17, 3)]
             {
@@ -252,6 +267,17 @@ mod tests {
                     assert!(pixels * block.vectors.len() <= machine.registers * 3 / 4, "{outputs}: {block:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn small_machines_load_seldom_and_spill_nothing() {
+        for (machine, most) in [(SMALL, 1.5), (SHORT, 2.0)] {
+            let block = &plan(1, 125, 64, machine)[0];
+            let (pixels, vectors) = (block.columns[0].step, block.vectors.len());
+            assert!(pixels * vectors + vectors <= machine.registers, "{block:?}");
+            let instructions = pixels * vectors + pixels + vectors;
+            assert!(instructions as f64 / ((pixels * vectors) as f64) < most, "{block:?}");
         }
     }
 

@@ -8,6 +8,7 @@ use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, TensorType};
 
 /// Where a tile's weights are: strides and a pointer at the first output of its block.
+#[derive(Clone)]
 pub struct Weights {
     /// Points at the first output of the block.
     pub pointer: Var,
@@ -19,6 +20,11 @@ pub struct Weights {
 }
 
 impl Weights {
+    /// Those behind another pointer, with a stride for each of other reduction axes.
+    pub fn part(&self, pointer: Var, reduction: Vec<i64>) -> Weights {
+        Weights { pointer, reduction, ..self.clone() }
+    }
+
     /// The weights of a vector of outputs, `offset` outputs behind the block's first.
     pub fn load(&self, pointer: Var, index: &Index, offset: usize, vector: Lanes) -> Expr {
         let ty = ValueType::vector(self.dtype, vector.width);

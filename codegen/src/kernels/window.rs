@@ -64,6 +64,8 @@ pub struct Place {
     pub divisor: Index,
     /// Elements between taps.
     pub step: i64,
+    /// The first tap that meets the tensor.
+    pub first: Index,
 }
 
 impl Place {
@@ -131,6 +133,28 @@ impl WindowAxis {
         }
     }
 
+    /// Elements that the tensor lacks before and after.
+    pub fn missing(&self) -> (usize, usize) {
+        match *self {
+            WindowAxis::Sliding { pads, .. } => pads,
+            WindowAxis::Cells { .. } => (0, 0),
+        }
+    }
+
+    /// The taps that meet the tensor at an output.
+    pub fn taps(&self, output: usize) -> std::ops::Range<i64> {
+        let span = self.span(output);
+        span.first..span.first + span.count
+    }
+
+    /// All outputs as one segment.
+    pub fn whole(&self, size: usize) -> Segment {
+        match &self.segments(size)[..] {
+            [segment] => segment.clone(),
+            _ => Segment { start: 0, end: size, span: None },
+        }
+    }
+
     fn segments(&self, size: usize) -> Vec<Segment> {
         let mut segments: Vec<Segment> = Vec::new();
         for output in 0..size {
@@ -171,7 +195,7 @@ impl WindowAxis {
                 let origin = kernel.b.define_index("first", output.times(extent).divided_by(size));
                 let end = output.times(extent).offset(extent + size - 1).divided_by(size);
                 let count = kernel.b.define_index("count", end.plus(&origin.times(-1)));
-                Place { origin, count: count.clone(), divisor: count, step: 1 }
+                Place { origin, count: count.clone(), divisor: count, step: 1, first: Index::default() }
             }
             (WindowAxis::Sliding { extent, taps, stride, dilation, pads, counted_pads }, None) => {
                 let base = output.times(stride as i64);
@@ -192,12 +216,13 @@ impl WindowAxis {
                 let divisor =
                     if counted_pads == (0, 0) { count.clone() } else { within(kernel, counted.0, counted.1).1 };
                 let origin = base.offset(-(pads.0 as i64)).plus(&first.times(dilation as i64));
-                Place { origin, count, divisor, step: dilation as i64 }
+                Place { origin, count, divisor, step: dilation as i64, first }
             }
         }
     }
 }
 
 fn constant_place(origin: Index, span: Span, step: i64) -> Place {
-    Place { origin, count: Index::from(span.count), divisor: Index::from(span.divisor), step }
+    let [first, count, divisor] = [span.first, span.count, span.divisor].map(Index::from);
+    Place { origin, count, divisor, step, first }
 }

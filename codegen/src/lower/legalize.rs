@@ -1,10 +1,12 @@
 //! Legalisation: a graph in which every node is something that lowering knows how to place or to compute.
 //!
-//! Convolutions get their zero borders from `pad` nodes of their own, so that no schedule checks bounds; several pads of one
-//! value become slices of the widest; loops walk outermost axes; nodes over constants only are folded.
+//! Convolutions get their zero borders from `pad` nodes of their own where the target keeps borders in memory, so that no
+//! schedule checks bounds; several pads of one value become slices of the widest; loops walk outermost axes; nodes over
+//! constants only are folded.
 
 use super::loops;
 use crate::kernels;
+use crate::target::Borders;
 use mlc_ir::operator::OperatorError;
 use mlc_ir::ops::{Constant, Kernel, Pad, PadMode, Slice};
 use mlc_ir::{Attribute, Category, Code, Diagnostic, Graph, Literal, Location, Node, Op, Tensor, Value};
@@ -17,10 +19,10 @@ type Pads = Vec<(usize, usize)>;
 ///
 /// # Errors
 /// When a constant can't be folded or a rewritten operator doesn't fit: defects of mlc.
-pub fn legalize(graph: &Graph) -> Result<Graph, Diagnostic> {
+pub fn legalize(graph: &Graph, borders: Borders) -> Result<Graph, Diagnostic> {
     let explicit = rewrite(graph, |graph, node, operands| match &node.op {
         Op::Loop(op) => loops::legal_loop(graph, node, op, operands),
-        _ => explicit_pads(graph, node, operands),
+        _ => explicit_pads(graph, node, operands, borders),
     });
     share_pads(explicit?)
 }
@@ -92,11 +94,16 @@ fn anchor_mut(op: &mut Op) -> &mut Op {
 }
 
 /// Puts a zero border around the first operand of convolutions, and takes it out of the operator.
-fn explicit_pads(graph: &mut Graph, node: &Node, operands: &[Value]) -> Result<Vec<Value>, OperatorError> {
+fn explicit_pads(
+    graph: &mut Graph,
+    node: &Node,
+    operands: &[Value],
+    borders: Borders,
+) -> Result<Vec<Value>, OperatorError> {
     let mut op = node.op.clone();
     let mut operands = operands.to_vec();
     let spatial = match anchor_mut(&mut op) {
-        Op::Convolution(convolution) => {
+        Op::Convolution(convolution) if borders == Borders::Memory => {
             let rank = convolution.pads.len();
             std::mem::replace(&mut convolution.pads, vec![(0, 0); rank])
         }

@@ -1,6 +1,6 @@
 //! Lowering: from an optimised graph to steps over planned memory.
 //!
-//! [`legalize`](legalize::legalize) makes borders explicit, [`Homes`](homes::Homes) say which buffer each value is a view of,
+//! [`legalize`](legalize::legalize) makes borders explicit where the target wants that, [`Homes`](homes::Homes) say which buffer each value is a view of,
 //! [`steps`](steps::steps) are the kernels, [`order`](order::candidates) the orders to choose from, [`plan`](plan::plan) the offsets.
 
 pub mod external;
@@ -58,7 +58,7 @@ pub struct Group {
 /// # Errors
 /// All nodes that the target can't run.
 pub fn lower(graph: &Graph, target: &Target, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
-    let graph = legalize::legalize(graph).map_err(|error| vec![error])?;
+    let graph = legalize::legalize(graph, target.borders).map_err(|error| vec![error])?;
     let mut homes = Homes::assign(&graph);
     let steps = steps::steps(&graph, &mut homes, target, names)?;
     let buffers = homes.buffers;

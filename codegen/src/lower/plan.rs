@@ -17,14 +17,21 @@ pub struct Request {
 
 /// Places all requests. The result's buffers are in the order of the requests.
 ///
-/// Two orders of a first-fit search are tried, by size and by start of life, and the smaller arena wins.
+/// Two orders of a first-fit search are tried, by size and by start of life, and the smaller arena wins. Where both take more
+/// than lives at one time, a search for a plan that doesn't follows.
 pub fn plan(requests: &[Request], alignment: usize) -> MemoryPlan {
     let mut by_size: Vec<usize> = (0..requests.len()).collect();
     by_size.sort_by_key(|&index| (std::cmp::Reverse(requests[index].bytes), requests[index].first, index));
     let mut by_start: Vec<usize> = (0..requests.len()).collect();
     by_start.sort_by_key(|&index| (requests[index].first, std::cmp::Reverse(requests[index].bytes), index));
     let candidates = [place(requests, &by_size, alignment), place(requests, &by_start, alignment)];
-    let offsets = candidates.into_iter().min_by_key(|offsets| end(requests, offsets)).unwrap_or_default();
+    let mut offsets = candidates.into_iter().min_by_key(|offsets| end(requests, offsets)).unwrap_or_default();
+    let room = liveness_bound(requests, alignment);
+    if end(requests, &offsets) > room
+        && let Some(tight) = place_within(requests, &by_start, alignment, room)
+    {
+        offsets = tight;
+    }
     let buffers = requests.iter().zip(&offsets).map(|(request, &offset)| PlannedBuffer {
         values: request.values.clone(),
         offset,
@@ -36,41 +43,94 @@ pub fn plan(requests: &[Request], alignment: usize) -> MemoryPlan {
         arena_bytes: end(requests, &offsets).next_multiple_of(alignment),
         alignment,
         buffers: buffers.collect(),
-        liveness_bound_bytes: liveness_bound(requests),
+        liveness_bound_bytes: liveness_bound(requests, 1),
     }
 }
 
-/// Largest sum of the sizes of buffers that live at one time.
-pub fn liveness_bound(requests: &[Request]) -> usize {
+/// Largest sum of the sizes, rounded up to the alignment, of buffers that live at one time.
+pub fn liveness_bound(requests: &[Request], alignment: usize) -> usize {
     let at = |time: usize| {
         let live = requests.iter().filter(|request| request.first <= time && time <= request.last);
-        live.map(|request| request.bytes).sum::<usize>()
+        live.map(|request| request.bytes.next_multiple_of(alignment)).sum::<usize>()
     };
     requests.iter().map(|request| at(request.first)).max().unwrap_or(0)
 }
 
+/// What other buffers take while a request lives, in order of their offsets.
+fn taken(requests: &[Request], placed: &[usize], offsets: &[usize], request: &Request) -> Vec<(usize, usize)> {
+    let together = |other: &Request| other.first <= request.last && request.first <= other.last;
+    let mut taken: Vec<(usize, usize)> = placed
+        .iter()
+        .filter(|&&other| together(&requests[other]))
+        .map(|&other| (offsets[other], offsets[other] + requests[other].bytes))
+        .collect();
+    taken.sort_unstable();
+    taken
+}
+
+/// The first place that is free for some bytes.
+fn lowest(taken: &[(usize, usize)], bytes: usize, alignment: usize) -> usize {
+    let mut offset = 0;
+    for &(start, end) in taken {
+        if offset + bytes <= start {
+            break;
+        }
+        offset = offset.max(end.next_multiple_of(alignment));
+    }
+    offset
+}
+
+/// The last place below `room` that is free for some bytes.
+fn highest(taken: &[(usize, usize)], bytes: usize, alignment: usize, room: usize) -> Option<usize> {
+    let below = |top: usize| top.checked_sub(bytes).map(|offset| offset / alignment * alignment);
+    let mut offset = below(room)?;
+    for &(start, end) in taken.iter().rev() {
+        if offset >= end {
+            break;
+        }
+        offset = offset.min(below(start)?);
+    }
+    Some(offset)
+}
+
 fn place(requests: &[Request], order: &[usize], alignment: usize) -> Vec<usize> {
     let mut offsets = vec![0; requests.len()];
-    let mut placed: Vec<usize> = Vec::new();
-    for &index in order {
-        let request = &requests[index];
-        let mut taken: Vec<(usize, usize)> = placed
-            .iter()
-            .filter(|&&other| requests[other].first <= request.last && request.first <= requests[other].last)
-            .map(|&other| (offsets[other], offsets[other] + requests[other].bytes))
-            .collect();
-        taken.sort_unstable();
-        let mut offset = 0;
-        for (start, end) in taken {
-            if offset + request.bytes <= start {
-                break;
-            }
-            offset = offset.max(end.next_multiple_of(alignment));
-        }
-        offsets[index] = offset;
-        placed.push(index);
+    for (count, &index) in order.iter().enumerate() {
+        let taken = taken(requests, &order[..count], &offsets, &requests[index]);
+        offsets[index] = lowest(&taken, requests[index].bytes, alignment);
     }
     offsets
+}
+
+/// Places tried by [`place_within`], beside some for each request.
+const MOST_TRIES: usize = 4096;
+
+/// Places all requests below `room`: each at the lowest or the highest free place, with a bounded number of second thoughts.
+fn place_within(requests: &[Request], order: &[usize], alignment: usize, room: usize) -> Option<Vec<usize>> {
+    let mut offsets = vec![0; requests.len()];
+    let mut is_high = vec![false; requests.len()];
+    let mut count = 0;
+    for _ in 0..MOST_TRIES + 4 * requests.len() {
+        let Some(&index) = order.get(count) else { return Some(offsets) };
+        let request = &requests[index];
+        let taken = taken(requests, &order[..count], &offsets, request);
+        let low = Some(lowest(&taken, request.bytes, alignment)).filter(|offset| offset + request.bytes <= room);
+        let high = highest(&taken, request.bytes, alignment, room).filter(|_| low.is_some());
+        match if is_high[count] { high.filter(|_| high != low) } else { low } {
+            Some(offset) => {
+                offsets[index] = offset;
+                count += 1;
+            }
+            None => {
+                // The last that is at its lowest place moves up; those behind it start again.
+                is_high[count] = false;
+                count = (0..count).rev().find(|&earlier| !is_high[earlier])?;
+                is_high[count..].fill(false);
+                is_high[count] = true;
+            }
+        }
+    }
+    None
 }
 
 fn end(requests: &[Request], offsets: &[usize]) -> usize {
@@ -108,6 +168,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn small_buffers_do_not_push_large_ones_apart() {
+        let sizes = [512, 512, 512, 512, 32, 512, 512, 512, 512];
+        let requests: Vec<Request> = (0..sizes.len()).map(|at| request(sizes[at], at, at + 1)).collect();
+        assert_eq!(plan(&requests, 16).arena_bytes, 1024);
     }
 
     #[test]

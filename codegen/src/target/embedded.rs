@@ -1,6 +1,6 @@
 //! The microcontrollers that code can be generated for.
 
-use super::{FloatingPoint, Memories, Target, VectorSpelling};
+use super::{Borders, FloatingPoint, Memories, Target, VectorSpelling};
 
 /// What sets one microcontroller apart from another.
 struct Part {
@@ -111,6 +111,8 @@ impl Part {
             registers: self.registers,
             float_unit: self.float_unit,
             alignment: self.alignment,
+            borders: Borders::Clipped,
+            in_order: true,
             c_flags: FLAGS.iter().chain(self.machine_flags).copied().map(String::from).collect(),
             tool_prefix: Some(self.tool_prefix.into()),
             memories: Some(Memories { flash_bytes: flash << 10, ram_bytes: ram << 10 }),

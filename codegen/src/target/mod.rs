@@ -48,6 +48,16 @@ pub struct Memories {
     pub ram_bytes: usize,
 }
 
+/// Where the zero borders of convolutions are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Borders {
+    /// In the arena, around the operand, so that no tile differs from another.
+    Memory,
+    /// Nowhere: taps that would meet the border are left out. Takes less memory.
+    Clipped,
+}
+
 /// A machine that C is generated for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Target {
@@ -66,6 +76,10 @@ pub struct Target {
     pub float_unit: bool,
     /// Alignment of buffers in bytes.
     pub alignment: usize,
+    /// Where the zero borders of convolutions are.
+    pub borders: Borders,
+    /// Whether it runs one instruction after the other, so that each counts; other machines load while they compute.
+    pub in_order: bool,
     /// Options that the generated Makefile gives the C compiler.
     pub c_flags: Vec<String>,
     /// What the names of its compiler and tools start with, such as `arm-none-eabi-`; `None` when they are this machine's.
@@ -88,6 +102,8 @@ impl Target {
             registers: 16,
             float_unit: true,
             alignment: 16,
+            borders: Borders::Clipped,
+            in_order: false,
             c_flags: ["-std=c99", "-O3", "-ffp-contract=fast"].map(String::from).to_vec(),
             tool_prefix: None,
             memories: None,
@@ -105,6 +121,8 @@ impl Target {
             registers: if vector_bytes >= 64 || cfg!(target_arch = "aarch64") { 32 } else { 16 },
             float_unit: true,
             alignment: 64,
+            borders: Borders::Memory,
+            in_order: false,
             c_flags: ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno"]
                 .map(String::from)
                 .to_vec(),

@@ -1,0 +1,160 @@
+//! The innermost loops of a register tile: products are added to sums, each of which is a variable.
+
+use super::Kernel;
+use super::dense::Axis;
+use super::tile::{IN_FLIGHT, Lanes};
+use super::weights::Weights;
+use crate::loops::{Expr, Index, Nest, ValueType, Var};
+use mlc_ir::{DType, Literal};
+
+/// Products of the innermost reduction axis of a tile up to which all of them are written out.
+const LONGEST_RUN: usize = 160;
+/// Products of one turn of the innermost loop: more where instructions run one after the other, so that the loop's own count.
+const TURN: usize = 16;
+const IN_ORDER_TURN: usize = 64;
+/// Sums that a machine without instructions in parallel works at in turns.
+const IN_ORDER_FLIGHT: usize = 4;
+
+/// Some pixels of some vectors of outputs, and their sums.
+#[derive(Clone)]
+pub struct Tile<'t> {
+    dtype: DType,
+    /// Element of x of each pixel.
+    pixels: Vec<i64>,
+    vectors: &'t [Lanes],
+    /// Sets of sums; steps of the reduction take turns with them. In a set, pixel by pixel, vector by vector.
+    sums: Vec<Vec<Var>>,
+}
+
+/// The reduction of a tile while its loops are written.
+struct Reduction<'t> {
+    tile: &'t Tile<'t>,
+    axes: &'t [Axis],
+    weights: &'t Weights,
+    /// Steps of the innermost axis that are written out.
+    unrolled: usize,
+}
+
+impl<'t> Tile<'t> {
+    /// Defines the sums of a tile whose innermost reduction axis has `run` steps.
+    pub fn new(kernel: &mut Kernel<'_>, dtype: DType, pixels: Vec<i64>, vectors: &'t [Lanes], run: usize) -> Tile<'t> {
+        let size = pixels.len() * vectors.len();
+        let in_flight = match kernel.target.in_order {
+            _ if !kernel.target.float_unit => 1,
+            true => IN_ORDER_FLIGHT,
+            false => IN_FLIGHT,
+        };
+        let sets = in_flight.div_ceil(size).min(run.max(1)).min(4);
+        let sets = if dtype.is_float() && !kernel.target.is_strict() { sets } else { 1 };
+        let mut tile = Tile { dtype, pixels, vectors, sums: Vec::new() };
+        for set in 0..sets {
+            let mut sums = Vec::new();
+            for pixel in 0..tile.pixels.len() {
+                for (number, vector) in vectors.iter().enumerate() {
+                    let zero = Expr::Literal(Literal::of(dtype, 0.0));
+                    let zero = if vector.width == 1 { zero } else { Expr::Splat(Box::new(zero), vector.width) };
+                    let suffix = if set == 0 { String::new() } else { format!("_{}", ["b", "c", "d"][(set - 1) % 3]) };
+                    sums.push(kernel.b.mutable(&format!("sum_{pixel}_{number}{suffix}"), zero));
+                }
+            }
+            tile.sums.push(sums);
+        }
+        tile
+    }
+
+    /// The tile of some of the pixels, with their sums, at other elements of x.
+    pub fn part(&self, pixels: &[(usize, i64)]) -> Tile<'t> {
+        let vectors = self.vectors.len();
+        let of_pixels = |sums: &Vec<Var>| {
+            pixels.iter().flat_map(|&(pixel, _)| sums[pixel * vectors..][..vectors].iter().copied()).collect()
+        };
+        Tile {
+            pixels: pixels.iter().map(|pixel| pixel.1).collect(),
+            sums: self.sums.iter().map(of_pixels).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Writes the loops over reduction axes.
+    pub fn accumulate(&self, kernel: &mut Kernel<'_>, x: Var, axes: &[Axis], weights: &Weights) {
+        let size = self.pixels.len() * self.vectors.len();
+        let run = axes.last().map_or(1, |axis| axis.extent).max(1);
+        let unrolled = match kernel.target.in_order {
+            // A product is a call: writing it out again saves nothing.
+            _ if !kernel.target.float_unit => 1,
+            _ if run * size <= LONGEST_RUN => run,
+            true => self.even_turn(run, size),
+            false => TURN.div_ceil(size).next_multiple_of(self.sums.len()).min(run),
+        };
+        Reduction { tile: self, axes, weights, unrolled }.level(kernel, 0, x, weights.pointer);
+    }
+
+    /// Steps of a turn that leave no rest where possible: the rest is code of its own.
+    fn even_turn(&self, run: usize, size: usize) -> usize {
+        let sets = self.sums.len();
+        let most = IN_ORDER_TURN.div_ceil(size).next_multiple_of(sets).min(run);
+        let even = (most.div_ceil(2)..=most).rev().find(|&steps| run.is_multiple_of(steps) && steps % sets == 0);
+        even.unwrap_or(most)
+    }
+
+    /// Adds the sets of sums up.
+    pub fn total(&self, kernel: &mut Kernel<'_>) -> Vec<Var> {
+        let Some((first, others)) = self.sums.split_first() else { return Vec::new() };
+        for other in others {
+            for (&sum, &part) in first.iter().zip(other) {
+                kernel.b.assign(sum, Expr::Var(sum).plus(Expr::Var(part)));
+            }
+        }
+        first.clone()
+    }
+}
+
+impl Reduction<'_> {
+    /// Loops over the reduction axes from number `axis` on.
+    fn level(&self, kernel: &mut Kernel<'_>, axis: usize, x: Var, weights: Var) {
+        if axis + 1 < self.axes.len() {
+            return kernel.for_each("tap", self.axes[axis].extent, |kernel, tap| {
+                let x = kernel.b.pointer("xt", x, tap.times(self.axes[axis].x));
+                let weights = kernel.b.pointer("wt", weights, tap.times(self.weights.reduction[axis]));
+                self.level(kernel, axis + 1, x, weights);
+            });
+        }
+        let run = self.axes.last().map_or(1, |last| last.extent);
+        let full = run / self.unrolled * self.unrolled;
+        kernel.for_range("k", Index::default(), Index::from(full), self.unrolled as i64, |kernel, k| {
+            for step in 0..self.unrolled {
+                self.step(kernel, &k.offset(step as i64), step, x, weights);
+            }
+        });
+        for k in full..run {
+            self.step(kernel, &Index::from(k), k - full, x, weights);
+        }
+    }
+
+    /// One step of the innermost reduction axis.
+    fn step(&self, kernel: &mut Kernel<'_>, k: &Index, turn: usize, x: Var, weights: Var) {
+        let Tile { dtype, pixels, vectors, sums } = self.tile;
+        let (x_stride, weight_stride) = match (self.axes.last(), self.weights.reduction.last()) {
+            (Some(axis), Some(&weights)) => (axis.x, weights),
+            _ => (0, 0),
+        };
+        let at = k.times(weight_stride);
+        let mut offset = 0;
+        let mut loaded = Vec::new();
+        for vector in *vectors {
+            let value = self.weights.load(weights, &at, offset, *vector);
+            loaded.push(if pixels.len() == 1 { value } else { kernel.b.define("w", value) });
+            offset += vector.width;
+        }
+        let sums = &sums[turn % sums.len()];
+        for (pixel, moved) in pixels.iter().enumerate() {
+            let index = k.times(x_stride).offset(*moved);
+            let value = Expr::Load { pointer: x, index, ty: ValueType::scalar(*dtype) };
+            let value = if vectors.len() == 1 { value } else { kernel.b.define("v", value) };
+            for (number, weight) in loaded.iter().enumerate() {
+                let sum = sums[pixel * vectors.len() + number];
+                kernel.b.assign(sum, Expr::Var(sum).plus(value.clone().times(weight.clone())));
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Convolutions whose zero border isn't in memory: taps that would meet it are left out. Along the last axis that is done when
+//! the code is generated: a tile at the edge has a loop for each set of its pixels that share taps, so that nothing is computed
+//! in vain. Along the other axes the loops over taps get bounds.
+
+use super::Kernel;
+use super::accumulate::Tile;
+use super::dense::{Axis, Contraction, arithmetic, finish, machine, merged_reduction, walk};
+use super::tile::{self, Block, Span};
+use super::weights::{Store, Weights};
+use super::window::{Place, WindowAxis};
+use crate::loops::{Index, Nest, Var};
+use mlc_ir::Diagnostic;
+use std::ops::Range;
+
+/// The taps of each pixel of a tile that meet the tensor.
+pub type Meeting = Vec<Range<i64>>;
+
+/// A sliding window along the axis that tiles lie along.
+#[derive(Debug, Clone, Copy)]
+pub struct Columns {
+    /// Elements of x between windows.
+    pub stride: i64,
+    /// Elements of x between taps.
+    pub tap: i64,
+    /// Elements of x that are missing before the first.
+    pub pad: i64,
+}
+
+impl Columns {
+    /// The element of x that a tap of a pixel meets, counted from the first window's origin.
+    pub fn element(self, pixel: usize, tap: i64) -> i64 {
+        pixel as i64 * self.stride + tap * self.tap - self.pad
+    }
+
+    /// The first element that a tile at the origin would meet: other elements of the tile are counted from it, so that no
+    /// pointer leaves the tensor.
+    pub fn first(self, meeting: &Meeting) -> i64 {
+        let firsts = meeting.iter().enumerate().filter(|(_, taps)| !taps.is_empty());
+        firsts.map(|(pixel, taps)| self.element(pixel, taps.start)).min().unwrap_or(0)
+    }
+}
+
+/// Cuts tiles along an axis into runs that meet the tensor alike.
+pub fn runs(axis: &WindowAxis, spans: &[Span]) -> Vec<(Span, Meeting)> {
+    let mut list: Vec<(Span, Meeting)> = Vec::new();
+    for span in spans {
+        for start in (span.start..span.end).step_by(span.step) {
+            let meeting: Meeting = (start..start + span.step).map(|output| axis.taps(output)).collect();
+            match list.last_mut() {
+                Some((last, known)) if last.step == span.step && *known == meeting => last.end += span.step,
+                _ => list.push((Span { start, end: start + span.step, step: span.step }, meeting)),
+            }
+        }
+    }
+    list
+}
+
+/// A convolution as a contraction over outer axes [groups, items, spatial axes…] and the taps and channels of the window.
+pub struct Clipped<'c> {
+    /// The contraction; x is without border.
+    pub contraction: &'c Contraction,
+    /// How windows lie along the spatial axes.
+    pub axes: &'c [WindowAxis],
+    /// The last of them.
+    pub columns: Columns,
+}
+
+impl Clipped<'_> {
+    /// Writes the kernel's loops.
+    ///
+    /// # Errors
+    /// When C has no arithmetic for the data type.
+    pub fn write(&self, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
+        let contraction = self.contraction;
+        arithmetic(contraction.x.view.dtype)?;
+        if kernel.results[0].view.elements() == 0 {
+            return Ok(());
+        }
+        let (weight_axes, pixel_axes) = contraction.outer.split_at(1);
+        let extents: Vec<usize> = pixel_axes.iter().map(|axis| axis.extent).collect();
+        let Some((&columns, rows)) = extents.split_last() else { return Ok(()) };
+        let machine = machine(contraction.x.view.dtype, kernel);
+        let blocks = tile::plan(1, columns, contraction.outputs, machine);
+        let store = Store::choose(contraction, kernel, &blocks, weight_axes, extents.iter().product());
+        kernel.for_each("g", weight_axes[0].extent, |kernel, group| {
+            let mut section = 0;
+            for block in &blocks {
+                kernel.for_each("block", block.count, |kernel, number| {
+                    let fixed = std::slice::from_ref(&group);
+                    let weights = store.weights(contraction, kernel, fixed, (block, section), &number);
+                    let first = number.times(block.outputs() as i64).offset(block.first as i64);
+                    kernel.for_shape(&["n", "row", "line"], rows, &mut |kernel, row| {
+                        let position = [fixed, row].concat();
+                        self.row(kernel, &position, block, &first, &weights);
+                    });
+                });
+                section += block.count * block.width();
+            }
+        });
+        Ok(())
+    }
+
+    /// The tiles of one row; `position` has the group, the item and the outputs along all axes but the last.
+    fn row(&self, kernel: &mut Kernel<'_>, position: &[Index], block: &Block, first: &Index, weights: &Weights) {
+        let contraction = self.contraction;
+        let mut places = Vec::new();
+        let (mut start, mut tap) = (Index::from(contraction.x_offset), Index::default());
+        for (index, axis) in position[..2].iter().zip(&contraction.outer) {
+            start = start.plus(&index.times(axis.x));
+        }
+        for (number, output) in position[2..].iter().enumerate() {
+            let size = contraction.outer[number + 2].extent;
+            let place = self.axes[number].place(kernel, &self.axes[number].whole(size), output);
+            start = start.plus(&place.origin.times(self.element(number)));
+            tap = tap.plus(&place.first.times(weights.reduction[number]));
+            places.push(place);
+        }
+        let x = kernel.b.pointer("xr", contraction.x.pointer, start);
+        let pointer = kernel.b.pointer("wr", weights.pointer, tap);
+        let weights = &weights.part(pointer, weights.reduction.clone());
+        let Some(axis) = self.axes.last() else { return };
+        for (span, meeting) in runs(axis, &block.columns) {
+            walk(kernel, "column", span, |kernel, column| {
+                let indices = [position, std::slice::from_ref(&column)].concat();
+                self.tile(kernel, x, (&indices, &places, &meeting), block, first, weights);
+            });
+        }
+    }
+
+    /// Elements of x between neighbours along a spatial axis but the last.
+    fn element(&self, number: usize) -> i64 {
+        self.contraction.x.view.strides[number + 1]
+    }
+
+    fn tile(
+        &self,
+        kernel: &mut Kernel<'_>,
+        row: Var,
+        (indices, places, meeting): (&[Index], &[Place], &Meeting),
+        block: &Block,
+        first: &Index,
+        weights: &Weights,
+    ) {
+        let reach = self.columns.first(meeting);
+        let column = indices.last().cloned().unwrap_or_default();
+        let x = kernel.b.pointer("xp", row, column.times(self.columns.stride).offset(reach));
+        let groups = groups(meeting);
+        let runs: Vec<Vec<Axis>> = groups.iter().map(|(taps, _)| self.run(taps, weights)).collect();
+        let run = runs.iter().filter_map(|axes| axes.last()).map(|axis| axis.extent).max().unwrap_or(1);
+        let pixels = vec![0; meeting.len()];
+        let tile = Tile::new(kernel, self.contraction.x.view.dtype, pixels, &block.vectors, run);
+        self.taps(kernel, weights, places, (x, weights.pointer), &mut |kernel, x, pointer| {
+            for ((taps, pixels), axes) in groups.iter().zip(&runs) {
+                let moved = |&pixel: &usize| (pixel, self.columns.element(pixel, taps.start) - reach);
+                let part = tile.part(&pixels.iter().map(moved).collect::<Vec<_>>());
+                let stride = weights.reduction[self.axes.len() - 1];
+                let pointer = kernel.b.pointer("wt", pointer, Index::from(taps.start * stride));
+                let weights = weights.part(pointer, axes.iter().map(|axis| axis.weights).collect());
+                part.accumulate(kernel, x, axes, &weights);
+            }
+        });
+        let sums = tile.total(kernel);
+        for (pixel, sums) in sums.chunks(block.vectors.len().max(1)).enumerate() {
+            let mut indices = indices.to_vec();
+            if let Some(column) = indices.last_mut() {
+                *column = column.offset(pixel as i64);
+            }
+            let mut output = first.clone();
+            for (&sum, vector) in sums.iter().zip(&block.vectors) {
+                finish(kernel, sum, &indices, &output, *vector);
+                output = output.offset(vector.valid as i64);
+            }
+        }
+    }
+
+    /// Loops over the taps of all axes but the last, within their bounds.
+    fn taps(
+        &self,
+        kernel: &mut Kernel<'_>,
+        weights: &Weights,
+        places: &[Place],
+        (x, pointer): (Var, Var),
+        body: &mut dyn FnMut(&mut Kernel<'_>, Var, Var),
+    ) {
+        let Some((place, inner)) = places.split_first() else { return body(kernel, x, pointer) };
+        let number = self.axes.len() - 1 - places.len();
+        kernel.for_range("tap", Index::default(), place.count.clone(), 1, |kernel, tap| {
+            let x = kernel.b.pointer("xt", x, tap.times(self.contraction.reduction[number].x));
+            let pointer = kernel.b.pointer("wt", pointer, tap.times(weights.reduction[number]));
+            self.taps(kernel, weights, inner, (x, pointer), body);
+        });
+    }
+
+    /// Reduction axes over some taps of the last axis and the channels, merged where x and the weights continue.
+    fn run(&self, taps: &Range<i64>, weights: &Weights) -> Vec<Axis> {
+        let last = self.axes.len() - 1;
+        let reduction = self.contraction.reduction[last..].iter().zip(&weights.reduction[last..]);
+        let mut axes: Vec<Axis> = reduction.map(|(axis, &weights)| Axis { weights, ..*axis }).collect();
+        axes[0].extent = (taps.end - taps.start) as usize;
+        let merged = merged_reduction(&axes);
+        // All taps and channels may be single ones.
+        if merged.is_empty() { vec![Axis { extent: 1, x: 0, weights: 0 }] } else { merged }
+    }
+}
+
+/// Neighbouring taps with the pixels that they meet the tensor for.
+pub fn groups(meeting: &Meeting) -> Vec<(Range<i64>, Vec<usize>)> {
+    let end = meeting.iter().map(|taps| taps.end).max().unwrap_or(0);
+    let mut list: Vec<(Range<i64>, Vec<usize>)> = Vec::new();
+    for tap in 0..end {
+        let pixels: Vec<usize> = (0..meeting.len()).filter(|&pixel| meeting[pixel].contains(&tap)).collect();
+        match list.last_mut() {
+            Some((taps, known)) if taps.end == tap && *known == pixels => taps.end += 1,
+            _ if pixels.is_empty() => {}
+            _ => list.push((tap..tap + 1, pixels)),
+        }
+    }
+    list
+}
