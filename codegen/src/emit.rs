@@ -30,7 +30,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     let states = kept_states(graph, &mut names);
     let mut emitter = Emitter {
         names,
-        intrinsics: Intrinsics::new(options.target.floating_point),
+        intrinsics: Intrinsics::new(&options.target),
         execution: options.execution,
         alignment: options.target.alignment,
         states,

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{check, targets};
+use common::{check, embedded, targets};
 use mlc_ir::ops::{Pad, PadMode, Slice, Transpose, Unary};
 use mlc_ir::scalar::UnaryFunction;
 use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Op, OpKind, TensorType, Value};
@@ -64,21 +64,33 @@ fn graph_of(name: &str, op: Op, types: &[TensorType], generator: &mut Generator)
     graph
 }
 
+/// Graphs of some samples of each kind of operator.
+fn samples(kinds: &[OpKind], count: usize) -> Vec<Graph> {
+    let mut graphs = Vec::new();
+    for &kind in kinds {
+        let mut generator = Generator::new(kind as u64 + 40);
+        for number in 0..count {
+            let (op, types) = kind.sample(&mut generator);
+            if matches!(op, Op::Input(_)) {
+                continue;
+            }
+            let name = format!("{number} {op:?} {types:?}");
+            graphs.push(graph_of(&name, op, &types, &mut generator));
+        }
+    }
+    graphs
+}
+
 #[test]
 fn operators_amid_a_graph_agree_with_the_evaluator() {
     for target in targets() {
-        let mut graphs = Vec::new();
-        for &kind in OpKind::OWN {
-            let mut generator = Generator::new(kind as u64 + 40);
-            for number in 0..3 {
-                let (op, types) = kind.sample(&mut generator);
-                if matches!(op, Op::Input(_)) {
-                    continue;
-                }
-                let name = format!("{number} {op:?} {types:?}");
-                graphs.push(graph_of(&name, op, &types, &mut generator));
-            }
-        }
-        check(&graphs, &target, 2e-4);
+        check(&samples(OpKind::OWN, 3), &target, 2e-4);
+    }
+}
+
+#[test]
+fn operators_agree_with_the_evaluator_on_an_emulated_machine_with_vectors() {
+    for kinds in OpKind::OWN.chunks(16) {
+        check(&samples(kinds, 2), &embedded("cortex-m55"), 2e-4);
     }
 }

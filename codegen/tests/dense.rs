@@ -4,10 +4,16 @@
 
 mod common;
 
-use common::{check, targets};
+use common::{check, embedded};
+use mlc_codegen::target::{Borders, Target};
 use mlc_ir::ops::{Convolution, Kernel, Matmul};
 use mlc_ir::scalar::{BinaryFunction, Expression, UnaryFunction};
 use mlc_ir::{Attribute, DType, Generator, Graph, Op, OpKind, TensorType, Value};
+
+/// The usual targets and a small one, whose tiles are others.
+fn targets() -> Vec<Target> {
+    common::targets().into_iter().chain([embedded("cortex-m4")]).collect()
+}
 
 /// A graph of one operator; its second operand is a constant, or an input.
 fn graph_of(
@@ -123,10 +129,11 @@ fn product(batch: usize, m: usize, k: usize, n: usize, transpose_right: bool) ->
     (Matmul { transpose_left: false, transpose_right }.into(), types)
 }
 
+type Layer = (Op, Vec<TensorType>);
+
 /// Layers whose sizes reach every kind of tile: long and short rows, wide, narrow and partial vectors, one pixel.
-#[test]
-fn layers_of_every_tile_agree_with_the_evaluator() {
-    let layers = [
+fn layers() -> Vec<Layer> {
+    vec![
         convolution([9, 21, 3], [3, 3], 16, 1, 1),
         convolution([6, 10, 16], [3, 3], 64, 1, 1),
         convolution([7, 7, 8], [1, 1], 72, 1, 1),
@@ -141,16 +148,76 @@ fn layers_of_every_tile_agree_with_the_evaluator() {
         product(1, 1, 37, 300, false),
         product(3, 19, 32, 33, true),
         product(2, 16, 24, 1, false),
-    ];
-    for target in targets() {
-        let mut generator = Generator::new(3);
-        let mut graphs = Vec::new();
-        for (op, types) in &layers {
-            for (constant, epilogue) in [(true, true), (false, false)] {
-                let name = format!("{op:?} {types:?} constant {constant} epilogue {epilogue}");
-                graphs.push(graph_of(&name, op.clone(), types, constant, epilogue, &mut generator));
-            }
+    ]
+}
+
+/// Graphs of layers with constant weights and an epilogue, and without either.
+fn graphs_of(layers: &[Layer]) -> Vec<Graph> {
+    let mut generator = Generator::new(3);
+    let mut graphs = Vec::new();
+    for (op, types) in layers {
+        for (constant, epilogue) in [(true, true), (false, false)] {
+            let name = format!("{op:?} {types:?} constant {constant} epilogue {epilogue}");
+            graphs.push(graph_of(&name, op.clone(), types, constant, epilogue, &mut generator));
         }
-        check(&graphs, &target, 1e-4);
+    }
+    graphs
+}
+
+#[test]
+fn layers_of_every_tile_agree_with_the_evaluator() {
+    for target in targets() {
+        check(&graphs_of(&layers()), &target, 1e-4);
+    }
+}
+
+/// Windows at borders of every kind: none in a row, several tiles wide, wider than the window, of gaps between taps, of one, two
+/// and three axes, with groups and without.
+fn bordered_layers() -> Vec<Layer> {
+    let layer = |x: &[usize],
+                 window: &[usize],
+                 outputs: usize,
+                 groups: usize,
+                 (stride, dilation),
+                 pads: &[(usize, usize)]| {
+        let rank = window.len();
+        let op =
+            Convolution { strides: vec![stride; rank], dilations: vec![dilation; rank], pads: pads.to_vec(), groups };
+        let channels = x[rank + 1] / groups;
+        let weights: Vec<usize> = window.iter().copied().chain([channels, outputs]).collect();
+        (Op::from(op), vec![TensorType::new(DType::F32, x), TensorType::new(DType::F32, weights)])
+    };
+    vec![
+        layer(&[2, 9, 11, 5], &[3, 3], 7, 1, (1, 1), &[(1, 1), (1, 1)]),
+        layer(&[1, 6, 13, 4], &[5, 7], 8, 1, (1, 1), &[(2, 2), (3, 3)]),
+        layer(&[1, 7, 5, 3], &[3, 3], 4, 1, (1, 1), &[(4, 0), (0, 5)]),
+        layer(&[1, 10, 17, 2], &[3, 3], 6, 1, (1, 4), &[(4, 4), (4, 4)]),
+        layer(&[1, 11, 9, 6], &[4, 3], 9, 3, (2, 1), &[(0, 3), (2, 1)]),
+        layer(&[2, 23, 5], &[6], 11, 1, (3, 2), &[(7, 4)]),
+        layer(&[1, 5, 4, 6, 3], &[3, 2, 3], 5, 1, (1, 1), &[(1, 1), (0, 1), (1, 2)]),
+        layer(&[1, 3, 40, 1], &[3, 20], 4, 1, (1, 1), &[(1, 1), (10, 9)]),
+        layer(&[2, 9, 11, 6], &[3, 3], 6, 6, (1, 1), &[(1, 1), (1, 1)]),
+        layer(&[1, 8, 9, 4], &[3, 5], 8, 4, (2, 1), &[(2, 1), (4, 3)]),
+        layer(&[1, 12, 14, 5], &[7, 7], 5, 5, (1, 1), &[(3, 3), (3, 3)]),
+        layer(&[1, 4, 40, 3], &[2, 19], 3, 3, (1, 1), &[(1, 0), (9, 9)]),
+        layer(&[1, 15, 8], &[3], 16, 8, (1, 3), &[(3, 6)]),
+        layer(&[1, 4, 5, 6, 4], &[3, 3, 3], 4, 4, (1, 1), &[(1, 1), (1, 1), (1, 1)]),
+    ]
+}
+
+#[test]
+fn borders_of_every_kind_agree_with_the_evaluator() {
+    for target in targets().into_iter().filter(|target| target.borders == Borders::Clipped) {
+        for module in check(&graphs_of(&bordered_layers()), &target, 1e-4) {
+            assert_eq!(module.plan.arena_bytes, 0, "{}", target.name);
+        }
+    }
+}
+
+#[test]
+fn layers_agree_with_the_evaluator_on_an_emulated_machine_with_vectors() {
+    // The machine's memory for programs holds some at a time.
+    for layers in [layers(), bordered_layers()].concat().chunks(7) {
+        check(&graphs_of(layers), &embedded("cortex-m55"), 1e-4);
     }
 }

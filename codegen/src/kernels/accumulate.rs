@@ -139,7 +139,25 @@ impl Reduction<'_> {
             _ => (0, 0),
         };
         let at = k.times(weight_stride);
+        let element = |moved: i64| {
+            let index = k.times(x_stride).offset(moved);
+            Expr::Load { pointer: x, index, ty: ValueType::scalar(*dtype) }
+        };
         let mut offset = 0;
+        if kernel.target.in_order && vectors.iter().any(|vector| vector.width > 1) {
+            // Elements of x are kept apart from vectors, of which there are few: the weights take one at a time.
+            let values: Vec<Expr> = pixels.iter().map(|&moved| kernel.b.define("v", element(moved))).collect();
+            for (number, vector) in vectors.iter().enumerate() {
+                let weight = self.weights.load(weights, &at, offset, *vector);
+                let weight = if pixels.len() == 1 { weight } else { kernel.b.define("w", weight) };
+                offset += vector.width;
+                for (pixel, value) in values.iter().enumerate() {
+                    let sum = sums[turn % sums.len()][pixel * vectors.len() + number];
+                    kernel.b.assign(sum, Expr::Var(sum).plus(value.clone().times(weight.clone())));
+                }
+            }
+            return;
+        }
         let mut loaded = Vec::new();
         for vector in *vectors {
             let value = self.weights.load(weights, &at, offset, *vector);
@@ -148,8 +166,7 @@ impl Reduction<'_> {
         }
         let sums = &sums[turn % sums.len()];
         for (pixel, moved) in pixels.iter().enumerate() {
-            let index = k.times(x_stride).offset(*moved);
-            let value = Expr::Load { pointer: x, index, ty: ValueType::scalar(*dtype) };
+            let value = element(*moved);
             let value = if vectors.len() == 1 { value } else { kernel.b.define("v", value) };
             for (number, weight) in loaded.iter().enumerate() {
                 let sum = sums[pixel * vectors.len() + number];

@@ -303,9 +303,13 @@ impl Depthwise {
     /// The cheapest tile along a row: loads and multiply-adds are counted.
     fn spans(&self, extent: usize) -> Vec<Span> {
         let window = self.window_size();
-        let weights = if self.fits() { window } else { 2 };
-        let most = self.machine.registers.saturating_sub(weights + 2).clamp(1, 8);
         let row = self.window.last().map_or(1, |axis| axis.0);
+        let weights = match self.machine.in_order {
+            _ if self.fits() => window + 2,
+            true => row + 1,
+            false => 4,
+        };
+        let most = self.machine.registers.saturating_sub(weights).clamp(1, 8);
         let cost = |step: usize| {
             let loads = self.meetings(&vec![0..row as i64; step]).len() * (window / row.max(1));
             let reloaded = if self.fits() { 0 } else { window };

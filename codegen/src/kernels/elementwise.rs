@@ -2,7 +2,7 @@
 //! vectors along the innermost axis.
 
 use super::arithmetic::moved_dtype;
-use super::{Argument, Kernel, expression_is_vectorizable};
+use super::{Argument, Kernel};
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::scalar::Expression;
@@ -28,7 +28,7 @@ pub fn apply(kernel: &mut Kernel<'_>, expression: &Expression, operands: &[Argum
     let dtypes: Vec<DType> = operands.iter().map(|operand| operand.view.dtype).collect();
     let dtype = result.view.dtype;
     let movement = expression.is_identity() && dtype != DType::Bool;
-    let vectorizable = movement || expression_is_vectorizable(expression, &dtypes, dtype);
+    let vectorizable = movement || kernel.is_vectorizable(expression, &dtypes, dtype);
     let unit_strides =
         views.iter().all(|view| matches!(view.strides.last(), Some(0 | 1))) && views[0].strides.last() == Some(&1);
     let lanes = if vectorizable && unit_strides { kernel.lanes(dtype) } else { 1 };

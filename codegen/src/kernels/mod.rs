@@ -29,6 +29,7 @@ mod sort;
 mod space;
 mod tile;
 pub mod transposed_convolution;
+mod vectors;
 mod weights;
 mod window;
 
@@ -113,6 +114,8 @@ pub struct Kernel<'a> {
     pub packed: Vec<PackedOperand>,
     /// Scratch memory asked for: pointer, bytes, type of the elements.
     pub scratch: Vec<(Var, usize, DType)>,
+    /// Whether it does without the machine's vectors, which have no instructions for its steps.
+    pub scalar: bool,
 }
 
 impl Nest for Kernel<'_> {
@@ -223,7 +226,7 @@ impl Kernel<'_> {
 
     /// Lanes that kernels on elements of a type use when every value in them is of that type.
     pub fn lanes(&self, dtype: DType) -> usize {
-        if dtype == DType::Bool { 1 } else { self.target.lanes(dtype.size()) }
+        if self.scalar || !vectors::has_lanes(self.target, dtype) { 1 } else { self.target.lanes(dtype.size()) }
     }
 
     /// Lanes that allow the epilogue: 1 when it has values of other types than `dtype` and bool.
@@ -232,7 +235,14 @@ impl Kernel<'_> {
         let Some(epilogue) = &self.epilogue else { return lanes };
         let mut dtypes = vec![dtype];
         dtypes.extend(epilogue.operands.iter().map(|operand| operand.view.dtype));
-        if expression_is_vectorizable(&epilogue.expression, &dtypes, dtype) { lanes } else { 1 }
+        if self.is_vectorizable(&epilogue.expression, &dtypes, dtype) { lanes } else { 1 }
+    }
+}
+
+impl Kernel<'_> {
+    /// Whether the machine's vectors can compute an expression, all of whose values are of one type.
+    pub fn is_vectorizable(&self, expression: &Expression, operands: &[DType], dtype: DType) -> bool {
+        vectors::has_steps(self.target, expression) && expression_is_vectorizable(expression, operands, dtype)
     }
 }
 
@@ -262,6 +272,7 @@ pub fn expression_is_vectorizable(expression: &Expression, operands: &[DType], d
 /// When there is no schedule for this operator with these types.
 pub fn schedule(op: &Op, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
     let op = &arithmetic::in_arithmetic(op, kernel);
+    kernel.scalar = !vectors::has_operator(kernel.target, op);
     match op {
         Op::Map(map_op) => map(kernel, &map_op.expression),
         Op::MaxPool(max_pool_op) => pool::max_pool(kernel, max_pool_op)?,

@@ -4,8 +4,9 @@
 use super::ValueType;
 use super::half_text;
 use super::halves::is_half;
+use super::mve;
 use super::spelling::{c_type, value_type_name};
-use crate::target::FloatingPoint;
+use crate::target::{Target, VectorSpelling};
 use indexmap::IndexMap;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -34,12 +35,24 @@ pub struct Intrinsics {
     definitions: IndexMap<String, String>,
     vectors: BTreeSet<ValueType>,
     strict: bool,
+    mve: bool,
 }
 
 impl Intrinsics {
     /// None yet; functions are those of the C library if code must be strict, else vectors have polynomials.
-    pub fn new(floating_point: FloatingPoint) -> Intrinsics {
-        Intrinsics { strict: floating_point == FloatingPoint::Strict, ..Intrinsics::default() }
+    pub fn new(target: &Target) -> Intrinsics {
+        let mve = target.vectors == VectorSpelling::Mve;
+        Intrinsics { strict: target.is_strict(), mve, ..Intrinsics::default() }
+    }
+
+    /// Whether vectors are computed with by Arm's intrinsics.
+    pub fn is_mve(&self) -> bool {
+        self.mve
+    }
+
+    /// Whether a product and a sum may be rounded as one.
+    pub fn fuses(&self) -> bool {
+        !self.strict
     }
 
     /// Notes that a type is used.
@@ -77,11 +90,14 @@ impl Intrinsics {
 
     /// The lines that include what the helpers need.
     pub fn includes(&self) -> String {
+        let mut text = String::new();
         if self.definitions.keys().any(|name| half_text::is_conversion(name)) {
-            half_text::INCLUDES.to_owned()
-        } else {
-            String::new()
+            text += half_text::INCLUDES;
         }
+        if self.mve && !self.vectors.is_empty() {
+            text += mve::INCLUDES;
+        }
+        text
     }
 
     /// Type definitions and helpers, ready to be put in front of the kernels.
@@ -104,6 +120,11 @@ impl Intrinsics {
     }
 
     fn define(&mut self, name: &str, intrinsic: Intrinsic) -> String {
+        if self.mve
+            && let Some(definition) = mve::definition(name, intrinsic)
+        {
+            return definition;
+        }
         match intrinsic {
             Intrinsic::Unary(function, ty) if ty.lanes > 1 => self.vector_unary(name, function, ty),
             Intrinsic::Binary(function, ty) if ty.lanes > 1 => self.vector_binary(name, function, ty),

@@ -11,6 +11,7 @@ pub mod halves;
 mod index;
 mod intrinsics;
 mod mathematics;
+mod mve;
 pub mod print;
 pub mod spelling;
 

@@ -2,6 +2,7 @@
 
 use super::halves::is_half;
 use super::intrinsics::{Intrinsic, Intrinsics, mask_dtype};
+use super::mve;
 use super::spelling::{
     binary_text, c_operator, c_type, harmless, literal, unary_text, unparenthesised, value_type_name,
 };
@@ -183,6 +184,10 @@ impl Printer<'_> {
             && **left == Expr::Var(var)
             && self.ty(left).dtype.is_float()
         {
+            let product = if self.intrinsics.is_mve() && self.intrinsics.fuses() { self.fused(right) } else { None };
+            if let Some((function, operands)) = product {
+                return self.line(&format!("{name} = {function}({name}, {operands});"));
+            }
             let right = self.expr(right);
             return self.line(&format!("{name} += {};", unparenthesised(&right)));
         }
@@ -216,6 +221,9 @@ impl Printer<'_> {
         if let (1, Expr::Var(var)) = (stride, value) {
             let address = self.address(pointer, index);
             let value = self.name(*var).to_owned();
+            if self.intrinsics.is_mve() {
+                return self.line(&mve::store(&address, &value, valid));
+            }
             let bytes = valid * ty.dtype.size();
             return self.line(&format!("__builtin_memcpy({address}, &{value}, {bytes});"));
         }
@@ -224,6 +232,19 @@ impl Printer<'_> {
             let at = self.index(&index.offset(lane as i64 * stride));
             self.line(&format!("{target}[{at}] = {value}[{lane}];"));
         }
+    }
+
+    /// The intrinsic that adds a product of vectors, or of a vector and a number, and the factors.
+    fn fused(&mut self, product: &Expr) -> Option<(&'static str, String)> {
+        let Expr::Binary(BinaryFunction::Multiply, x, y) = product else { return None };
+        let (vector, factor) = if self.ty(x).lanes > 1 { (x, y) } else { (y, x) };
+        let function = mve::multiply_add(self.ty(vector).lanes, self.ty(factor).lanes)?;
+        // The intrinsics are macros, which commas of a list of lanes would confuse.
+        let mut operand = |value: &Expr| match value {
+            Expr::Gather { .. } => format!("({})", self.expr(value)),
+            _ => unparenthesised(&self.expr(value)).to_owned(),
+        };
+        Some((function, format!("{}, {}", operand(vector), operand(factor))))
     }
 
     fn address(&mut self, pointer: Var, index: &Index) -> String {
@@ -339,6 +360,10 @@ impl Printer<'_> {
 
     fn gather(&mut self, pointer: Var, index: &Index, stride: i64, valid: usize, ty: ValueType) -> String {
         self.intrinsics.use_type(ty);
+        if self.intrinsics.is_mve() && stride == 1 && ty.lanes > 1 {
+            let address = self.address(pointer, index);
+            return mve::load(&address, valid);
+        }
         let lanes: Vec<String> = (0..ty.lanes)
             .map(|lane| {
                 if lane >= valid {

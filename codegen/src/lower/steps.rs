@@ -470,6 +470,7 @@ impl<'a> Making<'a> {
             epilogue: None,
             packed: Vec::new(),
             scratch: Vec::new(),
+            scalar: false,
         };
         Making { kernel, bindings: Bindings::default() }
     }

@@ -15,6 +15,9 @@ pub enum VectorSpelling {
     None,
     /// GNU vector types, `__attribute__((vector_size(n)))`, of gcc and clang.
     Gnu,
+    /// The same types with Arm's intrinsics of `arm_mve.h` where C compilers don't find the instruction: for `f32` and what is
+    /// made of sums, products and comparisons.
+    Mve,
 }
 
 /// How closely generated code keeps to the model's floating-point operations.
@@ -157,6 +160,13 @@ impl Target {
         match self.vectors {
             VectorSpelling::None => 1,
             VectorSpelling::Gnu => (self.vector_bytes / size).max(1),
+            VectorSpelling::Mve => {
+                if size == 4 {
+                    self.vector_bytes / size
+                } else {
+                    1
+                }
+            }
         }
     }
 }

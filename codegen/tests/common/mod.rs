@@ -1,7 +1,7 @@
 //! Builds and runs generated C: many models in one program, so that the C compiler runs once.
 #![allow(dead_code, clippy::panic)]
 
-use mlc_codegen::{Execution, Module, Options, Target, generate};
+use mlc_codegen::{Execution, Module, Options, Target, VectorSpelling, generate};
 use mlc_ir::{DType, Generator, Graph, Tensor, Values};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,6 +10,11 @@ use std::process::Command;
 /// The targets that every test runs on.
 pub fn targets() -> Vec<Target> {
     vec![Target::generic(), Target::host(16), Target::host(32), Target::host(64)]
+}
+
+/// A microcontroller by its name.
+pub fn embedded(name: &str) -> Target {
+    Target::embedded().into_iter().find(|target| target.name == name).unwrap_or_else(|| panic!("no target {name}"))
 }
 
 /// Generates all graphs, runs them on seeded inputs, compares with the evaluator within a relative tolerance; results in half
@@ -64,10 +69,66 @@ fn compare(what: &str, expected: &Tensor, found: &Tensor, tolerance: f64) {
     }
 }
 
+/// What turns C into a program, and what runs it.
+struct Machine {
+    compiler: &'static str,
+    flags: Vec<String>,
+    /// The emulator's command line, which the program's name ends; empty when the program runs by itself.
+    emulator: Vec<&'static str>,
+}
+
+impl Machine {
+    /// This machine, or an emulated one for vectors that it hasn't.
+    fn of(target: &Target) -> Machine {
+        if target.vectors == VectorSpelling::Mve {
+            return Machine::emulated(target);
+        }
+        let strict = if target.lanes(1) == 1 { "-std=c99 -pedantic" } else { "-std=gnu99 -march=native" };
+        let sanitizers = "-fsanitize=address,undefined -fno-sanitize-recover=all -O1";
+        let contract = target.c_flags.iter().filter(|flag| flag.starts_with("-ffp-contract="));
+        let flags = strict.split(' ').chain(sanitizers.split(' ')).chain(contract.map(String::as_str));
+        Machine { compiler: "cc", flags: flags.map(String::from).collect(), emulator: Vec::new() }
+    }
+
+    /// A Cortex-M55 whose files are those of the folder it runs in.
+    fn emulated(target: &Target) -> Machine {
+        let flags = "--specs=picolibc.specs --crt0=semihost --oslib=semihost -Wl,--gc-sections -Wl,--defsym=__flash=0 \
+                     -Wl,--defsym=__flash_size=0x80000 -Wl,--defsym=__ram=0x21000000 -Wl,--defsym=__ram_size=0x400000 \
+                     -Wl,--defsym=__stack_size=0x8000";
+        let emulator = "qemu-system-arm -M mps3-an547 -nographic -monitor none -serial none -semihosting-config \
+                        enable=on,target=native -kernel";
+        Machine {
+            compiler: "arm-none-eabi-gcc",
+            flags: target.c_flags.iter().cloned().chain(flags.split_whitespace().map(String::from)).collect(),
+            emulator: emulator.split_whitespace().collect(),
+        }
+    }
+
+    /// Whether its tools are there; says which isn't.
+    fn is_there(&self) -> bool {
+        let tools = [Some(&self.compiler), self.emulator.first()];
+        let missing = tools.into_iter().flatten().find(|tool| Command::new(tool).arg("--version").output().is_err());
+        if let Some(tool) = missing {
+            eprintln!("skipped: there is no `{tool}`");
+        }
+        missing.is_none()
+    }
+
+    /// The command that runs a program. An emulated one that hangs is ended.
+    fn command(&self, program: &Path) -> Command {
+        if self.emulator.is_empty() {
+            return Command::new(program);
+        }
+        let mut command = Command::new("timeout");
+        command.arg("300").args(&self.emulator).arg(program);
+        command
+    }
+}
+
 /// The bytes of all outputs of all models, in order; `None` without a C compiler.
 pub fn run(modules: &[Module], target: &Target, inputs: &[u8]) -> Option<Vec<u8>> {
-    if Command::new("cc").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no C compiler `cc`");
+    let machine = Machine::of(target);
+    if !machine.is_there() {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -84,17 +145,10 @@ pub fn run(modules: &[Module], target: &Target, inputs: &[u8]) -> Option<Vec<u8>
     }
     write(folder.path(), "main.c", harness(modules).as_bytes());
     write(folder.path(), "input.bin", inputs);
-    let strict =
-        if target.name == "generic" { vec!["-std=c99", "-pedantic"] } else { vec!["-std=gnu99", "-march=native"] };
-    let warnings = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-Wno-psabi"];
-    let sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    let build = Command::new("cc")
+    let build = Command::new(machine.compiler)
         .current_dir(folder.path())
-        .args(strict)
-        .args(target.c_flags.iter().filter(|flag| flag.starts_with("-ffp-contract=")))
-        .args(warnings)
-        .args(sanitizers)
-        .args(["-O1", "-o", "program"])
+        .args(&machine.flags)
+        .args(["-Wall", "-Wextra", "-Wconversion", "-Werror", "-Wno-psabi", "-o", "program"])
         .args(files)
         .arg("-lm")
         .output()
@@ -103,7 +157,7 @@ pub fn run(modules: &[Module], target: &Target, inputs: &[u8]) -> Option<Vec<u8>
         let kept = folder.keep();
         panic!("{}: {}", kept.display(), String::from_utf8_lossy(&build.stderr).chars().take(3000).collect::<String>());
     }
-    let run = Command::new(folder.path().join("program")).current_dir(folder.path()).output().unwrap();
+    let run = machine.command(&folder.path().join("program")).current_dir(folder.path()).output().unwrap();
     if !run.status.success() {
         let kept = folder.keep();
         panic!("{}: {}", kept.display(), String::from_utf8_lossy(&run.stderr));

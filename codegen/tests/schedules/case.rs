@@ -177,7 +177,8 @@ pub fn build(case: &Case, number: usize, target: &Target) -> Result<Built, Strin
         }
         op => (op.clone(), None),
     };
-    let mut kernel = Kernel { b, target, operands, results, epilogue, packed: Vec::new(), scratch: Vec::new() };
+    let mut kernel =
+        Kernel { b, target, operands, results, epilogue, packed: Vec::new(), scratch: Vec::new(), scalar: false };
     kernels::schedule(&anchor, &mut kernel).map_err(|error| format!("{}: {}", case.name, error.message))?;
     for packed in std::mem::take(&mut kernel.packed) {
         let elements = packed.value.to_tensor();

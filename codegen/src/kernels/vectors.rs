@@ -1,0 +1,45 @@
+//! What a machine's vectors can do: everything where C compilers know the type of vectors, sums, products and comparisons of
+//! `f32` where intrinsics are needed.
+
+use crate::target::{Target, VectorSpelling};
+use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
+use mlc_ir::{DType, Op};
+
+/// Whether there are vectors of a type.
+pub fn has_lanes(target: &Target, dtype: DType) -> bool {
+    match target.vectors {
+        VectorSpelling::None => false,
+        VectorSpelling::Gnu => dtype != DType::Bool,
+        VectorSpelling::Mve => dtype == DType::F32,
+    }
+}
+
+/// Whether an operator's own steps have vector instructions.
+pub fn has_operator(target: &Target, op: &Op) -> bool {
+    let is_simple = matches!(
+        op,
+        Op::Map(_)
+            | Op::Convolution(_)
+            | Op::TransposedConvolution(_)
+            | Op::Matmul(_)
+            | Op::MaxPool(_)
+            | Op::AveragePool(_)
+            | Op::AdaptivePool(_)
+            | Op::Reduce(_)
+    );
+    target.vectors != VectorSpelling::Mve || is_simple
+}
+
+/// Whether the steps of an expression have.
+pub fn has_steps(target: &Target, expression: &Expression) -> bool {
+    use BinaryFunction as B;
+    let is_simple = |node: &ScalarNode| match node {
+        ScalarNode::Operand(_) | ScalarNode::Literal(_) => true,
+        ScalarNode::Unary(function, _) => matches!(function, UnaryFunction::Relu | UnaryFunction::Negate),
+        ScalarNode::Binary(function, ..) => {
+            matches!(function, B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum)
+        }
+        ScalarNode::Select(..) | ScalarNode::Cast(..) => false,
+    };
+    target.vectors != VectorSpelling::Mve || expression.nodes().iter().all(is_simple)
+}
