@@ -52,15 +52,23 @@ fn networks_compute_golden_outputs_and_their_figures_are_on_the_page() {
     assert!(faults.is_empty(), "docs/footprint.md is stale: run {command}\n{}", faults.join("\n"));
 }
 
-/// Bounds of executed instructions.
+/// Bounds of executed instructions and of the arena: no more than the activations that live at one time take.
 fn bounded(name: &str, row: &Measured) {
     let bound = match (name, row.machine.as_str()) {
         ("DS-CNN", "cortex-m4" | "cortex-m7") => 9_000_000,
+        ("DS-CNN", "cortex-m55") => 5_000_000,
         ("ResNet-8", "cortex-m4" | "cortex-m7") => 45_000_000,
         _ => u64::MAX,
     };
     let instructions = row.execution.instructions;
     assert!(instructions <= bound, "{name} on {}: {instructions} instructions", row.machine);
+    let arena = match name {
+        "DS-CNN" => 64_000,
+        "ResNet-8" => 128 << 10,
+        "autoencoder" => 1 << 10,
+        _ => usize::MAX,
+    };
+    assert!(row.arena_bytes <= arena, "{name} on {}: {} bytes of arena", row.machine, row.arena_bytes);
 }
 
 #[test]
