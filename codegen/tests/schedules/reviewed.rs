@@ -4,9 +4,9 @@ use super::case::{Case, Layout, build};
 use mlc_codegen::Target;
 use mlc_codegen::loops::print;
 use mlc_ir::ops::{
-    ArgFunction, ArgReduce, AveragePool, Convolution, Cumulative, CumulativeFunction, Gather, GatherElements, MaxPool,
-    Normalize, Pad, PadMode, Recurrent, RecurrentCell, RecurrentOperand, Reduce, ReduceFunction, Resize,
-    ResizeCoordinates, ResizeMode, Scatter, ScatterReduction, Softmax, Sort,
+    ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, GatherElements, MaxPool, Normalize,
+    Pad, PadMode, Recurrent, RecurrentCell, RecurrentOperand, Reduce, ReduceFunction, Resize, ResizeCoordinates,
+    ResizeMode, Scatter, ScatterReduction, Softmax, Sort,
 };
 use mlc_ir::{DType, Float, Generator, Literal, Op, TensorType};
 
@@ -20,7 +20,7 @@ fn typed_text(op: Op, types: &[TensorType], target: &Target) -> String {
     case.constants = (0..types.len()).map(|operand| operand == 1).collect();
     let mut function = build(&case, 0, target).unwrap().function;
     function.comment = Vec::new();
-    print::function(&function, &mut mlc_codegen::loops::Intrinsics::new(target))
+    print::function(&function, &mut mlc_codegen::loops::Intrinsics::default())
 }
 
 fn reviewed(name: &str, text: &str) {
@@ -60,17 +60,6 @@ fn pools_are_as_reviewed() {
     let (pads, counted_pads) = (vec![(3, 3)], vec![(0, 0)]);
     let pool = AveragePool { window: vec![7], strides: vec![1], dilations: vec![1], pads, counted_pads };
     reviewed("average_pool_with_wide_border", &text(pool, &[&[1, 16, 4]], &Target::generic()));
-}
-
-#[test]
-fn clipped_convolutions_are_as_reviewed() {
-    let embedded = |name| Target::embedded().into_iter().find(|target| target.name == name).unwrap();
-    let same = |groups| Convolution { strides: vec![1; 2], dilations: vec![1; 2], pads: vec![(1, 1); 2], groups };
-    let shapes: [&[usize]; 2] = [&[1, 6, 7, 4], &[3, 3, 4, 3]];
-    reviewed("clipped_convolution", &text(same(1), &shapes, &embedded("cortex-m4")));
-    reviewed("clipped_convolution_in_vectors", &text(same(1), &shapes, &embedded("cortex-m55")));
-    let shapes: [&[usize]; 2] = [&[1, 6, 3, 4], &[3, 3, 1, 4]];
-    reviewed("clipped_depthwise_convolution", &text(same(4), &shapes, &embedded("cortex-m4")));
 }
 
 #[test]
