@@ -5,9 +5,10 @@ mod archive;
 use super::arguments::Inspect;
 use super::compile::bytes;
 use super::console::Console;
+use super::subject::load_options;
 use crate::files;
 use crate::format::Format;
-use crate::pipeline::{self, Failure, LoadOptions, RawPnnx};
+use crate::pipeline::{self, Failure, RawPnnx};
 use mlc_frontend::{onnx, pnnx};
 use mlc_ir::{Graph, Op, TensorType};
 use serde::Serialize;
@@ -58,7 +59,7 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
     let path = &arguments.model.path;
     let file = files::read(path)?;
     let format = pipeline::detect(path, &file, arguments.model.format)?;
-    if format == Format::Mlf {
+    if format == Format::Mlf && arguments.model.from.is_none() {
         return archive::inspect(path, &file, arguments.json, console);
     }
     // What the file says is shown even when the model can't be compiled; why it can't is reported after that.
@@ -70,15 +71,7 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
         Format::Onnx => Some(Contents::of_onnx(&pipeline::read_onnx(path, &file)?)),
         _ => None,
     };
-    let options = LoadOptions {
-        format: Some(format),
-        weights: arguments.model.weights.clone(),
-        parameters: arguments.model.params.clone(),
-        input_shapes: arguments.model.input_shape.iter().cloned().collect(),
-        dimensions: arguments.model.dimensions.iter().cloned().collect(),
-        from_relay: None,
-        model_name: String::new(),
-    };
+    let options = load_options(&arguments.model, "default");
     let loaded = pipeline::load(path, &options);
     let contents = contents.or_else(|| loaded.as_ref().ok().map(|loaded| Contents::of_graph(&loaded.graph)));
     if let Some(contents) = contents {

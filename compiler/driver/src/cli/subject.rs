@@ -13,9 +13,9 @@ use crate::{files, targets};
 use mlc_ir::{Code, Diagnostic, Location, Tensor};
 use mlc_passes::stateful;
 
-/// Loads a model and reports its warnings. Shapes that neither the model nor an option says are those of the input files.
-fn load(model: &Model, model_name: &str, input_files: &[String], console: &Console) -> Result<Loaded, Failure> {
-    let mut options = LoadOptions {
+/// What the options say about loading a model, which is the one of a name where an archive holds several.
+pub(super) fn load_options(model: &Model, model_name: &str) -> LoadOptions {
+    LoadOptions {
         format: model.format,
         weights: model.weights.clone(),
         parameters: model.params.clone(),
@@ -23,7 +23,12 @@ fn load(model: &Model, model_name: &str, input_files: &[String], console: &Conso
         input_shapes: model.input_shape.iter().cloned().collect(),
         dimensions: model.dimensions.iter().cloned().collect(),
         model_name: model_name.to_owned(),
-    };
+    }
+}
+
+/// Loads a model and reports its warnings. Shapes that neither the model nor an option says are those of the input files.
+fn load(model: &Model, model_name: &str, input_files: &[String], console: &Console) -> Result<Loaded, Failure> {
+    let mut options = load_options(model, model_name);
     let progress = console.progress("loading");
     let mut loaded = pipeline::load(&model.path, &options);
     if options.input_shapes.is_empty() && !input_files.is_empty() && leaves_shapes_open(&loaded) {
