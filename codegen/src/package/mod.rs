@@ -152,6 +152,19 @@ impl<'a> Package<'a> {
         Ok(files)
     }
 
+    /// Writes files, given by path, as an archive of the same form.
+    ///
+    /// # Errors
+    /// When a path or a file is too large for a tar header, and those of the writer.
+    pub fn write_files<W: io::Write + io::Seek>(
+        files: IndexMap<String, Vec<u8>>,
+        modified: u64,
+        out: &mut W,
+    ) -> Result<(), PackageError> {
+        let files: Files<'_> = files.into_iter().map(|(path, bytes)| (path, Content::Bytes(bytes))).collect();
+        tarball::pack(&files, modified, out)
+    }
+
     /// The package as an uncompressed tar archive.
     ///
     /// # Errors

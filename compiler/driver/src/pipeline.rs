@@ -372,6 +372,16 @@ impl Compiled {
         Bundle::parse(&self.archive()?)
     }
 
+    /// The machine that it was compiled for.
+    pub fn target(&self) -> &Target {
+        &self.options.target
+    }
+
+    /// Time stamp of its archive in seconds since 1970.
+    pub fn modified(&self) -> u64 {
+        self.options.modified
+    }
+
     /// The optimised graph as text.
     pub fn graph_text(&self) -> &str {
         &self.graph_text
@@ -408,6 +418,16 @@ fn unpackable(error: PackageError) -> Diagnostic {
 pub fn files_of(models: &[Compiled]) -> Result<IndexMap<String, Vec<u8>>, Diagnostic> {
     let options = models.first().map(|first| first.options.clone()).unwrap_or_default();
     package(models, &options).files().map_err(unpackable)
+}
+
+/// Writes files as an archive, which appears whole or not at all.
+///
+/// # Errors
+/// `MLC0002` when the disk refuses, or a name or a file is too large for a tar archive.
+pub fn write_files(archive: IndexMap<String, Vec<u8>>, modified: u64, path: &Path) -> Result<(), Diagnostic> {
+    files::write_atomically_with(path, |file| {
+        Package::write_files(archive, modified, file).map_err(std::io::Error::other)
+    })
 }
 
 /// Writes an archive of models that were compiled with the same options but for their names to a file, which appears whole or

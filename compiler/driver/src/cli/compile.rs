@@ -5,6 +5,8 @@ use super::console::Console;
 use super::subject::{compile_options, in_model, load_for, mismatch};
 use crate::files;
 use crate::pipeline::{self, CompileOptions, Compiled, Failure};
+use crate::toolchain::Toolchain;
+use indexmap::IndexMap;
 use mlc_codegen::Module;
 use mlc_ir::Diagnostic;
 use std::path::{Path, PathBuf};
@@ -89,6 +91,16 @@ fn compile_model(
     Ok(compiled)
 }
 
+/// The files of the archive, with object files in the place of sources if that is wanted.
+fn archive_files(arguments: &Compile, models: &[Compiled]) -> Result<IndexMap<String, Vec<u8>>, Diagnostic> {
+    let mut files = pipeline::files_of(models)?;
+    if let Some(target) = models.first().map(Compiled::target).filter(|_| arguments.packaging.emit_lib) {
+        let variable = std::env::var("CC").ok().filter(|variable| !variable.trim().is_empty());
+        Toolchain::of_target(variable.as_deref(), target).replace_sources(&mut files, target)?;
+    }
+    Ok(files)
+}
+
 /// Writes what the user wants; returns where it is, unless it went to standard output.
 fn emit(arguments: &Compile, models: &[Compiled], console: &Console) -> Result<Option<PathBuf>, Failure> {
     let stem = stem(&arguments.model.path);
@@ -97,7 +109,15 @@ fn emit(arguments: &Compile, models: &[Compiled], console: &Console) -> Result<O
         Emit::Tar => {
             let path = output(format!("{stem}.tar"));
             refuse_input(&path, arguments)?;
-            pipeline::write_archive(models, &path)?;
+            if arguments.packaging.emit_lib {
+                pipeline::write_files(
+                    archive_files(arguments, models)?,
+                    models.first().map_or(0, Compiled::modified),
+                    &path,
+                )?;
+            } else {
+                pipeline::write_archive(models, &path)?;
+            }
             Ok(Some(path))
         }
         Emit::Ir => {
@@ -112,7 +132,7 @@ fn emit(arguments: &Compile, models: &[Compiled], console: &Console) -> Result<O
         }
         Emit::Dir => {
             let path = output(stem);
-            let archive = pipeline::files_of(models)?;
+            let archive = archive_files(arguments, models)?;
             files::write_folder(&path, archive.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())))?;
             Ok(Some(path))
         }

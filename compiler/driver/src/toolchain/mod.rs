@@ -9,6 +9,7 @@ mod call;
 mod firmware;
 mod footprint;
 mod harness;
+mod objects;
 mod platform;
 mod program;
 mod recipe;
