@@ -8,7 +8,7 @@ use crate::loops::halves::is_half;
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::View;
 use mlc_ir::ops::Softmax;
-use mlc_ir::scalar::UnaryFunction;
+use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Diagnostic, Literal};
 
 const OUTER_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
@@ -49,6 +49,22 @@ struct Row<'a> {
     scratch: Option<Argument>,
 }
 
+/// What the sum of exponentials does to each element.
+enum Sum {
+    /// It multiplies the element's exponential.
+    Factor(Expr),
+    /// It divides the element's exponential, in strict code.
+    Divisor(Expr),
+    /// The largest element is subtracted from the element, and then the logarithm of the sum: in one step, that would be
+    /// rounded in units of the largest.
+    Logarithm {
+        /// The largest element.
+        largest: Expr,
+        /// The logarithm of the sum.
+        logarithm: Expr,
+    },
+}
+
 impl Row<'_> {
     fn new<'a>(kernel: &mut Kernel<'_>, space: &'a Space, logarithm: bool, lanes: usize) -> Row<'a> {
         let dtype = space.x.view.dtype;
@@ -65,9 +81,33 @@ impl Row<'_> {
         Row { space, dtype, logarithm, scratch }
     }
 
-    fn exponential(&self, kernel: &Kernel<'_>, indices: &[Index], lanes: usize, largest: &Expr) -> Expr {
+    /// An element's share of the sum: its exponential, kept; for the logarithm that of smaller elements than the largest, and
+    /// 0 for the largest, whose 1 would hide the others.
+    fn share(&self, kernel: &mut Kernel<'_>, indices: &[Index], place: &[Index], lanes: usize, largest: &Expr) -> Expr {
         let x = kernel.load(&self.space.x, indices, lanes, lanes);
-        Expr::unary(UnaryFunction::Exp, x.minus(largest.clone()))
+        if !self.logarithm {
+            let value = kernel.b.define("exponential", Expr::unary(UnaryFunction::Exp, x.minus(largest.clone())));
+            self.keep(kernel, value.clone(), indices, place, lanes);
+            return value;
+        }
+        let x = kernel.b.define("x", x);
+        let value = Expr::unary(UnaryFunction::Exp, x.clone().minus(largest.clone()));
+        let value = kernel.b.define("exponential", value);
+        let one = self.number(1.0, lanes);
+        let smaller = Expr::binary(BinaryFunction::Less, x, largest.clone());
+        Expr::Select(Box::new(smaller), Box::new(value.clone()), Box::new(value.minus(one)))
+    }
+
+    /// 1 for the largest elements, which the sum for the logarithm leaves out, 0 for others.
+    fn is_largest(&self, kernel: &mut Kernel<'_>, indices: &[Index], lanes: usize, largest: &Expr) -> Expr {
+        let x = kernel.load(&self.space.x, indices, lanes, lanes);
+        let smaller = Expr::binary(BinaryFunction::Less, x, largest.clone());
+        Expr::Select(Box::new(smaller), Box::new(self.number(0.0, lanes)), Box::new(self.number(1.0, lanes)))
+    }
+
+    fn number(&self, value: f64, lanes: usize) -> Expr {
+        let number = Expr::Literal(Literal::float(self.dtype, value));
+        if lanes == 1 { number } else { Expr::Splat(Box::new(number), lanes) }
     }
 
     /// Keeps an exponential until the sum is known.
@@ -86,29 +126,29 @@ impl Row<'_> {
         kernel.load(from, if self.scratch.is_some() { place } else { indices }, lanes, lanes)
     }
 
-    /// What the sum of exponentials does to each element: a factor or, in strict code, a divisor; for the logarithm what is
-    /// subtracted.
-    fn denominator(&self, kernel: &mut Kernel<'_>, sum: Expr, largest: &Expr) -> Expr {
-        if self.logarithm {
-            let log = Expr::unary(UnaryFunction::Log, sum);
-            return kernel.b.define("shift", largest.clone().plus(log));
-        }
+    fn denominator(&self, kernel: &mut Kernel<'_>, sum: Expr) -> Sum {
         if kernel.target.is_strict() {
-            return kernel.b.define("divisor", sum);
+            return Sum::Divisor(kernel.b.define("divisor", sum));
         }
-        let one = Expr::Literal(Literal::float(self.dtype, 1.0));
-        let lanes = kernel.b.ty(&sum).lanes;
-        let one = if lanes == 1 { one } else { Expr::Splat(Box::new(one), lanes) };
-        kernel.b.define("scale", one.over(sum))
+        let one = self.number(1.0, kernel.b.ty(&sum).lanes);
+        Sum::Factor(kernel.b.define("scale", one.over(sum)))
     }
 
-    fn finish(&self, kernel: &mut Kernel<'_>, indices: &[Index], place: &[Index], lanes: usize, denominator: &Expr) {
-        let value = if self.logarithm {
-            kernel.load(&self.space.x, indices, lanes, lanes).minus(denominator.clone())
-        } else {
-            let kept = self.kept(kernel, indices, place, lanes);
-            let strict = kernel.target.is_strict();
-            if strict { kept.over(denominator.clone()) } else { kept.times(denominator.clone()) }
+    /// The logarithm of the sum of exponentials, of which one is 1: `log1p` of the others keeps what is small beside it.
+    fn logarithm(&self, kernel: &mut Kernel<'_>, rest: Expr, count: Expr, largest: Expr) -> Sum {
+        let one = self.number(1.0, kernel.b.ty(&rest).lanes);
+        let others = rest.plus(count.minus(one));
+        let logarithm = kernel.b.define("logarithm", Expr::unary(UnaryFunction::Log1p, others));
+        Sum::Logarithm { largest, logarithm }
+    }
+
+    fn finish(&self, kernel: &mut Kernel<'_>, indices: &[Index], place: &[Index], lanes: usize, sum: &Sum) {
+        let value = match sum {
+            Sum::Logarithm { largest, logarithm } => {
+                kernel.load(&self.space.x, indices, lanes, lanes).minus(largest.clone()).minus(logarithm.clone())
+            }
+            Sum::Divisor(divisor) => self.kept(kernel, indices, place, lanes).over(divisor.clone()),
+            Sum::Factor(factor) => self.kept(kernel, indices, place, lanes).times(factor.clone()),
         };
         kernel.finish(value, indices, lanes);
     }
@@ -121,20 +161,20 @@ impl Row<'_> {
         });
         let largest = kernel.b.define("largest", largest);
         let sum = Fold::sum(self.dtype).along(kernel, &space.reduced, lanes, &|kernel, reduced, lanes| {
-            let indices = space.at(outer, reduced, &[]);
-            let value = self.exponential(kernel, &indices, lanes, &largest);
-            if self.logarithm {
-                return value;
-            }
-            let value = kernel.b.define("exponential", value);
-            self.keep(kernel, value.clone(), &indices, reduced, lanes);
-            value
+            self.share(kernel, &space.at(outer, reduced, &[]), reduced, lanes, &largest)
         });
-        let denominator = self.denominator(kernel, sum, &largest);
+        let sum = if self.logarithm {
+            let count = Fold::sum(self.dtype).along(kernel, &space.reduced, lanes, &|kernel, reduced, lanes| {
+                self.is_largest(kernel, &space.at(outer, reduced, &[]), lanes, &largest)
+            });
+            self.logarithm(kernel, sum, count, largest)
+        } else {
+            self.denominator(kernel, sum)
+        };
         let lanes = lanes.min(kernel.epilogue_lanes(self.dtype));
         for_vectors(kernel, "r", extent, lanes, self.dtype, |kernel, index, lanes| {
             let reduced = vec![index; space.reduced.len()];
-            self.finish(kernel, &space.at(outer, &reduced, &[]), &reduced, lanes, &denominator);
+            self.finish(kernel, &space.at(outer, &reduced, &[]), &reduced, lanes, &sum);
         });
     }
 
@@ -148,19 +188,20 @@ impl Row<'_> {
         let largest = kernel.b.define("largest", largest);
         let place = |reduced: &[Index]| reduced.iter().cloned().chain([zero()]).collect::<Vec<_>>();
         let sums = Fold::sum(self.dtype).across(kernel, &space.reduced, 1, lanes, &|kernel, reduced, _| {
-            let indices = space.at(outer, reduced, inner);
-            let value = self.exponential(kernel, &indices, lanes, &largest);
-            if self.logarithm {
-                return value;
-            }
-            let value = kernel.b.define("exponential", value);
-            self.keep(kernel, value.clone(), &indices, &place(reduced), lanes);
-            value
+            self.share(kernel, &space.at(outer, reduced, inner), &place(reduced), lanes, &largest)
         });
         let Some(sum) = sums.into_iter().next() else { return };
-        let denominator = self.denominator(kernel, sum, &largest);
+        let sum = if self.logarithm {
+            let counts = Fold::sum(self.dtype).across(kernel, &space.reduced, 1, lanes, &|kernel, reduced, _| {
+                self.is_largest(kernel, &space.at(outer, reduced, inner), lanes, &largest)
+            });
+            let Some(count) = counts.into_iter().next() else { return };
+            self.logarithm(kernel, sum, count, largest)
+        } else {
+            self.denominator(kernel, sum)
+        };
         kernel.for_shape(&["r"], &space.reduced, &mut |kernel, reduced| {
-            self.finish(kernel, &space.at(outer, reduced, inner), &place(reduced), lanes, &denominator);
+            self.finish(kernel, &space.at(outer, reduced, inner), &place(reduced), lanes, &sum);
         });
     }
 }
