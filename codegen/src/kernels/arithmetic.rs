@@ -29,10 +29,8 @@ pub fn in_arithmetic(op: &Op, kernel: &mut Kernel<'_>) -> Op {
         let stored: Vec<DType> = kernel.operands.iter().map(|operand| operand.view.dtype).collect();
         op = Map { expression: of_expression(&map.expression, &stored, true, kernel.target.is_strict()) }.into();
     }
+    let stored = epilogue_dtypes(&op, kernel);
     if let Some(epilogue) = &mut kernel.epilogue {
-        let first = if matches!(op, Op::ArgReduce(_)) { DType::I64 } else { kernel.operands[0].view.dtype };
-        let mut stored = vec![first];
-        stored.extend(epilogue.operands.iter().map(|operand| operand.view.dtype));
         epilogue.expression = of_expression(&epilogue.expression, &stored, false, kernel.target.is_strict());
         epilogue.operands.iter_mut().for_each(|operand| operand.view.dtype = arithmetic_dtype(operand.view.dtype));
     }
@@ -40,6 +38,17 @@ pub fn in_arithmetic(op: &Op, kernel: &mut Kernel<'_>) -> Op {
         argument.view.dtype = arithmetic_dtype(argument.view.dtype);
     }
     op
+}
+
+/// Types of what a kernel's epilogue reads: the anchor's element and the epilogue's operands.
+pub fn epilogue_dtypes(op: &Op, kernel: &Kernel<'_>) -> Vec<DType> {
+    let first = match (op, kernel.operands.first()) {
+        (Op::ArgReduce(_), _) => DType::I64,
+        (_, Some(operand)) => operand.view.dtype,
+        (_, None) => return Vec::new(),
+    };
+    let others = kernel.epilogue.iter().flat_map(|epilogue| &epilogue.operands);
+    std::iter::once(first).chain(others.map(|operand| operand.view.dtype)).collect()
 }
 
 /// The type as which elements of a type are moved: that of the bytes for bools, which vectors of masks can't hold.

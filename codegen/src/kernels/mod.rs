@@ -23,6 +23,7 @@ mod pool;
 mod recurrent;
 mod reduce;
 mod resize;
+mod round_trips;
 mod scatter;
 mod softmax;
 mod sort;
@@ -271,7 +272,8 @@ pub fn expression_is_vectorizable(expression: &Expression, operands: &[DType], d
 /// # Errors
 /// When there is no schedule for this operator with these types.
 pub fn schedule(op: &Op, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
-    let op = &arithmetic::in_arithmetic(op, kernel);
+    let op = arithmetic::in_arithmetic(op, kernel);
+    let op = &round_trips::without_round_trips(op, kernel);
     kernel.scalar = !vectors::has_operator(kernel.target, op);
     match op {
         Op::Map(map_op) => map(kernel, &map_op.expression),

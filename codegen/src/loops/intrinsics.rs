@@ -194,6 +194,9 @@ impl Intrinsics {
                 format!("static inline {t} {name}({t} x) {{\n  return ({t})(({mask})x & {sign});\n}}\n")
             }
             _ => {
+                if let Some(definition) = super::rounding::definition(name, function, ty) {
+                    return definition;
+                }
                 if !self.strict
                     && let Some(definition) = super::mathematics::definition(self, name, function, ty)
                 {

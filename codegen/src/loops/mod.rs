@@ -13,6 +13,7 @@ mod intrinsics;
 mod mathematics;
 mod mve;
 pub mod print;
+mod rounding;
 pub mod spelling;
 
 pub use builder::{Builder, Nest};
