@@ -45,7 +45,7 @@ fn example(package: &Package<'_>, flags: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     unpack(package, folder.path());
     let mut make = Command::new("make");
-    make.args(["-s", "-C", folder.path().to_str().unwrap(), "example"]);
+    make.args(["-s", "-j2", "-C", folder.path().to_str().unwrap(), "example"]);
     make.arg(format!("CFLAGS={flags} -Wall -Wextra -Werror -O1 -g -fsanitize=address,undefined"));
     let built = make.output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -99,7 +99,8 @@ fn c_compiler_links_weights_of_an_object_file() {
 #[test]
 fn c_compiler_builds_two_models_of_one_archive() {
     let target = Target::generic();
-    for execution in executions() {
+    // Names that two models might share: of structures and arenas, of a registry, of tables.
+    for execution in executions().into_iter().take(4) {
         let (first, second) = (module("first", execution, &target), module("second", execution, &target));
         let models = [&first, &second].map(|module| PackageModel { module, graph_text: "", relay: None }).to_vec();
         let package = Package { models, ..Package::of(&first, &target, "") };
