@@ -4,7 +4,7 @@ use super::halves::is_half;
 use super::intrinsics::{Intrinsic, Intrinsics, mask_dtype};
 use super::mve;
 use super::spelling::{
-    binary_text, c_operator, c_type, harmless, literal, unary_text, unparenthesised, value_type_name,
+    binary_text, c_operator, c_type, harmless, literal, mask_comparison, unary_text, unparenthesised, value_type_name,
 };
 use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -411,6 +411,9 @@ impl Printer<'_> {
         }
         let x = self.widened(x, ty.lanes);
         let y = self.widened(y, ty.lanes);
+        if function.is_comparison() && ty.dtype == DType::Bool {
+            return mask_comparison(function, &x, &y);
+        }
         let wraps = matches!(function, B::Add | B::Subtract | B::Multiply | B::Divide);
         if let Some(operator) = operator.filter(|_| !wraps) {
             return format!("({x} {operator} {y})");

@@ -100,6 +100,20 @@ pub fn unary_text(intrinsics: &mut Intrinsics, function: UnaryFunction, dtype: D
     format!("{library}{suffix}({})", unparenthesised(x))
 }
 
+/// A comparison of two vectors of truth values, whose lanes are all ones where they are true: as numbers these would be smaller
+/// than false ones.
+pub fn mask_comparison(function: BinaryFunction, x: &str, y: &str) -> String {
+    use BinaryFunction as B;
+    match function {
+        B::Less => format!("(~{x} & {y})"),
+        B::LessEqual => format!("(~{x} | {y})"),
+        B::Greater => format!("({x} & ~{y})"),
+        B::GreaterEqual => format!("({x} | ~{y})"),
+        B::Equal => format!("(~({x} ^ {y}))"),
+        _ => format!("({x} ^ {y})"),
+    }
+}
+
 /// A function of two scalars as C.
 pub fn binary_text(intrinsics: &mut Intrinsics, function: BinaryFunction, dtype: DType, x: &str, y: &str) -> String {
     use BinaryFunction as B;
