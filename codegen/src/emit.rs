@@ -16,8 +16,10 @@ use crate::lower::steps::{Binding, Routine, Step};
 use crate::lower::{Program, lower};
 use crate::module::{KeptState, KernelSummary, Module, Port, SourceFile};
 use crate::names::{Names, fields};
+use arguments::Argument;
 use constants::Constants;
 use mlc_ir::{Diagnostic, Graph, State, TensorType};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Generates C for a verified graph.
@@ -64,14 +66,11 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     })
 }
 
-/// Statements that tell the C compiler which variables aren't used, of those that arguments of calls may mention.
-fn unused(names: &[String], arguments: &[String], indent: &str) -> String {
+/// Statements that tell the C compiler which variables aren't used.
+fn unused(names: &[String], used: &BTreeSet<String>, indent: &str) -> String {
     let mut text = String::new();
-    for name in names {
-        let mentions = |text: &String| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
-        if !arguments.iter().any(mentions) {
-            let _ = writeln!(text, "{indent}(void){name};");
-        }
+    for name in names.iter().filter(|name| !used.contains(*name)) {
+        let _ = writeln!(text, "{indent}(void){name};");
     }
     text
 }
@@ -178,17 +177,17 @@ impl Emitter {
         text
     }
 
-    /// The calls of all steps, and their arguments.
-    fn calls(&mut self, program: &Program) -> (String, Vec<String>) {
+    /// The calls of all steps, and the variables that they use.
+    fn calls(&mut self, program: &Program) -> (String, BTreeSet<String>) {
         let mut body = String::new();
-        let mut used: Vec<String> = Vec::new();
+        let mut used = BTreeSet::new();
         for (index, step) in program.steps.iter().enumerate() {
-            let arguments: Vec<String> = step
-                .bindings
-                .iter()
-                .enumerate()
-                .map(|(number, binding)| self.argument(program, (index, number), binding, None))
-                .collect();
+            let mut arguments = Vec::new();
+            for (number, binding) in step.bindings.iter().enumerate() {
+                let Argument { text, variable } = self.argument(program, (index, number), binding, None);
+                arguments.push(text);
+                used.extend(variable);
+            }
             let name = step.routine.name();
             let (before, after) = match &step.routine {
                 Routine::Extern(_) => ("if (", " != 0) {\n    return -1;\n  }"),
@@ -197,7 +196,6 @@ impl Emitter {
             let call = format!("  {before}{name}({}){after}", arguments.join(", "));
             let broken = || format!("  {before}{name}(\n      {}){after}", arguments.join(",\n      "));
             let _ = writeln!(body, "{}", if call.len() > 100 { broken() } else { call });
-            used.extend(arguments);
         }
         (body, used)
     }

@@ -20,6 +20,7 @@ pub use emit::generate;
 pub use execution::{Execution, Interface, Pools, WeightsAs};
 pub use graph::ExecutorGraph;
 pub use limits::Limits;
+pub use loops::spelling::c_type;
 pub use module::{KeptState, KernelSummary, MemoryPlan, Module, PackedConstant, PlannedBuffer, Port, SourceFile};
 pub use target::{FloatingPoint, Memories, ObjectFormat, Target, VectorSpelling};
 

@@ -5,7 +5,7 @@ use crate::compare::compare;
 use crate::compile::load;
 use crate::paths;
 use mlc::pipeline::{self, CompileOptions};
-use mlc::toolchain::{Execution, Footprint, Toolchain};
+use mlc::toolchain::{Cost, Footprint, Toolchain};
 use mlc_codegen::Target;
 use mlc_ir::{Diagnostic, Tensor};
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ pub struct Measured {
     /// The machine's name.
     pub machine: String,
     /// What a run took.
-    pub execution: Execution,
+    pub cost: Cost,
     /// Static memory.
     pub footprint: Footprint,
     /// Bytes of the arena, which are most of the static memory.
@@ -88,16 +88,16 @@ pub fn measure(case: &Case, machine: &str) -> Result<Measured, String> {
     let one = |finding: Diagnostic| all(vec![finding]);
     let program = toolchain.build(&compiled.bundle().map_err(one)?).map_err(one)?;
     let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
-    let (outputs, execution) = program.run_counted(&inputs).map_err(one)?;
+    let (outputs, cost) = program.run_counted(&inputs).map_err(one)?;
     for (output, golden) in outputs.iter().zip(&case.outputs) {
         compare(output, &golden.value, case.tolerance)
             .map_err(|error| place(format!("output {}: {error}", golden.name)))?;
     }
-    let figures = execution.zip(program.footprint);
-    let (execution, footprint) = figures.ok_or_else(|| place("the board counted nothing".into()))?;
+    let figures = cost.zip(program.footprint);
+    let (cost, footprint) = figures.ok_or_else(|| place("the board counted nothing".into()))?;
     Ok(Measured {
         machine: machine.to_owned(),
-        execution,
+        cost,
         footprint,
         arena_bytes: compiled.module.plan.arena_bytes,
         macs: compiled.module.kernels.iter().map(|kernel| kernel.macs).sum(),
@@ -131,16 +131,16 @@ pub fn page(networks: &[(&str, Vec<Measured>)]) -> String {
             "\n## {name}\n\n{macs} multiply-accumulates.\n\n\
              | machine | instructions | per MAC | flash | code | RAM | arena | stack |\n|---|---:|---:|---:|---:|---:|---:|---:|\n"
         );
-        for Measured { machine, execution, footprint, arena_bytes, macs } in rows {
+        for Measured { machine, cost, footprint, arena_bytes, macs } in rows {
             let _ = writeln!(
                 text,
                 "| {machine} | {} | {:.2} | {} | {} | {} | {arena_bytes} | {} |",
-                execution.instructions,
-                execution.instructions as f64 / (*macs).max(1) as f64,
+                cost.instructions,
+                cost.instructions as f64 / (*macs).max(1) as f64,
                 footprint.flash_bytes,
                 footprint.flash_bytes.saturating_sub(footprint.constants_bytes),
                 footprint.ram_bytes,
-                execution.stack_bytes,
+                cost.stack_bytes,
             );
         }
     }
@@ -202,9 +202,9 @@ mod tests {
 
     fn measured(instructions: u64) -> Vec<(&'static str, Vec<Measured>)> {
         let footprint = Footprint { flash_bytes: 1000, constants_bytes: 800, ram_bytes: 640, data_bytes: 0 };
-        let execution = Execution { instructions, stack_bytes: 100 };
+        let cost = Cost { instructions, stack_bytes: 100 };
         let machine = "cortex-m4".to_owned();
-        vec![("net", vec![Measured { machine, execution, footprint, arena_bytes: 640, macs: 50_000 }])]
+        vec![("net", vec![Measured { machine, cost, footprint, arena_bytes: 640, macs: 50_000 }])]
     }
 
     #[test]

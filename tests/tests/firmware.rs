@@ -60,7 +60,7 @@ fn bounded(name: &str, row: &Measured) {
         ("ResNet-8", "cortex-m4" | "cortex-m7") => 45_000_000,
         _ => u64::MAX,
     };
-    let instructions = row.execution.instructions;
+    let instructions = row.cost.instructions;
     assert!(instructions <= bound, "{name} on {}: {instructions} instructions", row.machine);
     let arena = match name {
         "DS-CNN" => 64_000,

@@ -1,4 +1,4 @@
-//! The arguments of kernels, as C expressions.
+//! The arguments of kernels, as C expressions over the variables of the function that calls them.
 
 use super::Emitter;
 use crate::execution::WeightsAs;
@@ -9,16 +9,43 @@ use crate::lower::homes::BufferKind;
 use crate::lower::steps::Binding;
 use mlc_ir::{Attribute, Op};
 
+/// An argument of a kernel.
+pub(super) struct Argument {
+    /// C expression.
+    pub text: String,
+    /// The variable of the calling function that the expression needs; `None` for what the file itself defines.
+    pub variable: Option<String>,
+}
+
+impl Argument {
+    /// Something that the file defines, such as a constant.
+    fn own(text: String) -> Argument {
+        Argument { text, variable: None }
+    }
+
+    /// An address of `element`s some of them into a variable; `qualifier` is empty or `const` and a space.
+    fn moved(qualifier: &str, element: &str, variable: String, offset: i64) -> Argument {
+        Argument { text: moved(format!("({qualifier}{element} *){variable}"), offset), variable: Some(variable) }
+    }
+
+    /// An address of elements some bytes into memory of bytes.
+    fn placed(qualifier: &str, element: &str, memory: &str, bytes: i64) -> Argument {
+        let address = if bytes == 0 { memory.to_owned() } else { format!("({memory} + {bytes})") };
+        Argument { text: format!("({qualifier}{element} *){address}"), variable: Some(memory.to_owned()) }
+    }
+}
+
 impl Emitter {
-    /// The address of a constant. Equal ones share it.
-    pub(super) fn constant(&mut self, name: &str, value: &Attribute) -> String {
+    /// A constant. Equal ones share their memory.
+    fn constant(&mut self, name: &str, value: &Attribute) -> Argument {
         let number = self.constants.number(&mut self.names, name, value);
         if self.execution.weights == WeightsAs::Binary && !self.in_code_only {
             let offset = self.constants.pooled(number, self.alignment);
             let element = c_type(value.ty().dtype);
-            return format!("(const {element} *)(const void *)(constants + {offset})");
+            let text = format!("(const {element} *)(const void *)(constants + {offset})");
+            return Argument { text, variable: Some("constants".to_owned()) };
         }
-        self.linked(number)
+        Argument::own(self.linked(number))
     }
 
     /// The symbol of a constant that is part of the code.
@@ -35,7 +62,7 @@ impl Emitter {
         (step, number): (usize, usize),
         binding: &Binding,
         call: Option<&Call>,
-    ) -> String {
+    ) -> Argument {
         if let Some(call) = call {
             match call.places[number] {
                 Place::Own => {}
@@ -50,19 +77,18 @@ impl Emitter {
                 let element = c_type(*dtype);
                 let qualifier = if *constant { "const " } else { "" };
                 match &program.buffers[*buffer].kind {
-                    BufferKind::Input(k) => moved(format!("(const {element} *)input{k}"), *offset),
-                    BufferKind::State(k) => moved(self.states[*k].symbol.clone(), *offset),
-                    BufferKind::Output(k) => moved(format!("({qualifier}{element} *)output{k}"), *offset),
+                    BufferKind::Input(k) => Argument::moved("const ", element, format!("input{k}"), *offset),
+                    BufferKind::State(k) => Argument::own(moved(self.states[*k].symbol.clone(), *offset)),
+                    BufferKind::Output(k) => Argument::moved(qualifier, element, format!("output{k}"), *offset),
                     BufferKind::Constant(node) => {
                         let node = program.graph.node(*node);
-                        let Op::Constant(constant) = &node.op else { return String::new() };
-                        moved(self.constant(&node.name, &constant.value), *offset)
+                        let Op::Constant(constant) = &node.op else { return Argument::own(String::new()) };
+                        let Argument { text, variable } = self.constant(&node.name, &constant.value);
+                        Argument { text: moved(text, *offset), variable }
                     }
                     BufferKind::Arena => {
-                        let start = program.offsets[buffer];
-                        let bytes = start as i64 + offset * dtype.size() as i64;
-                        let address = if bytes == 0 { "workspace".into() } else { format!("(workspace + {bytes})") };
-                        format!("({qualifier}{element} *){address}")
+                        let bytes = program.offsets[buffer] as i64 + offset * dtype.size() as i64;
+                        Argument::placed(qualifier, element, "workspace", bytes)
                     }
                 }
             }
@@ -74,16 +100,16 @@ fn moved(base: String, offset: i64) -> String {
     if offset == 0 { base } else { format!("{base} + {offset}") }
 }
 
-fn tensor_argument(tensor: usize, binding: &Binding) -> String {
+fn tensor_argument(tensor: usize, binding: &Binding) -> Argument {
     let (dtype, offset, qualifier) = match binding {
         Binding::Buffer { dtype, offset, constant, .. } => (*dtype, *offset, if *constant { "const " } else { "" }),
         Binding::Packed { value, .. } => (value.ty().dtype, 0, "const "),
         Binding::Scratch { dtype, .. } => (*dtype, 0, ""),
     };
-    moved(format!("({qualifier}{} *)tensor{tensor}", c_type(dtype)), offset)
+    Argument::moved(qualifier, c_type(dtype), format!("tensor{tensor}"), offset)
 }
 
-fn scratch_argument(offset: usize, binding: &Binding) -> String {
+fn scratch_argument(offset: usize, binding: &Binding) -> Argument {
     let element = if let Binding::Scratch { dtype, .. } = binding { c_type(*dtype) } else { "uint8_t" };
-    format!("({element} *)(workspace + {offset})")
+    Argument::placed("", element, "workspace", offset as i64)
 }

@@ -2,11 +2,12 @@
 
 use super::unused;
 use crate::lower::loops::{LoopRoutine, Walk};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The C function of a loop. `calls` are the body's kernels, which name the body's inputs, outputs and arena as the main
-/// function of a model does; `used` are their arguments.
-pub(super) fn function(code: &LoopRoutine, calls: &str, used: &[String]) -> String {
+/// function of a model does; `used` are those that they need.
+pub(super) fn function(code: &LoopRoutine, calls: &str, used: &BTreeSet<String>) -> String {
     let (carried, scanned) = (code.carried.len(), code.scanned.len());
     let captured = 1 + carried + scanned..1 + carried + scanned + code.captured;
     let parameters = names("const void *initial", 0..carried)
@@ -79,7 +80,7 @@ fn slice(code: &LoopRoutine, walk: &Walk, base: &str) -> String {
 }
 
 /// Copies carried values that the last turn, or no turn, left elsewhere.
-fn after(code: &LoopRoutine, used: &[String]) -> String {
+fn after(code: &LoopRoutine, used: &BTreeSet<String>) -> String {
     let mut text = String::new();
     if code.conditional || code.trip_count == 0 {
         for (number, carried) in code.carried.iter().enumerate() {

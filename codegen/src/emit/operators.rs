@@ -1,8 +1,9 @@
 //! The functions of the graph executor: each kernel under the packed calling convention (Model Library Format, section 7.2).
 
 use super::Emitter;
+use super::arguments::Argument;
 use crate::execution::Execution;
-use crate::graph::{Call, ExecutorGraph, Registry, build};
+use crate::graph::{Call, ExecutorGraph, Place, Registry, build};
 use crate::lower::Program;
 use crate::lower::steps::Step;
 use crate::module::Port;
@@ -36,7 +37,7 @@ impl Emitter {
         self.in_code_only = true;
         for (index, (step, call)) in program.steps.iter().zip(&calls).enumerate() {
             let bindings = step.bindings.iter().enumerate();
-            let arguments: Vec<String> = bindings
+            let arguments: Vec<Argument> = bindings
                 .map(|(number, binding)| self.argument(program, (index, number), binding, Some(call)))
                 .collect();
             text += &function(step.routine.name(), call, &arguments);
@@ -47,15 +48,12 @@ impl Emitter {
 }
 
 /// The function of a call, which passes its tensors on to a kernel.
-fn function(kernel: &str, call: &Call, arguments: &[String]) -> String {
-    let Call { symbol, tensors, scratch, .. } = call;
+fn function(kernel: &str, call: &Call, arguments: &[Argument]) -> String {
+    let Call { symbol, places, tensors, scratch } = call;
     let head = format!("int {symbol}(\n    {PACKED_PARAMETERS})");
     let mut text = format!("\n{head};\n\n{head} {{\n");
-    let mentions = |name: &str| {
-        let word = |text: &String| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
-        arguments.iter().any(word)
-    };
-    let used: Vec<usize> = (0..*tensors).filter(|number| mentions(&format!("tensor{number}"))).collect();
+    let used = |tensor: &usize| places.iter().any(|place| matches!(place, Place::Tensor(number) if number == tensor));
+    let used: Vec<usize> = (0..*tensors).filter(used).collect();
     if used.is_empty() {
         text += "  (void)args;\n";
     }
@@ -74,6 +72,7 @@ fn function(kernel: &str, call: &Call, arguments: &[String]) -> String {
              return -1;\n  }}"
         );
     }
+    let arguments: Vec<&str> = arguments.iter().map(|argument| &*argument.text).collect();
     let _ = writeln!(text, "  {kernel}({});", arguments.join(", "));
     let end = match scratch {
         0 => "  return 0;\n}\n",

@@ -1,6 +1,5 @@
 //! `executor-config/graph/<model>.graph`: the graph executor's description of a model (Model Library Format, section 4).
 
-use super::metadata::dtype_name;
 use crate::graph::{Entry, ExecutorGraph, GraphNode};
 use serde_json::{Value, json};
 
@@ -22,7 +21,7 @@ pub(super) fn graph_json(graph: &ExecutorGraph) -> String {
     let arguments: Vec<usize> = given.map(|(number, _)| number).collect();
     let heads: Vec<Value> = graph.heads.iter().map(&reference).collect();
     let tables = [
-        ("dltype", table("list_str", entries.iter().map(|entry| dtype_name(entry.dtype).into()))),
+        ("dltype", table("list_str", entries.iter().map(|entry| entry.dtype.long_name().into()))),
         ("device_index", table("list_int", entries.iter().map(|_| CPU.into()))),
         ("storage_id", table("list_int", entries.iter().map(|entry| entry.storage.into()))),
         ("shape", table("list_shape", entries.iter().map(|entry| entry.shape.clone().into()))),

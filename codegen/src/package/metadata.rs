@@ -4,7 +4,6 @@ use super::{FormatVersion, Package};
 use crate::graph::ExecutorGraph;
 use crate::module::{KernelSummary, Module, Port};
 use crate::target::Target;
-use mlc_ir::DType;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -165,7 +164,7 @@ fn port_entries(ports: &[Port]) -> BTreeMap<String, PortEntry> {
     let mut entries = BTreeMap::new();
     for port in ports {
         let key = if entries.contains_key(&port.name) { port.field.clone() } else { port.name.clone() };
-        entries.insert(key, PortEntry { dtype: dtype_name(port.ty.dtype), size: port.ty.bytes() });
+        entries.insert(key, PortEntry { dtype: port.ty.dtype.long_name(), size: port.ty.bytes() });
     }
     entries
 }
@@ -179,25 +178,6 @@ fn operator_functions(module: &Module) -> Vec<OperatorFunction> {
         workspace: [Workspace { device: CPU, workspace_size_bytes: kernel.workspace_bytes }],
     };
     module.kernels.iter().map(function).collect()
-}
-
-/// microTVM's spelling of a data type.
-pub(super) fn dtype_name(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "float32",
-        DType::F64 => "float64",
-        DType::F16 => "float16",
-        DType::Bf16 => "bfloat16",
-        DType::I8 => "int8",
-        DType::U8 => "uint8",
-        DType::I16 => "int16",
-        DType::U16 => "uint16",
-        DType::I32 => "int32",
-        DType::U32 => "uint32",
-        DType::I64 => "int64",
-        DType::U64 => "uint64",
-        DType::Bool => "bool",
-    }
 }
 
 /// `2023-10-18 09:30:00Z` of seconds since 1970, in UTC.

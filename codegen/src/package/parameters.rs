@@ -2,7 +2,7 @@
 
 use crate::module::Module;
 use mlc_ir::DType;
-use mlc_runtime::params::{Array, BFLOAT, ElementType, FLOAT, INT, Named, UINT, write_list};
+use mlc_runtime::params::{Array, ElementType, Named, write_list};
 use std::borrow::Cow;
 use std::io;
 
@@ -28,12 +28,6 @@ pub(super) fn write(module: &Module, out: &mut dyn io::Write) -> io::Result<()> 
 
 /// A data type in the codes of the format (Model Library Format, section 5.3).
 pub(super) fn element_type(dtype: DType) -> ElementType {
-    let bits = 8 * dtype.size() as u8;
-    match dtype {
-        DType::Bool => ElementType::new(UINT, 1),
-        DType::Bf16 => ElementType::new(BFLOAT, bits),
-        dtype if dtype.is_float() => ElementType::new(FLOAT, bits),
-        dtype if dtype.is_signed() => ElementType::new(INT, bits),
-        _ => ElementType::new(UINT, bits),
-    }
+    let (code, bits) = dtype.dlpack();
+    ElementType::new(code, bits)
 }

@@ -3,8 +3,9 @@
 //! An archive is untrusted data: [`mlc_frontend::mlf`] checks it, and so are identifiers that reach generated C. Building and
 //! running it, which `mlc run` does on request, runs its code.
 
+use crate::targets;
 use bytes::Bytes;
-use mlc_codegen::FloatingPoint;
+use mlc_codegen::{FloatingPoint, Target};
 use mlc_frontend::mlf::{self, Archive, Executor, Header, Interface, Metadata, Model, Style, is_identifier};
 use mlc_ir::{Code, DType, Diagnostic, Location, Shape, TensorType};
 use mlc_runtime::params;
@@ -139,6 +140,14 @@ impl Bundle {
             }
         };
         Ok(Bundle { archive, metadata, model, call, inputs, outputs, origin })
+    }
+
+    /// The target that mlc compiled the code for; `None` for code of others. One that this version doesn't know counts as
+    /// `generic`.
+    pub fn target(&self) -> Option<Target> {
+        let origin = self.origin.as_ref()?;
+        let target = targets::find(&origin.target).unwrap_or_else(Target::generic);
+        Some(target.with_floating_point(origin.floating_point))
     }
 
     /// The archive's files.

@@ -80,6 +80,42 @@ impl DType {
         DType::ALL.into_iter().find(|dtype| dtype.name() == text)
     }
 
+    /// The spelling of the Model Library Format and of Relay, such as `float32`.
+    pub fn long_name(self) -> &'static str {
+        match self {
+            DType::F32 => "float32",
+            DType::F64 => "float64",
+            DType::F16 => "float16",
+            DType::Bf16 => "bfloat16",
+            DType::I8 => "int8",
+            DType::U8 => "uint8",
+            DType::I16 => "int16",
+            DType::U16 => "uint16",
+            DType::I32 => "int32",
+            DType::U32 => "uint32",
+            DType::I64 => "int64",
+            DType::U64 => "uint64",
+            DType::Bool => "bool",
+        }
+    }
+
+    /// The data type of such a spelling.
+    pub fn parse_long_name(text: &str) -> Option<DType> {
+        DType::ALL.into_iter().find(|dtype| dtype.long_name() == text)
+    }
+
+    /// Code and bits of an element as DLPack has them (Model Library Format, section 5.3).
+    pub fn dlpack(self) -> (u8, u8) {
+        let bits = 8 * self.size() as u8;
+        match self {
+            DType::Bool => (1, 1),
+            DType::Bf16 => (4, bits),
+            _ if self.is_float() => (2, bits),
+            _ if self.is_signed() => (0, bits),
+            _ => (1, bits),
+        }
+    }
+
     /// Bytes of an element.
     pub fn size(self) -> usize {
         match self {

@@ -16,7 +16,7 @@ use std::path::Path;
 pub(super) fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
     let program = build(&arguments.model, &arguments.code, &arguments.machine, &arguments.inputs, console)?;
     let inputs = read_inputs(&arguments.inputs, &input_ports(&program.inputs), console)?;
-    let (outputs, execution) = program.run_counted(&inputs)?;
+    let (outputs, cost) = program.run_counted(&inputs)?;
     match &arguments.output_dir {
         Some(folder) => {
             write_outputs(folder, &program.outputs, &outputs)?;
@@ -28,8 +28,8 @@ pub(super) fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
             }
         }
     }
-    if let (Some(execution), Some(footprint)) = (&execution, &program.footprint) {
-        hardware::report(footprint, execution, console);
+    if let (Some(cost), Some(footprint)) = (&cost, &program.footprint) {
+        hardware::report(footprint, cost, console);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::console::Console;
 use super::subject::mismatch;
 use crate::pipeline::Failure;
-use crate::toolchain::{Execution, Footprint, Toolchain, boards};
+use crate::toolchain::{Cost, Footprint, Toolchain, boards};
 use clap::Args;
 use mlc_codegen::Limits;
 use mlc_ir::{Code, Diagnostic, Location};
@@ -89,14 +89,14 @@ impl Machine {
 }
 
 /// Says what an emulated board has counted.
-pub(super) fn report(footprint: &Footprint, execution: &Execution, console: &Console) {
+pub(super) fn report(footprint: &Footprint, cost: &Cost, console: &Console) {
     console.print(&format!(
         "{} executed instructions\nflash {} bytes: {}\nRAM {} bytes of static memory, {} bytes of stack\n",
-        execution.instructions,
+        cost.instructions,
         footprint.flash_bytes,
         describe_flash(footprint),
         footprint.ram_bytes,
-        execution.stack_bytes,
+        cost.stack_bytes,
     ));
 }
 

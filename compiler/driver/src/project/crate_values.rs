@@ -85,20 +85,14 @@ const KEYWORDS: [&str; 33] = [
     "type", "unsafe", "use", "where", "yield",
 ];
 
+/// The Rust type of elements as C has them in memory.
 fn element(dtype: DType) -> &'static str {
     match dtype {
-        DType::F32 => "f32",
-        DType::F64 => "f64",
-        DType::I8 => "i8",
-        DType::I16 => "i16",
-        DType::I32 => "i32",
-        DType::I64 => "i64",
         // Rust's bool may hold two bit patterns only, and C writes bytes.
-        DType::U8 | DType::Bool => "u8",
+        DType::Bool => DType::U8.name(),
         // Half floats are passed as their bits.
-        DType::U16 | DType::F16 | DType::Bf16 => "u16",
-        DType::U32 => "u32",
-        DType::U64 => "u64",
+        DType::F16 | DType::Bf16 => DType::U16.name(),
+        other => other.name(),
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::{Template, crate_values};
 use crate::bundle::{Bundle, Port};
-use crate::targets;
-use mlc_codegen::Target;
+use mlc_codegen::c_type;
 use mlc_frontend::mlf::Header;
 use mlc_ir::{DType, Diagnostic};
 use std::collections::BTreeMap;
@@ -100,13 +99,8 @@ impl Values {
 }
 
 fn flags(bundle: &Bundle) -> Vec<String> {
-    match &bundle.origin {
-        Some(origin) => {
-            let target = targets::find(&origin.target).unwrap_or_else(Target::generic);
-            target.with_floating_point(origin.floating_point).c_flags
-        }
-        None => FOREIGN_FLAGS.split(' ').map(String::from).collect(),
-    }
+    let foreign = || FOREIGN_FLAGS.split(' ').map(String::from).collect();
+    bundle.target().map_or_else(foreign, |target| target.c_flags)
 }
 
 /// Options that don't choose an optimisation, which the crate does.
@@ -129,26 +123,11 @@ fn ports(bundle: &Bundle) -> impl Iterator<Item = (String, &Port)> {
     inputs.chain(bundle.outputs.iter().enumerate().map(|(number, port)| (format!("output{number}"), port)))
 }
 
-fn element(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "float",
-        DType::F64 => "double",
-        DType::I8 => "int8_t",
-        DType::I16 => "int16_t",
-        DType::I32 => "int32_t",
-        DType::I64 => "int64_t",
-        DType::U8 | DType::Bool => "uint8_t",
-        DType::U16 | DType::F16 | DType::Bf16 => "uint16_t",
-        DType::U32 => "uint32_t",
-        DType::U64 => "uint64_t",
-    }
-}
-
 fn buffers(bundle: &Bundle, header: &Header) -> String {
     let mut text = String::new();
     for (name, port) in ports(bundle) {
         let what = comment(&port.name);
-        let (element, elements) = (element(port.ty.dtype), port.ty.elements().max(1));
+        let (element, elements) = (c_type(port.ty.dtype), port.ty.elements().max(1));
         let _ = writeln!(text, "static {element} {name}[{elements}] ALIGNED; /* {what}: {} */", port.ty);
     }
     for (number, pool) in header.pools.iter().enumerate() {

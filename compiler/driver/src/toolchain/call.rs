@@ -120,13 +120,7 @@ fn c_interface(model: &str, header: &Header, bundle: &Bundle, folder: &Path) -> 
 
 /// The type of an element as DLPack has it.
 fn element(dtype: DType) -> String {
-    let code = match dtype {
-        DType::I8 | DType::I16 | DType::I32 | DType::I64 => 0,
-        DType::U8 | DType::U16 | DType::U32 | DType::U64 | DType::Bool => 1,
-        DType::F16 | DType::F32 | DType::F64 => 2,
-        DType::Bf16 => 4,
-    };
-    let bits = if dtype == DType::Bool { 1 } else { 8 * dtype.size() };
+    let (code, bits) = dtype.dlpack();
     format!("{{ {code}, {bits}, 1 }}")
 }
 

@@ -16,10 +16,11 @@ mod recipe;
 
 pub use board::{Board, boards};
 pub use footprint::Footprint;
-pub use program::{Execution, Program};
+pub use program::{Cost, Program};
 
 use crate::bundle::Bundle;
-use crate::{files, targets};
+use crate::files;
+use mlc_codegen::{FloatingPoint, Target};
 use mlc_ir::{Code, Diagnostic, Location};
 use recipe::{Recipe, Unit};
 use std::path::{Path, PathBuf};
@@ -98,12 +99,8 @@ impl Toolchain {
         let main = folder.path().join("main.c");
         let text = harness::main(bundle, profile, self.board, folder.path());
         std::fs::write(&main, text).map_err(|error| temporary(&error))?;
-        let (name, floating_point) = match &bundle.origin {
-            Some(origin) => (origin.target.as_str(), origin.floating_point),
-            None => ("generic", mlc_codegen::FloatingPoint::default()),
-        };
-        let target = targets::find(name).unwrap_or_else(mlc_codegen::Target::generic);
-        let flags = self.flags(&target.with_floating_point(floating_point))?;
+        let generic = || Target::generic().with_floating_point(FloatingPoint::default());
+        let flags = self.flags(&bundle.target().unwrap_or_else(generic))?;
         let recipe = Recipe::new(bundle, folder.path(), &flags, self.board.is_some())?;
         let mut compilations = Vec::new();
         let mut objects: Vec<PathBuf> = bundle.objects().into_iter().map(PathBuf::from).collect();

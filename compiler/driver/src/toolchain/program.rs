@@ -26,9 +26,9 @@ pub struct Program {
     pub footprint: Option<Footprint>,
 }
 
-/// What an emulated board has counted while the model ran once.
+/// What one run of a model costs, as an emulated board has counted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Execution {
+pub struct Cost {
     /// Executed instructions; on Arm, up to a tick of the timer, which is 40 instructions.
     pub instructions: u64,
     /// Bytes of stack below the caller's.
@@ -80,11 +80,11 @@ impl Program {
     ///
     /// # Errors
     /// As [`Program::run`].
-    pub fn run_counted(&self, inputs: &[Tensor]) -> Result<(Vec<Tensor>, Option<Execution>), Diagnostic> {
+    pub fn run_counted(&self, inputs: &[Tensor]) -> Result<(Vec<Tensor>, Option<Cost>), Diagnostic> {
         self.execute(&Mode::Run, 0, inputs).and_then(|remains| self.read_outputs(&remains))
     }
 
-    fn read_outputs(&self, remains: &Remains) -> Result<(Vec<Tensor>, Option<Execution>), Diagnostic> {
+    fn read_outputs(&self, remains: &Remains) -> Result<(Vec<Tensor>, Option<Cost>), Diagnostic> {
         let mut outputs = Vec::new();
         for (port, file) in self.outputs.iter().zip(&remains.outputs) {
             let bytes = std::fs::read(file).map_err(|error| temporary(&error))?;
@@ -93,12 +93,12 @@ impl Program {
             }
             outputs.push(Tensor::from_le_bytes(port.ty.clone(), &bytes));
         }
-        let execution = match (self.board, remains.figures.as_slice()) {
+        let cost = match (self.board, remains.figures.as_slice()) {
             (None, _) => None,
-            (Some(_), &[instructions, stack_bytes]) => Some(Execution { instructions, stack_bytes }),
+            (Some(_), &[instructions, stack_bytes]) => Some(Cost { instructions, stack_bytes }),
             (Some(_), _) => return Err(failed("the firmware didn't report its figures")),
         };
-        Ok((outputs, execution))
+        Ok((outputs, cost))
     }
 
     /// Runs the model several times after a warm-up and returns the nanoseconds of every run, or its executed instructions on an

@@ -1,9 +1,9 @@
 //! The graph of a graph executor: nodes that call functions, and the type and storage of each of their results.
 
 use super::archive::Archive;
+use super::is_identifier;
 use super::json::{Json, parse};
-use super::{dtype, is_identifier};
-use mlc_ir::{Code, Diagnostic, Shape, TensorType};
+use mlc_ir::{Code, DType, Diagnostic, Shape, TensorType};
 
 /// A graph, checked: every reference is to an earlier node, every table has an element for each entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -209,7 +209,7 @@ fn entries(attributes: &Json, count: usize) -> Result<Vec<Entry>, Diagnostic> {
     }
     let entry = |((dtype_text, storage_id), shape): ((&Json, &Json), &Json)| {
         let text = dtype_text.text()?;
-        let dtype = dtype(text).ok_or_else(|| {
+        let dtype = DType::parse_long_name(text).ok_or_else(|| {
             dtype_text.fault(Code::VariantUnsupported, format!("the data type {text:?} isn't supported"))
         })?;
         let ty = TensorType::new(dtype, shape.counts()?.into_iter().collect::<Shape>());

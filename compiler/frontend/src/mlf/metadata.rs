@@ -2,8 +2,8 @@
 //! ignored.
 
 use super::archive::Archive;
+use super::is_identifier;
 use super::json::{Json, parse};
-use super::{dtype, is_identifier};
 use mlc_ir::{Code, DType, Diagnostic};
 use serde::Serialize;
 
@@ -296,7 +296,7 @@ fn tensor_sizes(object: Option<Json>) -> Result<Vec<(String, TensorSize)>, Diagn
     let one = |(name, item): (&str, Json)| {
         let dtype_text = item.get("dtype")?;
         let text = dtype_text.text()?;
-        let dtype = dtype(text).ok_or_else(|| {
+        let dtype = DType::parse_long_name(text).ok_or_else(|| {
             dtype_text.fault(Code::VariantUnsupported, format!("the data type {text:?} of '{name}' isn't supported"))
         })?;
         let size = item.get("size")?;

@@ -26,31 +26,9 @@ pub use interface::{Interface, Port};
 pub use metadata::{Executor, MainMemory, Memory, Metadata, Model, OperatorMemory, StorageEntry, Style};
 pub use storage::{Storage, check as check_storage, storage};
 
-use mlc_ir::DType;
-
 /// Whether a text is an identifier of C, so that generated code may mention it.
 pub fn is_identifier(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// The data type of the format's spelling, such as `float32`.
-pub fn dtype(text: &str) -> Option<DType> {
-    Some(match text {
-        "float32" => DType::F32,
-        "float64" => DType::F64,
-        "float16" => DType::F16,
-        "bfloat16" => DType::Bf16,
-        "int8" => DType::I8,
-        "int16" => DType::I16,
-        "int32" => DType::I32,
-        "int64" => DType::I64,
-        "uint8" => DType::U8,
-        "uint16" => DType::U16,
-        "uint32" => DType::U32,
-        "uint64" => DType::U64,
-        "bool" => DType::Bool,
-        _ => return None,
-    })
 }

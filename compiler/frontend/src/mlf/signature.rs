@@ -1,9 +1,8 @@
 //! What the Relay text says of a model's inputs and outputs: names, order and shapes, which stand nowhere else for models that
 //! are compiled ahead of time. Only the head of `@main` is read; what isn't understood is left out.
 
-use super::dtype;
 use super::header::without_comments;
-use mlc_ir::{Shape, TensorType};
+use mlc_ir::{DType, Shape, TensorType};
 
 /// The head of `@main`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -92,10 +91,10 @@ fn parts(text: &str) -> Vec<&str> {
 /// `Tensor[(1, 640), int8]`, or a bare data type for a scalar.
 fn tensor_type(text: &str) -> Option<TensorType> {
     let Some(inner) = text.strip_prefix("Tensor[").and_then(|inner| inner.strip_suffix(']')) else {
-        return Some(TensorType::new(dtype(text)?, []));
+        return Some(TensorType::new(DType::parse_long_name(text)?, []));
     };
     let (extents, element) = inner.trim().strip_prefix('(')?.split_once(')')?;
     let extents: Option<Shape> = parts(extents).into_iter().map(|extent| extent.parse().ok()).collect();
-    let ty = TensorType::new(dtype(element.trim_start_matches(',').trim())?, extents?);
+    let ty = TensorType::new(DType::parse_long_name(element.trim_start_matches(',').trim())?, extents?);
     ty.checked_bytes().map(|_| ty)
 }

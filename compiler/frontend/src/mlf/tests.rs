@@ -2,7 +2,7 @@
 
 use super::*;
 use bytes::Bytes;
-use mlc_ir::{Code, Generator, TensorType};
+use mlc_ir::{Code, DType, Generator, TensorType};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Words, names, numbers and marks of Relay text, with their places. A comment belongs to the token before it: importers of
 //! other formats leave the names of their operators there.
 
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::{Code, DType, Diagnostic, Location};
 
 /// What a token is.
 #[derive(Debug, Clone, PartialEq)]
@@ -302,5 +302,5 @@ pub(super) fn unicode(characters: &mut impl Iterator<Item = (usize, char)>) -> O
 /// Whether a type starts here.
 fn starts_type(text: &str) -> bool {
     let word = text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    text.starts_with("Tensor[") || word == "fn" || super::types::dtype(word).is_some()
+    text.starts_with("Tensor[") || word == "fn" || DType::parse_long_name(word).is_some()
 }

@@ -3,42 +3,12 @@
 use crate::fault::Fault;
 use bytes::Bytes;
 use mlc_ir::{Attribute, DType, TensorType};
-use mlc_runtime::params::{self, Array, ElementType};
-
-/// The data type of a name such as `float32`.
-pub(super) fn dtype(name: &str) -> Option<DType> {
-    DType::ALL.into_iter().find(|&dtype| dtype_name(dtype) == name)
-}
-
-/// The name of a data type.
-pub(super) fn dtype_name(dtype: DType) -> &'static str {
-    match dtype {
-        DType::F32 => "float32",
-        DType::F64 => "float64",
-        DType::F16 => "float16",
-        DType::Bf16 => "bfloat16",
-        DType::I8 => "int8",
-        DType::U8 => "uint8",
-        DType::I16 => "int16",
-        DType::U16 => "uint16",
-        DType::I32 => "int32",
-        DType::U32 => "uint32",
-        DType::I64 => "int64",
-        DType::U64 => "uint64",
-        DType::Bool => "bool",
-    }
-}
+use mlc_runtime::params::{Array, ElementType};
 
 /// How an array of parameters names a data type.
 pub(super) fn element_type(dtype: DType) -> ElementType {
-    let bits = 8 * dtype.size() as u8;
-    match dtype {
-        DType::Bool => ElementType::new(params::UINT, 1),
-        DType::Bf16 => ElementType::new(params::BFLOAT, 16),
-        _ if dtype.is_float() => ElementType::new(params::FLOAT, bits),
-        _ if dtype.is_signed() => ElementType::new(params::INT, bits),
-        _ => ElementType::new(params::UINT, bits),
-    }
+    let (code, bits) = dtype.dlpack();
+    ElementType::new(code, bits)
 }
 
 /// A constant of an array; a slice of the bytes that the array borrows is shared.

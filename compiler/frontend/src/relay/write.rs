@@ -7,7 +7,6 @@ mod text;
 
 use super::spelling::{CONSTANT, Store, spell};
 use super::syntax::AttributeValue;
-use super::types::dtype_name;
 use constants::write_metadata;
 use mlc_ir::{Attribute, Graph, Node, NodeId, Op, Subgraph, TensorType, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +76,7 @@ impl Names {
 
 /// A type as Relay has it.
 fn type_text(ty: &TensorType) -> String {
-    let dtype = dtype_name(ty.dtype);
+    let dtype = ty.dtype.long_name();
     if ty.rank() == 0 {
         return dtype.to_owned();
     }

@@ -4,7 +4,6 @@ use super::Item;
 use crate::builder::Builder;
 use crate::fault::Fault;
 use crate::relay::syntax::{Argument, AttributeValue};
-use crate::relay::types;
 use mlc_ir::{Code, DType, Shape, Value};
 
 pub(super) struct Call<'c, 'a> {
@@ -125,7 +124,7 @@ impl<'c, 'a> Call<'c, 'a> {
     pub fn dtype(&mut self, name: &'static str) -> Result<Option<DType>, Fault> {
         match self.text_or(name, "")? {
             "" | "None" => Ok(None),
-            text => types::dtype(text).map(Some).ok_or_else(|| {
+            text => DType::parse_long_name(text).map(Some).ok_or_else(|| {
                 Fault::parameter(format!("attribute `{name}` is the data type {text}, which isn't supported"))
             }),
         }

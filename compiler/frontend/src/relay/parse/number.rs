@@ -2,7 +2,6 @@
 
 use super::{Kind, Parsed, Parser};
 use crate::relay::syntax::AttributeValue;
-use crate::relay::types;
 use mlc_ir::{DType, Float, Literal};
 
 /// The number and the data type of a word such as `inff` or `nanf64`.
@@ -32,7 +31,7 @@ fn integer_suffix(suffix: &str) -> Option<DType> {
         (_, Some(bits)) => format!("uint{bits}"),
         _ => return None,
     };
-    types::dtype(&name)
+    DType::parse_long_name(&name)
 }
 
 /// Digits and suffix of a number.

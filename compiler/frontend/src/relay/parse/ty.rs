@@ -2,7 +2,6 @@
 
 use super::{Kind, Parsed, Parser};
 use crate::relay::syntax::Type;
-use crate::relay::types;
 use mlc_ir::DType;
 
 impl Parser<'_> {
@@ -40,7 +39,7 @@ impl Parser<'_> {
     fn dtype(&mut self) -> Parsed<DType> {
         let place = self.place();
         let name = self.word("a type")?;
-        types::dtype(name).ok_or_else(|| place.error(format!("the data type {name} isn't supported")))
+        DType::parse_long_name(name).ok_or_else(|| place.error(format!("the data type {name} isn't supported")))
     }
 
     fn tensor(&mut self) -> Parsed<Type> {

@@ -4,9 +4,8 @@ use super::{at, unlike};
 use crate::fault::Fault;
 use crate::relay::import::elementary;
 use crate::relay::syntax::{AttributeValue, Binding, ExpressionId, ExpressionKind, Function, Module, Number};
-use crate::relay::types;
-use mlc_ir::Diagnostic;
 use mlc_ir::scalar::{Expression, ExpressionBuilder, ScalarId};
+use mlc_ir::{DType, Diagnostic};
 use std::collections::BTreeMap;
 
 pub(super) fn expression(module: &Module<'_>, function: &Function<'_>) -> Result<Expression, Diagnostic> {
@@ -55,7 +54,7 @@ impl Reader<'_, '_> {
                     ("where", &[c, x, y], []) => Ok(b.select(c, x, y)),
                     ("cast", &[x], [attribute]) => {
                         let dtype = match &attribute.value {
-                            AttributeValue::Text(name) if attribute.name == "dtype" => types::dtype(name),
+                            AttributeValue::Text(name) if attribute.name == "dtype" => DType::parse_long_name(name),
                             _ => None,
                         };
                         let dtype = dtype.ok_or_else(|| at(place, Fault::parameter("cast needs a data type")))?;

@@ -5,7 +5,6 @@ use super::fields::float;
 use crate::fault::Fault;
 use crate::relay::import::elementary;
 use crate::relay::syntax::AttributeValue;
-use crate::relay::types::{dtype, dtype_name};
 use mlc_ir::ops::{
     AveragePool, Binary, Broadcast, Cast, Clamp, Concat, Convolution, LeakyRelu, Matmul, MaxPool, Pad, PadMode, Reduce,
     ReduceFunction, Reshape, Select, Softmax, Transpose, Unary,
@@ -64,7 +63,7 @@ pub(super) fn write(op: &Op, operands: &[TensorType]) -> Option<Spelled> {
         Op::Unary(Unary { function }) => (unary_word(*function, of.dtype)?, vec![]),
         Op::Binary(Binary { function }) => (binary_word(*function, of.dtype)?, vec![]),
         Op::Select(_) => ("where", vec![]),
-        Op::Cast(Cast { dtype }) => ("cast", vec![("dtype", word(dtype_name(*dtype)))]),
+        Op::Cast(Cast { dtype }) => ("cast", vec![("dtype", word(dtype.long_name()))]),
         Op::Clamp(Clamp { low, high }) => ("clip", vec![("a_min", float(low.0)), ("a_max", float(high.0))]),
         Op::LeakyRelu(LeakyRelu { slope }) => ("nn.leaky_relu", vec![("alpha", float(slope.0))]),
         Op::Softmax(Softmax { axis, logarithm }) => {
@@ -161,7 +160,11 @@ pub(super) fn read(
         "where" => Select {}.into(),
         "cast" => {
             let name = reader.text("dtype")?;
-            Cast { dtype: dtype(name).ok_or_else(|| Fault::parameter(format!("{name} isn't a data type")))? }.into()
+            Cast {
+                dtype: DType::parse_long_name(name)
+                    .ok_or_else(|| Fault::parameter(format!("{name} isn't a data type")))?,
+            }
+            .into()
         }
         "clip" => Clamp { low: reader.float("a_min")?, high: reader.float("a_max")? }.into(),
         "nn.leaky_relu" => LeakyRelu { slope: reader.float("alpha")? }.into(),

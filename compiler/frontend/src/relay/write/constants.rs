@@ -1,6 +1,6 @@
 //! The metadata at the end: a description of each constant, and its array in base64.
 
-use crate::relay::types::{dtype_name, element_type};
+use crate::relay::types::element_type;
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 use mlc_ir::Attribute;
@@ -54,7 +54,7 @@ fn describe(constant: &Attribute, index: usize, place: usize, out: &mut dyn Writ
         out,
         ",\n    {{\"type_key\": \"relay.TensorType\", \"attrs\": {{\"dtype\": \"{}\", \"shape\": \"{shape}\", \"span\": \
          \"0\"}}}}",
-        dtype_name(ty.dtype)
+        ty.dtype.long_name()
     )?;
     let extents: Vec<String> = (0..ty.rank()).map(|axis| (shape + 1 + axis).to_string()).collect();
     write!(out, ",\n    {{\"type_key\": \"Array\"")?;

@@ -3,7 +3,6 @@
 use super::text::literal_text;
 use super::type_text;
 use crate::relay::spelling::{binary_word, unary_word};
-use crate::relay::types::dtype_name;
 use mlc_ir::scalar::{Expression, ScalarNode};
 use mlc_ir::{DType, TensorType};
 use std::io::{self, Write};
@@ -62,7 +61,7 @@ pub(super) fn write(
                 format!("{}({}, {})", binary_word(function, dtypes[x as usize]).unwrap_or_default(), name(x), name(y))
             }
             ScalarNode::Select(c, x, y) => format!("where({}, {}, {})", name(c), name(x), name(y)),
-            ScalarNode::Cast(dtype, x) => format!("cast({}, dtype=\"{}\")", name(x), dtype_name(dtype)),
+            ScalarNode::Cast(dtype, x) => format!("cast({}, dtype=\"{}\")", name(x), dtype.long_name()),
         };
         if step == last {
             names.push(text);
