@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 const STRICT: &[&str] =
     &["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wmissing-prototypes", "-g"];
-const SANITIZED: &[&str] = &["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+const SANITIZED: &[&str] = &["-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 const PLAIN: &[&str] = &["-O2"];
 const DEFAULTS: &str = "crt_config";
 

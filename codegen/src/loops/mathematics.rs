@@ -1,5 +1,5 @@
 //! Vector versions of transcendental functions in single precision: polynomials in plain C on GNU vectors, within 4 units in the
-//! last place of the exact value (`codegen/tests/mathematics.rs` measures it). Coefficients are the published ones of Cephes
+//! last place of the exact value (`codegen/tests/code/mathematics.rs` measures it). Coefficients are the published ones of Cephes
 //! (`exp`, `log`, `tanh`; S. Moshier) and of N. Juffa's minimax fits (`erf`).
 
 use super::ValueType;

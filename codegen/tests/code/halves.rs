@@ -1,7 +1,4 @@
 //! Conversions between half and single precision: every half, and singles and doubles around every half and between them.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
-
-mod common;
 
 use mlc_codegen::{Execution, Options, generate};
 use mlc_ir::ops::Cast;
@@ -18,7 +15,7 @@ fn converted(from: DType, input: &Tensor, to: &[DType], target: &mlc_codegen::Ta
     }
     let options = Options { model_name: "m".into(), target: target.clone(), execution: Execution::default() };
     let module = generate(&graph, &options).unwrap();
-    let bytes = common::run(&[module], target, &input.to_le_bytes())?;
+    let bytes = crate::common::run(&[module], target, &input.to_le_bytes())?;
     let mut rest = &bytes[..];
     let outputs = to.iter().map(|&dtype| {
         let ty = TensorType { dtype, ..ty.clone() };
@@ -39,7 +36,7 @@ fn every_half_widens_exactly() {
     for half in [DType::F16, DType::Bf16] {
         let bytes: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
         let input = Tensor::from_le_bytes(TensorType::new(half, [1 << 16]), &bytes);
-        for target in common::targets() {
+        for target in crate::common::targets() {
             let Some(outputs) = converted(half, &input, &[DType::F32, DType::F64], &target) else { return };
             for output in outputs {
                 for (x, y) in input.to_floats().into_iter().zip(output.to_floats()) {
@@ -77,7 +74,7 @@ fn numbers_are_rounded_to_the_nearest_half_and_ties_to_even() {
         for from in [DType::F32, DType::F64] {
             let input = Tensor::from_floats(TensorType::new(from, [values.len()]), values.clone());
             let expected = Tensor::from_floats(TensorType::new(half, [values.len()]), input.to_floats()).to_floats();
-            for target in common::targets() {
+            for target in crate::common::targets() {
                 let Some(outputs) = converted(from, &input, &[half], &target) else { return };
                 let found = outputs[0].to_floats();
                 for ((&x, y), exact) in input.to_floats().iter().zip(found).zip(&expected) {

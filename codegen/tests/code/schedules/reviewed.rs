@@ -25,7 +25,7 @@ fn typed_text(op: Op, types: &[TensorType], target: &Target) -> String {
 
 fn reviewed(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../../../snapshots/kernels");
+    settings.set_snapshot_path("../../../../snapshots/kernels");
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!(name, text));

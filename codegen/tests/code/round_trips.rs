@@ -1,8 +1,5 @@
 //! Numbers that pass through a narrow integer type and come back, and those that are rounded to integers, are in every bit what
 //! the evaluator says, in vectors too.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
-
-mod common;
 
 use mlc_codegen::{Execution, Module, Options, Target, generate};
 use mlc_ir::ops::Map;
@@ -42,10 +39,10 @@ fn module(expressions: &[Expression], input: &Tensor, target: &Target) -> (Modul
 fn check(expressions: &[Expression], dtype: DType) -> Vec<String> {
     let input = inputs(dtype);
     let mut texts = Vec::new();
-    for target in common::targets() {
+    for target in crate::common::targets() {
         let (module, graph) = module(expressions, &input, &target);
         texts.push(module.sources.iter().map(|source| source.text.as_str()).collect());
-        let Some(bytes) = common::run(&[module], &target, &input.to_le_bytes()) else { continue };
+        let Some(bytes) = crate::common::run(&[module], &target, &input.to_le_bytes()) else { continue };
         let expected = evaluate(&graph, std::slice::from_ref(&input)).unwrap();
         for ((expected, expression), found) in expected.iter().zip(expressions).zip(bytes.chunks(input.ty().bytes())) {
             let found = Tensor::from_le_bytes(expected.ty().clone(), found).to_floats();

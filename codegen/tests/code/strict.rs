@@ -1,9 +1,6 @@
 //! Strict code: sums in the order of their elements, functions of the C library, every step rounded. Needs a C compiler.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
-mod common;
-
-use common::targets;
+use crate::common::targets;
 use mlc_codegen::{Execution, FloatingPoint, Options, Target, generate};
 use mlc_ir::ops::{Convolution, Map, Matmul, Reduce, ReduceFunction, Softmax, Unary};
 use mlc_ir::scalar::{BinaryFunction, Expression, UnaryFunction};
@@ -24,7 +21,7 @@ fn outputs(op: impl Into<Op>, x: &Tensor, constants: &[&Tensor], target: &Target
         generate(&graph, &Options { model_name: "m".into(), target: target.clone(), execution: Execution::default() })
             .unwrap();
     let text = module.sources[0].text.clone();
-    common::run(&[module], target, &x.to_le_bytes()).map(|bytes| (bytes, text))
+    crate::common::run(&[module], target, &x.to_le_bytes()).map(|bytes| (bytes, text))
 }
 
 fn random(shape: &[usize], seed: u64) -> Tensor {

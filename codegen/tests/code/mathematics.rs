@@ -1,7 +1,4 @@
 //! The error of the vector versions of transcendental functions, in units in the last place of single precision.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
-
-mod common;
 
 use mlc_codegen::{Execution, Options, Target, generate};
 use mlc_ir::ops::Unary;
@@ -120,7 +117,7 @@ fn vector_functions_are_within_four_units_in_the_last_place() {
         }
         let options = Options { model_name: "m".into(), target: Target::host(lanes), execution: Execution::default() };
         let module = generate(&graph, &options).unwrap();
-        let Some(bytes) = common::run(&[module], &options.target, &input.to_le_bytes()) else { return };
+        let Some(bytes) = crate::common::run(&[module], &options.target, &input.to_le_bytes()) else { return };
         for (function, own) in functions.iter().zip(bytes.chunks_exact(ty.bytes())) {
             let found = Tensor::from_le_bytes(ty.clone(), own).to_floats();
             let errors = values.iter().zip(&found).map(|(&x, &y)| (ulps(y, exact(*function, x)), x, y));

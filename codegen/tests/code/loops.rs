@@ -1,9 +1,6 @@
 //! Loops in generated C against the evaluator: how slices, carried and captured values are found, and loops inside of loops.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-mod common;
-
-use common::{check, targets};
+use crate::common::{check, targets};
 use mlc_ir::ops::*;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Subgraph, TensorType, Value};

@@ -1,10 +1,7 @@
 //! Generated C against the evaluator: random graphs of movement and elementwise operators, and the placements that lowering
 //! decides (views, parts of a whole, borders, overwritten operands). Needs a C compiler.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-mod common;
-
-use common::{check, targets};
+use crate::common::{check, targets};
 use mlc_ir::ops::*;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Generator, Graph, Literal, TensorType, Value};
@@ -90,7 +87,7 @@ fn random_graph(generator: &mut Generator, name: &str) -> Graph {
 fn movement_and_elementwise_operators_agree_with_the_evaluator() {
     for target in targets() {
         let mut generator = Generator::new(11);
-        let graphs: Vec<Graph> = (0..60).map(|number| random_graph(&mut generator, &format!("g{number}"))).collect();
+        let graphs: Vec<Graph> = (0..24).map(|number| random_graph(&mut generator, &format!("g{number}"))).collect();
         check(&graphs, &target, 1e-5);
     }
 }

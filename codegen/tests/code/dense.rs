@@ -1,10 +1,7 @@
 //! Generated convolutions and matrix products against the evaluator: random ones with and without an epilogue, and the tiles
 //! of chosen layers. Needs a C compiler.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
-mod common;
-
-use common::{check, embedded};
+use crate::common::{check, embedded};
 use mlc_codegen::target::{Borders, Target};
 use mlc_ir::ops::{Convolution, Kernel, Matmul};
 use mlc_ir::scalar::{BinaryFunction, Expression, UnaryFunction};
@@ -12,7 +9,7 @@ use mlc_ir::{Attribute, DType, Generator, Graph, Op, OpKind, TensorType, Value};
 
 /// The usual targets and a small one, whose tiles are others.
 fn targets() -> Vec<Target> {
-    common::targets().into_iter().chain([embedded("cortex-m4")]).collect()
+    crate::common::targets().into_iter().chain([embedded("cortex-m4")]).collect()
 }
 
 /// A graph of one operator; its second operand is a constant, or an input.
@@ -93,18 +90,16 @@ fn products_of_every_data_type_agree_with_the_evaluator() {
         for kind in [OpKind::Convolution, OpKind::TransposedConvolution, OpKind::Matmul] {
             let mut generator = Generator::new(kind as u64 + 23);
             for dtype in DType::ALL {
-                for number in 0..3 {
-                    let (op, mut types) = kind.sample(&mut generator);
-                    types.iter_mut().for_each(|ty| ty.dtype = dtype);
-                    let (constant, epilogue) = (generator.one_in(2), generator.one_in(2));
-                    if op.infer(&types).is_ok() {
-                        let name = format!("{number} {op:?} {types:?}");
-                        graphs.push(graph_of(&name, op, &types, constant, epilogue, &mut generator));
-                    }
+                let (op, mut types) = kind.sample(&mut generator);
+                types.iter_mut().for_each(|ty| ty.dtype = dtype);
+                let (constant, epilogue) = (generator.one_in(2), generator.one_in(2));
+                if op.infer(&types).is_ok() {
+                    let name = format!("{op:?} {types:?}");
+                    graphs.push(graph_of(&name, op, &types, constant, epilogue, &mut generator));
                 }
             }
         }
-        assert!(graphs.len() > 100);
+        assert!(graphs.len() > 30, "{}", graphs.len());
         check(&graphs, &target, 2e-5);
     }
 }

@@ -1,0 +1,15 @@
+//! Generated code at work: built with a C compiler and run, against the evaluator. One program, so that its tests share the
+//! machine's cores until the last one ends.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+
+mod anchors;
+mod common;
+mod dense;
+mod executors;
+mod generate;
+mod halves;
+mod loops;
+mod mathematics;
+mod round_trips;
+mod schedules;
+mod strict;
