@@ -14,6 +14,7 @@ pub mod documents;
 pub mod filetest;
 pub mod firmware;
 pub mod mode;
+pub mod parallel;
 pub mod paths;
 pub mod program;
 pub mod random;

@@ -11,6 +11,7 @@ use mlc_tests::case::Case;
 use mlc_tests::compare::compare;
 use mlc_tests::compile::load;
 use mlc_tests::firmware::find;
+use mlc_tests::parallel;
 
 /// Branches, recurrences, transformers, resizing, grouped convolutions.
 const NETWORKS: [&str; 12] = [
@@ -41,30 +42,33 @@ fn run(case: &Case, execution: Execution) -> Vec<Tensor> {
 
 #[test]
 fn c_compiler_builds_networks_for_every_executor_with_the_same_bits() {
-    let aot = |interface| Execution { aot: Some(interface), ..Execution::default() };
-    let mut seen = 0;
-    for name in NETWORKS {
-        let Some(case) = find(name) else {
-            eprintln!("skipped: {name} isn't here");
-            continue;
-        };
-        let expected = run(&case, aot(Interface::C));
-        assert_eq!(expected.len(), case.outputs.len(), "{name}");
-        for (output, golden) in expected.iter().zip(&case.outputs) {
-            compare(output, &golden.value, case.tolerance).unwrap_or_else(|error| panic!("{name}: {error}"));
-        }
-        for execution in [
-            Execution { aot: None, graph: true, ..Execution::default() },
-            aot(Interface::Packed),
-            Execution { weights: WeightsAs::Binary, ..aot(Interface::C) },
-        ] {
-            let found = run(&case, execution);
-            assert!(found.len() == expected.len(), "{name}");
-            for (found, expected) in found.iter().zip(&expected) {
-                assert!(found.to_le_bytes() == expected.to_le_bytes(), "{name} under {execution:?}");
-            }
-        }
-        seen += 1;
-    }
+    let seen = parallel::map(&NETWORKS, 2, |name| check(name));
+    let seen = seen.into_iter().filter(|&seen| seen).count();
     assert!(seen >= 8, "{seen} networks");
+}
+
+/// Whether the network is here; it gives the same bits under every executor, which are those of its golden outputs.
+fn check(name: &str) -> bool {
+    let Some(case) = find(name) else {
+        eprintln!("skipped: {name} isn't here");
+        return false;
+    };
+    let aot = |interface| Execution { aot: Some(interface), ..Execution::default() };
+    let expected = run(&case, aot(Interface::C));
+    assert_eq!(expected.len(), case.outputs.len(), "{name}");
+    for (output, golden) in expected.iter().zip(&case.outputs) {
+        compare(output, &golden.value, case.tolerance).unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    for execution in [
+        Execution { aot: None, graph: true, ..Execution::default() },
+        aot(Interface::Packed),
+        Execution { weights: WeightsAs::Binary, ..aot(Interface::C) },
+    ] {
+        let found = run(&case, execution);
+        assert!(found.len() == expected.len(), "{name}");
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!(found.to_le_bytes() == expected.to_le_bytes(), "{name} under {execution:?}");
+        }
+    }
+    true
 }

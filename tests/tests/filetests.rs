@@ -3,10 +3,8 @@
 
 use mlc_ir::OpKind;
 use mlc_tests::filetest::{FileTest, Mode, collect};
-use mlc_tests::paths;
+use mlc_tests::{parallel, paths};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn root() -> PathBuf {
     paths::repository().join("tests/filetests")
@@ -21,21 +19,11 @@ fn check(path: &Path) -> Result<(), String> {
 fn run(area: &str) {
     let files = collect(&root().join(area)).unwrap();
     assert!(!files.is_empty(), "there is no test in {area}");
-    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(message) = check(path) {
-                        let name = path.strip_prefix(root()).unwrap().display();
-                        failures.lock().unwrap().push(format!("{name}: {message}"));
-                    }
-                }
-            });
-        }
+    let failures = parallel::map(&files, 2, |path| {
+        let name = path.strip_prefix(root()).unwrap().display();
+        check(path).map_err(|message| format!("{name}: {message}")).err()
     });
-    let mut failures = failures.into_inner().unwrap();
-    failures.sort();
+    let failures: Vec<String> = failures.into_iter().flatten().collect();
     assert!(failures.is_empty(), "{} of {} failed:\n{}", failures.len(), files.len(), failures.join("\n"));
 }
 

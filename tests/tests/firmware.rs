@@ -6,7 +6,7 @@ use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
 use mlc_ir::text;
 use mlc_tests::firmware::{MACHINES, Measured, NETWORKS, find, measure, missing, page, stale, target};
-use mlc_tests::paths;
+use mlc_tests::{parallel, paths};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -32,7 +32,8 @@ fn networks_compute_golden_outputs_and_their_figures_are_on_the_page() {
         };
         let machines: Vec<&str> = MACHINES.into_iter().filter(|machine| available(machine)).collect();
         complete &= machines.len() == MACHINES.len();
-        let rows: Result<Vec<Measured>, String> = machines.iter().map(|machine| measure(&case, machine)).collect();
+        let rows = parallel::map(&machines, 2, |machine| measure(&case, machine));
+        let rows = rows.into_iter().collect::<Result<Vec<Measured>, String>>();
         let rows = rows.unwrap_or_else(|fault| panic!("{fault}"));
         for row in &rows {
             assert_eq!(row.footprint.data_bytes, 0, "{name} on {}: weights lie in RAM", row.machine);

@@ -15,10 +15,8 @@ pub use tiers::demands;
 
 use crate::case::Case;
 use crate::mode::Mode;
-use crate::paths;
+use crate::{parallel, paths};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The folders of the conformance collection that the compiler is judged by, and [`NETWORKS_AS_ONNX`].
@@ -89,29 +87,17 @@ fn cases(collection: &Path, format: &str, filter: &str) -> Result<Vec<Case>, Str
 /// When the format's folder in the collection, or a case in it, can't be read.
 pub fn run(collection: &Path, format: &str, mode: &Mode, filter: &str, threads: usize) -> Result<Vec<Outcome>, String> {
     let cases = cases(collection, format, filter)?;
-    let next = AtomicUsize::new(0);
-    let outcomes = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
-            scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let start = Instant::now();
-                    let status = judge(case, mode);
-                    let outcome = Outcome {
-                        case: case.name.clone(),
-                        format: case.format.clone(),
-                        operators: case.operators.clone(),
-                        status,
-                        time: start.elapsed(),
-                    };
-                    if let Ok(mut outcomes) = outcomes.lock() {
-                        outcomes.push(outcome);
-                    }
-                }
-            });
+    let mut outcomes = parallel::map(&cases, threads, |case| {
+        let start = Instant::now();
+        let status = judge(case, mode);
+        Outcome {
+            case: case.name.clone(),
+            format: case.format.clone(),
+            operators: case.operators.clone(),
+            status,
+            time: start.elapsed(),
         }
     });
-    let mut outcomes = outcomes.into_inner().map_err(|error| error.to_string())?;
     outcomes.sort_by(|a, b| a.case.cmp(&b.case));
     Ok(outcomes)
 }

@@ -20,6 +20,7 @@ pub use shrink::{shrunk, text_with_seeds};
 
 use crate::compile::{Compiled, compile_graph, compile_kernels};
 use crate::mode::Mode;
+use crate::parallel;
 use batch::Job;
 use mlc_codegen::{Execution, Options, Target, generate};
 use mlc_ir::ops::Binary;
@@ -29,8 +30,6 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Graphs in one program.
 const BATCH: usize = 25;
@@ -157,20 +156,10 @@ pub fn computable_dtypes() -> Vec<DType> {
 pub fn run(plan: &Plan, tell: &(dyn Fn(&Failure) + Sync)) -> Report {
     let dtypes = computable_dtypes();
     let batches = plan.batches();
-    let (next, report) = (AtomicUsize::new(0), Mutex::new(Report::default()));
-    std::thread::scope(|scope| {
-        for _ in 0..plan.threads.max(1) {
-            scope.spawn(|| {
-                while let Some(seeds) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let part = run_batch(plan, seeds, &dtypes, tell);
-                    if let Ok(mut report) = report.lock() {
-                        report.add(part);
-                    }
-                }
-            });
-        }
-    });
-    let mut report = report.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut report = Report::default();
+    for part in parallel::map(&batches, plan.threads, |seeds| run_batch(plan, seeds, &dtypes, tell)) {
+        report.add(part);
+    }
     report.failures.sort_by_key(|failure| failure.seed);
     report
 }
