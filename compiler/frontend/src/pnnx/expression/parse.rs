@@ -75,8 +75,6 @@ struct Open {
 enum OpenKind {
     Text,
     Call(Function),
-    /// A function that takes the next item, without parentheses.
-    Prefix(Function),
     List,
 }
 
@@ -96,31 +94,48 @@ pub(super) fn parse(text: &str) -> Result<Expression, ExpressionError> {
         open: vec![Open { kind: OpenKind::Text, column: 1, first_item: 0, has_item: false }],
         items: Vec::new(),
     };
-    let mut at = 0;
-    while at < text.len() {
-        let rest = &text[at..];
-        let length = rest.find(['(', ')', ',', '[', ']']).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(length);
-        let opens_call = after.starts_with('(');
-        // The exporter writes `expm1,@0` for `expm1(@0)`, and only does so for this function.
-        let opens_prefix = word == Function::Expm1.name() && after.starts_with(',');
+    if pieces(text).any(|piece| piece.is_bare_function()) {
+        return parser.polish(text);
+    }
+    for piece in pieces(text) {
+        let opens_call = piece.mark == Some('(');
         if opens_call {
-            parser.open_call(word, at + 1)?;
-        } else if opens_prefix {
-            parser.begin_item(at + 1)?;
-            parser.push_open(OpenKind::Prefix(Function::Expm1), at + 1);
-        } else if !word.is_empty() {
-            parser.word(word, at + 1)?;
+            parser.open_call(piece.word, piece.column)?;
+        } else if !piece.word.is_empty() {
+            parser.word(piece.word, piece.column)?;
         }
-        at += length;
-        if let Some(mark) = after.chars().next() {
-            if !opens_call && !opens_prefix {
-                parser.mark(mark, at + 1)?;
-            }
-            at += 1;
+        if let (Some(mark), false) = (piece.mark, opens_call) {
+            parser.mark(mark, piece.column + piece.word.len())?;
         }
     }
     parser.finish()
+}
+
+/// A word, perhaps an empty one, and the bracket or comma behind it.
+struct Piece<'a> {
+    word: &'a str,
+    /// Where the word begins, in bytes from 1.
+    column: usize,
+    mark: Option<char>,
+}
+
+fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = text.get(at..).filter(|rest| !rest.is_empty())?;
+        let length = rest.find(['(', ')', ',', '[', ']']).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(length);
+        let piece = Piece { word, column: at + 1, mark: after.chars().next() };
+        at += length + 1;
+        Some(piece)
+    })
+}
+
+impl Piece<'_> {
+    /// Whether this is a function without its parenthesis. The exporter takes these two for numbers.
+    fn is_bare_function(&self) -> bool {
+        self.mark != Some('(') && [Function::Expm1, Function::Log1p].iter().any(|function| function.name() == self.word)
+    }
 }
 
 impl Parser {
@@ -139,16 +154,48 @@ impl Parser {
         }
     }
 
-    /// Adds a finished item, and finishes the prefixes that have waited for it.
-    fn finish_item(&mut self, node: Node) {
-        let mut id = self.add_node(node);
-        while let Some(open) = self.open.pop_if(|open| matches!(open.kind, OpenKind::Prefix(_))) {
-            if let OpenKind::Prefix(function) = open.kind {
-                let start = self.expression.children.len() as u32;
-                self.expression.children.push(id);
-                id = self.add_node(Node::Call(function, Children { start, end: start + 1 }));
-            }
+    /// Parses an expression in which the exporter took functions for numbers: all its parentheses are misplaced, such as in
+    /// `add(log1p,@0),@1` for `add(log1p(@0),@1)`. What is left is Polish notation, where a function stands before as many
+    /// arguments as it takes.
+    fn polish(mut self, text: &str) -> Result<Expression, ExpressionError> {
+        let words: Vec<Piece<'_>> = pieces(text).collect();
+        if let Some(piece) = words.iter().find(|piece| matches!(piece.mark, Some('[' | ']'))) {
+            return Self::fail(piece.column + piece.word.len(), ExpressionErrorKind::NoSeparator);
         }
+        for piece in words.iter().rev().filter(|piece| !piece.word.is_empty()) {
+            let (word, column) = (piece.word, piece.column);
+            let Some(function) = Function::from_name(word) else {
+                let node = literal(word).map_err(|kind| ExpressionError { column, kind })?;
+                self.finish_item(node);
+                continue;
+            };
+            let arity = *function.arity().end();
+            let Some(first) = self.items.len().checked_sub(arity) else {
+                return Self::fail(column, ExpressionErrorKind::Arity { function, found: self.items.len() });
+            };
+            // The last argument was found first.
+            let children = self.add_children(first, true);
+            self.finish_item(Node::Call(function, children));
+        }
+        match self.items[..] {
+            [] => Self::fail(1, ExpressionErrorKind::Empty),
+            [_] => Ok(self.expression),
+            _ => Self::fail(1, ExpressionErrorKind::NoSeparator),
+        }
+    }
+
+    /// Takes the items from one on, as the children of a node.
+    fn add_children(&mut self, first_item: usize, reversed: bool) -> Children {
+        let start = self.expression.children.len();
+        self.expression.children.extend(self.items.drain(first_item..));
+        if reversed {
+            self.expression.children[start..].reverse();
+        }
+        Children { start: start as u32, end: self.expression.children.len() as u32 }
+    }
+
+    fn finish_item(&mut self, node: Node) {
+        let id = self.add_node(node);
         self.items.push(id);
     }
 
@@ -204,20 +251,18 @@ impl Parser {
         let matches = match self.open.last().map(|open| &open.kind) {
             Some(OpenKind::Call(_)) => mark == ')',
             Some(OpenKind::List) => mark == ']',
-            Some(OpenKind::Text | OpenKind::Prefix(_)) | None => false,
+            Some(OpenKind::Text) | None => false,
         };
         let Some(open) = self.open.pop_if(|_| matches) else {
             return Self::fail(column, ExpressionErrorKind::NotOpened(mark));
         };
-        let start = self.expression.children.len() as u32;
-        self.expression.children.extend(self.items.drain(open.first_item..));
-        let children = Children { start, end: self.expression.children.len() as u32 };
+        let children = self.add_children(open.first_item, false);
         let found = (children.end - children.start) as usize;
         let node = match open.kind {
             OpenKind::Call(function) if !function.arity().contains(&found) => {
                 return Self::fail(open.column, ExpressionErrorKind::Arity { function, found });
             }
-            OpenKind::Call(function) | OpenKind::Prefix(function) => Node::Call(function, children),
+            OpenKind::Call(function) => Node::Call(function, children),
             OpenKind::List | OpenKind::Text => Node::List(children),
         };
         self.finish_item(node);
@@ -230,7 +275,6 @@ impl Parser {
                 OpenKind::Text if self.expression.nodes.is_empty() => ExpressionErrorKind::Empty,
                 OpenKind::Text => return Ok(self.expression),
                 OpenKind::Call(_) => ExpressionErrorKind::NotClosed('('),
-                OpenKind::Prefix(function) => ExpressionErrorKind::Arity { function, found: 0 },
                 OpenKind::List => ExpressionErrorKind::NotClosed('['),
             };
             return Self::fail(open.column, kind);

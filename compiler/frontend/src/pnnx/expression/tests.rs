@@ -27,15 +27,20 @@ fn expressions_print_as_they_were() {
 }
 
 #[test]
-fn expm1_may_lack_its_parentheses() {
+fn misplaced_parentheses_around_bare_functions_do_not_count() {
     let printed = |text: &str| Expression::parse(text).unwrap().to_string();
     assert_eq!(printed("expm1,@0"), "expm1(@0)");
+    assert_eq!(printed("log1p,@0"), "log1p(@0)");
     assert_eq!(printed("add(expm1,expm1,sub(@0,0.5),1)"), "add(expm1(expm1(sub(@0,0.5))),1)");
-    assert_eq!(printed("[expm1,,[1],expm1(2)]"), "[expm1([1]),expm1(2)]");
+    // As exported for y - log1p(x) / expm1(y) + log1p(exp(x)).
+    let text = "add(sub(@0,div(log1p,@1)),expm1),@0,log1p,exp(@1)";
+    assert_eq!(printed(text), "add(sub(@0,div(log1p(@1),expm1(@0))),log1p(exp(@1)))");
+    assert_eq!(printed("mul(log1p,add(mul(size(@0,2),2),1)),@1"), "mul(log1p(add(mul(size(@0,2),2),1)),@1)");
     let error = Expression::parse("expm1,").unwrap_err();
     assert_eq!(error.to_string(), "`expm1` takes 1 argument, found 0");
-    assert!(Expression::parse("neg(expm1,)").is_err());
-    assert!(Expression::parse("expm1,@0,@1").is_err());
+    for text in ["neg(expm1,)", "expm1,@0,@1", "add(log1p,@0)", "[log1p,@0]", "log1p,@x"] {
+        assert!(Expression::parse(text).is_err(), "{text}");
+    }
     assert!(Expression::parse(&format!("{}1", "expm1,".repeat(200_000))).is_ok());
 }
 

@@ -100,18 +100,38 @@ fn repeat_heads(call: &mut Call<'_>, query: Value, x: Value) -> Result<Value, Fa
     Ok(call.builder.reshape(split, &result)?)
 }
 
-/// The operands of a multi-head attention: query, key, value and mask, by count and labels.
-fn multihead_operands(call: &mut Call<'_>) -> Result<(Value, Value, Value, Option<Value>), Fault> {
-    let mask_position = call.operator.input_names.iter().position(|name| name.as_deref() == Some("attn_mask"));
-    let mask = match mask_position {
-        Some(position) => call.optional_tensor("attn_mask", position)?,
-        None => None,
-    };
-    let rest: Vec<usize> = (0..call.inputs.len()).filter(|&position| Some(position) != mask_position).collect();
+/// The operands of a multi-head attention.
+struct MultiheadOperands {
+    query: Value,
+    key: Value,
+    value: Value,
+    /// Up to two; the mask of the padding comes before that of the pairs.
+    masks: Vec<Value>,
+}
+
+/// Sorts the operands. The exporter writes them in the order in which the module first uses them, where bools, which can
+/// only be masks, come first, and puts the label `attn_mask` on the last one, whatever it is. So the label counts only when
+/// there is no bool.
+fn multihead_operands(call: &mut Call<'_>) -> Result<MultiheadOperands, Fault> {
+    call.use_all_inputs();
+    let labelled = call.operator.input_names.iter().position(|name| name.as_deref() == Some("attn_mask"));
+    let (mut bools, mut rest) = (Vec::new(), Vec::new());
+    for position in 0..call.inputs.len() {
+        if call.inputs[position] == Item::None {
+            continue;
+        }
+        let value = call.positional_tensor(position)?;
+        let is_bool = call.builder.dtype(value) == DType::Bool;
+        if is_bool { &mut bools } else { &mut rest }.push((position, value));
+    }
+    if bools.is_empty() {
+        (bools, rest) = rest.into_iter().partition(|(position, _)| Some(*position) == labelled);
+    }
+    let masks: Vec<Value> = bools.into_iter().map(|(_, value)| value).collect();
     let (query, key, value) = match rest[..] {
-        [query] => (query, query, query),
-        [query, key] => (query, key, key),
-        [query, key, value] => (query, key, value),
+        [(_, query)] => (query, query, query),
+        [(_, query), (_, key)] => (query, key, key),
+        [(_, query), (_, key), (_, value)] => (query, key, value),
         _ => {
             return Err(Fault::new(
                 mlc_ir::Code::OperandCount,
@@ -119,8 +139,10 @@ fn multihead_operands(call: &mut Call<'_>) -> Result<(Value, Value, Value, Optio
             ));
         }
     };
-    let mut at = |position| call.positional_tensor(position);
-    Ok((at(query)?, at(key)?, at(value)?, mask))
+    if masks.len() > 2 {
+        return Err(Fault::new(mlc_ir::Code::OperandCount, format!("{} masks are too many", masks.len())));
+    }
+    Ok(MultiheadOperands { query, key, value, masks })
 }
 
 /// Projection of one of query, key and value: its part of the joint weights, or its own.
@@ -145,17 +167,73 @@ fn append_step(call: &mut Call<'_>, x: Value, step: Value) -> Result<Value, Faul
     Ok(call.builder.concat(&[x, step], 1)?)
 }
 
-/// An additive mask (L, S) or (N * heads, L, S) in the form that the scores (N, heads, L, S) take.
-fn multihead_mask(call: &mut Call<'_>, mask: Value, batch: usize, heads: usize, added: usize) -> Result<Value, Fault> {
+/// Extents of the scores of a multi-head attention, before steps are appended to the keys.
+#[derive(Clone, Copy)]
+struct Scores {
+    batch: usize,
+    heads: usize,
+    queries: usize,
+    keys: usize,
+}
+
+/// What a mask of two axes is about.
+#[derive(Clone, Copy, PartialEq)]
+enum MaskKind {
+    /// Pairs of query and key: (L, S).
+    Pairs,
+    /// Keys of each item of the batch: (N, S).
+    Padding,
+    /// The file doesn't say.
+    Untold,
+}
+
+impl Scores {
+    /// The kind of a mask of two axes by its shape. A constant isn't the padding of data.
+    fn kind(self, rows: usize, is_constant: bool) -> Option<MaskKind> {
+        match (rows == self.queries, rows == self.batch) {
+            (true, true) if rows != 1 && !is_constant => None,
+            (false, true) => Some(MaskKind::Padding),
+            _ => Some(MaskKind::Pairs),
+        }
+    }
+}
+
+/// An additive mask (L, S), (N * heads, L, S), (N, S) or (S) in the form that the scores (N, heads, L, S) take.
+fn multihead_mask(
+    call: &mut Call<'_>,
+    mask: Value,
+    kind: MaskKind,
+    scores: Scores,
+    added: usize,
+) -> Result<Value, Fault> {
     let dtype = call.builder.dtype(mask);
     let dtype = if dtype == DType::Bool { DType::F32 } else { dtype };
+    let is_constant = call.builder.graph().constant(mask).is_some();
     let mut mask = additive(call, mask, true, dtype)?;
-    let shape = call.shape(mask);
-    if shape.len() == 3 && shape[0] == batch * heads {
-        mask = call.builder.reshape(mask, &[batch, heads, shape[1], shape[2]])?;
-    } else if shape.len() == 3 && shape[0] != 1 {
+    match (&call.shape(mask)[..], kind) {
+        (&[rows, keys], kind) => {
+            let kind = if kind == MaskKind::Untold { scores.kind(rows, is_constant) } else { Some(kind) };
+            let kind = kind.ok_or_else(|| {
+                let message = "the batch is as large as the sequence is long, so the file doesn't tell whether the mask \
+                               is about pairs of positions or about padding";
+                Fault::variant(message).with_help("export the model for a batch of another size")
+            })?;
+            if kind == MaskKind::Padding {
+                mask = call.builder.reshape(mask, &[rows, 1, 1, keys])?;
+            }
+        }
+        (&[matrices, rows, columns], _) if matrices == scores.batch * scores.heads => {
+            mask = call.builder.reshape(mask, &[scores.batch, scores.heads, rows, columns])?;
+        }
+        (&[matrices, _, _], _) if matrices != 1 => {
+            let ty = call.builder.ty(mask);
+            return Err(Fault::operands(format!("the mask {ty} must have {} matrices", scores.batch * scores.heads)));
+        }
+        _ => {}
+    }
+    if call.shape(mask).last() != Some(&scores.keys) {
         let ty = call.builder.ty(mask);
-        return Err(Fault::operands(format!("the mask {ty} must have {} matrices", batch * heads)));
+        return Err(Fault::operands(format!("the mask {ty} must have {} columns, one for each key", scores.keys)));
     }
     // Steps that were appended to the keys are always seen.
     let mut pads = vec![(0, 0); call.builder.rank(mask)];
@@ -165,8 +243,22 @@ fn multihead_mask(call: &mut Call<'_>, mask: Value, batch: usize, heads: usize, 
     Ok(call.builder.pad(mask, &pads, mlc_ir::ops::PadMode::Constant, 0.0)?)
 }
 
+/// The sum of all masks.
+fn multihead_masks(call: &mut Call<'_>, masks: &[Value], scores: Scores, added: usize) -> Result<Option<Value>, Fault> {
+    let kinds: &[MaskKind] = if masks.len() == 2 { &[MaskKind::Padding, MaskKind::Pairs] } else { &[MaskKind::Untold] };
+    let mut sum: Option<Value> = None;
+    for (&mask, &kind) in masks.iter().zip(kinds) {
+        let mask = multihead_mask(call, mask, kind, scores, added)?;
+        sum = Some(match sum {
+            Some(sum) => call.builder.binary(BinaryFunction::Add, sum, mask)?,
+            None => mask,
+        });
+    }
+    Ok(sum)
+}
+
 fn multihead(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
-    let (query, key, value, mask) = multihead_operands(call)?;
+    let MultiheadOperands { query, key, value, masks } = multihead_operands(call)?;
     let (width, heads) = (call.int("embed_dim")?, call.int("num_heads")?);
     let width = call.required("embed_dim", width)?;
     let heads = call.required("num_heads", heads)?;
@@ -187,6 +279,7 @@ fn multihead(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
         }
     };
     let (query, key, value) = (order(call, query)?, order(call, key)?, order(call, value)?);
+    let scores = Scores { batch: call.shape(query)[0], heads, queries: call.shape(query)[1], keys: call.shape(key)[1] };
     let query = project(call, query, 0, width)?;
     let (mut key, mut value) = (project(call, key, 1, width)?, project(call, value, 2, width)?);
     let mut added = 0;
@@ -200,8 +293,7 @@ fn multihead(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
         (key, value) = (append_step(call, key, zeros)?, append_step(call, value, zeros)?);
         added += 1;
     }
-    let shape = call.shape(query);
-    let mask = mask.map(|mask| multihead_mask(call, mask, shape[0], heads, added)).transpose()?;
+    let mask = multihead_masks(call, &masks, scores, added)?;
     let query = call.builder.split_heads(query, heads)?;
     let (key, value) = (call.builder.split_heads(key, heads)?, call.builder.split_heads(value, heads)?);
     let scale = 1.0 / ((width / heads) as f64).sqrt();
@@ -223,4 +315,21 @@ fn multihead(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
         results.push(Item::Tensor(mean));
     }
     Ok(results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_of_two_axes_is_about_what_its_rows_count() {
+        let scores = Scores { batch: 3, heads: 2, queries: 5, keys: 5 };
+        assert!(scores.kind(5, false) == Some(MaskKind::Pairs));
+        assert!(scores.kind(3, false) == Some(MaskKind::Padding));
+        let square = Scores { batch: 5, ..scores };
+        assert!(square.kind(5, false).is_none());
+        assert!(square.kind(5, true) == Some(MaskKind::Pairs));
+        let single = Scores { batch: 1, queries: 1, ..scores };
+        assert!(single.kind(1, false) == Some(MaskKind::Pairs));
+    }
 }

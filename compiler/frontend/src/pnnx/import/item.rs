@@ -68,12 +68,6 @@ impl Item {
             Item::Int(value) => Some(*value as f64),
             Item::Float(value) => Some(*value),
             Item::Bool(value) => Some(f64::from(u8::from(*value))),
-            Item::Word(word) => match word.as_str() {
-                "inf" => Some(f64::INFINITY),
-                "-inf" => Some(f64::NEG_INFINITY),
-                "nan" => Some(f64::NAN),
-                _ => None,
-            },
             _ => None,
         }
     }
@@ -102,7 +96,7 @@ impl From<&Parameter> for Item {
             Parameter::Bool(value) => Item::Bool(*value),
             Parameter::Int(value) => Item::Int(i64::from(*value)),
             Parameter::Float(value) => Item::Float(decimal(*value)),
-            Parameter::String(word) => Item::Word(word.clone()),
+            Parameter::String(word) => word_or_number(word),
             Parameter::IntList(values) => Item::List(values.iter().map(|&value| Item::Int(i64::from(value))).collect()),
             Parameter::FloatList(values) => {
                 Item::List(values.iter().map(|&value| Item::Float(decimal(value))).collect())
@@ -113,6 +107,16 @@ impl From<&Parameter> for Item {
                 Item::List(values.iter().map(|value| Item::Word(format!("{}{:+}j", value.re, value.im))).collect())
             }
         }
+    }
+}
+
+/// The format has no numbers without digits, so these are words to its reader.
+fn word_or_number(word: &str) -> Item {
+    match word {
+        "inf" => Item::Float(f64::INFINITY),
+        "-inf" => Item::Float(f64::NEG_INFINITY),
+        "nan" => Item::Float(f64::NAN),
+        _ => Item::Word(word.to_owned()),
     }
 }
 

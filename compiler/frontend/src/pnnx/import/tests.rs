@@ -279,3 +279,40 @@ fn deep_expressions_are_imported() {
     let imported = try_import(&["pnnx.Input in 0 1 0 #0=(2)f32", &line, "pnnx.Output o 1 0 1"]).unwrap();
     assert_eq!(imported.graph.len(), 20_001);
 }
+
+#[test]
+fn numbers_without_digits_are_numbers() {
+    let lines = [
+        "torch.gt m 1 1 0 1 other=1",
+        "Tensor.masked_fill f 2 1 0 1 2 value=-inf $input=0 $mask=1",
+        "torch.clamp c 1 1 2 3 min=-5 max=inf",
+    ];
+    let y = compute("(4)f32", &lines, "2", &counting(&[4]));
+    assert_eq!(y.to_floats(), [0.0, 1.0, f64::NEG_INFINITY, f64::NEG_INFINITY]);
+    let y = compute("(4)f32", &lines, "3", &counting(&[4]));
+    assert_eq!(y.to_floats(), [0.0, 1.0, -5.0, -5.0]);
+}
+
+#[test]
+fn a_recurrence_that_is_a_function_takes_its_weights_as_a_list() {
+    let lines = [
+        "torch.full wi 0 1 1 size=(4,2) fill_value=0.5",
+        "torch.full wh 0 1 2 size=(4,1) fill_value=0.0",
+        "pnnx.Expression w 2 1 1 2 3 expr=[@0,@1]",
+        "torch.zeros s 0 1 4 size=(1,1,1)",
+        "pnnx.Expression h 2 1 4 4 5 expr=[@0,@1]",
+        "pnnx.Expression no 0 1 6 expr=False",
+        "pnnx.Expression one 0 1 7 expr=1",
+        "pnnx.Expression drop 0 1 8 expr=0.0",
+    ];
+    let run = |weights: &str, output: &str| {
+        let recurrence = format!("aten::lstm r 9 3 0 5 {weights} 6 7 8 6 6 6 9 10 11");
+        let lines: Vec<&str> = lines.iter().copied().chain([&recurrence as &str]).collect();
+        compute("(1,1,2)f32", &lines, output, &floats(&[1, 1, 2], &[0.0, 0.0]))
+    };
+    assert_eq!(run("3", "9").shape(), [1, 1, 1]);
+    assert_eq!(run("3", "11").to_floats(), [0.0]);
+    let one = [&lines[..], &["aten::lstm r 9 3 0 5 5 7 7 8 6 6 6 9 10 11"]].concat();
+    let all = [&["pnnx.Input in 0 1 0 #0=(1,1,2)f32"][..], &one, &["pnnx.Output o 1 0 9"]].concat();
+    assert!(errors(&all)[0].message.contains("has_biases"), "{:?}", errors(&all));
+}
