@@ -4,10 +4,15 @@ use super::call::Call;
 use super::item::Item;
 use super::registry::{Handler::Many, Handler::One, Table};
 use crate::fault::Fault;
+use Direction::{Column, Depth, Horizontal, Vertical};
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[
+    ("aten::column_stack", One(|call| concat_of_rank(call, Column))),
+    ("aten::dstack", One(|call| concat_of_rank(call, Depth))),
+    ("aten::hstack", One(|call| concat_of_rank(call, Horizontal))),
     ("aten::unsafe_chunk", Many(positional_chunk)),
+    ("aten::vstack", One(|call| concat_of_rank(call, Vertical))),
     ("torch.cat", One(concat)),
     ("torch.chunk", Many(chunk)),
     ("torch.concat", One(concat)),
@@ -37,6 +42,41 @@ fn concat(call: &mut Call<'_>) -> Result<Value, Fault> {
         parts.retain(|&part| call.shape(part)[..] != [0]);
     }
     let axis = call.axis_or(parts[0], "dim", 0)?;
+    Ok(call.builder.concat(&parts, axis)?)
+}
+
+/// Ways of joining that first give tensors of few axes more of them.
+#[derive(Clone, Copy)]
+enum Direction {
+    /// Vectors become columns.
+    Column,
+    Horizontal,
+    Vertical,
+    Depth,
+}
+
+fn concat_of_rank(call: &mut Call<'_>, direction: Direction) -> Result<Value, Fault> {
+    let mut axis = 0;
+    let mut parts = Vec::new();
+    for part in promoted_parts(call)? {
+        let shape = call.shape(part);
+        let (joined, shape) = match (direction, &shape[..]) {
+            (Horizontal, []) => (0, vec![1]),
+            (Horizontal, shape) => (usize::from(shape.len() > 1), shape.to_vec()),
+            (Column, []) => (1, vec![1, 1]),
+            (Column, &[extent]) => (1, vec![extent, 1]),
+            (Column, shape) => (1, shape.to_vec()),
+            (Vertical, []) => (0, vec![1, 1]),
+            (Vertical, &[extent]) => (0, vec![1, extent]),
+            (Vertical, shape) => (0, shape.to_vec()),
+            (Depth, []) => (2, vec![1, 1, 1]),
+            (Depth, &[extent]) => (2, vec![1, extent, 1]),
+            (Depth, &[rows, columns]) => (2, vec![rows, columns, 1]),
+            (Depth, shape) => (2, shape.to_vec()),
+        };
+        axis = joined;
+        parts.push(call.builder.reshape(part, &shape)?);
+    }
     Ok(call.builder.concat(&parts, axis)?)
 }
 

@@ -10,6 +10,9 @@ use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{Code, Value};
 
 pub(super) const OPERATORS: Table = &[
+    ("aten::dot", One(|call| product(call, "tensor"))),
+    ("aten::inner", One(inner)),
+    ("aten::outer", One(outer)),
     ("F.linear", One(functional_linear)),
     ("nn.Linear", One(module_linear)),
     ("torch.addmm", One(|call| multiply_add(call, "mat1", "mat2"))),
@@ -60,6 +63,27 @@ pub(super) fn linear(call: &mut Call<'_>, x: Value, weights: Value, bias: Option
 fn product(call: &mut Call<'_>, other: &str) -> Result<Value, Fault> {
     let (left, right) = (call.x()?, call.tensor(other, 1)?);
     Ok(call.builder.matmul(left, right)?)
+}
+
+/// Sums of products over the last axes.
+fn inner(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let (left, right) = (call.x()?, call.tensor("other", 1)?);
+    let right = match call.builder.rank(right) {
+        1 => right,
+        2 => call.builder.transpose(right, &[1, 0])?,
+        rank => return Err(Fault::operands(format!("an inner product with {rank} axes isn't supported"))),
+    };
+    Ok(call.builder.matmul(left, right)?)
+}
+
+/// All products of elements of two vectors.
+fn outer(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let (left, right) = (call.x()?, call.tensor("vec2", 1)?);
+    if call.builder.rank(left) != 1 || call.builder.rank(right) != 1 {
+        return Err(Fault::operands("an outer product takes two vectors"));
+    }
+    let left = call.builder.insert_axis(left, 1)?;
+    Ok(call.builder.binary(BinaryFunction::Multiply, left, right)?)
 }
 
 /// beta * input + alpha * (left right)

@@ -19,8 +19,8 @@ mod convolution;
 mod creation;
 mod einsum;
 mod expression;
-
 mod fourier;
+mod functions;
 mod indexing;
 mod interface;
 mod item;
@@ -38,6 +38,7 @@ mod sampling;
 mod shape;
 mod slicing;
 mod unfolding;
+mod writing;
 
 use crate::builder::Builder;
 use crate::fault::Fault;

@@ -1,18 +1,16 @@
-//! Sorting, and writing where index tensors say.
+//! Sorting, and undoing pools.
 
 use super::call::Call;
 use super::item::Item;
 use super::registry::{Handler::Many, Handler::One, Table};
 use crate::fault::Fault;
 use mlc_ir::Value;
-use mlc_ir::ops::ScatterReduction;
 
 pub(super) const OPERATORS: Table = &[
     ("aten::argsort", Many(argsort)),
     ("aten::max_unpool2d", One(positional_unpool)),
     ("aten::sort", Many(sort)),
     ("nn.MaxUnpool2d", One(unpool)),
-    ("torch.scatter_add", One(scatter_add)),
     ("torch.topk", Many(topk)),
 ];
 
@@ -45,23 +43,6 @@ fn sort(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 
 fn argsort(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
     Ok(sort(call)?.into_iter().skip(1).collect())
-}
-
-/// input[.., index[.., i, ..], ..] += source[.., i, ..]
-fn scatter_add(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let x = call.x()?;
-    let (index, mut source) = (call.tensor("index", 1)?, call.tensor("src", 2)?);
-    let axis = call.int("dim")?;
-    let axis = call.axis(x, call.required("dim", axis)?)?;
-    let (part, given) = (call.shape(index), call.shape(source));
-    if part.len() != given.len() || (0..part.len()).any(|other| part[other] > given[other]) {
-        let (index, source) = (call.builder.ty(index), call.builder.ty(source));
-        return Err(Fault::operands(format!("indices {index} and sources {source} don't fit {}", call.builder.ty(x))));
-    }
-    for (other, &extent) in part.iter().enumerate() {
-        source = call.builder.slice_axis(source, other, 0, extent, 1)?;
-    }
-    Ok(call.builder.scatter(x, index, source, axis, ScatterReduction::Sum)?)
 }
 
 /// Elements at their positions in planes of rows and columns, zeros elsewhere.

@@ -31,7 +31,7 @@ pub(super) const OPERATORS: Table = &[
     ("torch.var", One(|call| variance(call, false))),
 ];
 
-fn reduce(
+pub(super) fn reduce(
     call: &mut Call<'_>,
     x: Value,
     function: ReduceFunction,
@@ -170,6 +170,18 @@ fn variance(call: &mut Call<'_>, root: bool) -> Result<Value, Fault> {
     let keep_axes = call.flag_or("keepdim", false)?;
     let unbiased = call.flag_or("unbiased", true)?;
     let correction = call.float("correction")?.unwrap_or(if unbiased { 1.0 } else { 0.0 });
+    deviation(call, x, axes, keep_axes, correction, root)
+}
+
+/// Variance over axes, or its root; the divisor is `correction` less than the number of elements.
+pub(super) fn deviation(
+    call: &mut Call<'_>,
+    x: Value,
+    axes: Vec<usize>,
+    keep_axes: bool,
+    correction: f64,
+    root: bool,
+) -> Result<Value, Fault> {
     let shape = call.shape(x);
     let count: usize = axes.iter().map(|&axis| shape[axis]).product();
     let mean = reduce(call, x, ReduceFunction::Mean, axes.clone(), true)?;

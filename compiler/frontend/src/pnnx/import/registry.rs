@@ -3,9 +3,9 @@
 use super::call::Call;
 use super::item::Item;
 use super::{
-    activation, attention, comparison, complex, convolution, creation, einsum, expression, fourier, indexing, joining,
-    linear, normalization, ordering, padding, place, pooling, recurrent, reduction, resizing, sampling, shape, slicing,
-    unfolding,
+    activation, attention, comparison, complex, convolution, creation, einsum, expression, fourier, functions,
+    indexing, joining, linear, normalization, ordering, padding, place, pooling, recurrent, reduction, resizing,
+    sampling, shape, slicing, unfolding, writing,
 };
 use crate::fault::Fault;
 use crate::pnnx::model::{Model, Operator};
@@ -36,6 +36,7 @@ const TABLES: &[Table] = &[
     creation::OPERATORS,
     einsum::OPERATORS,
     fourier::OPERATORS,
+    functions::OPERATORS,
     indexing::OPERATORS,
     joining::OPERATORS,
     linear::OPERATORS,
@@ -50,12 +51,15 @@ const TABLES: &[Table] = &[
     shape::OPERATORS,
     slicing::OPERATORS,
     unfolding::OPERATORS,
+    writing::OPERATORS,
     REFUSED,
 ];
 
 const STRUCTURE: Table = &[
     ("pnnx.Attribute", Handler::Many(attribute)),
     ("pnnx.Expression", Handler::Many(expression::import)),
+    ("aten::numel", Handler::Many(elements)),
+    ("prim::DictConstruct", Handler::Many(dictionary)),
     ("prim::ListConstruct", Handler::Many(pack)),
     ("prim::ListUnpack", Handler::Many(unpack)),
     ("prim::TupleConstruct", Handler::Many(pack)),
@@ -69,7 +73,14 @@ const QUANTIZED: &str = "quantised PNNX operators aren't supported; import the m
 const OVERLAP: &str = "overlapping frames can't be added up";
 const CONTROL_FLOW: &str = "control flow isn't supported; export the model traced, not scripted";
 
+const LOST_WRITE: &str = "the exporter loses what a write in place changes; write the model without it, with torch.where or \
+                          torch.cat";
+
 const REFUSED: Table = &[
+    ("aten::fill", Handler::Refused(LOST_WRITE)),
+    ("aten::nonzero", Handler::Refused(DATA_DEPENDENT)),
+    ("aten::unique_consecutive", Handler::Refused(DATA_DEPENDENT)),
+    ("aten::zero", Handler::Refused(LOST_WRITE)),
     ("nn.intrinsic.quantized.ConvReLU2d", Handler::Refused(QUANTIZED)),
     ("nn.intrinsic.quantized.LinearReLU", Handler::Refused(QUANTIZED)),
     ("nn.quantized.Conv2d", Handler::Refused(QUANTIZED)),
@@ -163,6 +174,18 @@ fn attribute(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 fn pack(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
     call.use_all_inputs();
     Ok(vec![Item::List(call.inputs.clone())])
+}
+
+/// The values of a dictionary, in its order; keys and values alternate.
+fn dictionary(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+    call.use_all_inputs();
+    Ok(vec![Item::List(call.inputs.iter().skip(1).step_by(2).cloned().collect())])
+}
+
+/// How many elements a tensor has.
+fn elements(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+    let x = call.x()?;
+    Ok(vec![Item::Int(call.builder.ty(x).elements() as i64)])
 }
 
 fn unpack(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {

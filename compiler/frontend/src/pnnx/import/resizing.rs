@@ -15,8 +15,10 @@ pub(super) const OPERATORS: Table = &[
     ("F.upsample", One(|call| named_mode(call, "nearest"))),
     ("F.upsample_bilinear", One(|call| resize(call, "bilinear", true))),
     ("F.upsample_nearest", One(|call| resize(call, "nearest", false))),
-    ("aten::_upsample_bilinear2d_aa", One(positional_antialiased)),
-    ("nn.ChannelShuffle", One(channel_shuffle)),
+    ("aten::_upsample_bicubic2d_aa", One(|call| positional_antialiased(call, CUBIC))),
+    ("aten::_upsample_bilinear2d_aa", One(|call| positional_antialiased(call, TRIANGLE))),
+    ("aten::channel_shuffle", One(positional_channel_shuffle)),
+    ("nn.ChannelShuffle", One(module_channel_shuffle)),
     ("nn.PixelShuffle", One(pixel_shuffle)),
     ("nn.PixelUnshuffle", One(pixel_unshuffle)),
     ("nn.Upsample", One(|call| named_mode(call, "nearest"))),
@@ -30,11 +32,13 @@ fn named_mode(call: &mut Call<'_>, default: &str) -> Result<Value, Fault> {
     if call.flag_or("antialias", false)? {
         let x = call.x()?;
         let shape = call.shape(x);
-        if mode != "bilinear" || align_corners || shape.len() != 4 {
-            return Err(Fault::variant(format!("antialiased {mode} interpolation isn't supported here")));
-        }
+        let filter = match mode.as_str() {
+            "bilinear" if !align_corners && shape.len() == 4 => TRIANGLE,
+            "bicubic" if !align_corners && shape.len() == 4 => CUBIC,
+            _ => return Err(Fault::variant(format!("antialiased {mode} interpolation isn't supported here"))),
+        };
         let (sizes, ratios) = sizes(call, &shape[2..])?;
-        return antialiased(call, x, &sizes, &ratios);
+        return antialiased(call, x, &sizes, &ratios, filter);
     }
     resize(call, &mode, align_corners)
 }
@@ -99,12 +103,30 @@ fn resize(call: &mut Call<'_>, mode: &str, align_corners: bool) -> Result<Value,
     Ok(call.builder.apply_channels_last(Resize { axes, sizes, ratios, mode, coordinates }, x)?)
 }
 
-/// `aten::_upsample_bilinear2d_aa (x, size, align_corners, scale_h, scale_w)`
-fn positional_antialiased(call: &mut Call<'_>) -> Result<Value, Fault> {
+/// What antialiased interpolation weights elements with.
+#[derive(Clone, Copy)]
+struct Filter {
+    /// The distance from which weights are zero, in elements of the smaller side.
+    reach: f64,
+    /// The weight at a distance.
+    weight: fn(f64) -> f64,
+}
+
+const TRIANGLE: Filter = Filter { reach: 1.0, weight: |distance| (1.0 - distance).max(0.0) };
+
+/// Cubic convolution with a = -0.5.
+const CUBIC: Filter = Filter {
+    reach: 2.0,
+    weight: |distance| match distance {
+        near if near < 1.0 => (1.5 * near - 2.5) * near * near + 1.0,
+        far if far < 2.0 => ((-0.5 * far + 2.5) * far - 4.0) * far + 2.0,
+        _ => 0.0,
+    },
+};
+
+/// `(x, size, align_corners, scale_h, scale_w)`, or `(x, size, align_corners, scales)`; either size or scales may be None.
+fn positional_antialiased(call: &mut Call<'_>, filter: Filter) -> Result<Value, Fault> {
     let x = call.x()?;
-    let size = call.operand("output_size", 1)?.ints();
-    let size = size.ok_or_else(|| Fault::parameter("`output_size` must be whole numbers"))?;
-    let sizes = super::call::spatial_list("output_size", &size, 2)?;
     if call.optional("align_corners", 2) == Some(Item::Bool(true)) {
         return Err(Fault::variant("antialiased interpolation with aligned corners isn't supported"));
     }
@@ -112,16 +134,27 @@ fn positional_antialiased(call: &mut Call<'_>) -> Result<Value, Fault> {
     if shape.len() != 4 {
         return Err(Fault::operands(format!("the input {} must have four axes", call.builder.ty(x))));
     }
-    let mut ratios = Vec::new();
-    for axis in 0..2 {
-        let scale = call.optional("scale", 3 + axis).and_then(|item| item.float()).filter(|&scale| scale > 0.0);
-        ratios.push(scale.map_or(shape[2 + axis] as f64 / sizes[axis] as f64, |scale| 1.0 / scale));
-    }
-    antialiased(call, x, &sizes, &ratios)
+    let scales = match call.optional("scale", 3) {
+        Some(Item::List(items)) => [items.first().and_then(Item::float), items.get(1).and_then(Item::float)],
+        first => [first.and_then(|item| item.float()), call.optional("scale", 4).and_then(|item| item.float())],
+    };
+    let scales = scales.map(|scale| scale.filter(|&scale| scale > 0.0 && scale.is_finite()));
+    let sizes = match (call.optional("output_size", 1), scales) {
+        (Some(size), _) => {
+            let size = size.ints().ok_or_else(|| Fault::parameter("`output_size` must be whole numbers"))?;
+            super::call::spatial_list("output_size", &size, 2)?
+        }
+        (None, [Some(rows), Some(columns)]) => {
+            vec![(shape[2] as f64 * rows).floor() as usize, (shape[3] as f64 * columns).floor() as usize]
+        }
+        _ => return Err(Fault::operands("either `output_size` or two scales must be given")),
+    };
+    let ratio = |axis: usize| scales[axis].map_or(shape[2 + axis] as f64 / sizes[axis] as f64, |scale| 1.0 / scale);
+    antialiased(call, x, &sizes, &[ratio(0), ratio(1)], filter)
 }
 
-/// Means weighted by triangles as wide as the output's elements are in the input.
-fn antialiased(call: &mut Call<'_>, x: Value, sizes: &[usize], ratios: &[f64]) -> Result<Value, Fault> {
+/// Means weighted by a filter that is as wide as the output's elements are in the input.
+fn antialiased(call: &mut Call<'_>, x: Value, sizes: &[usize], ratios: &[f64], filter: Filter) -> Result<Value, Fault> {
     let shape = call.shape(x);
     if sizes.contains(&0) || shape.contains(&0) {
         return Err(Fault::parameter(format!("the result would have the extents {sizes:?}")));
@@ -130,23 +163,24 @@ fn antialiased(call: &mut Call<'_>, x: Value, sizes: &[usize], ratios: &[f64]) -
     if !dtype.is_float() {
         return Err(Fault::operands(format!("antialiased interpolation isn't defined for {dtype}")));
     }
-    let columns = triangles(shape[3], sizes[1], ratios[1])?;
+    let columns = weighted_rows(shape[3], sizes[1], ratios[1], filter)?;
     let x = call.builder.interpolate_axis(x, 3, &columns)?;
-    let rows = triangles(shape[2], sizes[0], ratios[0])?;
+    let rows = weighted_rows(shape[2], sizes[0], ratios[0], filter)?;
     Ok(call.builder.interpolate_axis(x, 2, &rows)?)
 }
 
 /// Weights of one axis.
-fn triangles(extent: usize, size: usize, ratio: f64) -> Result<Rows, Fault> {
+fn weighted_rows(extent: usize, size: usize, ratio: f64, filter: Filter) -> Result<Rows, Fault> {
     if extent.saturating_mul(size) > 1 << 24 {
         return Err(Fault::variant(format!("antialiased interpolation of {extent} to {size} elements is too large")));
     }
-    let width = ratio.max(1.0);
+    let scale = ratio.max(1.0);
+    let width = scale * filter.reach;
     let row = |output: usize| {
         let center = ratio * (output as f64 + 0.5);
         let first = (center - width + 0.5).max(0.0) as usize;
         let end = ((center + width + 0.5).max(0.0) as usize).min(extent);
-        let weight = |input: usize| (1.0 - (input as f64 - center + 0.5).abs() / width).max(0.0);
+        let weight = |input: usize| (filter.weight)((input as f64 - center + 0.5).abs() / scale);
         let total: f64 = (first..end).map(weight).sum();
         (first..end).filter(|_| total > 0.0).map(|input| (input, weight(input) / total)).collect()
     };
@@ -207,9 +241,21 @@ fn pixel_unshuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
     rearrange(call, x, &outer, &[c, h, r, w, r], &[0, 2, 4, 1, 3], &[c * r * r, h, w])
 }
 
-fn channel_shuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let x = call.x()?;
+fn module_channel_shuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
     let groups = factor(call, "groups")?;
+    channel_shuffle(call, groups)
+}
+
+/// `aten::channel_shuffle (x, groups)`
+fn positional_channel_shuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let groups = call.operand("groups", 1)?.int().and_then(|groups| usize::try_from(groups).ok());
+    let groups = groups.filter(|&groups| groups > 0);
+    let groups = groups.ok_or_else(|| Fault::operands("operand `groups` must be a positive whole number"))?;
+    channel_shuffle(call, groups)
+}
+
+fn channel_shuffle(call: &mut Call<'_>, groups: usize) -> Result<Value, Fault> {
+    let x = call.x()?;
     let shape = call.shape(x);
     if shape.len() < 3 || !shape[1].is_multiple_of(groups) {
         let ty = call.builder.ty(x);

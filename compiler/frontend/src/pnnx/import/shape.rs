@@ -15,7 +15,11 @@ pub(super) const OPERATORS: Table = &[
     ("Tensor.reshape_as", One(reshape_as)),
     ("Tensor.unflatten", One(unflatten)),
     ("Tensor.view", One(reshape)),
+    ("aten::diagonal", One(diagonal)),
+    ("aten::mT", One(transpose_last)),
     ("aten::movedim", One(movedim)),
+    ("aten::trace", One(trace)),
+    ("aten::view_as", One(reshape_as)),
     ("torch.flatten", One(flatten)),
     ("torch.permute", One(permute)),
     ("torch.repeat_interleave", One(repeat_interleave)),
@@ -81,6 +85,54 @@ fn reshape_as(call: &mut Call<'_>) -> Result<Value, Fault> {
     let (x, other) = (call.x()?, call.tensor("other", 1)?);
     let shape = call.shape(other);
     Ok(call.builder.reshape(x, &shape)?)
+}
+
+fn transpose_last(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let x = call.x()?;
+    let (rows, columns) = (call.axis(x, -2)?, call.axis(x, -1)?);
+    Ok(call.builder.swap_axes(x, rows, columns)?)
+}
+
+/// A diagonal of two axes, as the last axis.
+fn diagonal_of(call: &mut Call<'_>, x: Value, offset: i64, first: usize, second: usize) -> Result<Value, Fault> {
+    let shape = call.shape(x);
+    if first == second {
+        return Err(Fault::operands("a diagonal has two different axes"));
+    }
+    let rest: Vec<usize> = (0..shape.len()).filter(|&axis| axis != first && axis != second).collect();
+    let order: Vec<usize> = rest.iter().copied().chain([first, second]).collect();
+    let (rows, columns) = (shape[first], shape[second]);
+    let (row, column) = ((-offset).max(0) as usize, offset.max(0) as usize);
+    let size = rows.saturating_sub(row).min(columns.saturating_sub(column));
+    let mut merged: Vec<usize> = rest.iter().map(|&axis| shape[axis]).collect();
+    merged.push(rows * columns);
+    let x = call.builder.transpose(x, &order)?;
+    let x = call.builder.reshape(x, &merged)?;
+    let start = if size == 0 { 0 } else { row * columns + column };
+    Ok(call.builder.slice_axis(x, rest.len(), start, size, columns as i64 + 1)?)
+}
+
+/// `aten::diagonal (x, offset, dim1, dim2)`
+fn diagonal(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let x = call.x()?;
+    let mut number = |key: &str, position: usize, default: i64| {
+        let item = call.optional(key, position).unwrap_or(Item::Int(default));
+        let number = item.int().filter(|value| value.abs() < 1 << 40);
+        number.ok_or_else(|| Fault::operands(format!("operand `{key}` must be a whole number")))
+    };
+    let (offset, first, second) = (number("offset", 1, 0)?, number("dim1", 2, 0)?, number("dim2", 3, 1)?);
+    let (first, second) = (call.axis(x, first)?, call.axis(x, second)?);
+    diagonal_of(call, x, offset, first, second)
+}
+
+/// The sum of the diagonal.
+fn trace(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let x = call.x()?;
+    if call.builder.rank(x) != 2 {
+        return Err(Fault::operands(format!("{} isn't a matrix", call.builder.ty(x))));
+    }
+    let diagonal = diagonal_of(call, x, 0, 0, 1)?;
+    super::reduction::reduce(call, diagonal, mlc_ir::ops::ReduceFunction::Sum, vec![0], false)
 }
 
 fn unflatten(call: &mut Call<'_>) -> Result<Value, Fault> {

@@ -316,3 +316,103 @@ fn a_recurrence_that_is_a_function_takes_its_weights_as_a_list() {
     let all = [&["pnnx.Input in 0 1 0 #0=(1,1,2)f32"][..], &one, &["pnnx.Output o 1 0 9"]].concat();
     assert!(errors(&all)[0].message.contains("has_biases"), "{:?}", errors(&all));
 }
+
+/// Options as operands, then a line that takes them and gives operand `9`.
+fn with_options(options: &[&str], line: &str) -> Vec<String> {
+    let options = options.iter().enumerate();
+    let expressions = options.map(|(index, value)| format!("pnnx.Expression e{index} 0 1 {} expr={value}", index + 1));
+    expressions.chain([line.to_owned()]).collect()
+}
+
+#[test]
+fn functions_of_torchscript_compute_what_pytorch_does() {
+    let x = floats(&[2, 3], &[1.0, 4.0, 2.0, -3.0, 0.5, 6.0]);
+    let of = |options: &[&str], line: &str| {
+        let lines = with_options(options, line);
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let y = compute("(2,3)f32", &lines, "9", &x);
+        let numbers = if y.ty().dtype.is_float() {
+            y.to_floats()
+        } else {
+            y.to_integers().into_iter().map(|value| value as f64).collect()
+        };
+        numbers.into_iter().map(|value| (value * 1e4).round() / 1e4).collect::<Vec<f64>>()
+    };
+    assert_eq!(of(&["2.0"], "aten::clamp_min f 2 1 0 1 9"), [2.0, 4.0, 2.0, 2.0, 2.0, 6.0]);
+    assert_eq!(of(&["1", "1", "None", "None"], "aten::diff f 5 1 0 1 2 3 4 9"), [3.0, -2.0, 3.5, 5.5]);
+    assert_eq!(of(&[], "aten::frac f 1 1 0 9"), [0.0, 0.0, 0.0, 0.0, 0.5, 0.0]);
+    assert_eq!(of(&["True"], "aten::var f 2 1 0 1 9"), [9.575]);
+    assert_eq!(of(&["[1]", "False", "False"], "aten::std f 4 1 0 1 2 3 9"), [1.2472, 3.7044]);
+    assert_eq!(of(&["[1]", "1", "False"], "aten::std_mean f 4 2 0 1 2 3 8 9"), [2.3333, 1.1667]);
+    assert_eq!(of(&["1", "True"], "aten::aminmax f 3 2 0 1 2 9 8"), [1.0, -3.0]);
+    assert_eq!(of(&[], "aten::median f 1 1 0 9"), [1.0]);
+    assert_eq!(of(&["1", "False"], "aten::median f 3 2 0 1 2 8 9"), [2.0, 1.0]);
+    assert_eq!(of(&["3", "1", "False"], "aten::kthvalue f 4 2 0 1 2 3 9 8"), [4.0, 6.0]);
+    assert_eq!(of(&["None", "[0]", "False", "None"], "aten::linalg_norm f 5 1 0 1 2 3 4 9"), [3.1623, 4.0311, 6.3246]);
+    assert_eq!(of(&["1", "0", "1"], "aten::diagonal f 4 1 0 1 2 3 9"), [4.0, 6.0]);
+    assert_eq!(of(&[], "aten::mT f 1 1 0 9"), [1.0, -3.0, 4.0, 0.5, 2.0, 6.0]);
+    assert_eq!(of(&[], "aten::isfinite f 1 1 0 9"), [1.0; 6]);
+    assert_eq!(of(&["None"], "aten::count_nonzero f 2 1 0 1 9"), [6.0]);
+    assert_eq!(of(&[], "aten::erfc f 1 1 0 9")[4], 0.4795);
+    assert_eq!(of(&["9.0", "5.0", "None"], "aten::nan_to_num f 4 1 0 1 2 3 9"), x.to_floats());
+    assert_eq!(of(&[], "aten::rad2deg f 1 1 0 9")[0], 57.2958);
+}
+
+#[test]
+fn indices_write_elements_and_slices() {
+    let lines = |line: &str| {
+        vec![
+            "torch.zeros b 0 1 b size=(3,2)".to_owned(),
+            "torch.full p 0 1 p size=(1) fill_value=2 dtype=torch.long".to_owned(),
+            "torch.ones q 0 1 q size=(2,2) dtype=torch.long".to_owned(),
+            "pnnx.Expression d 0 1 d expr=0".to_owned(),
+            "pnnx.Expression v 0 1 v expr=7".to_owned(),
+            line.to_owned(),
+        ]
+    };
+    let of = |line: &str| {
+        let lines = lines(line);
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        compute("(1,2)f32", &lines, "9", &floats(&[1, 2], &[5.0, 6.0])).to_floats()
+    };
+    assert_eq!(of("aten::index_copy f 4 1 b d p 0 9"), [0.0, 0.0, 0.0, 0.0, 5.0, 6.0]);
+    assert_eq!(of("aten::index_add f 5 1 b d p 0 v 9"), [0.0, 0.0, 0.0, 0.0, 35.0, 42.0]);
+    assert_eq!(of("aten::index_fill f 4 1 b d p v 9"), [0.0, 0.0, 0.0, 0.0, 7.0, 7.0]);
+    assert_eq!(of("aten::scatter f 4 1 b d q v 9"), [0.0, 0.0, 7.0, 7.0, 0.0, 0.0]);
+    assert_eq!(of("aten::take f 2 1 0 q 9"), [6.0; 4]);
+}
+
+#[test]
+fn tensors_are_stacked_by_their_ranks() {
+    let shape_of = |input: &str, x: &Tensor, kind: &str| {
+        let line = format!("{kind} f 1 1 1 2");
+        compute(input, &["pnnx.Expression l 1 1 0 1 expr=[@0,@0]", &line], "2", x).shape().to_vec()
+    };
+    let (vector, matrix) = (counting(&[3]), counting(&[3, 2]));
+    for (kind, of_vectors, of_matrices) in
+        [("aten::hstack", &[6][..], [3, 4]), ("aten::vstack", &[2, 3], [6, 2]), ("aten::column_stack", &[3, 2], [3, 4])]
+    {
+        assert_eq!(shape_of("(3)f32", &vector, kind), of_vectors, "{kind}");
+        assert_eq!(shape_of("(3,2)f32", &matrix, kind), of_matrices, "{kind}");
+    }
+    assert_eq!(shape_of("(3)f32", &vector, "aten::dstack"), [1, 3, 2]);
+}
+
+#[test]
+fn a_dictionary_gives_its_values() {
+    let lines = [
+        "pnnx.Input in 0 1 0 #0=(2)f32",
+        "pnnx.Expression k 0 1 1 expr=out",
+        "nn.ReLU r 1 1 0 2",
+        "prim::DictConstruct d 4 1 1 2 1 0 3",
+        "pnnx.Output o 1 0 3",
+    ];
+    assert_eq!(try_import(&lines).unwrap().graph.outputs().len(), 2);
+}
+
+#[test]
+fn writes_that_the_exporter_lost_are_refused() {
+    let lines = ["pnnx.Input in 0 1 0 #0=(2)f32", "aten::zero z 1 1 0 1", "pnnx.Output o 1 0 1"];
+    let error = errors(&lines).remove(0);
+    assert!(error.code == Code::OperatorUnsupported && error.message.contains("in place"), "{}", error.message);
+}
