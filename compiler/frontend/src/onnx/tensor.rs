@@ -6,6 +6,9 @@ use crate::fault::Fault;
 use bytes::Bytes;
 use mlc_ir::{Attribute, Code, DType, Shape, Tensor, TensorType};
 
+/// The element type of strings.
+pub(super) const STRING: i32 = 8;
+
 /// Element types by their number in the standard (`TensorProto.DataType`), with their names.
 const ELEMENT_TYPES: [(i32, &str, Option<Storage>); 27] = [
     (0, "undefined", None),
@@ -16,7 +19,7 @@ const ELEMENT_TYPES: [(i32, &str, Option<Storage>); 27] = [
     (5, "int16", Some(Storage::Plain(DType::I16))),
     (6, "int32", Some(Storage::Plain(DType::I32))),
     (7, "int64", Some(Storage::Plain(DType::I64))),
-    (8, "string", None),
+    (STRING, "string", None),
     (9, "bool", Some(Storage::Plain(DType::Bool))),
     (10, "float16", Some(Storage::Plain(DType::F16))),
     (11, "double", Some(Storage::Plain(DType::F64))),

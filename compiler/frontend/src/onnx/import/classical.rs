@@ -2,7 +2,8 @@
 
 use super::Item;
 use super::call::Call;
-use super::ensemble::{Classified, PostTransform, class_labels};
+use super::ensemble::{Classified, PostTransform};
+use super::labels::class_labels;
 use super::registry::{
     Handler::{Many, One},
     Table,
@@ -24,7 +25,12 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 /// A constant of numbers.
-fn constant(call: &mut Call<'_, '_>, dtype: DType, shape: &[usize], values: Vec<f64>) -> Result<Value, Fault> {
+pub(super) fn constant(
+    call: &mut Call<'_, '_>,
+    dtype: DType,
+    shape: &[usize],
+    values: Vec<f64>,
+) -> Result<Value, Fault> {
     if shape.iter().product::<usize>() != values.len() {
         return Err(Fault::parameter(format!("{} numbers don't fill the shape {shape:?}", values.len())));
     }
@@ -43,7 +49,7 @@ fn per_column(call: &mut Call<'_, '_>, x: Value, values: Vec<f64>) -> Result<Val
 }
 
 /// The operand as floats, single precision where it isn't of floats.
-fn floats(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+pub(super) fn floats(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.input(0)?;
     let dtype = call.dtype_of(x);
     Ok(call.builder.cast(x, if dtype.is_float() { dtype } else { DType::F32 })?)
@@ -140,7 +146,7 @@ fn one_hot(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         return Err(Fault::variant("the categories are strings, which aren't supported"));
     }
     if !call.flag_or("zeros", true)? {
-        return Err(Fault::variant("an element without a category would be an error while the model runs"));
+        call.warnings.push("an element without a category gets zeros; the model says that it is an error".to_owned());
     }
     let categories = call.ints("cats_int64s")?;
     let categories = call.required("cats_int64s", categories)?;

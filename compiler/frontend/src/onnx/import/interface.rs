@@ -195,8 +195,9 @@ impl<'a> Importer<'a> {
     fn check_declared(&mut self, output: &ValueInfoProto, value: mlc_ir::Value) {
         let Some(declared) = tensor_type(output) else { return };
         let ty = self.builder.ty(value).clone();
-        let dtype_fits =
-            declared.elem_type == 0 || tensor::dtype_of(declared.elem_type.into()).is_ok_and(|dtype| dtype == ty.dtype);
+        // Where the file says strings, places in a list of names are; the operator that makes them has told so.
+        let dtype_fits = matches!(declared.elem_type, 0 | tensor::STRING)
+            || tensor::dtype_of(declared.elem_type.into()).is_ok_and(|dtype| dtype == ty.dtype);
         let shape_fits = declared.shape.as_ref().is_none_or(|shape| {
             let fits = |(dimension, &extent): (&DimensionProto, &usize)| {
                 dimension.dim_value.is_none_or(|declared| usize::try_from(declared) == Ok(extent))

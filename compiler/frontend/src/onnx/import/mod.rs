@@ -27,6 +27,7 @@ mod integer_products;
 mod interface;
 mod interpolation;
 mod joining;
+mod labels;
 mod linear;
 mod linear_attention;
 mod matrix;
@@ -48,6 +49,7 @@ mod signal;
 mod slicing;
 mod softmax;
 mod structure;
+mod support_vectors;
 mod turns;
 mod window;
 

@@ -3,9 +3,9 @@
 use super::call::Call;
 use super::{
     Importer, Item, Site, arithmetic, attention, classical, contributed, control, conversion, convolution, einsum,
-    elementwise, ensemble, indexing, integer_products, joining, linear, linear_attention, matrix, ngrams,
+    elementwise, ensemble, indexing, integer_products, joining, labels, linear, linear_attention, matrix, ngrams,
     normalization, ordering, pooling, qlinear, quantization, recurrent, reduction, resizing, rotary, sampling, shape,
-    signal, slicing, softmax, structure,
+    signal, slicing, softmax, structure, support_vectors,
 };
 use crate::fault::Fault;
 use crate::support::{self, OperatorSupport};
@@ -74,6 +74,8 @@ const TABLES: &[(&str, Table)] = &[
     ("ai.onnx.ml", classical::OPERATORS),
     ("ai.onnx.ml", ensemble::OPERATORS),
     ("ai.onnx.ml", indexing::MACHINE_LEARNING),
+    ("ai.onnx.ml", labels::OPERATORS),
+    ("ai.onnx.ml", support_vectors::OPERATORS),
     ("ai.onnx.preview", attention::PREVIEW),
     ("com.microsoft", contributed::OPERATORS),
     ("com.microsoft", matrix::CONTRIBUTED),

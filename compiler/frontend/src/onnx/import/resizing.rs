@@ -49,6 +49,14 @@ fn resize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     }
     let extents = extents(call, x, &axes)?;
     let shape = call.shape(x);
+    let exact = |extent: &Extent| (shape[extent.axis] as f32 * extent.scale - extent.size as f32).abs() < 1e-3;
+    if options.transform == Transform::AlignCorners && !extents.iter().all(exact) {
+        call.warnings.push(
+            "the scaled axes end between two elements, and the standard's examples align that end to the corner; \
+             PyTorch and ONNX Runtime align the last element, which sizes instead of scales would say"
+                .to_owned(),
+        );
+    }
     let axes = extents.iter().zip(transforms).map(|(&Extent { axis, size, scale }, transform)| {
         let Options { mode, exclude_outside, .. } = options;
         let antialias = options.antialias && scale < 1.0;

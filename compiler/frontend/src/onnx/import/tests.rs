@@ -213,3 +213,6 @@ fn what_every_model_needs_is_demanded() {
 
 #[path = "network_tests.rs"]
 mod networks;
+
+#[path = "classical_tests.rs"]
+mod classical;

@@ -5,6 +5,7 @@ mod scores;
 
 use super::Item;
 use super::call::Call;
+use super::labels::class_labels;
 use super::registry::{
     Handler::{Many, One},
     Table,
@@ -13,7 +14,7 @@ use crate::fault::Fault;
 use forest::{Comparison, Forest, Node};
 use mlc_ir::{DType, Value};
 use scores::{Aggregation, Votes};
-pub(super) use scores::{Classified, PostTransform, class_labels};
+pub(super) use scores::{Classified, PostTransform};
 use std::collections::BTreeMap;
 
 /// Operators of ai.onnx.ml.

@@ -95,20 +95,6 @@ fn softmax_of_others(builder: &mut Builder, x: Value) -> Result<Value, Fault> {
     })?)
 }
 
-/// The class labels, which must be numbers.
-pub(in super::super) fn class_labels(
-    call: &mut Call<'_, '_>,
-    numbers: &'static str,
-    words: &'static str,
-) -> Result<Vec<i64>, Fault> {
-    if call.words(words)?.is_some_and(|words| !words.is_empty()) {
-        return Err(Fault::variant("the classes have names, which aren't supported")
-            .with_help("export the model with classes that are whole numbers"));
-    }
-    let labels = call.ints(numbers)?.filter(|labels| labels.len() > 1);
-    labels.ok_or_else(|| Fault::variant("at least two classes with whole numbers as labels are needed"))
-}
-
 /// Adds a number per column, if there are some.
 pub(super) fn add_base(builder: &mut Builder, scores: Value, base: &[f64]) -> Result<Value, Fault> {
     if base.is_empty() {
