@@ -25,42 +25,42 @@ const RISCV: &str = "riscv64-unknown-elf-";
 const FLAGS: [&str; 6] =
     ["-std=gnu99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-ffunction-sections", "-fdata-sections"];
 
+/// A 32-bit core with a floating-point unit and its 32 registers, which the parts below differ from.
+const CORE: Part = Part {
+    name: "",
+    summary: "",
+    vectors: VectorSpelling::None,
+    vector_bytes: 4,
+    registers: 32,
+    float_unit: true,
+    alignment: 8,
+    tool_prefix: ARM,
+    machine_flags: &[],
+    memories: (1024, 256),
+};
+
 const PARTS: [Part; 6] = [
     Part {
         name: "cortex-m0plus",
         summary: "Arm Cortex-M0+: no floating-point unit, made for int8",
-        vectors: VectorSpelling::None,
-        vector_bytes: 4,
         registers: 4,
         float_unit: false,
-        alignment: 8,
-        tool_prefix: ARM,
         machine_flags: &["-mcpu=cortex-m0plus", "-mthumb", "-mfloat-abi=soft"],
         memories: (256, 32),
+        ..CORE
     },
     Part {
         name: "cortex-m4",
         summary: "Arm Cortex-M4F: f32 in hardware",
-        vectors: VectorSpelling::None,
-        vector_bytes: 4,
-        registers: 32,
-        float_unit: true,
-        alignment: 8,
-        tool_prefix: ARM,
         machine_flags: &["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"],
-        memories: (1024, 256),
+        ..CORE
     },
     Part {
         name: "cortex-m7",
         summary: "Arm Cortex-M7: f32 and f64 in hardware",
-        vectors: VectorSpelling::None,
-        vector_bytes: 4,
-        registers: 32,
-        float_unit: true,
-        alignment: 8,
-        tool_prefix: ARM,
         machine_flags: &["-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard"],
         memories: (2048, 512),
+        ..CORE
     },
     Part {
         name: "cortex-m55",
@@ -68,36 +68,28 @@ const PARTS: [Part; 6] = [
         vectors: VectorSpelling::Mve,
         vector_bytes: 16,
         registers: 8,
-        float_unit: true,
         alignment: 16,
-        tool_prefix: ARM,
         // Tiles fill the eight vector registers: loads that gcc moves up would push sums out of them.
         machine_flags: &["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-fno-schedule-insns"],
         memories: (2048, 1024),
+        ..CORE
     },
     Part {
         name: "riscv32",
         summary: "32-bit RISC-V with f32 in hardware (rv32imafc)",
-        vectors: VectorSpelling::None,
-        vector_bytes: 4,
-        registers: 32,
-        float_unit: true,
-        alignment: 8,
         tool_prefix: RISCV,
         machine_flags: &["-march=rv32imafc", "-mabi=ilp32f", "-mcmodel=medany"],
-        memories: (1024, 256),
+        ..CORE
     },
     Part {
         name: "riscv32-soft",
         summary: "32-bit RISC-V without a floating-point unit (rv32imac), made for int8",
-        vectors: VectorSpelling::None,
-        vector_bytes: 4,
         registers: 8,
         float_unit: false,
-        alignment: 8,
         tool_prefix: RISCV,
         machine_flags: &["-march=rv32imac", "-mabi=ilp32", "-mcmodel=medany"],
         memories: (512, 128),
+        ..CORE
     },
 ];
 

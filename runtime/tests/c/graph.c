@@ -11,19 +11,6 @@ static TVMModuleHandle module;
 static float x_values[6] = {1, 1, 1, 1, 1, 10};
 static int64_t x_shape[2] = {2, 3};
 
-static DLTensor Tensor(float* data, int64_t* shape, int ndim) {
-  DLTensor tensor;
-  memset(&tensor, 0, sizeof(tensor));
-  tensor.data = data;
-  tensor.device = device;
-  tensor.ndim = ndim;
-  tensor.dtype.code = kDLFloat;
-  tensor.dtype.bits = 32;
-  tensor.dtype.lanes = 1;
-  tensor.shape = shape;
-  return tensor;
-}
-
 static TVMGraphExecutor* Create(const char* text) {
   TVMGraphExecutor* graph = NULL;
   EXPECT_OK(TVMGraphExecutor_Create(text, module, &device, &graph));
@@ -33,14 +20,14 @@ static TVMGraphExecutor* Create(const char* text) {
 static void ExpectOutput(TVMGraphExecutor* graph, int index, float a, float b, float c) {
   float values[3] = {0, 0, 0};
   int64_t shape[1] = {3};
-  DLTensor output = Tensor(values, shape, 1);
+  DLTensor output = FloatTensor(values, shape, 1);
   EXPECT_OK(TVMGraphExecutor_GetOutput(graph, index, &output));
   EXPECT(values[0] == a && values[1] == b && values[2] == c);
 }
 
 static void TestRun(void) {
   TVMGraphExecutor* graph = Create(fixture_graph);
-  DLTensor x = Tensor(x_values, x_shape, 2);
+  DLTensor x = FloatTensor(x_values, x_shape, 2);
   Blob blob;
   int i;
   Blob_Fixture(&blob);
@@ -86,7 +73,7 @@ static void TestOwnedInput(void) {
 static void TestLinked(void) {
   TVMModuleHandle linked = NULL;
   TVMGraphExecutor* graph = NULL;
-  DLTensor x = Tensor(x_values, x_shape, 2);
+  DLTensor x = FloatTensor(x_values, x_shape, 2);
   Blob blob;
   EXPECT_OK(TVMModCreateFromCModule(&fixture_linked_module, &linked));
   EXPECT_OK(TVMGraphExecutor_Create(fixture_graph, linked, &device, &graph));
@@ -105,7 +92,7 @@ static void TestLinked(void) {
 
 static void TestBadInputs(void) {
   TVMGraphExecutor* graph = Create(fixture_graph);
-  DLTensor x = Tensor(x_values, x_shape, 2);
+  DLTensor x = FloatTensor(x_values, x_shape, 2);
   DLTensor bad;
   int64_t strides[2] = {1, 2};
   float values[6];
@@ -121,7 +108,7 @@ static void TestBadInputs(void) {
   EXPECT_CODE(TVMGraphExecutor_GetStatus(graph), kTvmErrorExecutorModuleNoSuchInput);
   EXPECT(strcmp(TVMGetLastError(), "the graph has no such input: 'y'") == 0);
   TVMGraphExecutor_Run(graph);
-  bad = Tensor(values, six, 1);
+  bad = FloatTensor(values, six, 1);
   EXPECT_CODE(TVMGraphExecutor_GetOutput(graph, 0, &bad), kTvmErrorExecutorModuleNoSuchInput);
   TVMGraphExecutor_Run(graph);
   EXPECT_OK(TVMGraphExecutor_GetStatus(graph));
@@ -192,7 +179,7 @@ static int CreateWith(const char* old, const char* replacement) {
   EXPECT((status == 0) == (graph != NULL));
   EXPECT(status == 0 || TVMGetLastError()[0] != '\0');
   if (status == 0) {
-    DLTensor x = Tensor(x_values, x_shape, 2);
+    DLTensor x = FloatTensor(x_values, x_shape, 2);
     Blob blob;
     Blob_Fixture(&blob);
     TVMGraphExecutor_SetInput(graph, "x", &x);

@@ -184,6 +184,19 @@ static void PutInteger(Blob* blob, uint64_t value, unsigned bytes) {
   }
 }
 
+DLTensor FloatTensor(float* data, int64_t* shape, int ndim) {
+  DLTensor tensor;
+  memset(&tensor, 0, sizeof(tensor));
+  tensor.data = data;
+  tensor.device.device_type = kDLCPU;
+  tensor.ndim = ndim;
+  tensor.dtype.code = kDLFloat;
+  tensor.dtype.bits = 32;
+  tensor.dtype.lanes = 1;
+  tensor.shape = shape;
+  return tensor;
+}
+
 void Blob_Names(Blob* blob, const char* const* names) {
   uint64_t count = 0;
   uint64_t i;

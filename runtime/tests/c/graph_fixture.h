@@ -22,6 +22,9 @@ extern const TVMModule fixture_linked_module;
  */
 extern const char fixture_graph[];
 
+/* A tensor of float32 on the CPU. */
+DLTensor FloatTensor(float* data, int64_t* shape, int ndim);
+
 /* A parameters file that grows. */
 typedef struct {
   uint8_t bytes[1024];

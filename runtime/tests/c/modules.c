@@ -181,27 +181,14 @@ static void TestBadMetadata(TVMModuleHandle model) {
 static float a_values[4] = {1, 2, 3, 4};
 static float b_values[4] = {10, 20, 30, 40};
 
-static DLTensor Tensor(float* data, int64_t* extents, int ndim) {
-  DLTensor tensor;
-  memset(&tensor, 0, sizeof(tensor));
-  tensor.data = data;
-  tensor.device = device;
-  tensor.ndim = ndim;
-  tensor.dtype.code = kDLFloat;
-  tensor.dtype.bits = 32;
-  tensor.dtype.lanes = 1;
-  tensor.shape = extents;
-  return tensor;
-}
-
 static void TestAotModule(TVMModuleHandle model) {
   int64_t four[1] = {4};
   int64_t two[2] = {2, 1};
   float copied[4] = {0, 0, 0, 0};
-  DLTensor a = Tensor(a_values, four, 1);
-  DLTensor b = Tensor(b_values, four, 1);
-  DLTensor out = Tensor(copied, four, 1);
-  DLTensor small = Tensor(copied, two, 2);
+  DLTensor a = FloatTensor(a_values, four, 1);
+  DLTensor b = FloatTensor(b_values, four, 1);
+  DLTensor out = FloatTensor(copied, four, 1);
+  DLTensor small = FloatTensor(copied, two, 2);
   TVMModuleHandle executor;
   TVMValue result;
   int code = 0;
@@ -263,8 +250,8 @@ static void TestGraphModule(TVMModuleHandle operators) {
   int64_t rows[2] = {2, 3};
   int64_t three[1] = {3};
   float copied[3] = {0, 0, 0};
-  DLTensor x = Tensor(x_values, rows, 2);
-  DLTensor out = Tensor(copied, three, 1);
+  DLTensor x = FloatTensor(x_values, rows, 2);
+  DLTensor out = FloatTensor(copied, three, 1);
   TVMModuleHandle executor;
   TVMByteArray bytes;
   Blob blob;
