@@ -115,3 +115,31 @@ fn options_that_contradict_each_other_are_refused_and_nothing_is_written() {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{options:?}");
     }
 }
+
+/// Programs that are only run get their weights as an object file where mlc knows the machine's: as text, hundreds of megabytes
+/// would go through the C compiler for a large network.
+#[test]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn c_compiler_reads_no_weights_of_programs_that_are_run() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let compiler = folder.path().join("compiler");
+    let script = "#!/bin/sh\n[ -z \"$(find . -name '*.c' -size +300k)\" ] || { echo 'long source' >&2; exit 1; }\nexec cc \"$@\"\n";
+    std::fs::write(&compiler, script).unwrap();
+    std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mlc"));
+        command.args(arguments).args(["--input", &format!("{CASE}/input_0.npy")]).current_dir(folder.path());
+        let output = command.env("CC", &compiler).output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let model = format!("{CASE}/model.pnnx.param");
+    for arguments in [&["run", &model, "--output-dir", "out"][..], &["verify", &model]] {
+        let (success, said) = run(arguments);
+        assert!(success, "{arguments:?}: {said}");
+    }
+    // The same network as text, which shows that the script tells them apart.
+    compile(folder.path(), &["--target", "host"]);
+    let (success, said) = run(&["run", "model.tar"]);
+    assert!(!success && said.contains("long source"), "{said}");
+}

@@ -10,6 +10,7 @@ use crate::pipeline::{self, CompileOptions, Failure, LoadOptions, Loaded};
 use crate::render::Sources;
 use crate::toolchain::{Program, Toolchain};
 use crate::{files, targets};
+use mlc_codegen::WeightsAs;
 use mlc_ir::{Code, Diagnostic, Location, Tensor};
 use mlc_passes::stateful;
 
@@ -88,6 +89,20 @@ pub(super) fn compile_options(code: &CodeOptions, target: &str, console: &Consol
     Ok(CompileOptions { model_name, target, limits, modified, ..CompileOptions::default() })
 }
 
+/// What the options say of code that is only run: nobody keeps the archive, so weights are an object file where the machine's is
+/// known. As text they would be most of what the C compiler reads.
+pub(super) fn program_options(
+    code: &CodeOptions,
+    machine: &Machine,
+    console: &Console,
+) -> Result<CompileOptions, Failure> {
+    let mut options = compile_options(code, machine.default_target(), console)?;
+    if machine.on.is_none() && options.target.object_format().is_some() {
+        options.execution.weights = WeightsAs::Object;
+    }
+    Ok(options)
+}
+
 /// The model's name: of the one to make, or of one in an archive.
 fn first_name(code: &CodeOptions) -> &str {
     code.model_names.first().map_or("default", String::as_str)
@@ -152,7 +167,7 @@ pub(super) fn bundle(
         return Ok(bundle);
     }
     let loaded = load_for(model, code, input_files, console)?;
-    let options = compile_options(code, machine.default_target(), console)?;
+    let options = program_options(code, machine, console)?;
     let _progress = console.progress("compiling");
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})
         .map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;

@@ -3,7 +3,7 @@
 use super::arguments::Verify;
 use super::console::Console;
 use super::execute::input_ports;
-use super::subject::{bundle, check_built, compile_options, in_model, load_for, mismatch, read_inputs};
+use super::subject::{bundle, check_built, in_model, load_for, mismatch, program_options, read_inputs};
 use crate::compare::{Comparison, Tolerance, compare};
 use crate::files;
 use crate::format::Format;
@@ -32,7 +32,7 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     if format == Format::Mlf && arguments.model.from.is_none() {
         return verify_archive(arguments, console);
     }
-    let options = compile_options(&arguments.code, arguments.machine.default_target(), console)?;
+    let options = program_options(&arguments.code, &arguments.machine, console)?;
     let loaded = load_for(&arguments.model, &arguments.code, &arguments.inputs.files, console)?;
     let graph = &loaded.graph;
     let given = graph.open_inputs().into_iter().map(|number| graph.inputs()[number]);

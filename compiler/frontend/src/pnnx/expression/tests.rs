@@ -110,7 +110,8 @@ fn deep_nesting_takes_neither_stack_nor_time() {
     assert!(Expression::parse(&"[".repeat(depth)).is_err());
     assert!(Expression::parse(&"add(".repeat(depth)).is_err());
     assert!(Expression::parse(&"]".repeat(depth)).is_err());
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    // Seconds on the busiest machine, hours if each level looked at all others.
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 #[test]

@@ -191,7 +191,8 @@ fn garbage_is_reported_briefly_and_quickly() {
     let start = std::time::Instant::now();
     let (model, _) = read(text.as_bytes(), None).unwrap();
     assert_eq!(model.operators[1].input_names[99_999].as_deref(), Some("k99999"));
-    assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
+    // Seconds on the busiest machine, hours if each name were compared with all others.
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }
 
 #[test]
@@ -203,7 +204,8 @@ fn long_names_dont_multiply() {
     let bin = crate::pnnx::to_bin(&Model::default()).unwrap();
     let start = std::time::Instant::now();
     let diagnostics = read(text.as_bytes(), Some(bin.into())).unwrap_err();
-    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    // Seconds on the busiest machine, hours if each error copied the name.
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
     assert_eq!(diagnostics.len(), 100);
     assert!(diagnostics.iter().all(|diagnostic| diagnostic.to_string().len() < 1000));
 }
