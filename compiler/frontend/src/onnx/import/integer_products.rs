@@ -15,6 +15,9 @@ pub(super) const OPERATORS: Table = &[
     ("QLinearMatMul", 10, One(qlinear_matmul)),
 ];
 
+/// Operators of com.microsoft.
+pub(super) const CONTRIBUTED: Table = &[("QGemm", 1, One(qgemm))];
+
 /// What a parameter of a product runs along.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Along {
@@ -117,6 +120,44 @@ fn qlinear_matmul(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         result: aligned(call, result_scale, 0, Along::Nothing)?,
     };
     requantized(call, sums, ratio, result_zero)
+}
+
+/// A matrix product of quantised matrices, whose bias has the scale of the sums. The result is quantised where a scale is given
+/// for it.
+fn qgemm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (left, left_scale, left_zero) = (call.input(0)?, call.input(1)?, call.optional(2)?);
+    let (right, right_scale, right_zero) = (call.input(3)?, call.input(4)?, call.optional(5)?);
+    let (bias, result_scale, result_zero) = (call.optional(6)?, call.optional(7)?, call.optional(8)?);
+    let alpha = call.float_or("alpha", 1.0)?;
+    if call.rank(left) != 2 || call.rank(right) != 2 {
+        let (left, right) = (call.builder.ty(left), call.builder.ty(right));
+        return Err(Fault::operands(format!("the operands {left} and {right} must be matrices")));
+    }
+    let left = if call.flag_or("transA", false)? { call.builder.transpose(left, &[1, 0])? } else { left };
+    let right = if call.flag_or("transB", false)? { call.builder.transpose(right, &[1, 0])? } else { right };
+    let left = centred(call, left, left_zero, Along::Nothing)?;
+    let right = centred(call, right, right_zero, Along::Columns)?;
+    let product = call.builder.matmul(left, right)?;
+    let sums = call.builder.add_optional(product, bias)?;
+    if call.shape(sums) != call.shape(product) {
+        return Err(Fault::operands("the bias doesn't broadcast to the product".to_owned()));
+    }
+    let left_scale = aligned(call, left_scale, 0, Along::Nothing)?;
+    let right_scale = aligned(call, right_scale, 2, Along::Columns)?;
+    let left_scale =
+        if alpha == 1.0 { left_scale } else { call.builder.binary_number(B::Multiply, left_scale, alpha)? };
+    match (result_scale, result_zero) {
+        (Some(result), Some(zero_point)) => {
+            let result = aligned(call, result, 0, Along::Nothing)?;
+            requantized(call, sums, Ratio { left: left_scale, right: right_scale, result }, zero_point)
+        }
+        (None, None) => {
+            let scale = call.builder.binary(B::Multiply, left_scale, right_scale)?;
+            let sums = call.builder.cast(sums, DType::F32)?;
+            Ok(call.builder.binary(B::Multiply, sums, scale)?)
+        }
+        _ => Err(Fault::operands("the result has a scale or a zero point, both or neither are expected".to_owned())),
+    }
 }
 
 fn conv_integer(call: &mut Call<'_, '_>) -> Result<Value, Fault> {

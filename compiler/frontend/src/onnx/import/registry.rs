@@ -78,6 +78,7 @@ const TABLES: &[(&str, Table)] = &[
     ("ai.onnx.ml", support_vectors::OPERATORS),
     ("ai.onnx.preview", attention::PREVIEW),
     ("com.microsoft", contributed::OPERATORS),
+    ("com.microsoft", integer_products::CONTRIBUTED),
     ("com.microsoft", matrix::CONTRIBUTED),
     ("com.microsoft", qlinear::OPERATORS),
     ("com.microsoft", quantization::MICROSOFT_OPERATORS),

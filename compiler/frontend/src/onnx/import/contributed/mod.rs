@@ -92,11 +92,8 @@ fn fused_gemm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 }
 
 fn fused_matmul(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (left, right) = (call.input(0)?, call.input(1)?);
+    let (left, right) = (rows_behind_batches(call, 0, "transBatchA")?, rows_behind_batches(call, 1, "transBatchB")?);
     let (transpose_left, transpose_right) = (call.flag_or("transA", false)?, call.flag_or("transB", false)?);
-    if call.flag_or("transBatchA", false)? || call.flag_or("transBatchB", false)? {
-        return Err(Fault::variant("transposed batches aren't supported"));
-    }
     let product = if transpose_left || transpose_right {
         call.builder.apply(Matmul { transpose_left, transpose_right }, &[left, right])?
     } else {
@@ -107,6 +104,17 @@ fn fused_matmul(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         return Ok(product);
     }
     Ok(call.builder.binary_number(B::Multiply, product, alpha)?)
+}
+
+/// An operand of a product; where the attribute says so, its first axis comes behind the batch axes.
+fn rows_behind_batches(call: &mut Call<'_, '_>, index: usize, attribute: &'static str) -> Result<Value, Fault> {
+    let x = call.input(index)?;
+    let rank = call.rank(x);
+    if !call.flag_or(attribute, false)? || rank < 3 {
+        return Ok(x);
+    }
+    let permutation: Vec<usize> = (1..rank - 1).chain([0, rank - 1]).collect();
+    Ok(call.builder.transpose(x, &permutation)?)
 }
 
 /// Normalises the last axis and applies a factor, and a term if there is one.
