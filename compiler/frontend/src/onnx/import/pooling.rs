@@ -65,6 +65,11 @@ fn span(taps: usize, dilation: usize) -> usize {
 
 fn average(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.input(0)?;
+    average_of(call, x)
+}
+
+/// The means of a value's windows.
+pub(super) fn average_of(call: &mut Call<'_, '_>, x: Value) -> Result<Value, Fault> {
     let Geometry { pool, own_pads } = geometry(call, x)?;
     let counted = if call.flag_or("count_include_pad", false)? { own_pads } else { vec![(0, 0); own_pads.len()] };
     Ok(call.builder.average_pool(x, pool, counted)?)

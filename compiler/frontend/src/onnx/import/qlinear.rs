@@ -1,8 +1,10 @@
 //! onnxruntime's operators on quantised tensors: each computes with the real numbers and quantises the result.
 
 use super::call::Call;
+use super::pooling::average_of;
 use super::quantization::{QuantizedType, dequantized, saturated};
 use super::registry::{Handler::One, Table};
+use super::softmax::softmax_of;
 use crate::fault::Fault;
 use mlc_ir::ops::{LeakyRelu, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
@@ -10,11 +12,14 @@ use mlc_ir::{DType, Float, Value};
 
 pub(super) const OPERATORS: Table = &[
     ("QLinearAdd", 1, One(|call| binary(call, B::Add))),
+    ("QLinearAveragePool", 1, One(average_pool)),
     ("QLinearConcat", 1, One(concat)),
     ("QLinearGlobalAveragePool", 1, One(global_average_pool)),
     ("QLinearLeakyRelu", 1, One(leaky_relu)),
     ("QLinearMul", 1, One(|call| binary(call, B::Multiply))),
     ("QLinearSigmoid", 1, One(sigmoid)),
+    ("QLinearSoftmax", 1, One(softmax)),
+    ("QLinearWhere", 1, One(select)),
 ];
 
 /// Scale and zero point, one number each, in consecutive places; the zero point may be absent.
@@ -65,6 +70,32 @@ fn leaky_relu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let slope = Float(call.float_or("alpha", f64::from(0.01_f32))?);
     let y = call.builder.apply(LeakyRelu { slope }, &[x])?;
     stored(call, y, 3, 0)
+}
+
+/// The attribute `opset` says which version of softmax is meant.
+fn softmax(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let version = call.int("opset")?;
+    let version = call.required("opset", version)?;
+    let x = real(call, 0)?;
+    let y = softmax_of(call, x, version, false)?;
+    stored(call, y, 3, 0)
+}
+
+fn average_pool(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    if call.flag_or("channels_last", false)? {
+        return Err(Fault::variant("channels as the last axis aren't supported"));
+    }
+    let x = real(call, 0)?;
+    let y = average_of(call, x)?;
+    stored(call, y, 3, 0)
+}
+
+/// The condition comes first, then three operands for each tensor.
+fn select(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let condition = call.input(0)?;
+    let (yes, no) = (real(call, 1)?, real(call, 4)?);
+    let chosen = call.builder.select(condition, yes, no)?;
+    stored(call, chosen, 7, 1)
 }
 
 /// The mean over the spatial axes, which stay with extent 1.

@@ -9,10 +9,14 @@ use mlc_ir::ops::Softmax;
 pub(super) const OPERATORS: Table =
     &[("LogSoftmax", 1, One(|call| softmax(call, true))), ("Softmax", 1, One(|call| softmax(call, false)))];
 
-/// Before version 13 all axes from the given one on count as one.
 fn softmax(call: &mut Call<'_, '_>, logarithm: bool) -> Result<Value, Fault> {
-    let x = call.input(0)?;
-    if call.version() >= 13 {
+    let (x, version) = (call.input(0)?, call.version());
+    softmax_of(call, x, version, logarithm)
+}
+
+/// Softmax of a value, as a version of the standard says: before version 13 all axes from the given one on count as one.
+pub(super) fn softmax_of(call: &mut Call<'_, '_>, x: Value, version: i64, logarithm: bool) -> Result<Value, Fault> {
+    if version >= 13 {
         let axis = call.axis_or(x, "axis", -1)?;
         return Ok(call.builder.apply(Softmax { axis, logarithm }, &[x])?);
     }
