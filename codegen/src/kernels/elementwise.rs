@@ -2,13 +2,15 @@
 //! vectors along the innermost axis.
 
 use super::arithmetic::moved_dtype;
+use super::transposed::Blocks;
 use super::{Argument, Kernel};
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::scalar::Expression;
 use mlc_ir::{DType, Literal};
 
-const AXIS_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
+/// Names of the loops over a result's axes.
+pub(super) const AXIS_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
 /// Computes an expression of the kernel's operands for each element of the first result.
 pub fn map(kernel: &mut Kernel<'_>, expression: &Expression) {
@@ -31,18 +33,24 @@ pub fn apply(kernel: &mut Kernel<'_>, expression: &Expression, operands: &[Argum
     let vectorizable = movement || kernel.is_vectorizable(expression, &dtypes, dtype);
     let unit_strides =
         views.iter().all(|view| matches!(view.strides.last(), Some(0 | 1))) && views[0].strides.last() == Some(&1);
-    let lanes = if vectorizable && unit_strides { kernel.lanes(dtype) } else { 1 };
+    let lanes = if vectorizable { kernel.lanes(dtype) } else { 1 };
+    let blocks = Blocks::new(kernel.target, &views, lanes);
+    let lanes = if unit_strides || blocks.is_some() { lanes } else { 1 };
     let operands: Vec<Argument> = operands
         .iter()
         .zip(&views[1..])
         .map(|(operand, view)| Argument { view: view.clone(), ..operand.clone() })
         .collect();
     let result = Argument { view: views[0].clone(), ..result.clone() };
-    nest(kernel, &result.view.clone(), lanes, |kernel, indices, lanes| {
+    let element = |kernel: &mut Kernel<'_>, indices: &[Index], lanes: usize| {
         let values = operands.iter().map(|operand| kernel.load(operand, indices, lanes, lanes)).collect();
         let value = kernel.expression(expression, values, lanes);
         kernel.store(&result, value, indices, lanes);
-    });
+    };
+    match blocks {
+        Some(blocks) => blocks.nest(kernel, lanes, element),
+        None => nest(kernel, &result.view, lanes, element),
+    }
 }
 
 /// Copies the kernel's operand to its first result.
@@ -92,20 +100,17 @@ fn fill(kernel: &mut Kernel<'_>, view: &View, value: Literal) {
 /// Loops over all positions of a view, in vectors of `lanes` along the last axis and single elements for the rest of it.
 pub fn nest(kernel: &mut Kernel<'_>, view: &View, lanes: usize, body: impl Fn(&mut Kernel<'_>, &[Index], usize)) {
     let Some((&extent, outer)) = view.shape.split_last() else { return body(kernel, &[], 1) };
-    let outer = outer.to_vec();
-    let body = &body;
-    kernel.for_shape(&AXIS_NAMES, &outer, &mut |kernel, indices| {
-        let full = extent / lanes * lanes;
-        let at = |index: Index| indices.iter().cloned().chain([index]).collect::<Vec<_>>();
-        if full > 0 {
-            kernel.for_range("i", Index::default(), Index::from(full), lanes as i64, |kernel, index| {
-                body(kernel, &at(index), lanes);
-            });
-        }
-        if full < extent {
-            kernel.for_range("i", Index::from(full), Index::from(extent), 1, |kernel, index| {
-                body(kernel, &at(index), 1);
-            });
-        }
+    kernel.for_shape(&AXIS_NAMES, outer, &mut |kernel, indices| {
+        vectors(kernel, extent, lanes, |kernel, index, lanes| {
+            let indices: Vec<Index> = indices.iter().cloned().chain([index]).collect();
+            body(kernel, &indices, lanes);
+        });
     });
+}
+
+/// Loops over an axis in vectors of `lanes`, and in single elements for the rest of it.
+pub fn vectors(kernel: &mut Kernel<'_>, extent: usize, lanes: usize, body: impl Fn(&mut Kernel<'_>, Index, usize)) {
+    let full = extent / lanes * lanes;
+    kernel.for_range("i", Index::default(), Index::from(full), lanes as i64, |kernel, i| body(kernel, i, lanes));
+    kernel.for_range("i", Index::from(full), Index::from(extent), 1, |kernel, i| body(kernel, i, 1));
 }

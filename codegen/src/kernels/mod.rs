@@ -29,6 +29,7 @@ mod softmax;
 mod sort;
 mod space;
 mod tile;
+mod transposed;
 pub mod transposed_convolution;
 mod vectors;
 mod weights;

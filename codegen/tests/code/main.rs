@@ -13,3 +13,4 @@ mod mathematics;
 mod round_trips;
 mod schedules;
 mod strict;
+mod transposes;

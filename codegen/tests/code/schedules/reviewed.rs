@@ -2,7 +2,9 @@
 
 use super::case::{Case, Layout, build};
 use mlc_codegen::Target;
-use mlc_codegen::loops::print;
+use mlc_codegen::kernels::{self, Argument, Kernel};
+use mlc_codegen::loops::{Builder, Function, Intrinsics, Parameter, print};
+use mlc_codegen::lower::view::View;
 use mlc_ir::ops::{
     ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, GatherElements, MaxPool, Normalize,
     Pad, PadMode, Recurrent, RecurrentCell, RecurrentOperand, Reduce, ReduceFunction, Resize, ResizeCoordinates,
@@ -20,7 +22,7 @@ fn typed_text(op: Op, types: &[TensorType], target: &Target) -> String {
     case.constants = (0..types.len()).map(|operand| operand == 1).collect();
     let mut function = build(&case, 0, target).unwrap().function;
     function.comment = Vec::new();
-    print::function(&function, &mut mlc_codegen::loops::Intrinsics::default())
+    print::function(&function, &mut Intrinsics::default())
 }
 
 fn reviewed(name: &str, text: &str) {
@@ -111,4 +113,34 @@ fn recurrent_layers_are_as_reviewed() {
     let lstm = Recurrent { reverse: true, with, ..Recurrent::new(RecurrentCell::CoupledLstm) };
     let types = lstm.operand_types(DType::F32, DType::I32, [9, 1, 4, 4]);
     reviewed("coupled_lstm_with_peepholes", &typed_text(lstm.into(), &types, &Target::generic()));
+}
+
+#[test]
+fn transposed_copies_are_as_reviewed() {
+    for (name, target) in [("transposed", Target::host(32)), ("transposed_in_c99", Target::generic())] {
+        let mut b = Builder::new();
+        let argument = |name, constant, view: View, b: &mut Builder| Argument {
+            pointer: b.parameter(name, DType::F32, constant),
+            view,
+            constant: None,
+            operand: None,
+        };
+        let x = argument("x", true, View::dense(DType::F32, &[2, 303, 905]).transpose(&[0, 2, 1]), &mut b);
+        let y = argument("y", false, View::dense(DType::F32, &[2, 905, 303]), &mut b);
+        let parameters = [&x, &y].map(|argument| Parameter { var: argument.pointer, restrict: true }).to_vec();
+        let mut kernel = Kernel {
+            b,
+            target: &target,
+            operands: vec![x],
+            results: vec![y],
+            epilogue: None,
+            packed: Vec::new(),
+            scratch: Vec::new(),
+            scalar: false,
+        };
+        kernels::copy(&mut kernel);
+        let (vars, body) = kernel.b.finish();
+        let function = Function { name: name.into(), comment: Vec::new(), parameters, vars, body };
+        reviewed(name, &print::function(&function, &mut Intrinsics::default()));
+    }
 }
