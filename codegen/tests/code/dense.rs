@@ -85,7 +85,7 @@ fn random_matrix_products_agree_with_the_evaluator() {
 
 #[test]
 fn products_of_every_data_type_agree_with_the_evaluator() {
-    for target in targets() {
+    for target in [Target::generic(), Target::host(32), embedded("cortex-m4")] {
         let mut graphs = Vec::new();
         for kind in [OpKind::Convolution, OpKind::TransposedConvolution, OpKind::Matmul] {
             let mut generator = Generator::new(kind as u64 + 23);
@@ -146,12 +146,12 @@ fn layers() -> Vec<Layer> {
     ]
 }
 
-/// Graphs of layers with constant weights and an epilogue, and without either.
+/// Graphs of layers with constant weights and an epilogue; of every other layer without either, too.
 fn graphs_of(layers: &[Layer]) -> Vec<Graph> {
     let mut generator = Generator::new(3);
     let mut graphs = Vec::new();
-    for (op, types) in layers {
-        for (constant, epilogue) in [(true, true), (false, false)] {
+    for (number, (op, types)) in layers.iter().enumerate() {
+        for (constant, epilogue) in [(true, true), (false, false)].into_iter().take(1 + number % 2) {
             let name = format!("{op:?} {types:?} constant {constant} epilogue {epilogue}");
             graphs.push(graph_of(&name, op.clone(), types, constant, epilogue, &mut generator));
         }

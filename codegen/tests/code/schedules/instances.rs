@@ -183,7 +183,7 @@ pub fn every_dtype() -> Vec<Case> {
     for &kind in OpKind::ALL {
         let mut generator = Generator::new(seed(kind) + 3000);
         for dtype in DType::ALL {
-            let mut left = 4;
+            let mut left = 2;
             for _ in 0..100 {
                 let (mut op, mut types) = kind.sample(&mut generator);
                 let Some(own) = types.first().map(|ty| ty.dtype) else { break };

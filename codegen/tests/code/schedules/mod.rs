@@ -35,12 +35,12 @@ fn check(cases: &[Case]) {
 
 #[test]
 fn samples_compute_what_the_evaluator_says() {
-    check(&samples(16));
+    check(&samples(8));
 }
 
 #[test]
 fn larger_operators_compute_what_the_evaluator_says() {
-    check(&larger_cases(16));
+    check(&larger_cases(10));
 }
 
 #[test]
