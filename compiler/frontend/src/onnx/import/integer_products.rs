@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::convolution::convolution_of;
+use super::linear::expect_matrices;
 use super::quantization::{QuantizedType, saturated};
 use super::registry::{Handler::One, Table};
 use crate::fault::Fault;
@@ -129,10 +130,7 @@ fn qgemm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (right, right_scale, right_zero) = (call.input(3)?, call.input(4)?, call.optional(5)?);
     let (bias, result_scale, result_zero) = (call.optional(6)?, call.optional(7)?, call.optional(8)?);
     let alpha = call.float_or("alpha", 1.0)?;
-    if call.rank(left) != 2 || call.rank(right) != 2 {
-        let (left, right) = (call.builder.ty(left), call.builder.ty(right));
-        return Err(Fault::operands(format!("the operands {left} and {right} must be matrices")));
-    }
+    expect_matrices(call, left, right)?;
     let left = if call.flag_or("transA", false)? { call.builder.transpose(left, &[1, 0])? } else { left };
     let right = if call.flag_or("transB", false)? { call.builder.transpose(right, &[1, 0])? } else { right };
     let left = centred(call, left, left_zero, Along::Nothing)?;

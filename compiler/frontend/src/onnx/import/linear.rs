@@ -21,10 +21,7 @@ pub(super) fn gemm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (alpha, beta) = (call.float_or("alpha", 1.0)?, call.float_or("beta", 1.0)?);
     // Said whether C may broadcast, before that went without saying.
     call.ignore(&["broadcast"]);
-    if call.rank(left) != 2 || call.rank(right) != 2 {
-        let (left, right) = (call.builder.ty(left), call.builder.ty(right));
-        return Err(Fault::operands(format!("the operands {left} and {right} must be matrices")));
-    }
+    expect_matrices(call, left, right)?;
     let product = call.builder.apply(Matmul { transpose_left, transpose_right }, &[left, right])?;
     let scaled = scaled(call, product, alpha)?;
     let Some(term) = term.filter(|_| beta != 0.0) else { return Ok(scaled) };
@@ -35,6 +32,15 @@ pub(super) fn gemm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         return Err(Fault::operands(format!("operand C {term} doesn't broadcast to the product {product}")));
     }
     Ok(sum)
+}
+
+/// Refuses operands of a product that aren't matrices.
+pub(super) fn expect_matrices(call: &Call<'_, '_>, left: Value, right: Value) -> Result<(), Fault> {
+    if call.rank(left) != 2 || call.rank(right) != 2 {
+        let (left, right) = (call.builder.ty(left), call.builder.ty(right));
+        return Err(Fault::operands(format!("the operands {left} and {right} must be matrices")));
+    }
+    Ok(())
 }
 
 fn scaled(call: &mut Call<'_, '_>, x: Value, factor: f64) -> Result<Value, Fault> {

@@ -146,7 +146,7 @@ fn list(call: &mut Call<'_, '_>, key: &'static str) -> Result<Vec<f64>, Fault> {
 
 /// Adds a number to each column, or each a number of its own.
 fn add_offsets(call: &mut Call<'_, '_>, x: Value, offsets: Vec<f64>) -> Result<Value, Fault> {
-    let offsets = constant(call, DType::F32, &[offsets.len()], offsets.clone())?;
+    let offsets = constant(call, DType::F32, &[offsets.len()], offsets)?;
     Ok(call.builder.binary(B::Add, x, offsets)?)
 }
 
