@@ -1,6 +1,6 @@
 //! The documents that are generated from the sources, so that they can't be wrong: operators and errors.
 
-use mlc_frontend::{OperatorSupport, onnx, pnnx, relay};
+use mlc_import::OperatorSupport;
 use mlc_ir::{Code, ops_table};
 use std::fmt::Write as _;
 
@@ -12,19 +12,19 @@ pub fn operators() -> String {
     text += "\n# Operators of ONNX models\n\n";
     text += "Since which version of the operator set an operator is supported; `mlc ops --format onnx` prints the same.\n\n";
     text += "| operator | since |\n|---|---:|\n";
-    let onnx = onnx::operator_support();
+    let onnx = mlc_onnx::operator_support();
     for operator in onnx.iter().filter(|operator| operator.refused.is_none()) {
         let since = operator.since.map_or_else(String::new, |since| since.to_string());
         let _ = writeln!(text, "| {} | {since} |", full_name(operator));
     }
     text += &refused(&onnx);
     text += "\n# Operators of PNNX models\n\n";
-    let pnnx = pnnx::operator_support();
+    let pnnx = mlc_pnnx::operator_support();
     let names: Vec<String> = pnnx.iter().filter(|operator| operator.refused.is_none()).map(full_name).collect();
     let _ = writeln!(text, "{}", names.join(", "));
     text += &refused(&pnnx);
     text += "\n# Operators of Relay texts\n\n";
-    let relay = relay::operator_support();
+    let relay = mlc_relay::operator_support();
     let names: Vec<String> = relay.iter().filter(|operator| operator.refused.is_none()).map(full_name).collect();
     let _ = writeln!(text, "{}", names.join(", "));
     text += &refused(&relay);

@@ -4,10 +4,10 @@
 use mlc::pipeline::{self, CompileOptions, LoadOptions};
 use mlc::toolchain::Toolchain;
 use mlc_codegen::Execution;
-use mlc_frontend::ImportOptions;
-use mlc_frontend::relay::{self, Parameters};
+use mlc_import::ImportOptions;
 use mlc_ir::text::print_with_constants;
 use mlc_ir::{Attribute, Graph};
+use mlc_relay::Parameters;
 use mlc_tests::case::Case;
 use mlc_tests::compile::load;
 use mlc_tests::paths;
@@ -26,12 +26,12 @@ fn graphs(format: &str) -> Vec<(Case, Graph)> {
 
 fn printed(graph: &Graph) -> String {
     let mut text = Vec::new();
-    relay::write(graph, &mut text).unwrap();
+    mlc_relay::write(graph, &mut text).unwrap();
     String::from_utf8(text).unwrap()
 }
 
 fn read(text: &str, name: &str) -> Graph {
-    let read = relay::read(text, &Parameters::new(), &ImportOptions::default());
+    let read = mlc_relay::read(text, &Parameters::new(), &ImportOptions::default());
     read.unwrap_or_else(|errors| panic!("{name}: {errors:?}")).graph
 }
 
@@ -63,7 +63,7 @@ fn foreign(text: &str, folder: &Path) -> PathBuf {
     let sum = "def @main(%x: Tensor[(4), float32], %w: Tensor[(4), float32]) { %x + %w }";
     let mut parameters = Parameters::new();
     parameters.insert("w".into(), Attribute::from_f32(&[4], &[1.0, 2.0, 3.0, 4.0]).unwrap());
-    let graph = relay::read(sum, &parameters, &ImportOptions::default()).unwrap().graph;
+    let graph = mlc_relay::read(sum, &parameters, &ImportOptions::default()).unwrap().graph;
     let execution = Execution { aot: None, graph: true, ..Execution::default() };
     let options = CompileOptions { execution, ..CompileOptions::default() };
     let compiled = pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap();

@@ -3,8 +3,8 @@
 use crate::files;
 use bytes::Bytes;
 use indexmap::IndexMap;
-use mlc_frontend::onnx::ExternalData;
 use mlc_ir::{Code, Diagnostic, Location};
+use mlc_onnx::ExternalData;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 

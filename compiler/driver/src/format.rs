@@ -1,7 +1,7 @@
 //! The formats of model files, and how to tell them apart by their first bytes.
 
 use clap::ValueEnum;
-use mlc_frontend::mlf::is_gzip;
+use mlc_mlf::is_gzip;
 use std::fmt;
 
 /// A format of model files. The ones without a reader are recognised, so that the message can name them, but can't be asked

@@ -12,9 +12,9 @@ use crate::pipeline::{Failure, LoadOptions, Loaded, in_file};
 use crate::render::Sources;
 use crate::toolchain::Toolchain;
 use bytes::Bytes;
-use mlc_frontend::mlf::{Archive, Metadata};
-use mlc_frontend::relay::{self, Parameters};
 use mlc_ir::{Code, DType, Diagnostic, Graph, Location, Tensor, evaluate};
+use mlc_mlf::{Archive, Metadata};
+use mlc_relay::Parameters;
 use std::path::Path;
 
 /// How many seeded inputs both are run on.
@@ -38,18 +38,18 @@ pub fn load(path: &Path, bytes: &Bytes, options: &LoadOptions, toolchain: &Toolc
         diagnostics: diagnostics.into_iter().map(|diagnostic| diagnostic.in_file(&name)).collect(),
         sources: sources.clone(),
     };
-    let read = |parameters: &Parameters| relay::read(text, parameters, &options.import_options()).map_err(in_text);
-    let exact = relay::is_exact(text);
+    let read = |parameters: &Parameters| mlc_relay::read(text, parameters, &options.import_options()).map_err(in_text);
+    let exact = mlc_relay::is_exact(text);
     let imported = if exact {
         read(&Parameters::new())?
     } else {
         let bundle = Bundle::parse_model(bytes, &options.model_name).map_err(failed)?;
         let arrays = match &options.parameters {
-            Some(path) => files::read(path).and_then(|bytes| relay::read_parameters(&bytes)),
-            None => archive.file(&metadata.parameters_path(&model.name)).and_then(relay::read_parameters),
+            Some(path) => files::read(path).and_then(|bytes| mlc_relay::read_parameters(&bytes)),
+            None => archive.file(&metadata.parameters_path(&model.name)).and_then(mlc_relay::read_parameters),
         };
         let inputs: Vec<&str> = bundle.inputs.iter().map(|port| port.name.as_str()).collect();
-        let bound = relay::bind(text, &arrays.map_err(failed)?, &inputs).map_err(|error| in_text(vec![error]))?;
+        let bound = mlc_relay::bind(text, &arrays.map_err(failed)?, &inputs).map_err(|error| in_text(vec![error]))?;
         let imported = read(&bound)?;
         check(&imported.graph, &bundle, toolchain).map_err(failed)?;
         imported

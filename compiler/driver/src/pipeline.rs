@@ -12,9 +12,9 @@ use bytes::Bytes;
 use indexmap::IndexMap;
 use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
 use mlc_codegen::{Execution, Limits, Module, Target};
-use mlc_frontend::mlf::{self, Archive, Metadata};
-use mlc_frontend::{ImportOptions, Imported, onnx, pnnx, relay};
+use mlc_import::{ImportOptions, Imported};
 use mlc_ir::{Code, Diagnostic, Graph, Location};
+use mlc_mlf::{Archive, Metadata};
 use mlc_passes::{OptimizeOptions, OptimizeReport};
 use std::path::{Path, PathBuf};
 
@@ -85,7 +85,7 @@ pub struct Loaded {
 #[derive(Debug)]
 pub struct RawPnnx {
     /// The model.
-    pub model: pnnx::Model,
+    pub model: mlc_pnnx::Model,
     /// What the user should know.
     pub warnings: Vec<Diagnostic>,
     /// The `.param` text by its name.
@@ -134,7 +134,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
 
 fn load_pnnx(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded, Failure> {
     let RawPnnx { model, warnings, sources } = read_pnnx(path, bytes, options.weights.as_deref())?;
-    let imported = pnnx::import(&model, &options.import_options());
+    let imported = mlc_pnnx::import(&model, &options.import_options());
     loaded(path, Format::Pnnx, imported, warnings, sources)
 }
 
@@ -148,17 +148,17 @@ fn load_relay(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loade
         fail(Diagnostic::error(Code::Syntax, location, "the text isn't UTF-8"))
     })?;
     let parameters = match &options.parameters {
-        None => relay::Parameters::new(),
-        Some(path) => relay::read_parameters(&files::read(path)?)
+        None => mlc_relay::Parameters::new(),
+        Some(path) => mlc_relay::read_parameters(&files::read(path)?)
             .map_err(|error| fail(error.in_file(&path.display().to_string())))?,
     };
-    let imported = relay::read(text, &parameters, &options.import_options());
+    let imported = mlc_relay::read(text, &parameters, &options.import_options());
     loaded(path, Format::Relay, imported, Vec::new(), sources)
 }
 
 fn load_onnx(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded, Failure> {
     let model = read_onnx(path, bytes)?;
-    let imported = onnx::import(&model, &ModelFolder::of(path), &options.import_options());
+    let imported = mlc_onnx::import(&model, &ModelFolder::of(path), &options.import_options());
     loaded(path, Format::Onnx, imported, Vec::new(), Sources::new())
 }
 
@@ -171,7 +171,7 @@ fn load_mlf(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded,
         Ok::<_, Diagnostic>((archive, metadata, model))
     };
     let (archive, metadata, model) = read().map_err(|error| in_file(path, vec![error]))?;
-    let imported = mlf::import(&archive, &metadata, &model, &options.import_options());
+    let imported = mlc_mlf::import(&archive, &metadata, &model, &options.import_options());
     loaded(path, Format::Mlf, imported, Vec::new(), Sources::new())
 }
 
@@ -179,8 +179,8 @@ fn load_mlf(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded,
 ///
 /// # Errors
 /// When the file is damaged.
-pub fn read_onnx(path: &Path, bytes: &Bytes) -> Result<onnx::Model, Failure> {
-    onnx::read(bytes).map_err(|errors| in_file(path, errors).into())
+pub fn read_onnx(path: &Path, bytes: &Bytes) -> Result<mlc_onnx::Model, Failure> {
+    mlc_onnx::read(bytes).map_err(|errors| in_file(path, errors).into())
 }
 
 pub(crate) fn in_file(path: &Path, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
@@ -239,12 +239,12 @@ pub fn read_pnnx(path: &Path, bytes: &Bytes, weights: Option<&Path>) -> Result<R
         None => beside.is_file().then_some(beside.as_path()),
     };
     let bin = bin_path.map(files::read).transpose()?;
-    let options = pnnx::ReadOptions {
+    let options = mlc_pnnx::ReadOptions {
         param_file: Some(name),
         bin_file: Some(bin_path.unwrap_or(&beside).display().to_string()),
-        ..pnnx::ReadOptions::default()
+        ..mlc_pnnx::ReadOptions::default()
     };
-    match pnnx::read_with(bytes, bin, &options) {
+    match mlc_pnnx::read_with(bytes, bin, &options) {
         Ok((model, warnings)) => Ok(RawPnnx { model, warnings, sources }),
         Err(diagnostics) => Err(Failure { diagnostics, sources }),
     }
@@ -331,7 +331,7 @@ pub fn compile(
 ) -> Result<Compiled, Vec<Diagnostic>> {
     let exact = options.target.is_strict();
     let imported = graph.clone();
-    let relay = RelayText(Box::new(move |out: &mut dyn std::io::Write| relay::write(&imported, out)));
+    let relay = RelayText(Box::new(move |out: &mut dyn std::io::Write| mlc_relay::write(&imported, out)));
     let optimize_options = OptimizeOptions { explain: options.explain, exact, ..OptimizeOptions::default() };
     let (graph, report) =
         mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;

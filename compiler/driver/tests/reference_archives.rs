@@ -10,7 +10,6 @@ use mlc::compare::{Tolerance, compare};
 use mlc::npy;
 use mlc::pipeline::{self, CompileOptions, LoadOptions};
 use mlc::toolchain::Toolchain;
-use mlc_frontend::mlf;
 use mlc_ir::Tensor;
 use std::path::{Path, PathBuf};
 
@@ -108,13 +107,13 @@ fn graph_archives_compile_to_code_with_equal_results_in_less_memory() {
 
         // Both need the inputs and outputs, the graph executor in blocks of its own, which it may use again.
         let archive = bundle.archive();
-        let graph = mlf::Graph::read(archive, &bundle.metadata.graph_path(&bundle.model.name)).unwrap();
+        let graph = mlc_mlf::Graph::read(archive, &bundle.metadata.graph_path(&bundle.model.name)).unwrap();
         let list = bundle::read_parameters(archive, &bundle.metadata.parameters_path(&bundle.model.name)).unwrap();
-        let is_parameter = |block: &mlf::Storage| {
+        let is_parameter = |block: &mlc_mlf::Storage| {
             block.input_binding.as_ref().is_some_and(|name| list.iter().any(|named| named.name == name.as_str()))
         };
         let blocks: u64 =
-            mlf::storage(&graph).iter().filter(|block| !is_parameter(block)).map(|block| block.size_bytes).sum();
+            mlc_mlf::storage(&graph).iter().filter(|block| !is_parameter(block)).map(|block| block.size_bytes).sum();
         let operators = bundle.model.memory.operators.iter().map(|operator| operator.workspace_size_bytes);
         let interpreter = blocks + operators.max().unwrap_or_default();
         let module = &compiled.module;

@@ -6,7 +6,7 @@ use super::subject::mismatch;
 use crate::format::Format;
 use crate::pipeline::Failure;
 use crate::targets;
-use mlc_frontend::{OperatorSupport, onnx, pnnx, relay};
+use mlc_import::OperatorSupport;
 use mlc_ir::{Code, OpKind};
 use mlc_passes::Pipeline;
 use serde::Serialize;
@@ -114,9 +114,9 @@ struct OperatorEntry {
 pub(super) fn ops(arguments: &Ops, console: &Console) -> Result<(), Failure> {
     match arguments.format {
         None | Some(Format::Ir) => ir_operators(arguments.json, console),
-        Some(Format::Pnnx) => format_operators(&pnnx::operator_support(), arguments.json, console),
-        Some(Format::Relay) => format_operators(&relay::operator_support(), arguments.json, console),
-        Some(Format::Onnx) => format_operators(&onnx::operator_support(), arguments.json, console),
+        Some(Format::Pnnx) => format_operators(&mlc_pnnx::operator_support(), arguments.json, console),
+        Some(Format::Relay) => format_operators(&mlc_relay::operator_support(), arguments.json, console),
+        Some(Format::Onnx) => format_operators(&mlc_onnx::operator_support(), arguments.json, console),
         Some(other) => return Err(mismatch(format!("the format {other} has no operators of its own")).into()),
     }
     Ok(())

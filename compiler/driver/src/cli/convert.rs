@@ -6,7 +6,6 @@ use super::subject::mismatch;
 use crate::files;
 use crate::format::Format;
 use crate::pipeline::{self, Failure, LoadOptions, RawPnnx};
-use mlc_frontend::{pnnx, relay};
 use mlc_ir::{Code, Diagnostic, Location};
 
 pub(super) fn convert(arguments: &Convert, console: &Console) -> Result<(), Failure> {
@@ -28,12 +27,12 @@ pub(super) fn convert(arguments: &Convert, console: &Console) -> Result<(), Fail
     }
     let RawPnnx { model, warnings, sources } = pipeline::read_pnnx(input, &file, weights.as_deref())?;
     console.report(&warnings, &sources);
-    let unwritable = |error: pnnx::WriteError| {
+    let unwritable = |error: mlc_pnnx::WriteError| {
         let location = Location::default().in_file(input.display().to_string());
         Diagnostic::error(Code::FileUnwritable, location, error.to_string())
     };
-    let text = pnnx::to_param_text(&model).map_err(unwritable)?;
-    let archive = pnnx::to_bin(&model).map_err(unwritable)?;
+    let text = mlc_pnnx::to_param_text(&model).map_err(unwritable)?;
+    let archive = mlc_pnnx::to_bin(&model).map_err(unwritable)?;
     // The weights first: a .param file whose weights are missing is of no use.
     let bin = output.with_extension("bin");
     files::write_atomically(&bin, &archive)?;
@@ -48,7 +47,7 @@ fn to_relay(arguments: &Convert, console: &Console) -> Result<(), Failure> {
     let options = LoadOptions { weights: weights.clone(), ..LoadOptions::default() };
     let loaded = pipeline::load(input, &options)?;
     console.report(&loaded.warnings, &loaded.sources);
-    files::write_atomically_with(output, |file| relay::write(&loaded.graph, &mut std::io::BufWriter::new(file)))?;
+    files::write_atomically_with(output, |file| mlc_relay::write(&loaded.graph, &mut std::io::BufWriter::new(file)))?;
     console.status(&format!("wrote {}", output.display()));
     Ok(())
 }

@@ -9,7 +9,6 @@ use super::subject::load_options;
 use crate::files;
 use crate::format::Format;
 use crate::pipeline::{self, Failure, RawPnnx};
-use mlc_frontend::{onnx, pnnx};
 use mlc_ir::{Graph, Op, TensorType};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -89,7 +88,7 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
 }
 
 impl Contents {
-    fn of_pnnx(model: &pnnx::Model) -> Contents {
+    fn of_pnnx(model: &mlc_pnnx::Model) -> Contents {
         let mut contents = Contents::default();
         for operator in &model.operators {
             *contents.operators.entry(operator.kind.clone()).or_default() += 1;
@@ -101,7 +100,7 @@ impl Contents {
         contents
     }
 
-    fn of_onnx(model: &onnx::Model) -> Contents {
+    fn of_onnx(model: &mlc_onnx::Model) -> Contents {
         let (weights, weight_bytes) = model.weights();
         Contents { operators: model.operators(), weights, weight_bytes }
     }

@@ -3,8 +3,8 @@
 use super::{Template, crate_values};
 use crate::bundle::{Bundle, Port};
 use mlc_codegen::c_type;
-use mlc_frontend::mlf::Header;
 use mlc_ir::{DType, Diagnostic};
+use mlc_mlf::Header;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

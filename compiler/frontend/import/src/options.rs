@@ -1,0 +1,36 @@
+//! What all importers take and give besides the model.
+
+use indexmap::IndexMap;
+use mlc_ir::{Code, Diagnostic, Graph, Location};
+use std::collections::BTreeSet;
+
+/// What the user says about a model beyond its files.
+#[derive(Debug, Clone, Default)]
+pub struct ImportOptions {
+    /// Name of the graph; empty for `model`.
+    pub name: String,
+    /// Extents of inputs whose shapes the model leaves open, by the input's name, its operand's name, or its number.
+    pub input_shapes: IndexMap<String, Vec<usize>>,
+    /// Extents of the model's named dimensions.
+    pub dimensions: IndexMap<String, usize>,
+}
+
+/// An imported model.
+#[derive(Debug)]
+pub struct Imported {
+    /// The model as a graph; `mlc_ir`'s rules hold.
+    pub graph: Graph,
+    /// What the user should know, though the import succeeded.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Says that an extent is given for a dimension that the model doesn't have.
+pub fn unknown_dimension(name: &str, known: &BTreeSet<&str>) -> Diagnostic {
+    let message = format!("an extent is given for the dimension `{name}`, which the model doesn't have");
+    let names: Vec<&str> = known.iter().copied().collect();
+    let help = match names.is_empty() {
+        true => "no dimension of the model has a name".into(),
+        false => format!("the named dimensions are: {}", names.join(", ")),
+    };
+    Diagnostic::error(Code::OptionMismatch, Location::default(), message).with_help(help)
+}

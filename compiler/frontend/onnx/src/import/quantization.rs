@@ -1,0 +1,223 @@
+//! Quantisation: integers that stand for real numbers, `real = scale * (integer - zero_point)`.
+
+use super::Item;
+use super::call::Call;
+use super::registry::{Handler::Many, Handler::One, Table};
+use crate::tensor;
+use mlc_import::Fault;
+use mlc_ir::ops::ReduceFunction;
+use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
+use mlc_ir::{DType, Value};
+
+pub(super) const OPERATORS: Table = &[
+    ("DequantizeLinear", 10, One(dequantize_linear)),
+    ("DynamicQuantizeLinear", 11, Many(dynamic_quantize_linear)),
+    ("QuantizeLinear", 10, One(quantize_linear)),
+];
+
+/// The same operators in onnxruntime's own set.
+pub(super) const MICROSOFT_OPERATORS: Table =
+    &[("DequantizeLinear", 1, One(dequantize_linear)), ("QuantizeLinear", 1, One(quantize_linear))];
+
+/// The integers of a quantised tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct QuantizedType {
+    pub dtype: DType,
+    /// Bits of an element, when they are fewer than the data type's.
+    pub bits: Option<usize>,
+}
+
+impl QuantizedType {
+    /// The type that a zero point has; bytes without a sign when there is none.
+    pub fn of(call: &Call<'_, '_>, zero_point: Option<Value>) -> QuantizedType {
+        match zero_point {
+            Some(value) => QuantizedType { dtype: call.dtype_of(value), bits: call.packed_bits(value) },
+            None => QuantizedType { dtype: DType::U8, bits: None },
+        }
+    }
+
+    /// Smallest and largest number.
+    fn range(self) -> Result<(f64, f64), Fault> {
+        let bits = match (self.dtype, self.bits) {
+            (DType::I8 | DType::U8, Some(bits)) => bits,
+            (DType::I8 | DType::U8, None) => 8,
+            (DType::I16 | DType::U16, None) => 16,
+            (dtype, _) => return Err(Fault::operands(format!("numbers can't be quantised to {dtype}"))),
+        };
+        let count = f64::from(1u32 << bits);
+        Ok(if self.dtype.is_signed() { (-count / 2.0, count / 2.0 - 1.0) } else { (0.0, count - 1.0) })
+    }
+}
+
+/// `saturate(round(x / scale) + zero_point)`, halves to even; all broadcast. The quotient has the data type of both.
+fn quantized(
+    call: &mut Call<'_, '_>,
+    x: Value,
+    scale: Value,
+    zero_point: Option<Value>,
+    ty: QuantizedType,
+) -> Result<Value, Fault> {
+    let quotient = call.builder.binary(B::Divide, x, scale)?;
+    saturated(call, quotient, zero_point, ty)
+}
+
+/// `saturate(round(x) + zero_point)`, halves to even; both broadcast.
+pub(super) fn saturated(
+    call: &mut Call<'_, '_>,
+    x: Value,
+    zero_point: Option<Value>,
+    ty: QuantizedType,
+) -> Result<Value, Fault> {
+    let (low, high) = ty.range()?;
+    // Whole numbers of 17 bits are exact from single precision on.
+    let dtype = call.dtype_of(x);
+    let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+    let operands: Vec<Value> = [x].into_iter().chain(zero_point).collect();
+    let y = call.builder.map(&operands, |b| {
+        let x = b.operand(0);
+        let x = if dtype == wide { x } else { b.cast(wide, x) };
+        let mut y = b.unary(U::Round, x);
+        if zero_point.is_some() {
+            let zero_point = b.operand(1);
+            let zero_point = b.cast(wide, zero_point);
+            y = b.binary(B::Add, y, zero_point);
+        }
+        let (low, high) = (b.number(wide, low), b.number(wide, high));
+        let raised = b.binary(B::Maximum, y, low);
+        let limited = b.binary(B::Minimum, raised, high);
+        b.cast(ty.dtype, limited)
+    })?;
+    call.note_packed_bits(y, ty.bits);
+    Ok(y)
+}
+
+/// `(x - zero_point) * scale`, of a float type; all broadcast.
+pub(super) fn dequantized(
+    call: &mut Call<'_, '_>,
+    x: Value,
+    scale: Value,
+    zero_point: Option<Value>,
+    dtype: DType,
+) -> Result<Value, Fault> {
+    let (stored, scale_dtype) = (call.dtype_of(x), call.dtype_of(scale));
+    if !scale_dtype.is_float() || !stored.is_integer() || stored.size() > 4 {
+        let (x, scale) = (call.builder.ty(x), call.builder.ty(scale));
+        return Err(Fault::operands(format!("{x} with the scale {scale} isn't a quantised tensor")));
+    }
+    let wide = if scale_dtype == DType::F64 { DType::F64 } else { DType::F32 };
+    // Differences of numbers of 16 bits are exact in single precision.
+    let whole = stored.size() > 2 && zero_point.is_some();
+    let operands: Vec<Value> = [x, scale].into_iter().chain(zero_point).collect();
+    Ok(call.builder.map(&operands, |b| {
+        let (mut x, scale) = (b.operand(0), b.operand(1));
+        if !whole {
+            x = b.cast(wide, x);
+        }
+        if zero_point.is_some() {
+            let zero_point = b.operand(2);
+            let zero_point = if whole { zero_point } else { b.cast(wide, zero_point) };
+            x = b.binary(B::Subtract, x, zero_point);
+        }
+        let x = if whole { b.cast(wide, x) } else { x };
+        let scale = if scale_dtype == wide { scale } else { b.cast(wide, scale) };
+        let real = b.binary(B::Multiply, x, scale);
+        if dtype == wide { real } else { b.cast(dtype, real) }
+    })?)
+}
+
+/// A scale or a zero point so that it broadcasts to the tensor: one number, one for each index of the axis, or one for each
+/// block of the axis.
+fn aligned(call: &mut Call<'_, '_>, parameter: Value, x: Value, axis: i64, block: usize) -> Result<Value, Fault> {
+    let (extents, shape) = (call.shape(parameter), call.shape(x));
+    let unfit = |call: &Call<'_, '_>| {
+        let (parameter, x) = (call.builder.ty(parameter), call.builder.ty(x));
+        Fault::operands(format!("scales or zero points {parameter} don't fit {x} along axis {axis}"))
+    };
+    if block == 0 && extents.iter().product::<usize>() == 1 && extents.len() <= 1 {
+        return Ok(call.builder.reshape(parameter, &[])?);
+    }
+    let axis = call.axis(x, axis)?;
+    if block == 0 {
+        if extents[..] != [shape[axis]] {
+            return Err(unfit(call));
+        }
+        let mut shape = vec![1; shape.len() - axis];
+        shape[0] = extents[0];
+        return Ok(call.builder.reshape(parameter, &shape)?);
+    }
+    let fits = |other: usize| if other == axis { shape[axis].div_ceil(block) } else { shape[other] };
+    if extents.len() != shape.len() || (0..shape.len()).any(|other| extents[other] != fits(other)) {
+        return Err(unfit(call));
+    }
+    let repeated = call.builder.repeat_elements(parameter, axis, block)?;
+    Ok(call.builder.slice_axis(repeated, axis, 0, shape[axis], 1)?)
+}
+
+/// Scale and zero point of the second and third operand, so that they broadcast to the tensor.
+fn parameters(call: &mut Call<'_, '_>, x: Value) -> Result<(Value, Option<Value>), Fault> {
+    let (scale, zero_point) = (call.input(1)?, call.optional(2)?);
+    let (axis, block) = (call.int_or("axis", 1)?, call.int_or("block_size", 0)?);
+    let block = usize::try_from(block).map_err(|_| Fault::parameter(format!("blocks of {block} elements")))?;
+    let scale = aligned(call, scale, x, axis, block)?;
+    let zero_point = match zero_point {
+        Some(zero_point) => Some(aligned(call, zero_point, x, axis, block)?),
+        None => None,
+    };
+    Ok((scale, zero_point))
+}
+
+/// A data type by its number in the standard; 0 stands for none.
+fn dtype_attribute(call: &mut Call<'_, '_>, key: &'static str) -> Result<Option<QuantizedType>, Fault> {
+    let Some(number) = call.int(key)?.filter(|&number| number != 0) else { return Ok(None) };
+    Ok(Some(QuantizedType { dtype: tensor::dtype_of(number)?, bits: tensor::packed_bits(number)? }))
+}
+
+fn quantize_linear(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, given) = (call.input(0)?, call.optional(2)?);
+    // It matters for floats of 8 bits only, which are refused.
+    call.ignore(&["saturate"]);
+    let of_zero_point = QuantizedType::of(call, given);
+    let ty = match dtype_attribute(call, "output_dtype")? {
+        Some(ty) if given.is_some() && ty != of_zero_point => {
+            let message =
+                format!("the zero point is {}, but attribute `output_dtype` says {}", of_zero_point.dtype, ty.dtype);
+            return Err(Fault::parameter(message));
+        }
+        Some(ty) => ty,
+        None => of_zero_point,
+    };
+    let (scale, zero_point) = parameters(call, x)?;
+    let precision = dtype_attribute(call, "precision")?.map_or(call.dtype_of(scale), |precision| precision.dtype);
+    if !precision.is_float() {
+        return Err(Fault::operands(format!("the scale {} isn't a float", call.builder.ty(scale))));
+    }
+    let (x, scale) = (call.builder.cast(x, precision)?, call.builder.cast(scale, precision)?);
+    quantized(call, x, scale, zero_point, ty)
+}
+
+fn dequantize_linear(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let x = call.input(0)?;
+    let (scale, zero_point) = parameters(call, x)?;
+    let dtype = dtype_attribute(call, "output_dtype")?.map_or(call.dtype_of(scale), |ty| ty.dtype);
+    if !dtype.is_float() {
+        return Err(Fault::parameter(format!("attribute `output_dtype` says {dtype}, which isn't a float")));
+    }
+    dequantized(call, x, scale, zero_point, dtype)
+}
+
+/// Quantises to bytes with the scale and the zero point that the extremes of the tensor give.
+fn dynamic_quantize_linear(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
+    let x = call.input(0)?;
+    let axes: Vec<usize> = (0..call.rank(x)).collect();
+    let low = call.builder.reduce(ReduceFunction::Minimum, x, &axes, false)?;
+    let low = call.builder.binary_number(B::Minimum, low, 0.0)?;
+    let high = call.builder.reduce(ReduceFunction::Maximum, x, &axes, false)?;
+    let high = call.builder.binary_number(B::Maximum, high, 0.0)?;
+    let distance = call.builder.binary(B::Subtract, high, low)?;
+    let scale = call.builder.binary_number(B::Divide, distance, 255.0)?;
+    let ty = QuantizedType { dtype: DType::U8, bits: None };
+    let below = call.builder.unary(U::Negate, low)?;
+    let zero_point = quantized(call, below, scale, None, ty)?;
+    let y = quantized(call, x, scale, Some(zero_point), ty)?;
+    Ok([y, scale, zero_point].map(Item::Tensor).to_vec())
+}

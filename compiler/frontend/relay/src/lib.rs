@@ -1,0 +1,71 @@
+//! The text of Relay, the intermediate representation that Model Library Format archives carry.
+//!
+//! [`read()`] takes both of its dialects: the full one, with a version and with its constants at the end, and the plain one of
+//! archives, whose constants come as parameters. [`write()`] prints any graph as a full text from which [`read()`] makes an
+//! equal graph.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
+
+mod bind;
+mod import;
+mod lexer;
+mod metadata;
+mod parse;
+mod restore;
+mod spelling;
+mod syntax;
+mod types;
+mod write;
+
+pub use bind::bind;
+pub use import::operator_support;
+pub use write::write;
+
+use bytes::Bytes;
+use indexmap::IndexMap;
+use mlc_import::{ImportOptions, Imported};
+use mlc_ir::{Attribute, Code, Diagnostic, Location};
+use mlc_runtime::params;
+
+/// Constants by the names of the variables that they are for.
+pub type Parameters = IndexMap<String, Attribute>;
+
+/// Reads a file of parameters (`.params`); the constants are slices of it.
+///
+/// # Errors
+/// When the file is damaged, or holds a data type that isn't supported.
+pub fn read_parameters(bytes: &Bytes) -> Result<Parameters, Diagnostic> {
+    let at = |offset: usize, message: String| {
+        Diagnostic::error(Code::ArchiveDamaged, Location::byte_offset(offset as u64), message)
+    };
+    let list = params::read_list(bytes).map_err(|error| at(error.offset, error.message))?;
+    let mut parameters = Parameters::new();
+    for named in &list {
+        let location = Location { node: Some(named.name.to_string()), ..Location::default() };
+        let constant = types::constant(&named.array, bytes)
+            .map_err(|fault| Diagnostic::error(fault.code, location.clone(), fault.message))?;
+        if parameters.insert(named.name.to_string(), constant).is_some() {
+            let message = format!("the parameter `{}` is there twice", named.name);
+            return Err(Diagnostic::error(Code::DuplicateDefinition, location, message));
+        }
+    }
+    Ok(parameters)
+}
+
+/// Makes a graph of a text. Parameters become the variables of `@main` that have their names; what is left are its inputs.
+/// A text that [`write()`] printed gives the printed graph, and needs no parameters.
+///
+/// # Errors
+/// Everything that stands in the way, with lines and columns; operators that aren't supported all at once.
+pub fn read(text: &str, parameters: &Parameters, options: &ImportOptions) -> Result<Imported, Vec<Diagnostic>> {
+    let module = parse::parse(text).map_err(|fault| vec![fault])?;
+    if let Some(main) = restore::printed_main(&module) {
+        let graph = restore::restore(&module, main).map_err(|fault| vec![fault])?;
+        return Ok(Imported { graph, warnings: Vec::new() });
+    }
+    import::import(&module, parameters, options)
+}
+
+/// Whether a text is one that [`write()`] printed, which holds its own constants and is exact.
+pub fn is_exact(text: &str) -> bool {
+    parse::parse(text).is_ok_and(|module| restore::printed_main(&module).is_some())
+}
