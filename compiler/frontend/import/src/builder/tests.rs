@@ -59,6 +59,11 @@ fn rounding_up_pads_behind_unless_the_last_window_would_begin_there() {
     // 5 elements, 1 pad on both sides, 2 taps, stride 3: the last window would begin behind the tensor.
     assert_eq!(ceil_mode_pads(5, 2, 3, 1, (1, 1)), Some(1));
     assert_eq!(ceil_mode_pads(2, 4, 1, 1, (0, 0)), None);
+    // A window larger than the tensor has one position as long as a step is longer than what is missing.
+    assert_eq!(ceil_mode_pads(1, 2, 2, 1, (0, 0)), Some(1));
+    assert_eq!(ceil_mode_pads(2, 3, 5, 2, (1, 0)), Some(2));
+    assert_eq!(ceil_mode_pads(1, 3, 2, 1, (0, 0)), None);
+    assert_eq!(ceil_mode_pads(0, 2, 2, 1, (0, 1)), None);
 }
 
 #[test]

@@ -33,7 +33,8 @@ pub struct PoolWindow {
 /// The pads behind an axis with which a pool that rounds down has as many positions as one that rounds up: at least the
 /// axis' own, unless they'd make another window fit.
 ///
-/// The last window must begin inside the tensor or the padding before it. `None` when the window doesn't fit at all.
+/// The last window must begin inside the tensor or the padding before it. A window may reach beyond the padded tensor by less
+/// than a step; `None` when it has no position.
 pub fn ceil_mode_pads(
     extent: usize,
     taps: usize,
@@ -43,14 +44,16 @@ pub fn ceil_mode_pads(
 ) -> Option<usize> {
     let reach = taps.checked_sub(1)?.checked_mul(dilation)?.checked_add(1)?;
     let padded = extent.checked_add(pad.0)?.checked_add(pad.1)?;
-    let room = padded.checked_sub(reach)?;
-    let mut positions = room.div_ceil(stride) + 1;
-    if (positions - 1).checked_mul(stride)? >= extent + pad.0 {
-        positions -= 1;
+    if reach.saturating_sub(padded) >= stride {
+        return None;
     }
-    let needed = (positions - 1).checked_mul(stride)?.checked_add(reach)?;
+    let mut last = padded.saturating_sub(reach).div_ceil(stride);
+    if last.checked_mul(stride)? >= extent + pad.0 {
+        last = last.checked_sub(1)?;
+    }
+    let needed = last.checked_mul(stride)?.checked_add(reach)?;
     let after = needed.saturating_sub(extent + pad.0);
-    let another = positions.checked_mul(stride)?.checked_add(reach)?;
+    let another = needed.checked_add(stride)?;
     Some(if padded < another { after.max(pad.1) } else { after })
 }
 

@@ -42,8 +42,10 @@ fn geometry(call: &mut Call<'_, '_>, x: Value) -> Result<Geometry, Fault> {
         for (axis, pad) in pads.iter_mut().enumerate() {
             let rounded_up = ceil_mode_pads(extents[axis], window[axis], strides[axis], dilations[axis], *pad)
                 .ok_or_else(|| Fault::operands(format!("the window {window:?} doesn't fit into {extents:?}")))?;
-            let positions =
-                |after| (extents[axis] + pad.0 + after - span(window[axis], dilations[axis])) / strides[axis];
+            let positions = |after: usize| {
+                let room = (extents[axis] + pad.0 + after).checked_sub(span(window[axis], dilations[axis]))?;
+                Some(room / strides[axis])
+            };
             // The standard's text has as many positions with as without ceil mode, implementations don't agree.
             if auto_pad == AutoPad::Valid && positions(rounded_up) != positions(pad.1) {
                 return Err(Fault::variant("auto_pad VALID with ceil_mode isn't well defined here")
