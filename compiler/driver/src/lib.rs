@@ -10,7 +10,6 @@ pub mod compare;
 mod external;
 pub mod files;
 pub mod format;
-mod from_relay;
 pub mod inputs;
 pub mod npy;
 pub mod pipeline;

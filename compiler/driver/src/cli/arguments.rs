@@ -1,10 +1,10 @@
 //! The arguments of every command. Their documentation here is what `--help` prints.
 
+use super::console::Common;
 use super::hardware::{Machine, Memory};
 use super::packaging::Packaging;
 use super::project::Project;
 use crate::format::Format;
-use crate::render::MessageFormat;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mlc_codegen::FloatingPoint;
 use std::path::PathBuf;
@@ -34,21 +34,6 @@ Examples:
   mlc inspect model.pnnx.param                   what is in the model
 
 Exit status: 0 done; 1 the model or the data is at fault; 2 the command line is.";
-
-/// Options of all commands.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Messages")]
-pub struct Common {
-    /// Say nothing but errors
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    pub quiet: bool,
-    /// Say more about what is done
-    #[arg(short, long, global = true)]
-    pub verbose: bool,
-    /// How errors and warnings are written to standard error
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
-    pub message_format: MessageFormat,
-}
 
 /// The commands.
 #[derive(Debug, Subcommand)]

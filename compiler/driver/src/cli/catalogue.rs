@@ -2,7 +2,7 @@
 
 use super::arguments::{Explain, Listing, Ops};
 use super::console::Console;
-use super::subject::mismatch;
+use super::words::mismatch;
 use crate::format::Format;
 use crate::pipeline::Failure;
 use crate::targets;

@@ -2,7 +2,8 @@
 
 use super::arguments::{CodeOptions, Compile, Emit, Model};
 use super::console::Console;
-use super::subject::{compile_options, in_model, load_for, mismatch};
+use super::subject::{compile_options, in_model, load_for};
+use super::words::{bytes, mismatch};
 use crate::files;
 use crate::pipeline::{self, CompileOptions, Compiled, Failure};
 use crate::toolchain::Toolchain;
@@ -179,15 +180,6 @@ fn summary(path: &Path, compiled: &Compiled) -> String {
         bytes(module.constants_bytes() as u64),
         bytes(module.workspace_bytes() as u64),
     )
-}
-
-/// A number of bytes for people.
-pub(super) fn bytes(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} bytes"),
-        10_000..10_000_000 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / (1024.0 * 1024.0)),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Standard output and standard error: the only place that prints.
 
-use super::arguments::Common;
 use crate::render::{self, MessageFormat, Sources};
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use mlc_ir::{Diagnostic, Severity};
 use std::io::{IsTerminal, Write};
@@ -11,6 +11,21 @@ use std::time::Duration;
 
 /// What is faster needs no display.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
+
+/// Options of all commands.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Messages")]
+pub struct Common {
+    /// Say nothing but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more about what is done
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// How errors and warnings are written to standard error
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub message_format: MessageFormat,
+}
 
 /// How the user wants to be talked to.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use super::arguments::Convert;
 use super::console::Console;
-use super::subject::mismatch;
+use super::words::mismatch;
 use crate::files;
 use crate::format::Format;
 use crate::pipeline::{self, Failure, LoadOptions, RawPnnx};

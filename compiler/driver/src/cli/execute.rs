@@ -3,7 +3,8 @@
 use super::arguments::{Bench, Run};
 use super::console::Console;
 use super::hardware;
-use super::subject::{build, bundle, check_built, mismatch, read_inputs};
+use super::subject::{build, bundle, check_built, read_inputs};
+use super::words::mismatch;
 use crate::bundle::{Call, Kernel, Port};
 use crate::inputs::InputPort;
 use crate::pipeline::Failure;

@@ -1,7 +1,7 @@
 //! The machine that a model is for: limits of its memory, and the emulated board that stands for it.
 
 use super::console::Console;
-use super::subject::mismatch;
+use super::words::mismatch;
 use crate::pipeline::Failure;
 use crate::toolchain::{Cost, Footprint, Toolchain, boards};
 use clap::Args;

@@ -3,9 +3,9 @@
 mod archive;
 
 use super::arguments::Inspect;
-use super::compile::bytes;
 use super::console::Console;
 use super::subject::load_options;
+use super::words::bytes;
 use crate::files;
 use crate::format::Format;
 use crate::pipeline::{self, Failure, RawPnnx};

@@ -15,6 +15,7 @@ mod packaging;
 mod project;
 mod subject;
 mod verify;
+mod words;
 
 use crate::pipeline::Failure;
 use arguments::{Arguments, Command};

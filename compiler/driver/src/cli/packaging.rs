@@ -1,6 +1,6 @@
 //! The options that say how other code runs a model, and what its archive looks like.
 
-use super::subject::mismatch;
+use super::words::mismatch;
 use clap::{Args, ValueEnum};
 use mlc_codegen::package::FormatVersion;
 use mlc_codegen::{Execution, Interface, Pools, WeightsAs};

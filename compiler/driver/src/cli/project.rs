@@ -1,7 +1,7 @@
 //! `mlc project`
 
 use super::console::Console;
-use super::subject::mismatch;
+use super::words::mismatch;
 use crate::bundle::Bundle;
 use crate::pipeline::Failure;
 use crate::project::Template;

@@ -3,6 +3,7 @@
 use super::arguments::{ArchivePart, CodeOptions, Inputs, Model};
 use super::console::Console;
 use super::hardware::Machine;
+use super::words::mismatch;
 use crate::bundle::Bundle;
 use crate::format::Format;
 use crate::inputs::{self, InputPort};
@@ -11,7 +12,7 @@ use crate::render::Sources;
 use crate::toolchain::{Program, Toolchain};
 use crate::{files, targets};
 use mlc_codegen::WeightsAs;
-use mlc_ir::{Code, Diagnostic, Location, Tensor};
+use mlc_ir::{Code, Diagnostic, Tensor};
 use mlc_passes::stateful;
 
 /// What the options say about loading a model, which is the one of a name where an archive holds several.
@@ -188,9 +189,4 @@ pub(super) fn read_inputs(inputs: &Inputs, ports: &[InputPort], console: &Consol
         return Ok(inputs::random(inputs.seed, ports));
     }
     Ok(inputs::read(&inputs.files, ports)?)
-}
-
-/// A fault of the command line.
-pub(super) fn mismatch(message: String) -> Diagnostic {
-    Diagnostic::error(Code::OptionMismatch, Location::default(), message)
 }

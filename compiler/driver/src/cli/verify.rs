@@ -3,7 +3,8 @@
 use super::arguments::Verify;
 use super::console::Console;
 use super::execute::input_ports;
-use super::subject::{bundle, check_built, in_model, load_for, mismatch, program_options, read_inputs};
+use super::subject::{bundle, check_built, in_model, load_for, program_options, read_inputs};
+use super::words::mismatch;
 use crate::compare::{Comparison, Tolerance, compare};
 use crate::files;
 use crate::format::Format;

@@ -1,6 +1,7 @@
 //! What the words in `@…@` of a template stand for.
 
-use super::{Template, crate_values};
+use super::crate_values;
+use super::template::Template;
 use crate::bundle::{Bundle, Port};
 use mlc_codegen::c_type;
 use mlc_ir::{DType, Diagnostic};

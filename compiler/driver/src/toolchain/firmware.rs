@@ -2,7 +2,8 @@
 //! emulator, and the image that tells how much memory the model takes.
 
 use super::board::Board;
-use super::{Footprint, Toolchain};
+use super::compiler::Toolchain;
+use super::footprint::Footprint;
 use crate::bundle::Bundle;
 use mlc_codegen::{Target, VectorSpelling};
 use mlc_ir::{Code, Diagnostic, Location};

@@ -6,6 +6,8 @@
 
 mod board;
 mod call;
+mod compiler;
+mod faults;
 mod firmware;
 mod footprint;
 mod harness;
@@ -15,66 +17,19 @@ mod program;
 mod recipe;
 
 pub use board::{Board, boards};
+pub use compiler::Toolchain;
 pub use footprint::Footprint;
 pub use program::{Cost, Program};
 
 use crate::bundle::Bundle;
-use crate::files;
+use faults::temporary;
 use mlc_codegen::{FloatingPoint, Target};
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::Diagnostic;
 use recipe::{Recipe, Unit};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
-
-/// How a program is built and run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Toolchain {
-    /// The C compiler, with options of its own if it has any.
-    pub compiler: Vec<String>,
-    /// The emulated board that programs run on; `None` for this machine.
-    pub board: Option<&'static Board>,
-    /// How long a board may run; firmware that hangs never ends by itself.
-    pub patience: Duration,
-}
-
-/// Time enough for a thousand million instructions on a slow machine.
-const PATIENCE: Duration = Duration::from_secs(300);
-
-impl Default for Toolchain {
-    fn default() -> Self {
-        Toolchain { compiler: vec!["cc".into()], board: None, patience: PATIENCE }
-    }
-}
+use std::path::PathBuf;
+use std::process::Child;
 
 impl Toolchain {
-    /// The compiler of a `CC` variable such as `ccache gcc`; the system's `cc` when it is empty. A path counts from the
-    /// present folder.
-    pub fn from_variable(variable: Option<&str>) -> Toolchain {
-        let mut compiler: Vec<String> = variable.unwrap_or_default().split_whitespace().map(String::from).collect();
-        if let Some(program) = compiler.first_mut().filter(|program| program.contains('/')) {
-            // The compiler runs in another folder.
-            if let Some(path) = std::path::absolute(&*program).ok().and_then(|path| path.to_str().map(String::from)) {
-                *program = path;
-            }
-        }
-        if compiler.is_empty() { Toolchain::default() } else { Toolchain { compiler, ..Toolchain::default() } }
-    }
-
-    /// The cross compiler and the emulated board of a microcontroller, by the name of its target.
-    pub fn emulated(target: &str) -> Option<Toolchain> {
-        let board = boards().find(|board| board.target == target)?;
-        let prefix = board.target()?.tool_prefix.unwrap_or_default();
-        Some(Toolchain { compiler: vec![format!("{prefix}gcc")], board: Some(board), ..Toolchain::default() })
-    }
-
-    fn command(&self) -> Command {
-        let mut words = self.compiler.iter();
-        let mut command = Command::new(words.next().map_or("cc", String::as_str));
-        command.args(words);
-        command
-    }
-
     /// Builds the program of an archive, with the options of its target. The sources are compiled side by side.
     ///
     /// # Errors
@@ -142,48 +97,6 @@ impl Toolchain {
         let (inputs, outputs) = (bundle.inputs.clone(), bundle.outputs.clone());
         Ok(Program { folder, executable, board: self.board, patience: self.patience, inputs, outputs, footprint })
     }
-
-    fn start(&self, mut command: Command, folder: &Path) -> Result<Child, Diagnostic> {
-        command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().map_err(|error| {
-            let name = self.compiler.first().map_or("cc", String::as_str);
-            let message = format!("can't start the C compiler '{name}': {}", files::describe(&error));
-            let help = self.board.map_or_else(
-                || "install a C compiler such as gcc or clang, or name one in the variable CC".to_owned(),
-                Board::help,
-            );
-            Diagnostic::error(Code::ToolFailed, Location::default(), message).with_help(help)
-        })
-    }
-
-    fn expect_success(&self, output: std::io::Result<Output>) -> Result<(), Diagnostic> {
-        let output = output.map_err(|error| temporary(&error))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let name = self.compiler.join(" ");
-        let said = String::from_utf8_lossy(&output.stderr);
-        let message = format!("the C compiler '{name}' failed on the generated code ({})", output.status);
-        let fault = Diagnostic::error(Code::ToolFailed, Location::default(), message).with_note(start_of(&said));
-        let without_library = self.board.filter(|_| said.contains("picolibc.specs"));
-        Err(without_library.map_or(fault.clone(), |board| fault.with_help(board.help())))
-    }
-}
-
-/// The first lines of a tool's message.
-fn start_of(text: &str) -> String {
-    const LINES: usize = 20;
-    let mut lines: Vec<&str> = text.lines().take(LINES + 1).collect();
-    if lines.len() > LINES {
-        lines[LINES] = "...";
-    }
-    lines.join("\n")
-}
-
-fn temporary(error: &std::io::Error) -> Diagnostic {
-    let message = format!("can't use a temporary folder: {}", files::describe(error));
-    Diagnostic::error(Code::FileUnwritable, Location::default(), message)
-        .with_help("check the space in the folder for temporary files, or set TMPDIR")
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Archives of object files: the C compiler runs at once, and its results take the place of the sources (`--emit-lib`).
 
-use super::{Toolchain, temporary};
+use super::compiler::Toolchain;
+use super::faults::temporary;
 use indexmap::IndexMap;
 use mlc_codegen::Target;
 use mlc_ir::Diagnostic;

@@ -1,7 +1,8 @@
 //! [`Program`]: a built model that runs, on this machine or on an emulated board.
 
 use super::board::Board;
-use super::{Footprint, start_of, temporary};
+use super::faults::{start_of, temporary};
+use super::footprint::Footprint;
 use crate::bundle::Port;
 use crate::files;
 use mlc_ir::{Code, Diagnostic, Location, Tensor};
@@ -112,7 +113,7 @@ impl Program {
     }
 
     /// Runs the model several times, as [`Program::bench`] does, and returns the shortest time of each kernel in nanoseconds, or
-    /// its executed instructions, in the order in which they run. For programs of [`super::Toolchain::build_to_profile`].
+    /// its executed instructions, in the order in which they run. For programs of `Toolchain::build_to_profile`.
     ///
     /// # Errors
     /// As [`Program::run`], and when the program saw other kernels than the archive describes.

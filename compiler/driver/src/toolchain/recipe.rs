@@ -1,6 +1,6 @@
 //! What is compiled for the program of an archive, and how: the archive's sources, the runtime's that they need, and `main.c`.
 
-use super::temporary;
+use super::faults::temporary;
 use crate::bundle::{Bundle, Call};
 use mlc_ir::{Code, Diagnostic, Location};
 use mlc_runtime::Library;

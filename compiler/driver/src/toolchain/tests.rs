@@ -6,7 +6,8 @@ use mlc_codegen::package::Package;
 use mlc_codegen::{Module, SourceFile, Target};
 use mlc_ir::ops::{Binary, Unary};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
-use mlc_ir::{Attribute, DType, Generator, Graph, Tensor, TensorType};
+use mlc_ir::{Attribute, Code, DType, Generator, Graph, Tensor, TensorType};
+use std::path::Path;
 
 /// A program of a module whose main function has this body; one input `x` and one output `y`, both `f32[4]`.
 fn program(body: &str) -> Result<Program, Diagnostic> {

@@ -1,8 +1,8 @@
 //! `mlc inspect` of archives.
 
-use super::bytes;
 use crate::bundle::{Bundle, Call, Port};
 use crate::cli::console::Console;
+use crate::cli::words::bytes;
 use crate::format::Format;
 use crate::pipeline::Failure;
 use crate::render::Sources;

@@ -3,12 +3,13 @@
 //! The text of an archive of ours holds everything. Of other archives, arrays are bound to the text's variables as far as types
 //! and shapes allow, and what comes out must compute what the archive's own code computes.
 
+use super::failure::{Failure, in_file};
+use super::model::{LoadOptions, Loaded};
 use crate::bundle::{self, Bundle};
 use crate::compare::{Tolerance, compare};
 use crate::files;
 use crate::format::Format;
 use crate::inputs;
-use crate::pipeline::{Failure, LoadOptions, Loaded, in_file};
 use crate::render::Sources;
 use crate::toolchain::Toolchain;
 use bytes::Bytes;
@@ -25,7 +26,12 @@ const RUNS: u64 = 2;
 /// # Errors
 /// When the archive or its text is damaged, when a variable can't be bound, or when the archive's own code, built with the
 /// toolchain, disagrees.
-pub fn load(path: &Path, bytes: &Bytes, options: &LoadOptions, toolchain: &Toolchain) -> Result<Loaded, Failure> {
+pub(super) fn load(
+    path: &Path,
+    bytes: &Bytes,
+    options: &LoadOptions,
+    toolchain: &Toolchain,
+) -> Result<Loaded, Failure> {
     let failed = |diagnostic: Diagnostic| Failure::from(in_file(path, vec![diagnostic]));
     let archive = Archive::read(bytes).map_err(failed)?;
     let metadata = Metadata::read(&archive).map_err(failed)?;

@@ -1,0 +1,219 @@
+//! From a graph to the archive of its code.
+
+use crate::bundle::Bundle;
+use crate::files;
+use bytes::Bytes;
+use indexmap::IndexMap;
+use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
+use mlc_codegen::{Execution, Limits, Module, Target};
+
+use mlc_ir::{Code, Diagnostic, Graph, Location};
+use mlc_passes::{OptimizeOptions, OptimizeReport};
+use std::path::Path;
+
+/// How a graph is compiled.
+#[derive(Debug, Clone)]
+pub struct CompileOptions {
+    /// Name of the model: lower case letters, digits and `_`.
+    pub model_name: String,
+    /// The machine, and how closely code for it keeps to floating-point operations.
+    pub target: Target,
+    /// How other code runs the model.
+    pub execution: Execution,
+    /// Version of the archive's format.
+    pub version: FormatVersion,
+    /// How much memory the model may take.
+    pub limits: Limits,
+    /// Time stamp of the archive in seconds since 1970.
+    pub modified: u64,
+    /// Whether the report explains every changed node; slower.
+    pub explain: bool,
+}
+
+impl Default for CompileOptions {
+    fn default() -> Self {
+        CompileOptions {
+            model_name: "default".into(),
+            target: Target::generic(),
+            execution: Execution::default(),
+            version: FormatVersion::default(),
+            limits: Limits::default(),
+            modified: 0,
+            explain: false,
+        }
+    }
+}
+
+/// A compiled model.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The generated code.
+    pub module: Module,
+    /// The optimised graph.
+    pub graph: Graph,
+    /// What the optimiser did.
+    pub report: OptimizeReport,
+    options: CompileOptions,
+    graph_text: String,
+    relay: RelayText,
+}
+
+/// Writes a text piece by piece.
+type WriteText = dyn Fn(&mut dyn std::io::Write) -> std::io::Result<()> + Send + Sync;
+
+/// Writes the model as it was imported.
+struct RelayText(Box<WriteText>);
+
+impl std::fmt::Debug for RelayText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RelayText")
+    }
+}
+
+/// Optimises a graph and generates C for it. `observer` sees the graph after each stage of the optimiser, under its name.
+///
+/// # Errors
+/// When the optimiser breaks the graph, which is a defect, the target can't run it, or it exceeds a limit.
+pub fn compile(
+    graph: &Graph,
+    options: &CompileOptions,
+    observer: &mut dyn FnMut(&str, &Graph),
+) -> Result<Compiled, Vec<Diagnostic>> {
+    let exact = options.target.is_strict();
+    let imported = graph.clone();
+    let relay = RelayText(Box::new(move |out: &mut dyn std::io::Write| mlc_relay::write(&imported, out)));
+    let optimize_options = OptimizeOptions { explain: options.explain, exact, ..OptimizeOptions::default() };
+    let (graph, report) =
+        mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
+    let CompileOptions { model_name, target, execution, .. } = options.clone();
+    let generator_options = mlc_codegen::Options { model_name, target, execution };
+    let module = mlc_codegen::generate(&graph, &generator_options)?;
+    options.limits.check(&[&module])?;
+    let graph_text = mlc_ir::text::print(&graph);
+    Ok(Compiled { module, graph, report, options: options.clone(), graph_text, relay })
+}
+
+impl Compiled {
+    fn package(&self) -> Package<'_> {
+        package(std::slice::from_ref(self), &self.options)
+    }
+
+    /// The archive's files by path.
+    ///
+    /// # Errors
+    /// `MLC0002` when the version of the format can't hold the model.
+    pub fn files(&self) -> Result<IndexMap<String, Vec<u8>>, Diagnostic> {
+        files_of(std::slice::from_ref(self))
+    }
+
+    /// The archive.
+    ///
+    /// # Errors
+    /// `MLC0002` when a name or a file is too large for a tar archive.
+    pub fn archive(&self) -> Result<Bytes, Diagnostic> {
+        self.package().archive().map(Bytes::from).map_err(unpackable)
+    }
+
+    /// The archive, read back: what a toolchain builds.
+    ///
+    /// # Errors
+    /// As [`Compiled::archive`].
+    pub fn bundle(&self) -> Result<Bundle, Diagnostic> {
+        Bundle::parse(&self.archive()?)
+    }
+
+    /// The machine that it was compiled for.
+    pub fn target(&self) -> &Target {
+        &self.options.target
+    }
+
+    /// Time stamp of its archive in seconds since 1970.
+    pub fn modified(&self) -> u64 {
+        self.options.modified
+    }
+
+    /// The optimised graph as text.
+    pub fn graph_text(&self) -> &str {
+        &self.graph_text
+    }
+}
+
+/// The package of models that were compiled with the same options but for their names.
+fn package<'a>(models: &'a [Compiled], options: &'a CompileOptions) -> Package<'a> {
+    let model = |compiled: &'a Compiled| PackageModel {
+        module: &compiled.module,
+        graph_text: &compiled.graph_text,
+        relay: Some(&*compiled.relay.0),
+    };
+    Package {
+        models: models.iter().map(model).collect(),
+        target: &options.target,
+        modified: options.modified,
+        version: options.version,
+    }
+}
+
+fn unpackable(error: PackageError) -> Diagnostic {
+    let code = match error {
+        PackageError::Models(..) | PackageError::NoObjectFormat(_) => Code::OptionMismatch,
+        _ => Code::FileUnwritable,
+    };
+    Diagnostic::error(code, Location::default(), error.to_string())
+}
+
+/// The files of an archive of models that were compiled with the same options but for their names, by path.
+///
+/// # Errors
+/// `MLC0002` when there are none, or the version of the format can't hold them together.
+pub fn files_of(models: &[Compiled]) -> Result<IndexMap<String, Vec<u8>>, Diagnostic> {
+    let options = models.first().map(|first| first.options.clone()).unwrap_or_default();
+    package(models, &options).files().map_err(unpackable)
+}
+
+/// Writes files as an archive, which appears whole or not at all.
+///
+/// # Errors
+/// `MLC0002` when the disk refuses, or a name or a file is too large for a tar archive.
+pub fn write_files(archive: IndexMap<String, Vec<u8>>, modified: u64, path: &Path) -> Result<(), Diagnostic> {
+    files::write_atomically_with(path, |file| {
+        Package::write_files(archive, modified, file).map_err(std::io::Error::other)
+    })
+}
+
+/// Writes an archive of models that were compiled with the same options but for their names to a file, which appears whole or
+/// not at all. The archive isn't held in memory: it is several times as large as the weights.
+///
+/// # Errors
+/// `MLC0002` when the disk refuses, a name or a file is too large for a tar archive, or as [`files_of`].
+pub fn write_archive(models: &[Compiled], path: &Path) -> Result<(), Diagnostic> {
+    let options = models.first().map(|first| first.options.clone()).unwrap_or_default();
+    let package = package(models, &options);
+    package.check().map_err(unpackable)?;
+    files::write_atomically_with(path, |file| package.write(file).map_err(std::io::Error::other))
+}
+
+/// Longest name of a model: it becomes a part of every symbol and of file names.
+const MODEL_NAME_LENGTH: usize = 48;
+
+/// A name as a model's name: lower case letters, digits and `_`.
+pub fn model_name(name: &str) -> String {
+    let safe: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+        .take(MODEL_NAME_LENGTH)
+        .collect();
+    if safe.is_empty() { "default".into() } else { safe }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn model_names_are_made_safe() {
+        for (name, safe) in [("default", "default"), ("KWS-Net.v2", "kws_net_v2"), ("", "default"), ("é", "_")] {
+            assert_eq!(model_name(name), safe);
+        }
+        assert_eq!(model_name(&"x".repeat(100)).len(), MODEL_NAME_LENGTH);
+    }
+}

@@ -1,0 +1,52 @@
+//! What is asked of a model file, and what is got of it.
+
+use crate::format::Format;
+use crate::render::Sources;
+use crate::toolchain::Toolchain;
+use indexmap::IndexMap;
+use mlc_import::ImportOptions;
+use mlc_ir::{Diagnostic, Graph};
+use std::path::PathBuf;
+
+/// What the user says about a model file.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// Its format; told from its content if not given.
+    pub format: Option<Format>,
+    /// The file of its weights, if it isn't where the format has it.
+    pub weights: Option<PathBuf>,
+    /// The file of a Relay text's parameters (`.params`).
+    pub parameters: Option<PathBuf>,
+    /// Extents of inputs that the model leaves open, by name or number.
+    pub input_shapes: IndexMap<String, Vec<usize>>,
+    /// Extents of the model's named dimensions.
+    pub dimensions: IndexMap<String, usize>,
+    /// Take the Relay text of an archive instead of its code, which the toolchain builds to check the text.
+    pub from_relay: Option<Toolchain>,
+    /// Which model of an archive of several.
+    pub model_name: String,
+}
+
+impl LoadOptions {
+    /// The part that a frontend is told.
+    pub(super) fn import_options(&self) -> ImportOptions {
+        ImportOptions {
+            input_shapes: self.input_shapes.clone(),
+            dimensions: self.dimensions.clone(),
+            ..ImportOptions::default()
+        }
+    }
+}
+
+/// A model as its frontend read it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The graph, not optimised.
+    pub graph: Graph,
+    /// Format of the file.
+    pub format: Format,
+    /// What the user should know.
+    pub warnings: Vec<Diagnostic>,
+    /// Text files that warnings point into.
+    pub sources: Sources,
+}

@@ -1,0 +1,93 @@
+//! The C compiler: how it is found, started, and listened to.
+
+use super::board::{Board, boards};
+use super::faults::{start_of, temporary};
+use crate::files;
+use mlc_ir::{Code, Diagnostic, Location};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// How a program is built and run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Toolchain {
+    /// The C compiler, with options of its own if it has any.
+    pub compiler: Vec<String>,
+    /// The emulated board that programs run on; `None` for this machine.
+    pub board: Option<&'static Board>,
+    /// How long a board may run; firmware that hangs never ends by itself.
+    pub patience: Duration,
+}
+
+/// Time enough for a thousand million instructions on a slow machine.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+impl Default for Toolchain {
+    fn default() -> Self {
+        Toolchain { compiler: vec!["cc".into()], board: None, patience: PATIENCE }
+    }
+}
+
+impl Toolchain {
+    /// The compiler of a `CC` variable such as `ccache gcc`; the system's `cc` when it is empty. A path counts from the
+    /// present folder.
+    pub fn from_variable(variable: Option<&str>) -> Toolchain {
+        let mut compiler: Vec<String> = variable.unwrap_or_default().split_whitespace().map(String::from).collect();
+        if let Some(program) = compiler.first_mut().filter(|program| program.contains('/')) {
+            // The compiler runs in another folder.
+            if let Some(path) = std::path::absolute(&*program).ok().and_then(|path| path.to_str().map(String::from)) {
+                *program = path;
+            }
+        }
+        if compiler.is_empty() { Toolchain::default() } else { Toolchain { compiler, ..Toolchain::default() } }
+    }
+
+    /// The cross compiler and the emulated board of a microcontroller, by the name of its target.
+    pub fn emulated(target: &str) -> Option<Toolchain> {
+        let board = boards().find(|board| board.target == target)?;
+        let prefix = board.target()?.tool_prefix.unwrap_or_default();
+        Some(Toolchain { compiler: vec![format!("{prefix}gcc")], board: Some(board), ..Toolchain::default() })
+    }
+
+    /// The compiler with its own options.
+    pub(super) fn command(&self) -> Command {
+        let mut words = self.compiler.iter();
+        let mut command = Command::new(words.next().map_or("cc", String::as_str));
+        command.args(words);
+        command
+    }
+
+    /// Starts a tool in a folder; what it prints is kept.
+    ///
+    /// # Errors
+    /// `MLC0005` when there is no such tool.
+    pub(super) fn start(&self, mut command: Command, folder: &Path) -> Result<Child, Diagnostic> {
+        command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().map_err(|error| {
+            let name = self.compiler.first().map_or("cc", String::as_str);
+            let message = format!("can't start the C compiler '{name}': {}", files::describe(&error));
+            let help = self.board.map_or_else(
+                || "install a C compiler such as gcc or clang, or name one in the variable CC".to_owned(),
+                Board::help,
+            );
+            Diagnostic::error(Code::ToolFailed, Location::default(), message).with_help(help)
+        })
+    }
+
+    /// Takes the end of a tool.
+    ///
+    /// # Errors
+    /// `MLC0005` with the tool's own words when it failed.
+    pub(super) fn expect_success(&self, output: std::io::Result<Output>) -> Result<(), Diagnostic> {
+        let output = output.map_err(|error| temporary(&error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let name = self.compiler.join(" ");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let message = format!("the C compiler '{name}' failed on the generated code ({})", output.status);
+        let fault = Diagnostic::error(Code::ToolFailed, Location::default(), message).with_note(start_of(&said));
+        let without_library = self.board.filter(|_| said.contains("picolibc.specs"));
+        Err(without_library.map_or(fault.clone(), |board| fault.with_help(board.help())))
+    }
+}
