@@ -17,6 +17,8 @@ pub mod report;
 pub mod rewrite;
 mod sketch;
 #[cfg(test)]
+extern crate self as mlc_passes;
+#[cfg(test)]
 mod soundness;
 pub mod stateful;
 

@@ -8,7 +8,7 @@ use crate::egraph::saturate::{Budget, Saturation, saturate};
 use crate::egraph::space::Space;
 use crate::egraph::{explain, regions, rules};
 use crate::report::{Explanation, SaturationReport, StageReport, Step};
-use crate::rewrite::{Exactness, Rule};
+use crate::rewrite::Rule;
 use indexmap::{IndexMap, IndexSet};
 use mlc_ir::ops::Loop;
 use mlc_ir::{Category, Code, Diagnostic, Graph, Location, NodeId, Op, OperatorError, Subgraph, verify};
@@ -123,7 +123,7 @@ impl Default for OptimizeOptions {
 impl OptimizeOptions {
     /// Whether a rule may be applied.
     fn keeps(&self, rule: &Rule) -> bool {
-        !self.exact || rule.exactness == Exactness::Exact
+        !self.exact || rule.exactness.rounds_alike()
     }
 }
 

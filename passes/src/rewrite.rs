@@ -100,10 +100,21 @@ impl<'a> Match<'a> {
 /// How strictly both sides of a rule agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Exactness {
-    /// Bit for bit, but for the sign of zero.
+    /// Bit for bit, but for the sign of zero and the bits of a NaN, whatever the numbers are: infinities, denormals and the
+    /// largest ones too.
     Exact,
-    /// Up to rounding: floating-point operations are reassociated.
+    /// The same, where no element is NaN or infinite: a product with zero is left out, which would be NaN then.
+    Finite,
+    /// Up to rounding, for sums and products that stay in the type's range: floating-point operations are reassociated. What
+    /// is finite stays finite, and what is NaN or infinite stays one of them.
     Reassociation,
+}
+
+impl Exactness {
+    /// Whether both sides of a rule give the same numbers, not only near ones.
+    pub fn rounds_alike(self) -> bool {
+        self != Exactness::Reassociation
+    }
 }
 
 /// Finds what one application can be replaced by.
@@ -146,6 +157,17 @@ impl Rule {
         sample: fn(&mut Generator) -> Graph,
     ) -> Rule {
         Rule { name, exactness: Exactness::Exact, reason, search: Search::Each(kinds, find), sample }
+    }
+
+    /// A rule that is exact for finite numbers and looks at one application at a time.
+    pub const fn finite(
+        name: &'static str,
+        reason: &'static str,
+        kinds: &'static [OpKind],
+        find: Find,
+        sample: fn(&mut Generator) -> Graph,
+    ) -> Rule {
+        Rule { name, exactness: Exactness::Finite, reason, search: Search::Each(kinds, find), sample }
     }
 
     /// A reassociating rule that looks at one application at a time.

@@ -298,6 +298,18 @@ impl Literal {
         }
     }
 
+    /// Whether it is a floating-point number with all the digits of its type: neither zero or denormal, nor NaN or infinite.
+    pub fn is_normal(self) -> bool {
+        let smallest = match self.dtype() {
+            DType::F16 => 2f64.powi(-14),
+            DType::Bf16 | DType::F32 => f64::from(f32::MIN_POSITIVE),
+            DType::F64 => f64::MIN_POSITIVE,
+            _ => return false,
+        };
+        let value = self.to_f64();
+        value.is_finite() && value.abs() >= smallest
+    }
+
     /// A scalar attribute (rank 0) of this value.
     pub fn to_attribute(self) -> Attribute {
         Attribute::from_tensor(&Tensor::splat(TensorType::new(self.dtype(), []), self))

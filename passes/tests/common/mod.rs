@@ -1,11 +1,14 @@
 //! Small networks for the optimiser's tests, and the comparison of graphs before and after.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod random;
+
 use mlc_ir::evaluator::evaluate;
 use mlc_ir::ops::{Binary, Convolution, Matmul, Reshape, Transpose, Unary};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
-use mlc_ir::{Attribute, DType, Generator, Graph, Op, OpKind, Tensor, TensorType, Value};
+use mlc_ir::{Attribute, DType, Generator, Graph, Op, OpKind, Tensor, TensorType, Value, text};
 use mlc_passes::{OptimizeOptions, OptimizeReport, optimize};
+use std::fmt::Write;
 
 /// A network being drawn, with random weights.
 pub struct Network {
@@ -131,16 +134,51 @@ fn unit(dtype: DType) -> f64 {
     }
 }
 
-/// Optimises a graph and checks that it computes the same.
-pub fn optimized(graph: &Graph) -> (Graph, OptimizeReport) {
-    let options = OptimizeOptions { explain: true, ..OptimizeOptions::default() };
-    let (result, report) = optimize(graph.clone(), &options, &mut |_, _| {}).unwrap();
-    for seed in 0..2 {
-        let values = inputs(graph, seed);
-        let error = difference(&evaluate(graph, &values).unwrap(), &evaluate(&result, &values).unwrap());
-        assert!(error < 1e-4, "the optimised graph differs by {error}");
+/// What a failing test shows: the graphs before and after, and the rules that fired in each stage.
+pub fn report_of(before: &Graph, after: &Graph, report: &OptimizeReport) -> String {
+    let mut shown = format!("before\n{}after\n{}", text::print(before), text::print(after));
+    for stage in &report.stages {
+        let fired: Vec<String> = stage.fired.iter().map(|(rule, count)| format!("{rule} {count} times")).collect();
+        writeln!(shown, "{}: {}", stage.name, fired.join(", ")).unwrap();
     }
-    (result, report)
+    shown
+}
+
+/// An optimised graph.
+pub struct Optimized {
+    /// The graph.
+    pub graph: Graph,
+    /// What was done.
+    pub report: OptimizeReport,
+    /// The graph as it was.
+    source: Graph,
+}
+
+impl Optimized {
+    /// For messages: see [`report_of`].
+    pub fn shown(&self) -> String {
+        report_of(&self.source, &self.graph, &self.report)
+    }
+
+    /// Checks what computes in the graph.
+    pub fn expect_kernels(&self, expected: &[&str]) {
+        let found = kernels(&self.graph);
+        assert!(found == expected, "{expected:?} expected, found {found:?}\n{}", self.shown());
+    }
+}
+
+/// Optimises a graph and checks that it computes the same.
+pub fn optimized(source: Graph) -> Optimized {
+    let options = OptimizeOptions { explain: true, ..OptimizeOptions::default() };
+    let (graph, report) = optimize(source.clone(), &options, &mut |_, _| {}).unwrap();
+    let result = Optimized { graph, report, source };
+    for seed in 0..2 {
+        let values = inputs(&result.source, seed);
+        let expected = evaluate(&result.source, &values).unwrap();
+        let error = difference(&expected, &evaluate(&result.graph, &values).unwrap());
+        assert!(error < 1e-4, "the optimised graph differs by {error}\n{}", result.shown());
+    }
+    result
 }
 
 /// What computes in a graph: kinds of its nodes but inputs and constants, with the kinds of kernels' anchors.

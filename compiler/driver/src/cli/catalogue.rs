@@ -102,7 +102,7 @@ pub(super) fn passes(arguments: &Listing, console: &Console) -> Result<(), Failu
 }
 
 fn rule_entry(rule: &mlc_passes::rewrite::Rule) -> RuleEntry {
-    RuleEntry { name: rule.name, exact: rule.exactness == mlc_passes::rewrite::Exactness::Exact, reason: rule.reason }
+    RuleEntry { name: rule.name, exact: rule.exactness.rounds_alike(), reason: rule.reason }
 }
 
 #[derive(Serialize)]

@@ -204,7 +204,14 @@ fn sample_clamps(g: &mut Generator) -> Graph {
         _ => clamp(g.unit(), f64::INFINITY),
     };
     let (inner, outer) = (one(), one());
-    chain(g, DType::F32, inner, outer)
+    let mut s = Sketch::new(g);
+    let shape = s.random_shape(0, 4);
+    let (x, four) = (s.input(&shape), s.splat(DType::F32, &[], 4.0));
+    // Some numbers are larger than 6.
+    let x = s.apply(binary(B::Multiply), &[x, four]);
+    let y = s.apply(inner, &[x]);
+    let z = s.apply(outer, &[y]);
+    s.finish(z)
 }
 
 fn as_binary<'a>(m: &Match<'a>) -> Option<&'a Binary> {

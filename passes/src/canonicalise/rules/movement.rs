@@ -148,7 +148,7 @@ pub(crate) const RULES: &[Rule] = &[
             let (start, middle) = (s.random.range(0, 1), s.random.range(2, shape[axis] - 1));
             let left = s.apply(slice(&shape, axis, start, middle - start), &[x]);
             let right = s.apply(slice(&shape, axis, middle, 1), &[x]);
-            let y = s.apply(concat(axis), &[left, right]);
+            let y = s.apply(concat(axis), &[left, right, x]);
             s.finish(y)
         },
     ),
@@ -173,7 +173,7 @@ pub(crate) const RULES: &[Rule] = &[
             s.finish(y)
         },
     ),
-    Rule::exact(
+    Rule::finite(
         "drop-identity-resize",
         "every element stands on its own place",
         &[OpKind::Resize],
@@ -232,7 +232,8 @@ fn random_slice(s: &mut Sketch<'_>, shape: &[usize]) -> Op {
     let (mut starts, mut sizes, mut steps) = (Vec::new(), Vec::new(), Vec::new());
     for &extent in shape {
         let step = s.random.choose(&[1i64, 1, 2, -1]);
-        let size = if extent > 1 { s.random.range(1, extent.div_ceil(2)) } else { extent };
+        let whole = extent <= 1 || (step != 2 && s.random.one_in(4));
+        let size = if whole { extent } else { s.random.range(1, extent.div_ceil(2)) };
         let reach = size.saturating_sub(1) * step.unsigned_abs() as usize;
         let room = extent.saturating_sub(reach + 1);
         let low = s.random.range(0, room);

@@ -1,11 +1,11 @@
 //! Algebra on scales and shifts: brings constants together, so that they fold.
 
 use super::pattern::{is_scale, is_shift, scaled, shifted};
-use crate::rewrite::{Match, Rule, Term};
+use crate::rewrite::{Class, Match, Rule, Term};
 use crate::sketch::{Sketch, binary, unary};
 use mlc_ir::ops::{Binary, Unary};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
-use mlc_ir::{DType, Generator, Graph, Op, OpKind};
+use mlc_ir::{Generator, Graph, Literal, Op, OpKind};
 
 /// See the module.
 pub const RULES: &[Rule] = &[
@@ -31,8 +31,8 @@ pub const RULES: &[Rule] = &[
             let mut s = Sketch::new(g);
             let shape = s.random_shape(1, 3);
             let x = s.input(&shape);
-            let value = s.random.unit() + 2.5;
-            let c = s.splat(DType::F32, &[1], value);
+            let narrower = s.random.broadcastable(&shape);
+            let c = s.constant(&narrower);
             let y = s.apply(binary(B::Divide), &[x, c]);
             s.finish(y)
         },
@@ -121,11 +121,21 @@ fn distribute_scale(m: &Match<'_>) -> Vec<Term> {
 
 fn divide_as_scale(m: &Match<'_>) -> Vec<Term> {
     let divides = matches!(m.op, Op::Binary(Binary { function: B::Divide })) && m.ty.dtype.is_float();
-    let finite = m.view.splat(m.operands[1]).is_none_or(|c| c.to_f64() != 0.0 && (1.0 / c.to_f64()).is_finite());
-    if !divides || !m.view.is_constant(m.operands[1]) || !finite {
+    if !divides || !m.view.is_constant(m.operands[1]) || !has_normal_reciprocals(m, m.operands[1]) {
         return Vec::new();
     }
     vec![times(m.operands[0], Term::apply(Unary { function: U::Reciprocal }, [m.operands[1].into()]))]
+}
+
+/// Whether the elements of a constant are known, and their reciprocals as precise as numbers of the type are. That of a
+/// denormal may be infinite, and that of a very large number is a denormal.
+fn has_normal_reciprocals(m: &Match<'_>, constant: Class) -> bool {
+    let normal = |x: f64| Literal::float(m.ty.dtype, 1.0 / x).is_normal();
+    match (m.view.splat(constant), m.view.value(constant)) {
+        (Some(literal), _) => normal(literal.to_f64()),
+        (None, Some(value)) => value.to_tensor().to_floats().into_iter().all(normal),
+        (None, None) => false,
+    }
 }
 
 fn scale_of_negation(m: &Match<'_>) -> Vec<Term> {

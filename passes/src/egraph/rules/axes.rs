@@ -2,11 +2,12 @@
 
 use super::layout::transposed;
 use crate::rewrite::{Class, Match, Rule, Term};
-use crate::sketch::{Sketch, concat, pad, slice, transpose};
+use crate::sketch::{Sketch, concat, pad, slice, transpose, unary};
 use mlc_ir::ops::{
     ArgFunction, ArgReduce, Concat, Cumulative, CumulativeFunction, Normalize, Pad, Reduce, ReduceFunction, Resize,
     ResizeCoordinates, ResizeMode, Slice, Softmax, Transpose,
 };
+use mlc_ir::scalar::UnaryFunction;
 use mlc_ir::{DType, Float, Generator, Graph, Literal, Op, OpKind};
 
 /// See the module.
@@ -105,9 +106,17 @@ pub const RULES: &[Rule] = &[
 /// The operator that `make` gives for the shape of a random transposed input, applied to it.
 fn sample(g: &mut Generator, make: fn(&mut Generator, &[usize]) -> Op) -> Graph {
     let mut s = Sketch::new(g);
-    let shape = s.random_shape(2, 4);
+    let mut shape = s.random_shape(2, 4);
+    if s.random.one_in(4) {
+        // The type doesn't tell the axes apart.
+        shape.fill(2);
+    }
     let permutation = s.permutation(shape.len());
-    let x = s.input(&shape);
+    let mut x = s.input(&shape);
+    if s.random.one_in(2) {
+        // Some elements are equal.
+        x = s.apply(unary(UnaryFunction::Round), &[x]);
+    }
     let turned = s.apply(transpose(&permutation), &[x]);
     let wide = s.shape(turned);
     let op = make(s.random, &wide);

@@ -60,7 +60,7 @@ pub const RULES: &[Rule] = &[
         input_shift_behind_matmul,
         |g| before_matmul(g, B::Add),
     ),
-    Rule::exact(
+    Rule::finite(
         "fold-pad-into-convolution",
         "a convolution pads with zeros itself",
         &[OpKind::Convolution],
