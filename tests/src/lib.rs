@@ -18,3 +18,4 @@ pub mod parallel;
 pub mod paths;
 pub mod program;
 pub mod random;
+pub mod structure;

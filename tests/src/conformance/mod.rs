@@ -9,7 +9,7 @@ mod judge;
 mod table;
 mod tiers;
 
-pub use judge::judge;
+pub use judge::{Status, judge};
 pub use table::{failures, head, section, summary, table, timings};
 pub use tiers::demands;
 
@@ -24,26 +24,6 @@ pub const FORMATS: [&str; 5] = ["pnnx", "pnnx-malformed", "onnx", "onnx-malforme
 
 /// The cases of the folder `pnnx` that also hold an ONNX file of the same network, which is judged by the same numbers.
 pub const NETWORKS_AS_ONNX: &str = "pnnx-nets-as-onnx";
-
-/// Cases whose file lacks a part of what their golden outputs were computed with, with what it lacks: no compiler can pass
-/// them. They are held to the evaluator's outputs instead.
-const EXCUSED: [(&str, &str); 2] = [
-    ("op_LSTMCell_unrolled", "the one step in the file doesn't give the outputs, which are the source module's"),
-    ("up_F_gelu", "the exporter lost approximate=tanh of the fourth operator"),
-];
-
-/// What became of a case.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Status {
-    /// The outputs agree, or the refusal was right.
-    Passed,
-    /// The file doesn't hold what the golden outputs were computed with; the code agrees with the file.
-    Excused(&'static str),
-    /// The compiler refuses a model that it should compile one day; the first error's text.
-    Refused(String),
-    /// Anything else, with what went wrong.
-    Wrong(String),
-}
 
 /// A case and what became of it.
 #[derive(Debug, Clone)]

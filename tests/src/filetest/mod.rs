@@ -17,24 +17,11 @@
 mod modes;
 mod values;
 
+pub use modes::Mode;
+
 use crate::paths;
 use mlc_codegen::FloatingPoint;
 use std::path::{Path, PathBuf};
-
-/// What a test does with its graph.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mode {
-    /// The text parses, and prints as it is written.
-    Roundtrip,
-    /// The text doesn't parse, or the graph breaks an invariant: the errors.
-    Verify,
-    /// The graph after a stage of the optimiser, or after all of them.
-    Optimize(Option<String>),
-    /// The C of the kernels, for the generic target, of the graph as it is.
-    Emit(FloatingPoint),
-    /// The values that the generated code computes, for the host and for the generic target.
-    Run(FloatingPoint),
-}
 
 /// A test's file, taken apart.
 #[derive(Debug, Clone)]

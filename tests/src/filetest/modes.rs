@@ -1,6 +1,5 @@
-//! What each mode makes of a graph's text.
+//! What a test can do with its graph: what each mode makes of a graph's text.
 
-use super::Mode;
 use super::values::{Sample, judge, run_samples, samples, show};
 use crate::compile::{self, Compiled};
 use crate::mode::Mode as Target;
@@ -8,6 +7,21 @@ use crate::program::{Program, Unpacked, main_source};
 use mlc_codegen::FloatingPoint;
 use mlc_ir::{Diagnostic, Graph, evaluate, text, verify};
 use mlc_passes::OptimizeOptions;
+
+/// What a test does with its graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// The text parses, and prints as it is written.
+    Roundtrip,
+    /// The text doesn't parse, or the graph breaks an invariant: the errors.
+    Verify,
+    /// The graph after a stage of the optimiser, or after all of them.
+    Optimize(Option<String>),
+    /// The C of the kernels, for the generic target, of the graph as it is.
+    Emit(FloatingPoint),
+    /// The values that the generated code computes, for the host and for the generic target.
+    Run(FloatingPoint),
+}
 
 /// What the mode makes of the text.
 ///
