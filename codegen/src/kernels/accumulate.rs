@@ -1,7 +1,7 @@
 //! The innermost loops of a register tile: products are added to sums, each of which is a variable.
 
 use super::Kernel;
-use super::dense::Axis;
+use super::contraction::Axis;
 use super::tile::{IN_FLIGHT, Lanes};
 use super::weights::Weights;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};

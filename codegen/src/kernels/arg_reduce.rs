@@ -1,12 +1,11 @@
 //! The place of the largest or smallest element along an axis: one loop that keeps the best element and its place.
 
 use super::Kernel;
+use super::walk::AXIS_NAMES;
 use crate::loops::{Expr, Index, Nest};
 use mlc_ir::ops::{ArgFunction, ArgReduce};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Diagnostic, Literal};
-
-const AXIS_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
 /// The schedule of `arg_reduce`.
 pub fn arg_reduce(kernel: &mut Kernel<'_>, op: &ArgReduce) -> Result<(), Diagnostic> {

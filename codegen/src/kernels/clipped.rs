@@ -4,8 +4,10 @@
 
 use super::Kernel;
 use super::accumulate::Tile;
-use super::dense::{Axis, Contraction, arithmetic, finish, machine, merged_reduction, walk};
+use super::contraction::{Axis, Contraction, merged_reduction};
+use super::products::{finish, machine, require_products};
 use super::tile::{self, Block, Span};
+use super::walk::for_span;
 use super::weights::{Store, Weights};
 use super::window::{Place, WindowAxis};
 use crate::loops::{Index, Nest, Var};
@@ -72,7 +74,7 @@ impl Clipped<'_> {
     /// When C has no arithmetic for the data type.
     pub fn write(&self, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
         let contraction = self.contraction;
-        arithmetic(contraction.x.view.dtype)?;
+        require_products(contraction.x.view.dtype)?;
         if kernel.results[0].view.elements() == 0 {
             return Ok(());
         }
@@ -120,7 +122,7 @@ impl Clipped<'_> {
         let weights = &weights.part(pointer, weights.reduction.clone());
         let Some(axis) = self.axes.last() else { return };
         for (span, meeting) in runs(axis, &block.columns) {
-            walk(kernel, "column", span, |kernel, column| {
+            for_span(kernel, "column", span, |kernel, column| {
                 let indices = [position, std::slice::from_ref(&column)].concat();
                 self.tile(kernel, x, (&indices, &places, &meeting), block, first, weights);
             });

@@ -2,25 +2,13 @@
 //! kernel. Pads of the operator are left out of sums; a border that is in memory is part of the operand already.
 
 use super::clipped::{Clipped, Columns};
-use super::dense::{Axis, Contraction, weight_strides, with_views};
-use super::window::WindowAxis;
-use super::{Argument, Kernel, depthwise};
+use super::contraction::{Axis, Contraction};
+use super::products::{weight_strides, with_views};
+use super::window::window_axes;
+use super::{Kernel, depthwise};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Convolution;
-
-/// How windows lie along the spatial axes of x [N, spatial…, C] under weights [window…, C / groups, O].
-pub fn window_axes(op: &Convolution, x: &Argument, weights: &Argument) -> Vec<WindowAxis> {
-    let axis = |axis: usize| WindowAxis::Sliding {
-        extent: x.view.shape[axis + 1],
-        taps: weights.view.shape[axis],
-        stride: op.strides[axis],
-        dilation: op.dilations[axis],
-        pads: op.pads[axis],
-        counted_pads: (0, 0),
-    };
-    (0..op.strides.len()).map(axis).collect()
-}
 
 /// Writes a convolution of x [N, spatial…, C] by weights [window…, C / groups, O].
 ///

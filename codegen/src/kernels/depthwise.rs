@@ -2,37 +2,30 @@
 //! they fit. An input vector is loaded once for all taps of a row of the window that meet it. Taps that meet a border which
 //! isn't in memory are left out: along a row when the code is generated, along other axes by a condition.
 
-use super::clipped::{Columns, Meeting, runs};
-use super::convolution::window_axes;
-use super::dense::{arithmetic, finish, machine, walk, weight_strides, with_views};
+use super::clipped::{Meeting, runs};
 use super::depthwise_rows::{Row, Taps};
+use super::depthwise_window::{DepthwiseWindow, positions};
+use super::products::{finish, machine, require_products, weight_strides, with_views};
 use super::tile::{Lanes, Machine, Span, spans};
-use super::window::WindowAxis;
+use super::walk::for_span;
+use super::window::window_axes;
 use super::{Argument, Epilogue, Kernel};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::ops::Convolution;
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, Diagnostic, Literal, TensorType};
-use std::collections::BTreeMap;
 
 /// Bytes of input up to which it is walked again for each vector of channels.
 const CACHED_BYTES: usize = 256 << 10;
 
 /// A convolution with a group per channel.
-pub struct Depthwise {
-    pub x: Argument,
+struct Depthwise {
+    window: DepthwiseWindow,
     weights: Argument,
     /// Outputs per channel.
     multiplier: usize,
     channels: usize,
-    pub channel_stride: i64,
-    /// How windows lie along the spatial axes, when there is a border that isn't in memory.
-    pub border: Option<Vec<WindowAxis>>,
-    /// Extent and stride of x of each pixel axis, innermost last.
-    pub pixels: Vec<(usize, i64)>,
-    /// Extent, stride of x, stride of the weights of each window axis, innermost last.
-    pub window: Vec<(usize, i64, i64)>,
     /// Elements of the weights between outputs.
     output_stride: i64,
     machine: Machine,
@@ -53,7 +46,7 @@ struct Section {
 pub fn depthwise(kernel: &mut Kernel<'_>, op: &Convolution) -> Result<(), Diagnostic> {
     let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let dtype = x.view.dtype;
-    arithmetic(dtype)?;
+    require_products(dtype)?;
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }
@@ -80,18 +73,8 @@ pub fn depthwise(kernel: &mut Kernel<'_>, op: &Convolution) -> Result<(), Diagno
             };
             let output_stride = w[spatial + 1];
             let machine = machine(dtype, kernel);
-            let depthwise = Depthwise {
-                x,
-                weights,
-                multiplier,
-                channels,
-                channel_stride,
-                border,
-                pixels,
-                window,
-                output_stride,
-                machine,
-            };
+            let window = DepthwiseWindow { x, channel_stride, border, pixels, axes: window };
+            let depthwise = Depthwise { window, weights, multiplier, channels, output_stride, machine };
             depthwise.write(kernel);
         },
     );
@@ -165,9 +148,9 @@ impl Depthwise {
             }
             _ => None,
         };
-        let bytes = self.x.view.elements() * self.x.view.dtype.size();
-        let above: Vec<usize> = self.pixels.iter().rev().skip(1).rev().map(|pixel| pixel.0).collect();
-        let extent = self.pixels.last().map_or(1, |pixel| pixel.0);
+        let bytes = self.window.x.view.elements() * self.window.x.view.dtype.size();
+        let above: Vec<usize> = self.window.pixels.iter().rev().skip(1).rev().map(|pixel| pixel.0).collect();
+        let extent = self.window.pixels.last().map_or(1, |pixel| pixel.0);
         let spans = self.spans(extent);
         kernel.for_each("multiple", self.multiplier, |kernel, multiple| {
             if bytes <= CACHED_BYTES {
@@ -195,16 +178,16 @@ impl Depthwise {
         spans: &[Span],
         mut body: impl FnMut(&mut Kernel<'a>, &[Index], &Meeting),
     ) {
-        let taps = self.window.last().map_or(1, |axis| axis.0 as i64);
-        let tiles: Vec<(Span, Meeting)> = match self.border.as_ref().and_then(|axes| axes.last()) {
+        let taps = self.window.axes.last().map_or(1, |axis| axis.0 as i64);
+        let tiles: Vec<(Span, Meeting)> = match self.window.border.as_ref().and_then(|axes| axes.last()) {
             Some(axis) => runs(axis, spans),
             None => spans.iter().map(|span| (*span, vec![0..taps; span.step])).collect(),
         };
         kernel.for_shape(&["n", "row"], above, &mut |kernel, outer| {
             for (span, meeting) in &tiles {
-                walk(kernel, "column", *span, |kernel, column| {
+                for_span(kernel, "column", *span, |kernel, column| {
                     let mut pixel = outer.to_vec();
-                    pixel.extend((!self.pixels.is_empty()).then_some(column));
+                    pixel.extend((!self.window.pixels.is_empty()).then_some(column));
                     body(kernel, &pixel, meeting);
                 });
             }
@@ -220,12 +203,12 @@ impl Depthwise {
         multiple: &Index,
         mut body: impl FnMut(&mut Kernel<'a>, &Index, &Taps),
     ) {
-        let shape: Vec<usize> = self.window.iter().map(|axis| axis.0).collect();
+        let shape: Vec<usize> = self.window.axes.iter().map(|axis| axis.0).collect();
         let taps: usize = shape.iter().product();
         for section in sections {
             kernel.for_each("block", section.count, |kernel, number| {
                 let channel = number.times(section.width as i64).offset(section.first as i64);
-                let ty = ValueType::vector(self.x.view.dtype, section.width);
+                let ty = ValueType::vector(self.window.x.view.dtype, section.width);
                 let taps = match packed {
                     Some(pointer) => {
                         let place = channel.times(taps as i64).plus(&multiple.times((taps * self.channels) as i64));
@@ -238,7 +221,7 @@ impl Depthwise {
                         let output = channel.times(self.multiplier as i64).plus(multiple);
                         let place = output.times(self.output_stride);
                         let pointer = kernel.b.pointer("wp", self.weights.pointer, place);
-                        let strides = self.window.iter().map(|axis| axis.2).collect();
+                        let strides = self.window.axes.iter().map(|axis| axis.2).collect();
                         Taps { pointer, strides, stride: self.output_stride * self.multiplier as i64, ty }
                     }
                 };
@@ -247,24 +230,20 @@ impl Depthwise {
         }
     }
 
-    fn window_size(&self) -> usize {
-        self.window.iter().map(|axis| axis.0).product()
-    }
-
     /// All weights of a window as named values, when registers suffice.
     fn hoisted(&self, kernel: &mut Kernel<'_>, taps: &Taps) -> Option<Vec<Expr>> {
         if !self.fits() {
             return None;
         }
         let mut indices = vec![0];
-        for (axis, stride) in self.window.iter().zip(&taps.strides) {
+        for (axis, stride) in self.window.axes.iter().zip(&taps.strides) {
             indices = indices.iter().flat_map(|base| (0..axis.0).map(move |tap| base + tap as i64 * stride)).collect();
         }
         Some(indices.into_iter().map(|index| kernel.b.define("w", taps.load(Index::from(index)))).collect())
     }
 
     fn fits(&self) -> bool {
-        self.window_size() + 6 <= self.machine.registers
+        self.window.taps() + 6 <= self.machine.registers
     }
 
     /// Neighbouring pixels of one vector of channels, by the taps of each that aren't in the border.
@@ -276,11 +255,11 @@ impl Depthwise {
         taps: &Taps,
         weights: Option<&[Expr]>,
     ) {
-        let mut start = channel.times(self.channel_stride).offset(self.columns().first(meeting));
-        for (index, pixel) in first.iter().zip(&self.pixels) {
+        let mut start = channel.times(self.window.channel_stride).offset(self.window.columns().first(meeting));
+        for (index, pixel) in first.iter().zip(&self.window.pixels) {
             start = start.plus(&index.times(pixel.1));
         }
-        let x = kernel.b.pointer("xp", self.x.pointer, start);
+        let x = kernel.b.pointer("xp", self.window.x.pointer, start);
         let sums: Vec<Var> = (0..meeting.len())
             .map(|pixel| {
                 let zero = Expr::Literal(Literal::of(taps.ty.dtype, 0.0));
@@ -288,7 +267,7 @@ impl Depthwise {
                 kernel.b.mutable(&format!("sum_{pixel}"), zero)
             })
             .collect();
-        Row { depthwise: self, x, sums: &sums, meeting, taps }.all(kernel, first, weights);
+        Row { window: &self.window, x, sums: &sums, meeting, taps }.all(kernel, first, weights);
         let vector = Lanes { width: taps.ty.lanes, valid: taps.ty.lanes };
         for (pixel, &sum) in sums.iter().enumerate() {
             let mut indices = vec![multiple.clone()];
@@ -302,8 +281,8 @@ impl Depthwise {
 
     /// The cheapest tile along a row: loads and multiply-adds are counted.
     fn spans(&self, extent: usize) -> Vec<Span> {
-        let window = self.window_size();
-        let row = self.window.last().map_or(1, |axis| axis.0);
+        let window = self.window.taps();
+        let row = self.window.axes.last().map_or(1, |axis| axis.0);
         let weights = match self.machine.in_order {
             _ if self.fits() => window + 2,
             true => row + 1,
@@ -311,7 +290,7 @@ impl Depthwise {
         };
         let most = self.machine.registers.saturating_sub(weights).clamp(1, 8);
         let cost = |step: usize| {
-            let loads = self.meetings(&vec![0..row as i64; step]).len() * (window / row.max(1));
+            let loads = self.window.meetings(&vec![0..row as i64; step]).len() * (window / row.max(1));
             let reloaded = if self.fits() { 0 } else { window };
             step * window + loads + reloaded + 4
         };
@@ -322,44 +301,18 @@ impl Depthwise {
         spans(extent, step)
     }
 
-    /// How windows lie along rows.
-    pub fn columns(&self) -> Columns {
-        let stride = self.pixels.last().map_or(0, |pixel| pixel.1);
-        let tap = self.window.last().map_or(0, |axis| axis.1);
-        Columns { stride, tap, pad: self.pads().last().copied().unwrap_or(0) }
-    }
-
-    /// Elements of x that are missing before the first along each spatial axis.
-    pub fn pads(&self) -> Vec<i64> {
-        let axes = self.border.as_deref().unwrap_or_default();
-        let strides = &self.x.view.strides[1..];
-        axes.iter().zip(strides).map(|(axis, stride)| axis.missing().0 as i64 * stride).collect()
-    }
-
-    /// The elements that the taps of a row of the window meet: each with its pixels and taps.
-    pub fn meetings(&self, meeting: &Meeting) -> BTreeMap<i64, Vec<(usize, usize)>> {
-        let columns = self.columns();
-        let reach = columns.first(meeting);
-        let mut meetings: BTreeMap<i64, Vec<(usize, usize)>> = BTreeMap::new();
-        for (pixel, taps) in meeting.iter().enumerate() {
-            for tap in taps.clone() {
-                meetings.entry(columns.element(pixel, tap) - reach).or_default().push((pixel, tap as usize));
-            }
-        }
-        meetings
-    }
-
     /// Packs constant weights: [multiple][section][vector][window][channels of the vector].
     fn packed(&self, constant: &Attribute, sections: &[Section]) -> Option<Attribute> {
         let size = constant.ty().dtype.size();
-        let shape: Vec<usize> = self.window.iter().map(|axis| axis.0).collect();
+        let shape: Vec<usize> = self.window.axes.iter().map(|axis| axis.0).collect();
         let positions = positions(&shape);
         let mut packed: Vec<u8> = Vec::with_capacity(constant.bytes().len());
         for multiple in 0..self.multiplier {
             for section in sections {
                 for number in 0..section.count {
                     for position in &positions {
-                        let tap: i64 = position.iter().zip(&self.window).map(|(&at, axis)| at as i64 * axis.2).sum();
+                        let tap: i64 =
+                            position.iter().zip(&self.window.axes).map(|(&at, axis)| at as i64 * axis.2).sum();
                         for lane in 0..section.width {
                             let channel = section.first + number * section.width + lane;
                             let output = (channel * self.multiplier + multiple) as i64;
@@ -373,13 +326,4 @@ impl Depthwise {
         let elements = packed.len() / size;
         Attribute::new(TensorType::new(constant.ty().dtype, [elements]), packed).ok()
     }
-}
-
-/// All positions of a shape, in row-major order.
-pub fn positions(shape: &[usize]) -> Vec<Vec<usize>> {
-    let mut list: Vec<Vec<usize>> = vec![Vec::new()];
-    for &extent in shape {
-        list = list.iter().flat_map(|prefix| (0..extent).map(move |at| [prefix.as_slice(), &[at]].concat())).collect();
-    }
-    list
 }

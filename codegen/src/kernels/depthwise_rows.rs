@@ -2,7 +2,7 @@
 
 use super::Kernel;
 use super::clipped::{Meeting, groups};
-use super::depthwise::{Depthwise, positions};
+use super::depthwise_window::{DepthwiseWindow, positions};
 use super::window::WindowAxis;
 use crate::loops::{Expr, Index, Nest, Relation, ValueType, Var};
 use std::collections::BTreeMap;
@@ -40,8 +40,8 @@ fn strided(pointer: Var, index: Index, stride: i64, ty: ValueType) -> Expr {
 
 /// A tile of pixels while its window is walked.
 pub struct Row<'r> {
-    /// The convolution.
-    pub depthwise: &'r Depthwise,
+    /// How it lies over x.
+    pub window: &'r DepthwiseWindow,
     /// The tile's first element of x, were there no border above it.
     pub x: Var,
     /// A sum for each pixel.
@@ -55,10 +55,10 @@ pub struct Row<'r> {
 impl Row<'_> {
     /// Loops over the rows of the window at the pixel `first`; they are written out when the weights are in registers.
     pub fn all(&self, kernel: &mut Kernel<'_>, first: &[Index], weights: Option<&[Expr]>) {
-        let Some((&(length, ..), above)) = self.depthwise.window.split_last() else { return };
+        let Some((&(length, ..), above)) = self.window.axes.split_last() else { return };
         let shape: Vec<usize> = above.iter().map(|axis| axis.0).collect();
-        let meetings = self.depthwise.meetings(self.meeting);
-        let missing: i64 = self.depthwise.pads().iter().take(above.len()).sum();
+        let meetings = self.window.meetings(self.meeting);
+        let missing: i64 = self.window.pads().iter().take(above.len()).sum();
         if let Some(weights) = weights {
             for (number, position) in positions(&shape).iter().enumerate() {
                 let start: i64 = position.iter().zip(above).map(|(&tap, axis)| tap as i64 * axis.1).sum();
@@ -84,8 +84,8 @@ impl Row<'_> {
 
     /// What must hold so that a row of the window isn't in the border; nothing where it can't be.
     fn conditions(&self, first: &[Index], position: &[Index]) -> Vec<Condition> {
-        let axes = self.depthwise.border.as_deref().unwrap_or_default();
-        let outputs = first.iter().zip(&self.depthwise.pixels).skip(1);
+        let axes = self.window.border.as_deref().unwrap_or_default();
+        let outputs = first.iter().zip(&self.window.pixels).skip(1);
         let mut list = Vec::new();
         for ((axis, tap), (output, pixels)) in axes.iter().zip(position).zip(outputs) {
             let WindowAxis::Sliding { extent, taps, stride, dilation, pads, .. } = *axis else { continue };
@@ -109,7 +109,7 @@ impl Row<'_> {
         place: &Index,
         meetings: &BTreeMap<i64, Vec<(usize, usize)>>,
     ) {
-        let length = self.depthwise.window.last().map_or(1, |axis| axis.0);
+        let length = self.window.axes.last().map_or(1, |axis| axis.0);
         let stride = self.taps.strides.last().copied().unwrap_or(0);
         if length <= LONGEST_ROW {
             let row: Vec<Expr> = (0..length)
@@ -117,14 +117,14 @@ impl Row<'_> {
                 .collect();
             return self.written_out(kernel, start, meetings, &row);
         }
-        let columns = self.depthwise.columns();
+        let columns = self.window.columns();
         let reach = columns.first(self.meeting);
         for (taps, pixels) in groups(self.meeting) {
             kernel.for_range("tap", Index::from(taps.start), Index::from(taps.end), 1, |kernel, tap| {
                 let weight = kernel.b.define("w", self.taps.load(place.plus(&tap.times(stride))));
                 for pixel in pixels {
                     let index = start.plus(&tap.times(columns.tap)).offset(columns.element(pixel, 0) - reach);
-                    let value = strided(self.x, index, self.depthwise.channel_stride, self.taps.ty);
+                    let value = strided(self.x, index, self.window.channel_stride, self.taps.ty);
                     let sum = self.sums[pixel];
                     kernel.b.assign(sum, Expr::Var(sum).plus(value.times(weight.clone())));
                 }
@@ -141,7 +141,7 @@ impl Row<'_> {
         row: &[Expr],
     ) {
         for (&moved, pairs) in meetings {
-            let value = strided(self.x, start.offset(moved), self.depthwise.channel_stride, self.taps.ty);
+            let value = strided(self.x, start.offset(moved), self.window.channel_stride, self.taps.ty);
             let value = if pairs.len() == 1 { value } else { kernel.b.define("v", value) };
             for &(pixel, tap) in pairs {
                 let sum = self.sums[pixel];

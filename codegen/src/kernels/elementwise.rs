@@ -3,14 +3,12 @@
 
 use super::arithmetic::moved_dtype;
 use super::transposed::Blocks;
+use super::walk::{AXIS_NAMES, for_full_vectors};
 use super::{Argument, Kernel};
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::scalar::Expression;
 use mlc_ir::{DType, Literal};
-
-/// Names of the loops over a result's axes.
-pub(super) const AXIS_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
 /// Computes an expression of the kernel's operands for each element of the first result.
 pub fn map(kernel: &mut Kernel<'_>, expression: &Expression) {
@@ -101,16 +99,9 @@ fn fill(kernel: &mut Kernel<'_>, view: &View, value: Literal) {
 pub fn nest(kernel: &mut Kernel<'_>, view: &View, lanes: usize, body: impl Fn(&mut Kernel<'_>, &[Index], usize)) {
     let Some((&extent, outer)) = view.shape.split_last() else { return body(kernel, &[], 1) };
     kernel.for_shape(&AXIS_NAMES, outer, &mut |kernel, indices| {
-        vectors(kernel, extent, lanes, |kernel, index, lanes| {
+        for_full_vectors(kernel, extent, lanes, |kernel, index, lanes| {
             let indices: Vec<Index> = indices.iter().cloned().chain([index]).collect();
             body(kernel, &indices, lanes);
         });
     });
-}
-
-/// Loops over an axis in vectors of `lanes`, and in single elements for the rest of it.
-pub fn vectors(kernel: &mut Kernel<'_>, extent: usize, lanes: usize, body: impl Fn(&mut Kernel<'_>, Index, usize)) {
-    let full = extent / lanes * lanes;
-    kernel.for_range("i", Index::default(), Index::from(full), lanes as i64, |kernel, i| body(kernel, i, lanes));
-    kernel.for_range("i", Index::from(full), Index::from(extent), 1, |kernel, i| body(kernel, i, 1));
 }

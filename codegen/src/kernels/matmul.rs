@@ -1,7 +1,8 @@
 //! Matrix products: contractions over the inner axis, with the leading axes of both operands broadcast.
 
 use super::Kernel;
-use super::dense::{Axis, Contraction, weight_strides};
+use super::contraction::{Axis, Contraction};
+use super::products::weight_strides;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Matmul;
 

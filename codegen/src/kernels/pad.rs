@@ -3,11 +3,10 @@
 
 use super::Kernel;
 use super::space::for_vectors;
+use super::walk::AXIS_NAMES;
 use crate::loops::{Index, Nest};
 use mlc_ir::ops::{Pad, PadMode};
 use mlc_ir::{Code, Diagnostic, Location};
-
-const AXIS_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
 /// The schedule of `pad` with modes other than constant, which lowering places.
 pub fn pad(kernel: &mut Kernel<'_>, op: &Pad) -> Result<(), Diagnostic> {

@@ -3,11 +3,10 @@
 
 use super::Kernel;
 use super::space::for_vectors;
+use super::walk::AXIS_NAMES;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::ops::{Resize, Taps};
 use mlc_ir::{Attribute, DType, Diagnostic, Tensor, TensorType};
-
-const AXIS_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
 /// The schedule of `resize`.
 pub fn resize(kernel: &mut Kernel<'_>, op: &Resize) -> Result<(), Diagnostic> {

@@ -3,14 +3,13 @@
 
 use super::place::Place;
 use super::space::for_shape_in_vectors;
+use super::walk::AXIS_NAMES;
 use super::{Argument, Kernel, elementwise};
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::{Scatter, ScatterReduction};
 use mlc_ir::scalar::{BinaryFunction, Expression};
-
-const AXIS_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
 /// The schedule of `scatter`.
 pub fn scatter(kernel: &mut Kernel<'_>, op: &Scatter) -> Result<(), Diagnostic> {

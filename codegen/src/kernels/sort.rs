@@ -1,13 +1,12 @@
 //! Sorting by places: what moves are 32-bit places in scratch memory, in a bottom-up merge sort, or, where few elements of
 //! a long axis are wanted, by insertion into a list of the best ones so far. Either takes at most about n log n comparisons.
 
+use super::walk::AXIS_NAMES;
 use super::{Argument, Kernel};
 use crate::loops::{Expr, Index, Nest, Relation, ValueType, Var};
 use mlc_ir::ops::Sort;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction};
 use mlc_ir::{DType, Diagnostic, Literal};
-
-const AXIS_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
 /// The schedule of `sort`.
 pub fn sort(kernel: &mut Kernel<'_>, op: &Sort) -> Result<(), Diagnostic> {

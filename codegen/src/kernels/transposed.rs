@@ -2,8 +2,8 @@
 //! operand and of the result is used whole while it is near.
 
 use super::Kernel;
-use super::elementwise::{AXIS_NAMES, vectors};
 use super::tile::spans;
+use super::walk::{AXIS_NAMES, for_full_vectors};
 use crate::loops::{Index, Nest};
 use crate::lower::view::View;
 use crate::target::Target;
@@ -62,7 +62,7 @@ impl Blocks {
             };
             if rows > columns {
                 self.blocks(kernel, rows, |kernel, block, extent| {
-                    vectors(kernel, columns, lanes, |kernel, column, lanes| {
+                    for_full_vectors(kernel, columns, lanes, |kernel, column, lanes| {
                         kernel.for_each("row", extent, |kernel, row| {
                             body(kernel, block.plus(&row), column.clone(), lanes);
                         });
@@ -71,7 +71,7 @@ impl Blocks {
             } else {
                 self.blocks(kernel, columns, |kernel, block, extent| {
                     kernel.for_each("row", rows, |kernel, row| {
-                        vectors(kernel, extent, lanes, |kernel, column, lanes| {
+                        for_full_vectors(kernel, extent, lanes, |kernel, column, lanes| {
                             body(kernel, row.clone(), block.plus(&column), lanes);
                         });
                     });

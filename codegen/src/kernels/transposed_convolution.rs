@@ -3,8 +3,9 @@
 //! nothing is written twice.
 
 use super::Kernel;
+use super::contraction::{Axis, Contraction};
 use super::convolution::groups_first;
-use super::dense::{Axis, Contraction, weight_strides, with_views};
+use super::products::{weight_strides, with_views};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::TransposedConvolution;

@@ -1,7 +1,8 @@
 //! Weights of register tiles: packed when the code is generated, copied into packed form at run time, or read where they are.
 
 use super::Kernel;
-use super::dense::{Axis, Contraction, machine};
+use super::contraction::{Axis, Contraction};
+use super::products::machine;
 use super::tile::{self, Block, IN_FLIGHT, Lanes};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::types::row_major_strides;

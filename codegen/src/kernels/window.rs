@@ -1,8 +1,9 @@
 //! Where windows lie: for each output along a spatial axis, the first source element, the number of taps inside the tensor and
 //! the number that a mean divides by; constant wherever they can be.
 
-use super::Kernel;
+use super::{Argument, Kernel};
 use crate::loops::Index;
+use mlc_ir::ops::Convolution;
 
 /// How windows lie along an axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,19 @@ pub enum WindowAxis {
         /// Number of cells.
         size: usize,
     },
+}
+
+/// How windows lie along the spatial axes of x [N, spatial…, C] under weights [window…, C / groups, O].
+pub fn window_axes(op: &Convolution, x: &Argument, weights: &Argument) -> Vec<WindowAxis> {
+    let axis = |axis: usize| WindowAxis::Sliding {
+        extent: x.view.shape[axis + 1],
+        taps: weights.view.shape[axis],
+        stride: op.strides[axis],
+        dilation: op.dilations[axis],
+        pads: op.pads[axis],
+        counted_pads: (0, 0),
+    };
+    (0..op.strides.len()).map(axis).collect()
 }
 
 /// Outputs that share their code.

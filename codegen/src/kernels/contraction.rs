@@ -1,0 +1,65 @@
+//! [`Contraction`]: sums of products over strided operands, as convolutions and matrix products have them. For each position
+//! of its outer axes and each output it is the sum of `x * weights` over its reduction axes.
+
+use super::Argument;
+use crate::lower::view::{View, merge_axes};
+use mlc_ir::DType;
+
+/// An axis of a contraction: elements that `x` and the weights move along it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Axis {
+    /// Positions.
+    pub extent: usize,
+    /// Elements of `x` between positions.
+    pub x: i64,
+    /// Elements of the weights between positions.
+    pub weights: i64,
+}
+
+/// Sums of products over strided operands. The first result of the kernel must have the outer axes' extents, and one more
+/// axis for the outputs.
+#[derive(Debug, Clone)]
+pub struct Contraction {
+    /// The operand that is read element by element.
+    pub x: Argument,
+    /// Element of `x` at the origin of all axes.
+    pub x_offset: i64,
+    /// The operand that is read in vectors along the outputs.
+    pub weights: Argument,
+    /// Element of the weights at the origin of all axes. Strides and offset of constant weights are those of the dense tensor.
+    pub weights_offset: i64,
+    /// One axis for each axis of the result but the last. Those along which the weights move come first.
+    pub outer: Vec<Axis>,
+    /// Axes that are summed over, outermost first.
+    pub reduction: Vec<Axis>,
+    /// Number of outputs.
+    pub outputs: usize,
+    /// Elements of the weights between outputs.
+    pub output_stride: i64,
+}
+
+impl Contraction {
+    /// Number of products in each sum.
+    pub fn steps(&self) -> usize {
+        self.reduction.iter().map(|axis| axis.extent).product()
+    }
+}
+
+/// Reduction axes merged where x and weights continue from one to the next.
+pub fn merged_reduction(axes: &[Axis]) -> Vec<Axis> {
+    let shape: Vec<usize> = axes.iter().map(|axis| axis.extent).collect();
+    let of = |stride: fn(&Axis) -> i64| View {
+        dtype: DType::F32,
+        shape: shape.as_slice().into(),
+        strides: axes.iter().map(stride).collect(),
+        offset: 0,
+    };
+    let merged = merge_axes(&[of(|axis| axis.x), of(|axis| axis.weights)]);
+    (0..merged[0].rank())
+        .map(|axis| Axis {
+            extent: merged[0].shape[axis],
+            x: merged[0].strides[axis],
+            weights: merged[1].strides[axis],
+        })
+        .collect()
+}

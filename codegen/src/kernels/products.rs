@@ -1,0 +1,73 @@
+//! What all schedules of sums of products share: the machine as they see it, the operands' views, and the way from a sum to the
+//! epilogue.
+
+use super::tile::{Lanes, Machine};
+use super::{Argument, Epilogue, Kernel};
+use crate::loops::{Expr, Index, Var};
+use crate::lower::view::View;
+use crate::target::Target;
+use mlc_ir::types::row_major_strides;
+use mlc_ir::{Code, DType, Diagnostic, Location};
+
+/// Refuses types without multiplication.
+pub fn require_products(dtype: DType) -> Result<(), Diagnostic> {
+    if dtype != DType::Bool {
+        return Ok(());
+    }
+    let message = format!("no sums of products of {dtype}");
+    Err(Diagnostic::error(Code::TargetLimit, Location::default(), message))
+}
+
+/// What tiles for elements of a type can use.
+pub fn machine(dtype: DType, kernel: &Kernel<'_>) -> Machine {
+    let lanes = kernel.lanes(dtype);
+    let narrowest = if lanes == 1 { 1 } else { (16 / dtype.size()).min(lanes) };
+    let Target { registers, in_order, .. } = *kernel.target;
+    Machine { lanes, narrowest, registers, neighbours: usize::MAX, in_order }
+}
+
+/// Strides of the weights as schedules see them: of the dense tensor for constants, of the view otherwise.
+pub fn weight_strides(weights: &Argument) -> Vec<i64> {
+    match weights.constant {
+        Some(_) => row_major_strides(&weights.view.shape).iter().map(|&stride| stride as i64).collect(),
+        None => weights.view.strides.to_vec(),
+    }
+}
+
+/// Replaces the first result's and the epilogue operands' views, which all get the result's shape, while `body` writes.
+pub fn with_views<'a, T>(
+    kernel: &mut Kernel<'a>,
+    transform: impl Fn(&View) -> View,
+    body: impl FnOnce(&mut Kernel<'a>) -> T,
+) -> T {
+    let shape = kernel.results[0].view.shape.clone();
+    let (result, epilogue) = (kernel.results[0].clone(), kernel.epilogue.clone());
+    let change = |kernel: &mut Kernel<'a>, argument: &Argument| {
+        let view = transform(&argument.view.broadcast(&shape));
+        let moved = view.offset - argument.view.offset;
+        let pointer = kernel.b.pointer("part", argument.pointer, Index::from(moved));
+        Argument { view, pointer, ..argument.clone() }
+    };
+    kernel.results[0] = change(kernel, &result);
+    kernel.epilogue = epilogue.as_ref().map(|epilogue| Epilogue {
+        expression: epilogue.expression.clone(),
+        operands: epilogue.operands.iter().map(|operand| change(kernel, operand)).collect(),
+    });
+    let value = body(kernel);
+    kernel.results[0] = result;
+    kernel.epilogue = epilogue;
+    value
+}
+
+/// Hands a vector of sums to the epilogue: as a whole, or lane by lane where the epilogue can't do vectors.
+pub fn finish(kernel: &mut Kernel<'_>, sum: Var, indices: &[Index], output: &Index, vector: Lanes) {
+    let at = |output: Index| indices.iter().cloned().chain([output]).collect::<Vec<_>>();
+    let dtype = kernel.b.ty(&Expr::Var(sum)).dtype;
+    if vector.width == 1 || kernel.epilogue_lanes(dtype) > 1 {
+        return kernel.finish(Expr::Var(sum), &at(output.clone()), vector.valid);
+    }
+    for lane in 0..vector.valid {
+        let value = Expr::Lane(Box::new(Expr::Var(sum)), lane);
+        kernel.finish(value, &at(output.offset(lane as i64)), 1);
+    }
+}
