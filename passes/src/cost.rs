@@ -46,6 +46,13 @@ impl CostModel {
         parts.iter().fold(0u64, |sum, (count, each)| sum.saturating_add(count.saturating_mul(*each)))
     }
 
+    /// Cost of keeping a constant: so much a kernel must save before it gets a copy of its own. A number in all elements is
+    /// kept once.
+    pub fn constant(&self, ty: &TensorType, is_splat: bool) -> u64 {
+        let bytes = if is_splat { ty.dtype.size() } else { ty.bytes() };
+        self.byte.saturating_mul(bytes as u64)
+    }
+
     fn is_view(&self, slice: &Slice, x: &TensorType) -> bool {
         if slice.steps.iter().any(|&step| step != 1) {
             return false;

@@ -144,7 +144,7 @@ impl Rebuilder<'_> {
                 stack.pop();
                 continue;
             }
-            let node = self.constant_node(class)?;
+            let node = self.selection.constants.get(&class).ok_or_else(not_constant)?;
             let operands: Vec<Id> = node.children.iter().map(|&child| self.space.egraph.find(child)).collect();
             let missing = operands.iter().copied().find(|operand| !self.constants.contains_key(operand));
             match missing {
@@ -153,21 +153,12 @@ impl Rebuilder<'_> {
                     stack.insert(operand);
                 }
                 None => {
-                    let value = self.computed(class, &node, &operands)?;
+                    let value = self.computed(class, node, &operands)?;
                     self.constants.insert(class, value);
                 }
             }
         }
         self.constants.get(&root).cloned().ok_or_else(not_constant)
-    }
-
-    /// How a constant class is computed; a constant itself if there is one.
-    fn constant_node(&self, class: Id) -> Result<Node, OperatorError> {
-        let data = &self.space.egraph[class].data;
-        let nodes = &self.space.egraph[class].nodes;
-        let leaf = nodes.iter().find(|node| node.children.is_empty());
-        let node = leaf.or(self.selection.nodes.get(&class)).or(nodes.first());
-        node.filter(|_| data.constant).cloned().ok_or_else(not_constant)
     }
 
     fn computed(&self, class: Id, node: &Node, operands: &[Id]) -> Result<Attribute, OperatorError> {

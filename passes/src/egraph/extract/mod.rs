@@ -4,6 +4,7 @@
 //! new ingredient, as long as the whole gets cheaper. Without the latter a merged kernel is never chosen: to each sibling
 //! alone it looks as dear as all siblings together.
 
+mod constants;
 mod greedy;
 mod moves;
 
@@ -29,6 +30,7 @@ pub struct Problem {
     options: Vec<Vec<Candidate>>,
     root: usize,
     start: Vec<Option<usize>>,
+    constants: IndexMap<Id, Node>,
 }
 
 /// For each class number the option chosen, where the class can be computed.
@@ -38,6 +40,8 @@ pub type Choice = Vec<Option<usize>>;
 pub struct Selection {
     /// For each class that the graph needs, the node that computes it; operands before users. Constants are leaves.
     pub nodes: IndexMap<Id, Node>,
+    /// For each constant class of the space, the node that computes it from constants that don't depend on it.
+    pub constants: IndexMap<Id, Node>,
     /// Cost of the graph as it was.
     pub cost_before: u64,
     /// Cost of the chosen graph.
@@ -48,11 +52,18 @@ impl Problem {
     /// Reads a space.
     pub fn new(space: &Space, model: &CostModel) -> Problem {
         let ids = space.classes();
+        let constants = constants::computed_by(space, &ids);
         let numbers: IndexMap<Id, usize> = ids.iter().enumerate().map(|(number, &id)| (id, number)).collect();
-        let options: Vec<Vec<Candidate>> = ids.iter().map(|&id| options(space, id, &numbers, model)).collect();
+        let options: Vec<Vec<Candidate>> =
+            ids.iter().map(|&id| options(space, id, &numbers, &constants, model)).collect();
         let mut start = vec![None; ids.len()];
         for (&node, &id) in &space.ids {
             let number = numbers[&space.egraph.find(id)];
+            if constants.contains_key(&ids[number]) {
+                // Its only option is as good as the source's own way to compute it: both are leaves.
+                start[number] = Some(0);
+                continue;
+            }
             let children: Vec<Id> = space.egraph.nodes()[usize::from(id)]
                 .children()
                 .iter()
@@ -72,7 +83,7 @@ impl Problem {
                 start[number] = options.iter().position(structural);
             }
         }
-        Problem { ids, options, root, start }
+        Problem { ids, options, root, start, constants }
     }
 
     /// The classes that a choice needs, operands before users, and their cost; `None` on a cycle or a gap.
@@ -121,7 +132,7 @@ impl Problem {
             let option = &self.options[class][choice[class]?];
             Some((self.ids[class], option.node.clone()))
         });
-        Some(Selection { nodes: nodes.collect(), cost_before, cost_after })
+        Some(Selection { nodes: nodes.collect(), constants: self.constants.clone(), cost_before, cost_after })
     }
 
     /// The source's choice, with the greedy one for classes that the source doesn't have.
@@ -130,11 +141,17 @@ impl Problem {
     }
 }
 
-fn options(space: &Space, id: Id, numbers: &IndexMap<Id, usize>, model: &CostModel) -> Vec<Candidate> {
+fn options(
+    space: &Space,
+    id: Id,
+    numbers: &IndexMap<Id, usize>,
+    constants: &IndexMap<Id, Node>,
+    model: &CostModel,
+) -> Vec<Candidate> {
     let class = &space.egraph[id];
-    if class.data.constant {
-        let leaf = class.nodes.iter().find(|node| node.children.is_empty()).or(class.nodes.first());
-        return leaf.map(|node| Candidate { cost: 0, children: Vec::new(), node: node.clone() }).into_iter().collect();
+    if let Some(node) = constants.get(&id) {
+        let cost = model.constant(&class.data.results[0], class.data.splat.is_some());
+        return vec![Candidate { cost, children: Vec::new(), node: node.clone() }];
     }
     let option = |node: &Node| {
         let types: Vec<TensorType> =
