@@ -6,7 +6,7 @@ use super::space::Space;
 use crate::rewrite::{Class, Match, Rule, Search, Term, View};
 use egg::Id;
 use indexmap::IndexMap;
-use mlc_ir::{Op, OpKind};
+use mlc_ir::{Category, OpKind};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -77,7 +77,7 @@ pub fn saturate(space: &mut Space, rules: &[Rule], budget: Budget) -> Saturation
     while result.iterations < budget.iterations {
         result.iterations += 1;
         let found = search(space, rules, &fresh);
-        let first_new = space.egraph.nodes().len();
+        let first_new = space.made().len();
         let mut joined: Vec<Id> = Vec::new();
         let mut changed = false;
         let mut skipped = false;
@@ -88,7 +88,7 @@ pub fn saturate(space: &mut Space, rules: &[Rule], budget: Budget) -> Saturation
                 continue;
             }
             for (class, term) in matches {
-                if space.egraph.nodes().len() >= budget.nodes {
+                if space.made().len() >= budget.nodes {
                     space.egraph.rebuild();
                     result.stop = StopReason::NodeLimit;
                     return result;
@@ -100,7 +100,7 @@ pub fn saturate(space: &mut Space, rules: &[Rule], budget: Budget) -> Saturation
             }
         }
         space.egraph.rebuild();
-        joined.extend((first_new..space.egraph.nodes().len()).map(Id::from));
+        joined.extend_from_slice(&space.made()[first_new..]);
         fresh = if skipped { space.classes() } else { neighbourhood(space, &joined) };
         if !changed && !skipped {
             result.stop = StopReason::Saturated;
@@ -152,7 +152,7 @@ fn search_class(
     for node in &space.egraph[class].nodes {
         let (Head::Op(_), Some(op)) = (&node.head, &node.op) else { continue };
         // Constants are computed at the end whatever they look like, but moves of them must not pile up.
-        if space.is_constant(class) && !matches!(**op, Op::Transpose(_) | Op::Reshape(_)) {
+        if space.is_constant(class) && op.category() != Category::View {
             continue;
         }
         let Some(rules) = by_kind.get(&op.kind()) else { continue };

@@ -32,6 +32,9 @@ pub struct Space {
     pub computed_from: IndexMap<Id, Id>,
     operators: IndexMap<Arc<Op>, u32>,
     outputs: IndexSet<Id>,
+    /// The e-nodes in the order in which they were made. What egg keeps for explanations beside them isn't among them, so
+    /// that whatever is counted and decided by these is the same with and without.
+    made: Vec<Id>,
 }
 
 impl Space {
@@ -50,6 +53,7 @@ impl Space {
             computed_from: IndexMap::new(),
             operators: IndexMap::new(),
             outputs: IndexSet::new(),
+            made: Vec::new(),
             source: Graph::default(),
         };
         for id in source.topological_order() {
@@ -96,7 +100,17 @@ impl Space {
     }
 
     fn add(&mut self, head: Head, op: Option<Arc<Op>>, children: SmallVec<[Id; 4]>, results: Arc<[TensorType]>) -> Id {
-        self.egraph.add_uncanonical(Node { head, op, children, results })
+        let classes = self.egraph.number_of_classes();
+        let added = self.egraph.add_uncanonical(Node { head, op, children, results });
+        if self.egraph.number_of_classes() > classes {
+            self.made.push(added);
+        }
+        added
+    }
+
+    /// The e-nodes in the order in which they were made.
+    pub fn made(&self) -> &[Id] {
+        &self.made
     }
 
     /// Adds a term for a class on which a rule fired. `None` when an operator doesn't accept its operands.
@@ -114,7 +128,7 @@ impl Space {
                 if results.len() != 1 || results[0].checked_bytes().is_none() {
                     return None;
                 }
-                let before = self.egraph.nodes().len();
+                let before = self.made.len();
                 let added = match self.folded(op, &children, &results) {
                     Some(value) => {
                         let (head, op) = self.intern(Constant { value }.into());
@@ -127,12 +141,10 @@ impl Space {
                         self.add(head, Some(op), children, results.into())
                     }
                 };
-                if usize::from(added) >= before {
+                if self.made.len() > before {
                     self.built_by.insert(added, rule);
                 }
-                if usize::from(added) >= before || self.built_for.contains_key(&added) {
-                    self.built_for.entry(added).or_default().insert(site);
-                }
+                self.built_for.entry(self.egraph.find(added)).or_default().insert(site);
                 Some(added)
             }
         }
