@@ -3,7 +3,7 @@
 
 use crate::target::{Target, VectorSpelling};
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
-use mlc_ir::{DType, Op};
+use mlc_ir::{Category, DType, Op};
 
 /// Whether there are vectors of a type.
 pub fn has_lanes(target: &Target, dtype: DType) -> bool {
@@ -16,17 +16,7 @@ pub fn has_lanes(target: &Target, dtype: DType) -> bool {
 
 /// Whether an operator's own steps have vector instructions.
 pub fn has_operator(target: &Target, op: &Op) -> bool {
-    let is_simple = matches!(
-        op,
-        Op::Map(_)
-            | Op::Convolution(_)
-            | Op::TransposedConvolution(_)
-            | Op::Matmul(_)
-            | Op::MaxPool(_)
-            | Op::AveragePool(_)
-            | Op::AdaptivePool(_)
-            | Op::Reduce(_)
-    );
+    let is_simple = matches!(op.category(), Category::Elementwise | Category::Accumulation);
     target.vectors != VectorSpelling::Mve || is_simple
 }
 

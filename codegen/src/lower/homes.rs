@@ -6,7 +6,7 @@
 use super::legalize::{is_computed, is_view};
 use super::view::View;
 use mlc_ir::ops::PadMode;
-use mlc_ir::{Graph, NodeId, Op, Value};
+use mlc_ir::{Category, Graph, NodeId, Op, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A buffer, by its number.
@@ -103,7 +103,7 @@ impl Homes {
 
     fn is_placeable(&self, graph: &Graph, value: Value) -> bool {
         let op = &graph.node(value.node).op;
-        let own = is_computed(op) || matches!(op, Op::Concat(_) | Op::Pad(_)) || self.materialized.contains(&value);
+        let own = is_computed(op) || op.category() == Category::Movement || self.materialized.contains(&value);
         own && !self.placements.contains_key(&value)
     }
 
@@ -216,7 +216,7 @@ impl Homes {
 
 /// See [`Homes::dense`].
 fn dense(graph: &Graph) -> BTreeSet<Value> {
-    let functions = graph.node_ids().filter(|&id| matches!(graph.node(id).op, Op::Loop(_) | Op::Extern(_)));
+    let functions = graph.node_ids().filter(|&id| graph.node(id).op.category() == Category::Control);
     let around = |id: NodeId| {
         let results = (0..graph.node(id).results.len() as u32).map(move |slot| Value { node: id, slot });
         graph.operands(id).into_iter().chain(results)
@@ -233,7 +233,8 @@ fn input_kind(graph: &Graph, node: NodeId) -> BufferKind {
     }
 }
 
-fn moved(op: &Op, operand: &View, shape: &[usize]) -> Option<View> {
+/// A view operator's result as a view of the operand's buffer; `None` where strides can't express it.
+pub(super) fn moved(op: &Op, operand: &View, shape: &[usize]) -> Option<View> {
     match op {
         Op::Transpose(transpose) => Some(operand.transpose(&transpose.permutation)),
         Op::Slice(slice) => Some(operand.slice(&slice.starts, &slice.sizes, &slice.steps)),
@@ -248,17 +249,10 @@ fn moved(op: &Op, operand: &View, shape: &[usize]) -> Option<View> {
 fn materialized(graph: &Graph) -> BTreeSet<Value> {
     let mut result = BTreeSet::new();
     for id in graph.node_ids() {
-        let op = match &graph.node(id).op {
-            Op::Kernel(kernel) => &kernel.anchor,
-            op => op,
-        };
-        let wants_channels = match op {
-            Op::MaxPool(_) | Op::AveragePool(_) | Op::AdaptivePool(_) | Op::Resize(_) | Op::Recurrent(_) => true,
-            Op::Convolution(convolution) => convolution.groups > 1,
-            _ => false,
-        };
         let operands = graph.operands(id);
-        if wants_channels && let Some(&operand) = operands.first() {
+        if graph.node(id).op.reads_rows()
+            && let Some(&operand) = operands.first()
+        {
             let moves_last = match &graph.node(operand.node).op {
                 Op::Transpose(transpose) => transpose.permutation.last() != Some(&(transpose.permutation.len() - 1)),
                 _ => false,

@@ -77,7 +77,7 @@ fn fold(graph: &mut Graph, node: &Node, operands: &[Value]) -> Option<Result<Vec
     }
     let constants: Vec<Tensor> =
         operands.iter().map(|&operand| graph.constant(operand).map(Attribute::to_tensor)).collect::<Option<_>>()?;
-    if constants.is_empty() || matches!(node.op, Op::Broadcast(_) | Op::Loop(_) | Op::Extern(_)) {
+    if constants.is_empty() || matches!(node.op, Op::Broadcast(_)) || node.op.category() == Category::Control {
         return None;
     }
     let references: Vec<&Tensor> = constants.iter().collect();
@@ -200,13 +200,13 @@ fn share_pads(graph: Graph) -> Result<Graph, Diagnostic> {
 
 /// Whether a node only says where elements lie.
 pub fn is_view(op: &Op) -> bool {
-    matches!(op, Op::Transpose(_) | Op::Reshape(_) | Op::Broadcast(_) | Op::Slice(_))
+    op.category() == Category::View
 }
 
 /// Whether a node computes, rather than places, its results.
 pub fn is_computed(op: &Op) -> bool {
     match op {
         Op::Pad(pad) => pad.mode != PadMode::Constant,
-        other => matches!(other.category(), Category::Anchor | Category::Elementwise | Category::Control),
+        other => other.category().is_anchor() || matches!(other.category(), Category::Elementwise | Category::Control),
     }
 }

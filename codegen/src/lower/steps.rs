@@ -1,7 +1,7 @@
 //! Steps: the kernels of a legal graph over the homes of its values, in execution order.
 
 use super::external::ExternRoutine;
-use super::homes::{BufferId, BufferKind, Homes};
+use super::homes::{BufferId, BufferKind, Homes, moved};
 use super::legalize::{is_computed, is_view};
 use super::loops::LoopRoutine;
 use super::view::View;
@@ -211,14 +211,8 @@ impl Maker<'_> {
         let result = homes.view(id.into()).clone();
         let (buffer, source) = homes.view(*operand).clone();
         let view = match op {
-            Op::Transpose(transpose) => Some((source.transpose(&transpose.permutation), result.1.clone())),
-            Op::Slice(slice) => Some((source.slice(&slice.starts, &slice.sizes, &slice.steps), result.1.clone())),
-            Op::Broadcast(_) => Some((source.broadcast(&result.1.shape), result.1.clone())),
-            Op::Reshape(_) => {
-                let target = result.1.reshape(&source.shape);
-                target.map(|target| (source, target))
-            }
-            _ => None,
+            Op::Reshape(_) => result.1.reshape(&source.shape).map(|target| (source, target)),
+            _ => moved(op, &source, &result.1.shape).map(|source| (source, result.1)),
         };
         match view {
             Some((source, target)) => {
@@ -405,20 +399,7 @@ impl Maker<'_> {
 
 /// Names of the operands in C: by role where the operator gives roles; the epilogue's operands as its expression names them.
 fn operand_names(anchor: &Op, own: usize, count: usize) -> Vec<String> {
-    let recurrent;
-    let roles: &[&str] = match anchor {
-        Op::Convolution(_) | Op::TransposedConvolution(_) => &["x", "weights"],
-        Op::Matmul(_) => &["left", "right"],
-        Op::Gather(_) | Op::GatherElements(_) => &["data", "indices"],
-        Op::Recurrent(op) => {
-            let fixed = ["x", "weights", "bias", "hidden", "cell"].into_iter().take(op.fixed_operands());
-            recurrent = fixed.chain(op.with.iter().map(|operand| operand.name())).collect::<Vec<_>>();
-            &recurrent
-        }
-        Op::Scatter(_) => &["data", "indices", "updates"],
-        Op::Map(_) => &[],
-        _ => &["x"],
-    };
+    let roles = anchor.roles();
     let name = |index: usize| match roles.get(index) {
         _ if index >= own => format!("x{}", index - own + 1),
         Some(role) => (*role).to_owned(),

@@ -68,12 +68,24 @@ pub enum Category {
     Source,
     /// Each result element is a scalar expression of the operands' elements, which broadcast.
     Elementwise,
-    /// Moves elements only.
+    /// The elements of its operand at other places: nothing has to be moved.
+    View,
+    /// Puts its operands' elements into a larger whole.
     Movement,
-    /// Computes, and its kernel can carry an epilogue.
+    /// Each result element is a sum, a mean or an extremum of products or elements of the operands, complete before it is
+    /// stored: passes give its kernel an epilogue.
+    Accumulation,
+    /// Computes in some other way, such as several rounds over the result. Its kernel can carry an epilogue.
     Anchor,
-    /// Runs a graph of its own.
+    /// Runs a graph or a function of its own.
     Control,
+}
+
+impl Category {
+    /// Whether a kernel can have an operator of this category as its anchor.
+    pub const fn is_anchor(self) -> bool {
+        matches!(self, Category::Accumulation | Category::Anchor)
+    }
 }
 
 /// An operator of the intermediate representation.
@@ -82,7 +94,14 @@ pub trait Operator: Fields + Clone + Eq {
     const NAME: &'static str;
 
     /// Its kind of computation.
-    fn category(&self) -> Category;
+    const CATEGORY: Category;
+
+    /// What its first operands are, such as `weights`: their names in C. Further ones are numbered.
+    fn roles(&self) -> Vec<&'static str>;
+
+    /// Whether it reads its first operand along the last axis, element after element and more than once, so that a copy pays
+    /// where these aren't neighbours in memory.
+    fn reads_rows(&self) -> bool;
 
     /// Types of the results: the only shape logic there is.
     ///

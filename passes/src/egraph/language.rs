@@ -142,6 +142,7 @@ fn facts(egraph: &EGraph<Node, TypeAnalysis>, node: &Node) -> Facts {
 fn splat(op: &Op, children: &[&Facts]) -> Option<Literal> {
     let literals: Vec<Literal> = children.iter().map(|child| child.splat).collect::<Option<_>>()?;
     match op.category() {
+        Category::View => literals.first().copied(),
         Category::Movement if !matches!(op, Op::Pad(_)) => {
             literals.windows(2).all(|pair| pair[0] == pair[1]).then_some(literals[0])
         }

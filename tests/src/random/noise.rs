@@ -301,7 +301,7 @@ fn is_exact(op: &Op, operands: &[TensorType], results: &[TensorType]) -> bool {
             Op::AdaptivePool(pool) => pool.function == PoolFunction::Maximum,
             Op::Reduce(reduce) => matches!(reduce.function, ReduceFunction::Maximum | ReduceFunction::Minimum),
             Op::MaxPool(_) | Op::ArgReduce(_) | Op::Gather(_) | Op::GatherElements(_) | Op::Sort(_) => true,
-            op => matches!(op.category(), Category::Source | Category::Movement),
+            op => matches!(op.category(), Category::Source | Category::View | Category::Movement),
         }
 }
 

@@ -6,7 +6,7 @@ use mlc_ir::ops::{
     PadMode, PoolFunction, Reduce, ReduceFunction, Resize, Scatter, Softmax, Sort,
 };
 use mlc_ir::scalar::{BinaryFunction, Expression};
-use mlc_ir::{Category, DType, Float, Generator, Literal, Op, OpKind, TensorType};
+use mlc_ir::{DType, Float, Generator, Literal, Op, OpKind, TensorType};
 
 /// Operators that lowering turns into views, copies, constants and functions of their own, so that they have no schedule.
 const WITHOUT_SCHEDULE: [OpKind; 9] = [
@@ -204,7 +204,7 @@ pub fn every_dtype() -> Vec<Case> {
 /// The operator as the anchor of a kernel that adds a bias and halves, or that doubles it in another type.
 fn with_epilogue(op: Op, mut types: Vec<TensorType>, generator: &mut Generator) -> (Op, Vec<TensorType>) {
     let Some(first) = op.infer(&types).ok().and_then(|results| results.first().cloned()) else { return (op, types) };
-    if op.category() != Category::Anchor || first.dtype != DType::F32 {
+    if !op.category().is_anchor() || first.dtype != DType::F32 {
         return (op, types);
     }
     let anchor_operands = types.len();

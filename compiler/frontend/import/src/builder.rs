@@ -142,8 +142,10 @@ impl Builder {
         let op = op.into();
         // A number of copies and constants surrounds what the source operator is about; that one gets the plain name.
         let name = match op.category() {
-            Category::Movement | Category::Source => format!("{}.{}", self.source, op.name()),
-            Category::Elementwise | Category::Anchor | Category::Control => self.source.to_string(),
+            Category::View | Category::Movement | Category::Source => format!("{}.{}", self.source, op.name()),
+            Category::Elementwise | Category::Accumulation | Category::Anchor | Category::Control => {
+                self.source.to_string()
+            }
         };
         if let Some(values) = self.computed(&op, operands)? {
             let constants = values.iter().map(|value| self.graph.add_constant(&name, Attribute::from_tensor(value)));

@@ -32,9 +32,14 @@ crate::word_enum! {
 
 impl Operator for AdaptivePool {
     const NAME: &'static str = "adaptive_pool";
+    const CATEGORY: Category = Category::Accumulation;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["x"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        true
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

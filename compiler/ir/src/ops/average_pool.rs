@@ -27,9 +27,14 @@ crate::operator_fields! {
 
 impl Operator for AveragePool {
     const NAME: &'static str = "average_pool";
+    const CATEGORY: Category = Category::Accumulation;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["x"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        true
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

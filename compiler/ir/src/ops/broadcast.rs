@@ -19,9 +19,14 @@ crate::operator_fields! {
 
 impl Operator for Broadcast {
     const NAME: &'static str = "broadcast";
+    const CATEGORY: Category = Category::View;
 
-    fn category(&self) -> Category {
-        Category::Movement
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["x"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -17,9 +17,14 @@ crate::operator_fields! {
 
 impl Operator for Constant {
     const NAME: &'static str = "constant";
+    const CATEGORY: Category = Category::Source;
 
-    fn category(&self) -> Category {
-        Category::Source
+    fn roles(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -26,9 +26,14 @@ crate::operator_fields! {
 
 impl Operator for Convolution {
     const NAME: &'static str = "convolution";
+    const CATEGORY: Category = Category::Accumulation;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["x", "weights"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        self.groups > 1
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

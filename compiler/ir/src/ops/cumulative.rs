@@ -34,9 +34,14 @@ crate::word_enum! {
 
 impl Operator for Cumulative {
     const NAME: &'static str = "cumulative";
+    const CATEGORY: Category = Category::Anchor;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["x"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -103,9 +103,14 @@ macro_rules! elementwise_operator {
     ($name:ident, $text:literal, $operands:expr, |$self:ident, $types:ident| $expression:expr, |$generator:ident| $sample:expr) => {
         impl $crate::operator::Operator for $name {
             const NAME: &'static str = $text;
+            const CATEGORY: $crate::operator::Category = $crate::operator::Category::Elementwise;
 
-            fn category(&self) -> $crate::operator::Category {
-                $crate::operator::Category::Elementwise
+            fn roles(&self) -> Vec<&'static str> {
+                Vec::new()
+            }
+
+            fn reads_rows(&self) -> bool {
+                false
             }
 
             fn infer(

@@ -35,9 +35,14 @@ impl Extern {
 
 impl Operator for Extern {
     const NAME: &'static str = "extern";
+    const CATEGORY: Category = Category::Control;
 
-    fn category(&self) -> Category {
-        Category::Control
+    fn roles(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

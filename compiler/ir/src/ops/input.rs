@@ -16,9 +16,14 @@ crate::operator_fields! {
 
 impl Operator for Input {
     const NAME: &'static str = "input";
+    const CATEGORY: Category = Category::Source;
 
-    fn category(&self) -> Category {
-        Category::Source
+    fn roles(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

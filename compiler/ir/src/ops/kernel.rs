@@ -38,13 +38,18 @@ impl Kernel {
 
 impl Operator for Kernel {
     const NAME: &'static str = "kernel";
+    const CATEGORY: Category = Category::Anchor;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        self.anchor.roles()
+    }
+
+    fn reads_rows(&self) -> bool {
+        self.anchor.reads_rows()
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {
-        if self.anchor.category() != Category::Anchor || matches!(*self.anchor, Op::Kernel(_)) {
+        if !self.anchor.category().is_anchor() || matches!(*self.anchor, Op::Kernel(_)) {
             return Err(OperatorError::field(format!("{} can't be a kernel's anchor", self.anchor.name())));
         }
         let mut results = self.anchor_results(operands)?;

@@ -158,9 +158,14 @@ fn stack(slices: &[Tensor], way: SliceAxis, ty: &TensorType) -> Tensor {
 
 impl Operator for Loop {
     const NAME: &'static str = "loop";
+    const CATEGORY: Category = Category::Control;
 
-    fn category(&self) -> Category {
-        Category::Control
+    fn roles(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

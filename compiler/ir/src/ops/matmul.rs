@@ -22,9 +22,14 @@ crate::operator_fields! {
 
 impl Operator for Matmul {
     const NAME: &'static str = "matmul";
+    const CATEGORY: Category = Category::Accumulation;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["left", "right"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -26,9 +26,14 @@ crate::operator_fields! {
 
 impl Operator for MaxPool {
     const NAME: &'static str = "max_pool";
+    const CATEGORY: Category = Category::Accumulation;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["x"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        true
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -45,6 +45,11 @@ macro_rules! op_set {
                 match self { $(OpKind::$name => <$name as Operator>::NAME,)+ }
             }
 
+            /// See [`Operator::CATEGORY`].
+            pub const fn category(self) -> Category {
+                match self { $(OpKind::$name => <$name as Operator>::CATEGORY,)+ }
+            }
+
             /// Names and documentation of its fields.
             pub fn field_descriptions(self) -> &'static [(&'static str, &'static str)] {
                 match self { $(OpKind::$name => <$name as Fields>::DESCRIPTIONS,)+ }
@@ -85,9 +90,14 @@ macro_rules! op_set {
                 match self { $(Op::$name(operator) => operator.fields(),)+ }
             }
 
-            /// See [`Operator::category`].
-            pub fn category(&self) -> Category {
-                match self { $(Op::$name(operator) => operator.category(),)+ }
+            /// See [`Operator::roles`].
+            pub fn roles(&self) -> Vec<&'static str> {
+                match self { $(Op::$name(operator) => operator.roles(),)+ }
+            }
+
+            /// See [`Operator::reads_rows`].
+            pub fn reads_rows(&self) -> bool {
+                match self { $(Op::$name(operator) => operator.reads_rows(),)+ }
             }
 
             /// See [`Operator::infer`].
@@ -167,6 +177,33 @@ impl OpKind {
         None => &[],
     };
 
+    /// The elementwise operators.
+    pub const ELEMENTWISE: &'static [OpKind] =
+        &OpKind::of_category::<{ OpKind::count(Category::Elementwise) }>(Category::Elementwise);
+
+    const fn count(category: Category) -> usize {
+        let (mut count, mut next) = (0, 0);
+        while next < OpKind::ALL.len() {
+            count += (OpKind::ALL[next].category() as u8 == category as u8) as usize;
+            next += 1;
+        }
+        count
+    }
+
+    /// All operators of a category, `N` in number.
+    const fn of_category<const N: usize>(category: Category) -> [OpKind; N] {
+        let mut found = [OpKind::Input; N];
+        let (mut count, mut next) = (0, 0);
+        while next < OpKind::ALL.len() {
+            if OpKind::ALL[next].category() as u8 == category as u8 {
+                found[count] = OpKind::ALL[next];
+                count += 1;
+            }
+            next += 1;
+        }
+        found
+    }
+
     /// The operator of a name in the text form.
     pub fn parse(name: &str) -> Option<OpKind> {
         OpKind::ALL.iter().copied().find(|kind| kind.name() == name)
@@ -184,6 +221,11 @@ impl Op {
     /// Name in the text form.
     pub fn name(&self) -> &'static str {
         self.kind().name()
+    }
+
+    /// See [`Operator::CATEGORY`].
+    pub fn category(&self) -> Category {
+        self.kind().category()
     }
 }
 
@@ -220,6 +262,14 @@ mod tests {
     fn all_operators_but_one_are_our_own() {
         assert!(!OpKind::OWN.contains(&OpKind::Extern));
         assert_eq!(OpKind::OWN.len() + 1, OpKind::ALL.len());
+    }
+
+    #[test]
+    fn elementwise_operators_are_those_with_an_expression() {
+        for &kind in OpKind::ALL {
+            let (op, types) = kind.sample(&mut Generator::new(1));
+            assert_eq!(OpKind::ELEMENTWISE.contains(&kind), op.expression(&types).is_some(), "{kind:?}");
+        }
     }
 
     #[test]

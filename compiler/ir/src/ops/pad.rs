@@ -38,9 +38,14 @@ crate::word_enum! {
 
 impl Operator for Pad {
     const NAME: &'static str = "pad";
+    const CATEGORY: Category = Category::Movement;
 
-    fn category(&self) -> Category {
-        Category::Movement
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["x"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

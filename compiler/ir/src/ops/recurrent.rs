@@ -153,9 +153,15 @@ impl Recurrent {
 
 impl Operator for Recurrent {
     const NAME: &'static str = "recurrent";
+    const CATEGORY: Category = Category::Anchor;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        let fixed = ["x", "weights", "bias", "hidden", "cell"].into_iter().take(self.fixed_operands());
+        fixed.chain(self.with.iter().map(|operand| operand.name())).collect()
+    }
+
+    fn reads_rows(&self) -> bool {
+        true
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -51,9 +51,14 @@ pub(super) fn reduced_shape(x: &TensorType, axes: &[usize], keep_axes: bool) -> 
 
 impl Operator for Reduce {
     const NAME: &'static str = "reduce";
+    const CATEGORY: Category = Category::Accumulation;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["x"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -54,9 +54,14 @@ crate::word_enum! {
 
 impl Operator for Resize {
     const NAME: &'static str = "resize";
+    const CATEGORY: Category = Category::Anchor;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["x"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        true
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

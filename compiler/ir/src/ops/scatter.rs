@@ -35,9 +35,14 @@ crate::word_enum! {
 
 impl Operator for Scatter {
     const NAME: &'static str = "scatter";
+    const CATEGORY: Category = Category::Anchor;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["data", "indices", "updates"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

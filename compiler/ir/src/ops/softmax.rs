@@ -19,9 +19,14 @@ crate::operator_fields! {
 
 impl Operator for Softmax {
     const NAME: &'static str = "softmax";
+    const CATEGORY: Category = Category::Anchor;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["x"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -29,9 +29,14 @@ crate::operator_fields! {
 
 impl Operator for TransposedConvolution {
     const NAME: &'static str = "transposed_convolution";
+    const CATEGORY: Category = Category::Accumulation;
 
-    fn category(&self) -> Category {
-        Category::Anchor
+    fn roles(&self) -> Vec<&'static str> {
+        vec!["x", "weights"]
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

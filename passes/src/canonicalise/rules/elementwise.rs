@@ -124,7 +124,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::exact(
         "drop-broadcast-of-operand",
         "elementwise operators broadcast their operands themselves",
-        KINDS,
+        OpKind::ELEMENTWISE,
         drop_broadcast,
         |g| {
             let mut s = Sketch::new(g);
@@ -136,18 +136,6 @@ pub(super) const RULES: &[Rule] = &[
             s.finish(z)
         },
     ),
-];
-
-/// The elementwise operators.
-const KINDS: &[OpKind] = &[
-    OpKind::Binary,
-    OpKind::Cast,
-    OpKind::Clamp,
-    OpKind::Elu,
-    OpKind::LeakyRelu,
-    OpKind::Map,
-    OpKind::Select,
-    OpKind::Unary,
 ];
 
 /// Functions for which f(f(x)) = f(x).

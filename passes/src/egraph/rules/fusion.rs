@@ -34,20 +34,6 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// Whether a kernel can have this anchor.
-fn carries_epilogue(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Convolution(_)
-            | Op::TransposedConvolution(_)
-            | Op::Matmul(_)
-            | Op::MaxPool(_)
-            | Op::AveragePool(_)
-            | Op::AdaptivePool(_)
-            | Op::Reduce(_)
-    )
-}
-
 /// One way to compute each value, and who uses it then.
 struct Uses<'v> {
     view: &'v dyn View,
@@ -189,7 +175,7 @@ fn fuse_epilogues(view: &dyn View) -> Vec<(Class, Term)> {
                     continue;
                 }
                 let anchors = view.applications(operand);
-                let anchor = anchors.iter().find(|application| carries_epilogue(application.op));
+                let anchor = anchors.iter().find(|application| application.op.category() == Category::Accumulation);
                 found.extend(anchor.map(|anchor| (root, kernel(anchor, operand, &expression, &operands))));
             }
         }

@@ -12,18 +12,6 @@ use mlc_ir::ops::{Constant, Matmul, Transpose};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Category, DType, Generator, Graph, Op, OpKind};
 
-/// The elementwise operators.
-const ELEMENTWISE: &[OpKind] = &[
-    OpKind::Binary,
-    OpKind::Cast,
-    OpKind::Clamp,
-    OpKind::Elu,
-    OpKind::LeakyRelu,
-    OpKind::Map,
-    OpKind::Select,
-    OpKind::Unary,
-];
-
 /// See the module.
 pub const RULES: &[Rule] = &[
     Rule::exact(
@@ -66,14 +54,14 @@ pub const ELEMENTWISE_RULES: &[Rule] = &[
     Rule::exact(
         "sink-transpose-below-elementwise",
         "an elementwise operator doesn't care for the order of axes",
-        ELEMENTWISE,
+        OpKind::ELEMENTWISE,
         sink_below_elementwise,
         sample_elementwise,
     ),
     Rule::exact(
         "sink-reshape-below-elementwise",
         "an elementwise operator doesn't care for the shape, where its operands agree on it",
-        ELEMENTWISE,
+        OpKind::ELEMENTWISE,
         sink_reshape,
         sample_reshape,
     ),
