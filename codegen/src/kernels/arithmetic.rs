@@ -73,7 +73,7 @@ fn mentions_halves(op: &Op, kernel: &Kernel<'_>) -> bool {
     let mut nodes = own.into_iter().chain(kernel.epilogue.iter().map(|epilogue| &epilogue.expression));
     nodes.any(|expression| {
         expression.nodes().iter().any(|node| match node {
-            ScalarNode::Cast(dtype, _) => is_half(*dtype),
+            ScalarNode::Cast(dtype, _) | ScalarNode::BitCast(dtype, _) => is_half(*dtype),
             ScalarNode::Literal(literal) => is_half(literal.dtype()),
             _ => false,
         })
@@ -116,6 +116,7 @@ impl Steps<'_> {
                 (self.b.literal(Literal::float(DType::F32, literal.to_f64())), true)
             }
             ScalarNode::Cast(to, x) => (self.cast(to, x), true),
+            ScalarNode::BitCast(to, x) => (self.bit_cast(to, x), true),
             node => {
                 let ids = self.ids.clone();
                 let node = if decides(&node) {
@@ -162,6 +163,14 @@ impl Steps<'_> {
             _ => self.b.cast(DType::F32, value),
         };
         self.round(value, to)
+    }
+
+    /// The bits of the step, those of a half where it is one.
+    fn bit_cast(&mut self, to: DType, x: ScalarId) -> ScalarId {
+        let (value, from) = (self.rounded(x), self.dtypes[x as usize]);
+        let value = if is_half(from) { self.b.cast(from, value) } else { value };
+        let bits = self.b.bit_cast(to, value);
+        if is_half(to) { self.b.cast(DType::F32, bits) } else { bits }
     }
 }
 

@@ -223,6 +223,7 @@ impl Kernel<'_> {
                 ScalarNode::Binary(function, x, y) => Expr::binary(function, child(x), child(y)),
                 ScalarNode::Select(c, x, y) => Expr::Select(Box::new(child(c)), Box::new(child(x)), Box::new(child(y))),
                 ScalarNode::Cast(dtype, x) => Expr::Cast(dtype, Box::new(child(x))),
+                ScalarNode::BitCast(dtype, x) => Expr::BitCast(dtype, Box::new(child(x))),
             };
             values.push(if uses[id] > 1 { self.b.define("t", value) } else { value });
         }
@@ -258,15 +259,20 @@ fn is_in_library(function: UnaryFunction) -> bool {
 }
 
 /// Whether all values of an expression are of one type of numbers, or bools made of it, and no bool is read or stored.
-/// Singles may be rounded to halves on the way.
+/// Singles may be rounded to halves on the way, and bits may be taken as another type's.
 pub fn expression_is_vectorizable(expression: &Expression, operands: &[DType], dtype: DType) -> bool {
     let Ok(dtypes) = expression.dtypes(operands) else { return false };
+    let stays_single = |step: DType| dtype == DType::F32 && is_half(step);
     dtype != DType::Bool
         && operands.iter().all(|&operand| operand == dtype)
         && dtypes.last() == Some(&dtype)
-        && dtypes.iter().all(|&step| step == dtype || step == DType::Bool || dtype == DType::F32 && is_half(step))
-        && expression.nodes().iter().zip(&dtypes).all(|(node, &step)| match node {
+        && dtypes.iter().all(|&step| step.size() == dtype.size() || step == DType::Bool || stays_single(step))
+        && expression.nodes().iter().zip(&dtypes).all(|(node, &step)| match *node {
             ScalarNode::Unary(UnaryFunction::IsInfinite, _) | ScalarNode::Cast(DType::Bool, _) => false,
+            ScalarNode::Cast(_, x) => {
+                let from = dtypes[x as usize];
+                from == step || from == DType::Bool || stays_single(from) || stays_single(step)
+            }
             ScalarNode::Literal(_) | ScalarNode::Select(..) => step != DType::Bool,
             _ => true,
         })

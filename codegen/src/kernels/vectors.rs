@@ -29,7 +29,7 @@ pub fn has_steps(target: &Target, expression: &Expression) -> bool {
         ScalarNode::Binary(function, ..) => {
             matches!(function, B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum)
         }
-        ScalarNode::Select(..) | ScalarNode::Cast(..) => false,
+        ScalarNode::Select(..) | ScalarNode::Cast(..) | ScalarNode::BitCast(..) => false,
     };
     target.vectors != VectorSpelling::Mve || expression.nodes().iter().all(is_simple)
 }

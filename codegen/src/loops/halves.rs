@@ -82,9 +82,12 @@ fn loads(vars: &[VarInfo], expr: &mut Expr) {
             ty.dtype = half;
             *expr = Expr::Cast(DType::F32, Box::new(expr.clone()));
         }
-        Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Splat(x, _) | Expr::Lane(x, _) | Expr::Fold(_, x) => {
-            loads(vars, x);
-        }
+        Expr::Unary(_, x)
+        | Expr::Cast(_, x)
+        | Expr::BitCast(_, x)
+        | Expr::Splat(x, _)
+        | Expr::Lane(x, _)
+        | Expr::Fold(_, x) => loads(vars, x),
         Expr::Binary(_, x, y) => {
             loads(vars, x);
             loads(vars, y);

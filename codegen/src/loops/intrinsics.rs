@@ -27,7 +27,12 @@ pub enum Intrinsic {
     Fold(BinaryFunction, ValueType),
     /// A conversion of each lane: saturating from floating-point numbers to integers, rounding to half precision.
     Cast(DType, ValueType),
+    /// The bits of a number of the first type as one of the second, which has the same size.
+    BitCast(DType, DType),
 }
+
+/// What the names of helpers that keep bits begin with.
+const BIT_CAST: &str = "mlc_bit_cast_";
 
 /// The helpers and vector types that a file needs.
 #[derive(Debug, Clone, Default)]
@@ -78,6 +83,7 @@ impl Intrinsics {
                 self.use_type(to);
                 (format!("mlc_cast_{}_{}", value_type_name(ty), value_type_name(to)), ty)
             }
+            Intrinsic::BitCast(from, to) => (format!("{BIT_CAST}{from}_{to}"), ValueType::scalar(from)),
         };
         self.use_type(ty);
         if !self.definitions.contains_key(&name) {
@@ -93,6 +99,8 @@ impl Intrinsics {
         let mut text = String::new();
         if self.definitions.keys().any(|name| half_text::is_conversion(name)) {
             text += half_text::INCLUDES;
+        } else if self.definitions.keys().any(|name| name.starts_with(BIT_CAST)) {
+            text += "#include <string.h>\n";
         }
         if self.mve && !self.vectors.is_empty() {
             text += mve::INCLUDES;
@@ -146,6 +154,11 @@ impl Intrinsics {
                 half_text::conversion(self, name, from, to)
             }
             Intrinsic::Cast(from, to) => saturating_cast(name, from, to.dtype),
+            Intrinsic::BitCast(from, to) => format!(
+                "static inline {to} {name}({from} x) {{\n  {to} y;\n  memcpy(&y, &x, sizeof(y));\n  return y;\n}}\n",
+                from = c_type(from),
+                to = c_type(to)
+            ),
         }
     }
 

@@ -109,6 +109,8 @@ pub enum Expr {
     Select(Box<Expr>, Box<Expr>, Box<Expr>),
     /// Conversion of each lane.
     Cast(DType, Box<Expr>),
+    /// The bits of each lane as a number of another type of the same size.
+    BitCast(DType, Box<Expr>),
     /// The same scalar in all lanes.
     Splat(Box<Expr>, usize),
     /// One lane of a vector.
@@ -329,9 +331,12 @@ fn visit_expr(expr: &Expr, visit: &mut dyn FnMut(Var)) {
             visit(*pointer);
             visit_index(index, visit);
         }
-        Expr::Unary(_, x) | Expr::Cast(_, x) | Expr::Splat(x, _) | Expr::Lane(x, _) | Expr::Fold(_, x) => {
-            visit_expr(x, visit);
-        }
+        Expr::Unary(_, x)
+        | Expr::Cast(_, x)
+        | Expr::BitCast(_, x)
+        | Expr::Splat(x, _)
+        | Expr::Lane(x, _)
+        | Expr::Fold(_, x) => visit_expr(x, visit),
         Expr::Binary(_, x, y) => {
             visit_expr(x, visit);
             visit_expr(y, visit);
@@ -383,7 +388,7 @@ pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
             let lanes = lanes[0].max(lanes[1]).max(lanes[2]);
             ValueType { dtype: value_type(vars, x).dtype, lanes }
         }
-        Expr::Cast(dtype, x) => ValueType { dtype: *dtype, ..value_type(vars, x) },
+        Expr::Cast(dtype, x) | Expr::BitCast(dtype, x) => ValueType { dtype: *dtype, ..value_type(vars, x) },
         Expr::Splat(x, lanes) => ValueType { lanes: *lanes, ..value_type(vars, x) },
         Expr::Lane(x, _) | Expr::Fold(_, x) => ValueType { lanes: 1, ..value_type(vars, x) },
         Expr::Index(dtype, _) => ValueType::scalar(*dtype),

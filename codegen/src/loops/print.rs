@@ -333,6 +333,7 @@ impl Printer<'_> {
             Expr::Binary(function, x, y) => self.binary(*function, x, y),
             Expr::Select(condition, x, y) => self.select(condition, x, y),
             Expr::Cast(dtype, x) => self.cast(*dtype, x),
+            Expr::BitCast(dtype, x) => self.bit_cast(*dtype, x),
             Expr::Splat(x, lanes) => {
                 let ty = ValueType { lanes: *lanes, ..self.ty(x) };
                 self.intrinsics.use_type(ty);
@@ -467,5 +468,21 @@ impl Printer<'_> {
             }
             _ => format!("({}){text}", c_type(to)),
         }
+    }
+
+    fn bit_cast(&mut self, to: DType, x: &Expr) -> String {
+        let ty = self.ty(x);
+        let text = self.expr(x);
+        if c_type(ty.dtype) == c_type(to) {
+            return text;
+        }
+        let result = ValueType { dtype: to, ..ty };
+        self.intrinsics.use_type(result);
+        let is_bits = |dtype: DType| !dtype.is_float() || is_half(dtype);
+        if ty.lanes > 1 || is_bits(ty.dtype) && is_bits(to) {
+            let name = if ty.lanes > 1 { value_type_name(result) } else { c_type(to).to_owned() };
+            return format!("(({name}){text})");
+        }
+        format!("{}({})", self.intrinsics.call(Intrinsic::BitCast(ty.dtype, to)), unparenthesised(&text))
     }
 }

@@ -124,19 +124,14 @@ impl Tensor {
     /// Little-endian bytes, as files and generated C hold them.
     pub fn to_le_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.ty.bytes());
+        let (dtype, size) = (self.ty.dtype, self.ty.dtype.size());
         match &self.values {
             Values::Float(values) => {
                 for &value in values {
-                    match self.ty.dtype {
-                        DType::F64 => bytes.extend(value.to_le_bytes()),
-                        DType::F16 => bytes.extend(f16::from_f32(value as f32).to_le_bytes()),
-                        DType::Bf16 => bytes.extend(bf16::from_f32(value as f32).to_le_bytes()),
-                        _ => bytes.extend((value as f32).to_le_bytes()),
-                    }
+                    bytes.extend(&float_bits(dtype, value).to_le_bytes()[..size]);
                 }
             }
             Values::Integer(values) => {
-                let size = self.ty.dtype.size();
                 for value in values {
                     bytes.extend(&value.to_le_bytes()[..size]);
                 }
@@ -150,31 +145,39 @@ impl Tensor {
         debug_assert_eq!(bytes.len(), ty.bytes());
         let chunks = bytes.chunks_exact(ty.dtype.size());
         let values = if ty.dtype.is_float() {
-            Values::Float(chunks.map(|chunk| read_float(ty.dtype, chunk)).collect())
+            Values::Float(chunks.map(|chunk| float_of_bits(ty.dtype, read_bits(chunk))).collect())
         } else {
-            Values::Integer(chunks.map(|chunk| read_integer(ty.dtype, chunk)).collect())
+            Values::Integer(chunks.map(|chunk| wrap_integer(ty.dtype, read_bits(chunk) as i64)).collect())
         };
         Tensor { ty, values }
     }
 }
 
-fn widen<const N: usize>(chunk: &[u8]) -> [u8; N] {
-    let mut word = [0; N];
+/// The bits of an element, the upper ones 0.
+fn read_bits(chunk: &[u8]) -> u64 {
+    let mut word = [0; 8];
     word[..chunk.len()].copy_from_slice(chunk);
-    word
+    u64::from_le_bytes(word)
 }
 
-fn read_float(dtype: DType, chunk: &[u8]) -> f64 {
+/// The bits that represent a value of a floating-point type; the upper ones are 0.
+pub fn float_bits(dtype: DType, value: f64) -> u64 {
     match dtype {
-        DType::F64 => f64::from_le_bytes(widen(chunk)),
-        DType::F16 => f16::from_le_bytes(widen(chunk)).to_f64(),
-        DType::Bf16 => bf16::from_le_bytes(widen(chunk)).to_f64(),
-        _ => f64::from(f32::from_le_bytes(widen(chunk))),
+        DType::F64 => value.to_bits(),
+        DType::F16 => u64::from(f16::from_f32(value as f32).to_bits()),
+        DType::Bf16 => u64::from(bf16::from_f32(value as f32).to_bits()),
+        _ => u64::from((value as f32).to_bits()),
     }
 }
 
-fn read_integer(dtype: DType, chunk: &[u8]) -> i64 {
-    wrap_integer(dtype, i64::from_le_bytes(widen(chunk)))
+/// The value of a floating-point type that the lower bits represent.
+pub fn float_of_bits(dtype: DType, bits: u64) -> f64 {
+    match dtype {
+        DType::F64 => f64::from_bits(bits),
+        DType::F16 => f16::from_bits(bits as u16).to_f64(),
+        DType::Bf16 => bf16::from_bits(bits as u16).to_f64(),
+        _ => f64::from(f32::from_bits(bits as u32)),
+    }
 }
 
 /// The nearest value that a floating-point type can represent.

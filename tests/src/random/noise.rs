@@ -5,7 +5,7 @@
 //! counted.
 
 use super::draft::Sample;
-use mlc_ir::ops::{Binary, Broadcast, Cast, Map, PoolFunction, ReduceFunction, Select, Unary};
+use mlc_ir::ops::{Binary, BitCast, Broadcast, Cast, Map, PoolFunction, ReduceFunction, Select, Unary};
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
 use mlc_ir::types::broadcast_shapes;
 use mlc_ir::{Category, DType, Generator, Op, Operator, Tensor, TensorType, Value, Values, evaluate};
@@ -261,6 +261,7 @@ fn stepped(expression: &Expression, operands: Vec<Tensor>, random: &mut Generato
             ScalarNode::Binary(function, x, y) => apply(Binary { function }.into(), &[x, y], random)?,
             ScalarNode::Select(condition, x, y) => apply(Select {}.into(), &[condition, x, y], random)?,
             ScalarNode::Cast(dtype, x) => apply(Cast { dtype }.into(), &[x], random)?,
+            ScalarNode::BitCast(dtype, x) => apply(BitCast { dtype }.into(), &[x], random)?,
         };
         steps.push(step);
     }

@@ -134,6 +134,7 @@ op_set! {
     arg_reduce => ArgReduce,
     average_pool => AveragePool,
     binary => Binary,
+    bit_cast => BitCast,
     broadcast => Broadcast,
     cast => Cast,
     celu => Celu,

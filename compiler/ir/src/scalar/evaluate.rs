@@ -4,7 +4,7 @@
 use super::expression::{Expression, ScalarNode};
 use super::functions::{BinaryFunction, UnaryFunction};
 use crate::attribute::Literal;
-use crate::tensor::{round_float, wrap_integer};
+use crate::tensor::{float_bits, float_of_bits, round_float, wrap_integer};
 use crate::types::DType;
 
 /// One number during evaluation.
@@ -51,6 +51,7 @@ pub fn evaluate_scalar(
             }
             ScalarNode::Select(c, x, y) => steps[if steps[c as usize].integer() != 0 { x } else { y } as usize],
             ScalarNode::Cast(to, x) => cast(dtypes[x as usize], to, steps[x as usize]),
+            ScalarNode::BitCast(to, x) => bit_cast(dtypes[x as usize], to, steps[x as usize]),
         };
         steps.push(match value {
             Scalar::Float(value) => Scalar::Float(round_float(dtype, value)),
@@ -69,6 +70,15 @@ fn cast(from: DType, to: DType, value: Scalar) -> Scalar {
         (Scalar::Integer(value), _) if to.is_float() => Scalar::Float(integer_to_float(from, to, value)),
         (Scalar::Integer(value), _) => Scalar::Integer(value),
     }
+}
+
+/// The result isn't wrapped to an integer type yet.
+fn bit_cast(from: DType, to: DType, value: Scalar) -> Scalar {
+    let bits = match value {
+        Scalar::Float(value) => float_bits(from, value),
+        Scalar::Integer(value) => value as u64,
+    };
+    if to.is_float() { Scalar::Float(float_of_bits(to, bits)) } else { Scalar::Integer(bits as i64) }
 }
 
 /// Rounded once: by way of a double, a large integer would be rounded twice to single precision.

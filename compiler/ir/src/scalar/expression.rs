@@ -23,6 +23,8 @@ pub enum ScalarNode {
     Select(ScalarId, ScalarId, ScalarId),
     /// Conversion: to integers truncates (saturating at the type's range, NaN to 0), to bool compares with 0.
     Cast(DType, ScalarId),
+    /// The same bits as a number of another type of the same size. Which NaN it is isn't kept.
+    BitCast(DType, ScalarId),
 }
 
 impl ScalarNode {
@@ -30,7 +32,7 @@ impl ScalarNode {
     pub fn children(&self) -> impl Iterator<Item = ScalarId> + use<> {
         let (list, count) = match *self {
             ScalarNode::Operand(_) | ScalarNode::Literal(_) => ([0; 3], 0),
-            ScalarNode::Unary(_, x) | ScalarNode::Cast(_, x) => ([x, 0, 0], 1),
+            ScalarNode::Unary(_, x) | ScalarNode::Cast(_, x) | ScalarNode::BitCast(_, x) => ([x, 0, 0], 1),
             ScalarNode::Binary(_, x, y) => ([x, y, 0], 2),
             ScalarNode::Select(c, x, y) => ([c, x, y], 3),
         };
@@ -42,6 +44,7 @@ impl ScalarNode {
         match self {
             ScalarNode::Unary(function, x) => ScalarNode::Unary(function, f(x)),
             ScalarNode::Cast(dtype, x) => ScalarNode::Cast(dtype, f(x)),
+            ScalarNode::BitCast(dtype, x) => ScalarNode::BitCast(dtype, f(x)),
             ScalarNode::Binary(function, x, y) => {
                 let x = f(x);
                 ScalarNode::Binary(function, x, f(y))
@@ -151,6 +154,13 @@ impl Expression {
                     left
                 }
                 ScalarNode::Cast(dtype, _) => dtype,
+                ScalarNode::BitCast(dtype, x) => {
+                    let from = dtypes[x as usize];
+                    if from.size() != dtype.size() || from == DType::Bool || dtype == DType::Bool {
+                        return Err(format!("bit_cast of {from} to {dtype}: both must be numbers of one size"));
+                    }
+                    dtype
+                }
             };
             dtypes.push(dtype);
         }
@@ -262,6 +272,11 @@ impl ExpressionBuilder {
     /// Conversion to a type.
     pub fn cast(&mut self, dtype: DType, x: ScalarId) -> ScalarId {
         self.push(ScalarNode::Cast(dtype, x))
+    }
+
+    /// The same bits as a number of another type.
+    pub fn bit_cast(&mut self, dtype: DType, x: ScalarId) -> ScalarId {
+        self.push(ScalarNode::BitCast(dtype, x))
     }
 
     /// A function of one step, expanded down to primitive functions.

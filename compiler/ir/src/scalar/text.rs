@@ -62,6 +62,7 @@ impl fmt::Display for Step<'_> {
             ScalarNode::Binary(function, x, y) => write!(f, "{}({}, {})", function.name(), child(x), child(y)),
             ScalarNode::Select(c, x, y) => write!(f, "select({}, {}, {})", child(c), child(x), child(y)),
             ScalarNode::Cast(dtype, x) => write!(f, "cast_{dtype}({})", child(x)),
+            ScalarNode::BitCast(dtype, x) => write!(f, "bit_cast_{dtype}({})", child(x)),
         }
     }
 }

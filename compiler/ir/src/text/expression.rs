@@ -117,6 +117,8 @@ impl Parser<'_, '_> {
             (arguments.get(..3).map(|list| ScalarNode::Select(list[0], list[1], list[2])), 3)
         } else if let Some(dtype) = name.strip_prefix("cast_").and_then(DType::parse) {
             (arguments.first().map(|&x| ScalarNode::Cast(dtype, x)), 1)
+        } else if let Some(dtype) = name.strip_prefix("bit_cast_").and_then(DType::parse) {
+            (arguments.first().map(|&x| ScalarNode::BitCast(dtype, x)), 1)
         } else {
             return Err(unknown(token, name));
         };

@@ -4,6 +4,7 @@ use super::call::Call;
 use super::registry::{Handler::One, Table};
 use crate::tensor;
 use mlc_import::Fault;
+use mlc_ir::ops::BitCast;
 use mlc_ir::{Attribute, DType, TensorType, Value};
 
 pub(super) const OPERATORS: Table =
@@ -61,7 +62,7 @@ fn bit_cast(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         return Ok(call.builder.constant("value", same));
     }
     if from.dtype != to && (from.dtype.is_float() || to.is_float()) {
-        return Err(Fault::variant(format!("reading the bits of {from} as {to} isn't supported")));
+        return Ok(call.builder.apply(BitCast { dtype: to }, &[x])?);
     }
     // Integers of one size convert by keeping their bits.
     converted(call, x, to)

@@ -6,7 +6,7 @@ use super::registry::{
     Table,
 };
 use mlc_import::Fault;
-use mlc_ir::ops::LeakyRelu;
+use mlc_ir::ops::{BitCast, LeakyRelu};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Code, DType, Float, Value};
 
@@ -63,6 +63,7 @@ pub(super) const OPERATORS: Table = &[
     ("nn.relu", Unary(U::Relu)),
     ("not_equal", Binary(B::NotEqual)),
     ("power", Binary(B::Power)),
+    ("reinterpret", One(reinterpret)),
     ("right_shift", Binary(B::ShiftRight)),
     ("round", Unary(U::Round)),
     ("rsqrt", Unary(U::Rsqrt)),
@@ -98,6 +99,14 @@ fn cast(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let dtype = call.dtype("dtype")?;
     let dtype = dtype.ok_or_else(|| Fault::new(Code::ParameterMissing, "attribute `dtype` is missing"))?;
     Ok(call.builder.cast(x, dtype)?)
+}
+
+/// The same bits as numbers of another type of the same size.
+fn reinterpret(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let x = call.tensor(0)?;
+    let dtype = call.dtype("dtype")?;
+    let dtype = dtype.ok_or_else(|| Fault::new(Code::ParameterMissing, "attribute `dtype` is missing"))?;
+    Ok(call.builder.apply(BitCast { dtype }, &[x])?)
 }
 
 fn clip(call: &mut Call<'_, '_>) -> Result<Value, Fault> {

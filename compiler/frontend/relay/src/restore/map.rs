@@ -52,13 +52,14 @@ impl Reader<'_, '_> {
                 let wrong = || unlike(place, format!("{name} isn't a function of elements, or has other operands"));
                 match (*name, &arguments[..], &attributes[..]) {
                     ("where", &[c, x, y], []) => Ok(b.select(c, x, y)),
-                    ("cast", &[x], [attribute]) => {
+                    ("cast" | "reinterpret", &[x], [attribute]) => {
                         let dtype = match &attribute.value {
                             AttributeValue::Text(name) if attribute.name == "dtype" => DType::parse_long_name(name),
                             _ => None,
                         };
-                        let dtype = dtype.ok_or_else(|| at(place, Fault::parameter("cast needs a data type")))?;
-                        Ok(b.cast(dtype, x))
+                        let needed = || at(place, Fault::parameter(format!("{name} needs a data type")));
+                        let dtype = dtype.ok_or_else(needed)?;
+                        Ok(if *name == "cast" { b.cast(dtype, x) } else { b.bit_cast(dtype, x) })
                     }
                     (name, &[x], []) => {
                         elementary::unary_of(name).map(|function| b.unary(function, x)).ok_or_else(wrong)

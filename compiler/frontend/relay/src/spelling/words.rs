@@ -6,8 +6,8 @@ use crate::import::elementary;
 use crate::syntax::AttributeValue;
 use mlc_import::Fault;
 use mlc_ir::ops::{
-    AveragePool, Binary, Broadcast, Cast, Clamp, Concat, Convolution, LeakyRelu, Matmul, MaxPool, Pad, PadMode, Reduce,
-    ReduceFunction, Reshape, Select, Softmax, Transpose, Unary,
+    AveragePool, Binary, BitCast, Broadcast, Cast, Clamp, Concat, Convolution, LeakyRelu, Matmul, MaxPool, Pad,
+    PadMode, Reduce, ReduceFunction, Reshape, Select, Softmax, Transpose, Unary,
 };
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Float, Literal, Op, Shape, TensorType};
@@ -63,6 +63,7 @@ pub(super) fn write(op: &Op, operands: &[TensorType]) -> Option<Spelled> {
         Op::Unary(Unary { function }) => (unary_word(*function, of.dtype)?, vec![]),
         Op::Binary(Binary { function }) => (binary_word(*function, of.dtype)?, vec![]),
         Op::Select(_) => ("where", vec![]),
+        Op::BitCast(BitCast { dtype }) => ("reinterpret", vec![("dtype", word(dtype.long_name()))]),
         Op::Cast(Cast { dtype }) => ("cast", vec![("dtype", word(dtype.long_name()))]),
         Op::Clamp(Clamp { low, high }) => ("clip", vec![("a_min", float(low.0)), ("a_max", float(high.0))]),
         Op::LeakyRelu(LeakyRelu { slope }) => ("nn.leaky_relu", vec![("alpha", float(slope.0))]),
@@ -158,13 +159,11 @@ pub(super) fn read(
     }
     let op: Op = match name {
         "where" => Select {}.into(),
-        "cast" => {
-            let name = reader.text("dtype")?;
-            Cast {
-                dtype: DType::parse_long_name(name)
-                    .ok_or_else(|| Fault::parameter(format!("{name} isn't a data type")))?,
-            }
-            .into()
+        "cast" | "reinterpret" => {
+            let word = reader.text("dtype")?;
+            let dtype = DType::parse_long_name(word);
+            let dtype = dtype.ok_or_else(|| Fault::parameter(format!("{word} isn't a data type")))?;
+            if name == "cast" { Cast { dtype }.into() } else { BitCast { dtype }.into() }
         }
         "clip" => Clamp { low: reader.float("a_min")?, high: reader.float("a_max")? }.into(),
         "nn.leaky_relu" => LeakyRelu { slope: reader.float("alpha")? }.into(),

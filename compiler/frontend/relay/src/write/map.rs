@@ -19,7 +19,7 @@ fn dtypes(expression: &Expression, operands: &[TensorType]) -> Option<Vec<DType>
 pub(super) fn is_expressible(expression: &Expression, operands: &[TensorType]) -> bool {
     let Some(dtypes) = dtypes(expression, operands) else { return false };
     let has_word = |node: &ScalarNode| match *node {
-        ScalarNode::Operand(_) | ScalarNode::Select(..) | ScalarNode::Cast(..) => true,
+        ScalarNode::Operand(_) | ScalarNode::Select(..) | ScalarNode::Cast(..) | ScalarNode::BitCast(..) => true,
         ScalarNode::Literal(literal) => literal_text(literal).is_some(),
         ScalarNode::Unary(function, x) => unary_word(function, dtypes[x as usize]).is_some(),
         ScalarNode::Binary(function, x, _) => binary_word(function, dtypes[x as usize]).is_some(),
@@ -62,6 +62,7 @@ pub(super) fn write(
             }
             ScalarNode::Select(c, x, y) => format!("where({}, {}, {})", name(c), name(x), name(y)),
             ScalarNode::Cast(dtype, x) => format!("cast({}, dtype=\"{}\")", name(x), dtype.long_name()),
+            ScalarNode::BitCast(dtype, x) => format!("reinterpret({}, dtype=\"{}\")", name(x), dtype.long_name()),
         };
         if step == last {
             names.push(text);
