@@ -53,21 +53,22 @@ fn functional_batch_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.stored_statistics(x, Statistics { mean, variance, epsilon }, affine)?)
 }
 
+/// The converter writes it only for calls that use the input's own statistics, which normalise; stored ones would be updated.
 fn functional_instance_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let epsilon = call.float_or("eps", 1e-5)?;
-    let mean = call.optional_tensor("running_mean", 1)?;
-    let variance = call.optional_tensor("running_var", 2)?;
-    let affine = affine(call, 3)?;
-    match mean.zip(variance) {
-        Some((mean, variance)) => {
-            Ok(call.builder.stored_statistics(x, Statistics { mean, variance, epsilon }, affine)?)
-        }
-        None => {
-            let y = call.builder.normalize_groups(x, None, epsilon)?;
-            Ok(call.builder.apply_affine(y, affine)?)
-        }
+    let stored = (call.optional("running_mean", 1), call.optional("running_var", 2));
+    if !call.flag_or("use_input_stats", true)? {
+        let (Some(mean), Some(variance)) = stored else {
+            return Err(Fault::operands("without `use_input_stats` there must be running_mean and running_var"));
+        };
+        let (mean, variance) = (call.as_tensor("running_mean", &mean)?, call.as_tensor("running_var", &variance)?);
+        let affine = affine(call, 3)?;
+        return Ok(call.builder.stored_statistics(x, Statistics { mean, variance, epsilon }, affine)?);
     }
+    let affine = affine(call, 3)?;
+    let y = call.builder.normalize_groups(x, None, epsilon)?;
+    Ok(call.builder.apply_affine(y, affine)?)
 }
 
 fn instance_norm(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
