@@ -2,22 +2,23 @@
 
 mod arguments;
 mod constants;
+mod emitter;
 mod external;
-mod loops;
+mod loop_operator;
 mod operators;
 mod states;
 
 use crate::Options;
 use crate::constants::declaration;
-use crate::execution::{Execution, WeightsAs};
+use crate::execution::WeightsAs;
 use crate::graph::ExecutorGraph;
 use crate::loops::{Intrinsics, print};
-use crate::lower::steps::{Binding, Routine, Step};
-use crate::lower::{Program, lower};
+use crate::lower::{Binding, Program, Routine, Step, lower};
 use crate::module::{KeptState, KernelSummary, Module, Port, SourceFile};
 use crate::names::{Names, fields};
-use arguments::Argument;
+use arguments::{CallArgument, unused};
 use constants::Constants;
+use emitter::Emitter;
 use mlc_ir::{Diagnostic, Graph, State, TensorType};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -66,15 +67,6 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     })
 }
 
-/// Statements that tell the C compiler which variables aren't used.
-fn unused(names: &[String], used: &BTreeSet<String>, indent: &str) -> String {
-    let mut text = String::new();
-    for name in names.iter().filter(|name| !used.contains(*name)) {
-        let _ = writeln!(text, "{indent}(void){name};");
-    }
-    text
-}
-
 fn kept_states(graph: &Graph, names: &mut Names) -> Vec<KeptState> {
     let state = |state: &State| KeptState {
         symbol: names.symbol(&format!("state_{}", state.name)),
@@ -100,17 +92,6 @@ fn summary(program: &Program, step: &Step) -> KernelSummary {
         macs: step.macs,
         workspace_bytes: step.bindings.iter().map(bytes).sum(),
     }
-}
-
-struct Emitter {
-    names: Names,
-    intrinsics: Intrinsics,
-    execution: Execution,
-    alignment: usize,
-    states: Vec<KeptState>,
-    constants: Constants,
-    /// Whether constants must be part of the code, where no pool of them is at hand.
-    in_code_only: bool,
 }
 
 impl Emitter {
@@ -166,7 +147,7 @@ impl Emitter {
                     text += &self.functions(&code.body);
                     let (calls, used) = self.calls(&code.body);
                     text += "\n";
-                    text += &loops::function(code, &calls, &used);
+                    text += &loop_operator::function(code, &calls, &used);
                 }
                 Routine::Extern(code) => {
                     text += "\n";
@@ -184,7 +165,7 @@ impl Emitter {
         for (index, step) in program.steps.iter().enumerate() {
             let mut arguments = Vec::new();
             for (number, binding) in step.bindings.iter().enumerate() {
-                let Argument { text, variable } = self.argument(program, (index, number), binding, None);
+                let CallArgument { text, variable } = self.argument(program, (index, number), binding, None);
                 arguments.push(text);
                 used.extend(variable);
             }

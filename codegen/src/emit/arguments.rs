@@ -1,51 +1,52 @@
 //! The arguments of kernels, as C expressions over the variables of the function that calls them.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use crate::execution::WeightsAs;
 use crate::graph::{Call, Place};
 use crate::loops::spelling::c_type;
-use crate::lower::Program;
 use crate::lower::homes::BufferKind;
-use crate::lower::steps::Binding;
+use crate::lower::{Binding, Program};
 use mlc_ir::{Attribute, Op};
+use std::collections::BTreeSet;
+use std::fmt::Write;
 
 /// An argument of a kernel.
-pub(super) struct Argument {
+pub(super) struct CallArgument {
     /// C expression.
     pub text: String,
     /// The variable of the calling function that the expression needs; `None` for what the file itself defines.
     pub variable: Option<String>,
 }
 
-impl Argument {
+impl CallArgument {
     /// Something that the file defines, such as a constant.
-    fn own(text: String) -> Argument {
-        Argument { text, variable: None }
+    fn own(text: String) -> CallArgument {
+        CallArgument { text, variable: None }
     }
 
     /// An address of `element`s some of them into a variable; `qualifier` is empty or `const` and a space.
-    fn moved(qualifier: &str, element: &str, variable: String, offset: i64) -> Argument {
-        Argument { text: moved(format!("({qualifier}{element} *){variable}"), offset), variable: Some(variable) }
+    fn moved(qualifier: &str, element: &str, variable: String, offset: i64) -> CallArgument {
+        CallArgument { text: moved(format!("({qualifier}{element} *){variable}"), offset), variable: Some(variable) }
     }
 
     /// An address of elements some bytes into memory of bytes.
-    fn placed(qualifier: &str, element: &str, memory: &str, bytes: i64) -> Argument {
+    fn placed(qualifier: &str, element: &str, memory: &str, bytes: i64) -> CallArgument {
         let address = if bytes == 0 { memory.to_owned() } else { format!("({memory} + {bytes})") };
-        Argument { text: format!("({qualifier}{element} *){address}"), variable: Some(memory.to_owned()) }
+        CallArgument { text: format!("({qualifier}{element} *){address}"), variable: Some(memory.to_owned()) }
     }
 }
 
 impl Emitter {
     /// A constant. Equal ones share their memory.
-    fn constant(&mut self, name: &str, value: &Attribute) -> Argument {
+    fn constant(&mut self, name: &str, value: &Attribute) -> CallArgument {
         let number = self.constants.number(&mut self.names, name, value);
         if self.execution.weights == WeightsAs::Binary && !self.in_code_only {
             let offset = self.constants.pooled(number, self.alignment);
             let element = c_type(value.ty().dtype);
             let text = format!("(const {element} *)(const void *)(constants + {offset})");
-            return Argument { text, variable: Some("constants".to_owned()) };
+            return CallArgument { text, variable: Some("constants".to_owned()) };
         }
-        Argument::own(self.linked(number))
+        CallArgument::own(self.linked(number))
     }
 
     /// The symbol of a constant that is part of the code.
@@ -62,7 +63,7 @@ impl Emitter {
         (step, number): (usize, usize),
         binding: &Binding,
         call: Option<&Call>,
-    ) -> Argument {
+    ) -> CallArgument {
         if let Some(call) = call {
             match call.places[number] {
                 Place::Own => {}
@@ -77,18 +78,18 @@ impl Emitter {
                 let element = c_type(*dtype);
                 let qualifier = if *constant { "const " } else { "" };
                 match &program.buffers[*buffer].kind {
-                    BufferKind::Input(k) => Argument::moved("const ", element, format!("input{k}"), *offset),
-                    BufferKind::State(k) => Argument::own(moved(self.states[*k].symbol.clone(), *offset)),
-                    BufferKind::Output(k) => Argument::moved(qualifier, element, format!("output{k}"), *offset),
+                    BufferKind::Input(k) => CallArgument::moved("const ", element, format!("input{k}"), *offset),
+                    BufferKind::State(k) => CallArgument::own(moved(self.states[*k].symbol.clone(), *offset)),
+                    BufferKind::Output(k) => CallArgument::moved(qualifier, element, format!("output{k}"), *offset),
                     BufferKind::Constant(node) => {
                         let node = program.graph.node(*node);
-                        let Op::Constant(constant) = &node.op else { return Argument::own(String::new()) };
-                        let Argument { text, variable } = self.constant(&node.name, &constant.value);
-                        Argument { text: moved(text, *offset), variable }
+                        let Op::Constant(constant) = &node.op else { return CallArgument::own(String::new()) };
+                        let CallArgument { text, variable } = self.constant(&node.name, &constant.value);
+                        CallArgument { text: moved(text, *offset), variable }
                     }
                     BufferKind::Arena => {
                         let bytes = program.offsets[buffer] as i64 + offset * dtype.size() as i64;
-                        Argument::placed(qualifier, element, "workspace", bytes)
+                        CallArgument::placed(qualifier, element, "workspace", bytes)
                     }
                 }
             }
@@ -100,16 +101,25 @@ fn moved(base: String, offset: i64) -> String {
     if offset == 0 { base } else { format!("{base} + {offset}") }
 }
 
-fn tensor_argument(tensor: usize, binding: &Binding) -> Argument {
+fn tensor_argument(tensor: usize, binding: &Binding) -> CallArgument {
     let (dtype, offset, qualifier) = match binding {
         Binding::Buffer { dtype, offset, constant, .. } => (*dtype, *offset, if *constant { "const " } else { "" }),
         Binding::Packed { value, .. } => (value.ty().dtype, 0, "const "),
         Binding::Scratch { dtype, .. } => (*dtype, 0, ""),
     };
-    Argument::moved(qualifier, c_type(dtype), format!("tensor{tensor}"), offset)
+    CallArgument::moved(qualifier, c_type(dtype), format!("tensor{tensor}"), offset)
 }
 
-fn scratch_argument(offset: usize, binding: &Binding) -> Argument {
+fn scratch_argument(offset: usize, binding: &Binding) -> CallArgument {
     let element = if let Binding::Scratch { dtype, .. } = binding { c_type(*dtype) } else { "uint8_t" };
-    Argument::placed("", element, "workspace", offset as i64)
+    CallArgument::placed("", element, "workspace", offset as i64)
+}
+
+/// Statements that tell the C compiler which variables aren't used.
+pub(super) fn unused(names: &[String], used: &BTreeSet<String>, indent: &str) -> String {
+    let mut text = String::new();
+    for name in names.iter().filter(|name| !used.contains(*name)) {
+        let _ = writeln!(text, "{indent}(void){name};");
+    }
+    text
 }

@@ -1,9 +1,7 @@
 //! Calls of functions that an archive brought along, by the packed convention, and the scratch memory that they ask for.
 
 use crate::execution::Execution;
-use crate::lower::Program;
-use crate::lower::external::ExternRoutine;
-use crate::lower::steps::Routine;
+use crate::lower::{ExternRoutine, Program, Routine};
 use crate::module::SourceFile;
 use mlc_ir::{Code, DType, Diagnostic, Location, TensorType};
 use std::fmt::Write;

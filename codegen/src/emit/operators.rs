@@ -1,11 +1,10 @@
 //! The functions of the graph executor: each kernel under the packed calling convention (Model Library Format, section 7.2).
 
-use super::Emitter;
-use super::arguments::Argument;
+use super::arguments::CallArgument;
+use super::emitter::Emitter;
 use crate::execution::Execution;
 use crate::graph::{Call, ExecutorGraph, Place, Registry, build};
-use crate::lower::Program;
-use crate::lower::steps::Step;
+use crate::lower::{Program, Step};
 use crate::module::Port;
 use crate::names::PACKED_PARAMETERS;
 use mlc_ir::{Attribute, Diagnostic};
@@ -37,7 +36,7 @@ impl Emitter {
         self.in_code_only = true;
         for (index, (step, call)) in program.steps.iter().zip(&calls).enumerate() {
             let bindings = step.bindings.iter().enumerate();
-            let arguments: Vec<Argument> = bindings
+            let arguments: Vec<CallArgument> = bindings
                 .map(|(number, binding)| self.argument(program, (index, number), binding, Some(call)))
                 .collect();
             text += &function(step.routine.name(), call, &arguments);
@@ -48,7 +47,7 @@ impl Emitter {
 }
 
 /// The function of a call, which passes its tensors on to a kernel.
-fn function(kernel: &str, call: &Call, arguments: &[Argument]) -> String {
+fn function(kernel: &str, call: &Call, arguments: &[CallArgument]) -> String {
     let Call { symbol, places, tensors, scratch } = call;
     let head = format!("int {symbol}(\n    {PACKED_PARAMETERS})");
     let mut text = format!("\n{head};\n\n{head} {{\n");

@@ -1,6 +1,6 @@
 //! States: values that the generated code keeps from one run to the next.
 
-use super::Emitter;
+use super::emitter::Emitter;
 use crate::constants::values;
 use crate::loops::spelling::{c_type, harmless};
 use std::fmt::Write;

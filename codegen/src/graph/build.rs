@@ -2,9 +2,8 @@
 
 use super::storage::{Life, assign};
 use super::{Entry, ExecutorGraph, GraphNode};
-use crate::lower::Program;
 use crate::lower::homes::{BufferId, BufferKind};
-use crate::lower::steps::{Binding, Step};
+use crate::lower::{Binding, Program, Step};
 use crate::module::Port;
 use mlc_ir::{Attribute, Code, DType, Diagnostic, Location, Op};
 use std::collections::BTreeMap;
@@ -52,7 +51,7 @@ pub(crate) fn build(
     alignment: usize,
     registry: &mut dyn Registry,
 ) -> Result<(ExecutorGraph, Vec<Call>), Diagnostic> {
-    let mut builder = Builder::new(program, alignment);
+    let mut builder = GraphBuilder::new(program, alignment);
     for port in inputs {
         builder.given(&port.name, port.ty.dtype, &port.ty.shape);
     }
@@ -71,7 +70,7 @@ pub(crate) fn build(
     Ok((builder.graph, calls))
 }
 
-struct Builder<'a> {
+struct GraphBuilder<'a> {
     program: &'a Program,
     alignment: usize,
     graph: ExecutorGraph,
@@ -87,8 +86,8 @@ struct Builder<'a> {
     constants: BTreeMap<(usize, usize), usize>,
 }
 
-impl<'a> Builder<'a> {
-    fn new(program: &'a Program, alignment: usize) -> Builder<'a> {
+impl<'a> GraphBuilder<'a> {
+    fn new(program: &'a Program, alignment: usize) -> GraphBuilder<'a> {
         let groups = &program.groups;
         let lives: Vec<Life> =
             groups.iter().map(|group| Life { bytes: group.bytes, first: group.first, last: group.last }).collect();
@@ -101,7 +100,7 @@ impl<'a> Builder<'a> {
         let storages = numbers.iter().max().map_or(0, |largest| largest + 1);
         let graph = ExecutorGraph::default();
         let (latest, parameters, constants) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Builder { program, alignment, graph, entries: 0, storages, blocks, latest, parameters, constants }
+        GraphBuilder { program, alignment, graph, entries: 0, storages, blocks, latest, parameters, constants }
     }
 
     fn new_storage(&mut self) -> usize {
@@ -157,21 +156,21 @@ impl<'a> Builder<'a> {
                 Binding::Scratch { bytes, .. } => {
                     let offset = scratch;
                     scratch += bytes.next_multiple_of(self.alignment);
-                    Argument::Place(Place::Scratch(offset))
+                    Slot::Place(Place::Scratch(offset))
                 }
                 _ if self.constants.contains_key(&(index, number)) => {
-                    Argument::Input(arguments.read(self.parameters[&self.constants[&(index, number)]]))
+                    Slot::Input(arguments.read(self.parameters[&self.constants[&(index, number)]]))
                 }
                 Binding::Buffer { buffer, constant, dtype, .. } if self.is_tensor(*buffer) => {
                     match (constant, self.source(*buffer)) {
-                        (true, Some(entry)) => Argument::Input(arguments.read(entry)),
+                        (true, Some(entry)) => Slot::Input(arguments.read(entry)),
                         (_, earlier) => {
                             arguments.after(earlier);
-                            Argument::Output(arguments.write(*buffer, *dtype))
+                            Slot::Output(arguments.write(*buffer, *dtype))
                         }
                     }
                 }
-                _ => Argument::Place(Place::Own),
+                _ => Slot::Place(Place::Own),
             });
         }
         let inputs = arguments.inputs.len();
@@ -191,9 +190,9 @@ impl<'a> Builder<'a> {
         let symbol = registry.symbol(step);
         self.graph.nodes.push(GraphNode { name: symbol.clone(), calls: true, inputs: arguments.inputs, outputs });
         let places = places.into_iter().map(|argument| match argument {
-            Argument::Place(place) => place,
-            Argument::Input(number) => Place::Tensor(number),
-            Argument::Output(number) => Place::Tensor(inputs + number),
+            Slot::Place(place) => place,
+            Slot::Input(number) => Place::Tensor(number),
+            Slot::Output(number) => Place::Tensor(inputs + number),
         });
         Call { symbol, places: places.collect(), tensors, scratch }
     }
@@ -234,7 +233,8 @@ fn extents(shape: &[usize]) -> Vec<usize> {
     if shape.is_empty() { vec![1] } else { shape.to_vec() }
 }
 
-enum Argument {
+/// What an argument of a kernel is made from.
+enum Slot {
     Input(usize),
     Output(usize),
     Place(Place),

@@ -1,30 +1,11 @@
 //! Functions that an archive brought along: called over dense tensors, with scratch memory from the arena.
 
 use super::homes::Homes;
-use super::loops::bound;
-use super::steps::{Binding, Maker, Routine, Step};
+use super::maker::{Maker, bound};
+use super::program::{Binding, ExternRoutine, Routine, Step};
 use crate::loops::print::comment;
 use mlc_ir::ops::Extern;
-use mlc_ir::{Attribute, DType, NodeId, TensorType, Value};
-
-/// A call of a function of the packed convention.
-#[derive(Debug)]
-pub struct ExternRoutine {
-    /// C symbol of the function around the call.
-    pub name: String,
-    /// What it computes, as a C comment.
-    pub comment: String,
-    /// C symbol of the function that is called.
-    pub symbol: String,
-    /// Types of the operands.
-    pub operands: Vec<TensorType>,
-    /// Types of the results.
-    pub results: Vec<TensorType>,
-    /// Bytes of scratch memory, 0 when it needs none.
-    pub workspace: usize,
-    /// The C files that define it.
-    pub sources: Vec<Attribute>,
-}
+use mlc_ir::{DType, NodeId, Value};
 
 impl Maker<'_> {
     /// The step of a call. The homes of its operands and results are dense.

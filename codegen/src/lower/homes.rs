@@ -3,7 +3,7 @@
 //! Views cost nothing: a transpose, slice, broadcast or reshape of a value is another view of its buffer. A value that is
 //! joined or padded later is computed right inside the buffer of the whole, where that is possible; where not, lowering copies.
 
-use super::legalize::{is_computed, is_view};
+use super::roles::{is_computed, is_view};
 use super::view::View;
 use mlc_ir::ops::PadMode;
 use mlc_ir::{Category, Graph, NodeId, Op, Value};

@@ -4,11 +4,10 @@
 //! schedule checks bounds; several pads of one value become slices of the widest; loops walk outermost axes; nodes over
 //! constants only are folded.
 
-use super::loops;
 use crate::kernels;
 use crate::target::Borders;
 use mlc_ir::operator::OperatorError;
-use mlc_ir::ops::{Constant, Kernel, Pad, PadMode, Slice};
+use mlc_ir::ops::{Constant, Kernel, Loop, Pad, PadMode, Slice, Transpose};
 use mlc_ir::{Attribute, Category, Code, Diagnostic, Graph, Literal, Location, Node, Op, Tensor, Value};
 use std::collections::BTreeMap;
 
@@ -21,7 +20,7 @@ type Pads = Vec<(usize, usize)>;
 /// When a constant can't be folded or a rewritten operator doesn't fit: defects of mlc.
 pub fn legalize(graph: &Graph, borders: Borders) -> Result<Graph, Diagnostic> {
     let explicit = rewrite(graph, |graph, node, operands| match &node.op {
-        Op::Loop(op) => loops::legal_loop(graph, node, op, operands),
+        Op::Loop(op) => legal_loop(graph, node, op, operands),
         _ => explicit_pads(graph, node, operands, borders),
     });
     share_pads(explicit?)
@@ -84,6 +83,31 @@ fn fold(graph: &mut Graph, node: &Node, operands: &[Value]) -> Option<Result<Vec
     Some(node.op.evaluate(&references, &node.results).map(|results| {
         results.iter().map(|tensor| graph.add_constant(&node.name, Attribute::from_tensor(tensor))).collect()
     }))
+}
+
+/// Adds a loop that walks outermost axes only: transposes put scanned axes there, and take stacked ones to their places.
+fn legal_loop(graph: &mut Graph, node: &Node, op: &Loop, operands: &[Value]) -> Result<Vec<Value>, OperatorError> {
+    let (mut op, mut operands) = (op.clone(), operands.to_vec());
+    for (way, operand) in op.scanned.iter_mut().zip(&mut operands[op.carried..]) {
+        let mut permutation: Vec<usize> = (0..graph.ty(*operand).rank()).collect();
+        let outermost = permutation.remove(way.axis);
+        permutation.insert(0, outermost);
+        if std::mem::take(&mut way.axis) != 0 {
+            *operand = graph.add(Transpose { permutation }, &[*operand], &format!("{}_slices", node.name))?.into();
+        }
+    }
+    let axes: Vec<usize> = op.stacked.iter_mut().map(|way| std::mem::take(&mut way.axis)).collect();
+    let carried = op.carried;
+    let id = graph.add_with_origins(Op::from(op), &operands, &node.name, node.origins.clone())?;
+    let mut results: Vec<Value> = (0..node.results.len()).map(|slot| Value { node: id, slot: slot as u32 }).collect();
+    for (result, axis) in results[carried..].iter_mut().zip(axes) {
+        if axis != 0 {
+            let mut permutation: Vec<usize> = (1..graph.ty(*result).rank()).collect();
+            permutation.insert(axis, 0);
+            *result = graph.add(Transpose { permutation }, &[*result], &format!("{}_stacked", node.name))?.into();
+        }
+    }
+    Ok(results)
 }
 
 fn anchor_mut(op: &mut Op) -> &mut Op {
@@ -196,17 +220,4 @@ fn share_pads(graph: Graph) -> Result<Graph, Diagnostic> {
         let steps = vec![1; sizes.len()];
         add(graph, Slice { starts, sizes, steps }.into(), &[wide], node)
     })
-}
-
-/// Whether a node only says where elements lie.
-pub fn is_view(op: &Op) -> bool {
-    op.category() == Category::View
-}
-
-/// Whether a node computes, rather than places, its results.
-pub fn is_computed(op: &Op) -> bool {
-    match op {
-        Op::Pad(pad) => pad.mode != PadMode::Constant,
-        other => other.category().is_anchor() || matches!(other.category(), Category::Elementwise | Category::Control),
-    }
 }

@@ -3,14 +3,19 @@
 //! [`legalize`](legalize::legalize) makes borders explicit where the target wants that, [`Homes`](homes::Homes) say which buffer each value is a view of,
 //! [`steps`](steps::steps) are the kernels, [`order`](order::candidates) the orders to choose from, [`plan`](plan::plan) the offsets.
 
-pub mod external;
+mod external;
 pub mod homes;
-pub mod legalize;
-pub mod loops;
-pub mod order;
+mod legalize;
+mod loop_operator;
+mod maker;
+mod order;
 pub mod plan;
-pub mod steps;
+mod program;
+mod roles;
+mod steps;
 pub mod view;
+
+pub use program::{Binding, Carried, ExternRoutine, Group, LoopRoutine, Program, Routine, Step, Walk};
 
 use crate::module::MemoryPlan;
 use crate::names::Names;
@@ -19,39 +24,6 @@ use homes::{Buffer, BufferId, BufferKind, Homes};
 use mlc_ir::{Diagnostic, Graph};
 use plan::Request;
 use std::collections::BTreeMap;
-use steps::{Binding, Step};
-
-/// Kernels in execution order, over buffers with offsets.
-#[derive(Debug)]
-pub struct Program {
-    /// The legal graph that the steps compute.
-    pub graph: Graph,
-    /// The kernels.
-    pub steps: Vec<Step>,
-    /// The buffers that the steps' bindings name.
-    pub buffers: Vec<Buffer>,
-    /// Offset in the arena of each arena buffer, in bytes.
-    pub offsets: BTreeMap<BufferId, usize>,
-    /// Offset in the arena of each step's scratch memory, by (step, number of the binding).
-    pub scratch: BTreeMap<(usize, usize), usize>,
-    /// Arena buffers that share memory.
-    pub groups: Vec<Group>,
-    /// The memory plan.
-    pub plan: MemoryPlan,
-}
-
-/// Arena buffers that share memory: results that overwrite operands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
-    /// The buffers.
-    pub members: Vec<BufferId>,
-    /// Size of the memory in bytes.
-    pub bytes: usize,
-    /// First step that touches it.
-    pub first: usize,
-    /// Last step that touches it.
-    pub last: usize,
-}
 
 /// Lowers a verified graph.
 ///
@@ -60,7 +32,7 @@ pub struct Group {
 pub fn lower(graph: &Graph, target: &Target, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
     let graph = legalize::legalize(graph, target.borders).map_err(|error| vec![error])?;
     let mut homes = Homes::assign(&graph);
-    let steps = steps::steps(&graph, &mut homes, target, names)?;
+    let steps = steps::steps(&graph, &mut homes, target, names, lower)?;
     let buffers = homes.buffers;
     let layouts =
         order::candidates(&steps, &buffers).into_iter().map(|order| Layout::new(&steps, order, &buffers, target));

@@ -1,7 +1,7 @@
 //! Orders of steps: the graph's own, and a greedy one that frees memory early. The caller plans both and keeps the better.
 
 use super::homes::{Buffer, BufferId, BufferKind};
-use super::steps::Step;
+use super::program::Step;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Candidate orders, as numbers of steps; the first is the one given.

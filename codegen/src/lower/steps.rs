@@ -1,106 +1,20 @@
 //! Steps: the kernels of a legal graph over the homes of its values, in execution order.
 
-use super::external::ExternRoutine;
 use super::homes::{BufferId, BufferKind, Homes, moved};
-use super::legalize::{is_computed, is_view};
-use super::loops::LoopRoutine;
+use super::maker::{Lower, Maker};
+use super::program::{Binding, Routine, Step};
+use super::roles::{is_computed, is_view};
 use super::view::View;
 use crate::kernels::{self, Argument, Epilogue, Kernel};
 use crate::loops::{Builder, Function, Parameter, Stmt, Var};
 use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::ops::{Map, PadMode, TransposedConvolution};
-use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, NodeId, Op, TensorType, Value};
+use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, NodeId, Op, TensorType, Value};
 use std::collections::BTreeSet;
 
-/// What a kernel's parameter points at.
-#[derive(Debug, Clone)]
-pub enum Binding {
-    /// An element of a buffer.
-    Buffer {
-        /// The buffer.
-        buffer: BufferId,
-        /// The element.
-        offset: i64,
-        /// Type of the elements.
-        dtype: DType,
-        /// Whether it is only read.
-        constant: bool,
-    },
-    /// A packed constant.
-    Packed {
-        /// Name of the constant that it was made of.
-        name: String,
-        /// The values.
-        value: Attribute,
-    },
-    /// Scratch memory of the kernel.
-    Scratch {
-        /// Bytes.
-        bytes: usize,
-        /// Type of the elements.
-        dtype: DType,
-    },
-}
-
-/// What a step runs.
-#[derive(Debug)]
-pub enum Routine {
-    /// A kernel.
-    Kernel(Function),
-    /// A loop over other steps.
-    Loop(Box<LoopRoutine>),
-    /// A function that an archive brought along.
-    Extern(Box<ExternRoutine>),
-}
-
-impl Routine {
-    /// C symbol of the function.
-    pub fn name(&self) -> &str {
-        match self {
-            Routine::Kernel(function) => &function.name,
-            Routine::Loop(code) => &code.name,
-            Routine::Extern(code) => &code.name,
-        }
-    }
-}
-
-/// One kernel and what its parameters point at.
-#[derive(Debug)]
-pub struct Step {
-    /// What it runs.
-    pub routine: Routine,
-    /// What each parameter of the function points at.
-    pub bindings: Vec<Binding>,
-    /// The node that is computed.
-    pub node: NodeId,
-    /// What is computed, for the summary.
-    pub operator: String,
-    /// Multiply-accumulate operations.
-    pub macs: u64,
-    /// Buffers that may be overwritten by the result: an operand of the same layout that is read element by element.
-    pub in_place: Vec<BufferId>,
-}
-
-impl Step {
-    /// Buffers that are read.
-    pub fn reads(&self) -> impl Iterator<Item = BufferId> + '_ {
-        self.bindings.iter().filter_map(|binding| match binding {
-            Binding::Buffer { buffer, constant: true, .. } => Some(*buffer),
-            _ => None,
-        })
-    }
-
-    /// Buffers that are written.
-    pub fn writes(&self) -> impl Iterator<Item = BufferId> + '_ {
-        self.bindings.iter().filter_map(|binding| match binding {
-            Binding::Buffer { buffer, constant: false, .. } => Some(*buffer),
-            _ => None,
-        })
-    }
-}
-
-/// Makes the steps of a legal graph; adds the buffers of outputs that must be copied.
+/// Makes the steps of a legal graph; adds the buffers of outputs that must be copied. `lower_body` lowers the
+/// bodies of loops.
 ///
 /// # Errors
 /// All nodes that the target can't run.
@@ -109,8 +23,9 @@ pub fn steps(
     homes: &mut Homes,
     target: &Target,
     names: &mut Names,
+    lower_body: Lower,
 ) -> Result<Vec<Step>, Vec<Diagnostic>> {
-    let mut maker = Maker { graph, target, names, steps: Vec::new(), errors: Vec::new() };
+    let mut maker = Maker { graph, target, names, steps: Vec::new(), errors: Vec::new(), lower_body };
     for id in graph.topological_order() {
         maker.node(homes, id);
     }
@@ -133,14 +48,6 @@ pub fn steps(
 }
 
 type Home = (BufferId, View);
-
-pub(super) struct Maker<'a> {
-    pub(super) graph: &'a Graph,
-    pub(super) target: &'a Target,
-    pub(super) names: &'a mut Names,
-    pub(super) steps: Vec<Step>,
-    pub(super) errors: Vec<Diagnostic>,
-}
 
 impl Maker<'_> {
     fn node(&mut self, homes: &Homes, id: NodeId) {
@@ -369,31 +276,6 @@ impl Maker<'_> {
             Function { name: self.names.symbol(&base), comment: self.comment(id, what, macs), parameters, vars, body };
         let routine = Routine::Kernel(function);
         self.steps.push(Step { routine, bindings, node: id, operator: what.to_owned(), macs, in_place });
-    }
-
-    /// What is said above the function of a step.
-    pub(super) fn comment(&self, id: NodeId, what: &str, macs: u64) -> Vec<String> {
-        let node = self.graph.node(id);
-        let operands: Vec<String> = self.graph.operand_types(id).iter().map(ToString::to_string).collect();
-        let results: Vec<String> = node.results.iter().map(ToString::to_string).collect();
-        let mut lines = vec![format!("{}: {what}", node.name)];
-        lines.push(format!("{} -> {}", operands.join(", "), results.join(", ")));
-        if let Op::Kernel(kernel) = &node.op {
-            let fields: Vec<String> =
-                kernel.anchor.fields().iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            lines.push(fields.join(", "));
-            lines.push(format!("epilogue: {}", kernel.expression));
-        } else if let Op::Map(map) = &node.op {
-            lines.push(format!("y = {}", map.expression));
-        }
-        if macs > 0 {
-            lines.push(format!("{macs} multiply-accumulate operations"));
-        }
-        if !node.origins.is_empty() {
-            let origins: Vec<&str> = node.origins.iter().map(|origin| &**origin).collect();
-            lines.push(format!("from {}", origins.join(", ")));
-        }
-        lines
     }
 }
 

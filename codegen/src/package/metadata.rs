@@ -1,6 +1,6 @@
 //! `metadata.json`. Every figure comes from the module.
 
-use super::{FormatVersion, Package};
+use super::input::{FormatVersion, Package};
 use crate::graph::ExecutorGraph;
 use crate::module::{KernelSummary, Module, Port};
 use crate::target::Target;

@@ -5,11 +5,14 @@
 
 mod arena;
 mod build_files;
+mod content;
 mod description;
 mod entry;
+mod error;
 mod example;
 mod graph_json;
 mod header;
+mod input;
 mod metadata;
 mod names;
 mod packed;
@@ -22,114 +25,17 @@ mod weights;
 #[cfg(test)]
 mod tests;
 
-use crate::constants::write_constants;
+pub use error::PackageError;
+pub use input::{FormatVersion, Package, PackageModel, TextWriter};
+
 use crate::execution::{Interface, WeightsAs};
 use crate::module::Module;
-use crate::target::{ObjectFormat, Target};
+use crate::target::Target;
+use content::{Content, Files};
 use indexmap::IndexMap;
 use mlc_runtime::Library;
 use names::Names;
 use std::io;
-
-/// A version of the Model Library Format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FormatVersion {
-    /// As TVM 0.8 wrote it: one model, fixed file names, targets by device type.
-    Five,
-    /// Targets are a list.
-    Six,
-    /// Several models, each with its own file names: TVM 0.9 to 0.18.
-    #[default]
-    Seven,
-}
-
-impl FormatVersion {
-    /// Its number in `metadata.json`.
-    pub fn number(self) -> u32 {
-        match self {
-            FormatVersion::Five => 5,
-            FormatVersion::Six => 6,
-            FormatVersion::Seven => 7,
-        }
-    }
-}
-
-/// Writes the text of a file piece by piece.
-pub type TextWriter<'a> = &'a dyn Fn(&mut dyn io::Write) -> io::Result<()>;
-
-/// A compiled model and its texts.
-#[derive(Clone, Copy)]
-pub struct PackageModel<'a> {
-    /// The code.
-    pub module: &'a Module,
-    /// The optimised graph in the text form of the intermediate representation.
-    pub graph_text: &'a str,
-    /// Writes the model as it was imported, as Relay text.
-    pub relay: Option<TextWriter<'a>>,
-}
-
-/// What goes into an archive.
-pub struct Package<'a> {
-    /// The models, with different names; exactly one for versions before 7.
-    pub models: Vec<PackageModel<'a>>,
-    /// The machine that the code was generated for.
-    pub target: &'a Target,
-    /// Time stamp of the entries and of `export_datetime`, in seconds since 1970, at most 2^33.
-    pub modified: u64,
-    /// Version of the format.
-    pub version: FormatVersion,
-}
-
-/// Why a module can't be packed.
-#[derive(Debug, thiserror::Error)]
-pub enum PackageError {
-    /// A tar header has 255 bytes for a path.
-    #[error("the path '{0}' is too long for a tar archive")]
-    PathTooLong(String),
-    /// A tar header has 11 octal digits for a size.
-    #[error("the file '{0}' is too large for a tar archive")]
-    FileTooLarge(String),
-    /// Versions before 7 have no place for more than one model, and an archive has one for each name.
-    #[error("an archive of version {0} can't hold these models: {1}")]
-    Models(u32, &'static str),
-    /// An object file is for one kind of machine.
-    #[error("mlc knows no object files for the target '{0}': take the weights as C, or compile for the machine itself")]
-    NoObjectFormat(String),
-    /// The archive can't be written.
-    #[error("the archive can't be written: {0}")]
-    Io(#[from] io::Error),
-}
-
-/// A file's content.
-enum Content<'a> {
-    /// Its bytes.
-    Bytes(Vec<u8>),
-    /// The constants of a module as C, several times as long as the weights: written piece by piece.
-    Constants(&'a Module),
-    /// The constants of a module as they lie in memory.
-    Blob(&'a Module),
-    /// The constants of a module as an object file.
-    Object(&'a Module, ObjectFormat),
-    /// The parameters of a module's graph.
-    Parameters(&'a Module),
-    /// A text that the caller writes.
-    Text(TextWriter<'a>),
-}
-
-impl Content<'_> {
-    fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        match self {
-            Content::Bytes(bytes) => out.write_all(bytes),
-            Content::Constants(module) => write_constants(module, out),
-            Content::Blob(module) => weights::write_blob(module, out),
-            Content::Object(module, format) => weights::write_object(module, *format, out),
-            Content::Parameters(module) => parameters::write(module, out),
-            Content::Text(write) => write(out),
-        }
-    }
-}
-
-type Files<'a> = IndexMap<String, Content<'a>>;
 
 impl<'a> Package<'a> {
     /// A package of one model in the newest version of the format.
@@ -204,7 +110,7 @@ impl<'a> Package<'a> {
             // A program links one registry: the first model's file has it for all.
             let registry = if number == 0 { registry.as_str() } else { "" };
             self.add_model(model, registry, &mut files);
-            weights::add(model.module, self.target, &mut files)?;
+            add_weights(model.module, self.target, &mut files)?;
         }
         files.sort_unstable_keys();
         Ok(files)
@@ -281,4 +187,33 @@ impl<'a> Package<'a> {
             files.insert(format!("src/{file}"), Content::Text(write));
         }
     }
+}
+
+/// Adds the files that hold a module's constants.
+///
+/// # Errors
+/// When the target has no object files that mlc knows.
+fn add_weights<'a>(module: &'a Module, target: &Target, files: &mut Files<'a>) -> Result<(), PackageError> {
+    let model = &module.model_name;
+    let source = format!("codegen/host/src/{model}_lib2.c");
+    match module.execution.weights {
+        _ if module.linked_constants().next().is_none() => {
+            files.insert(source, Content::Constants(module));
+        }
+        WeightsAs::C | WeightsAs::Binary => {
+            files.insert(source, Content::Constants(module));
+        }
+        WeightsAs::Incbin => {
+            files.insert(format!("{source}.bin"), Content::Blob(module));
+            files.insert(source, Content::Bytes(weights::assembly(module).into_bytes()));
+        }
+        WeightsAs::Object => {
+            let format = target.object_format().ok_or_else(|| PackageError::NoObjectFormat(target.name.clone()))?;
+            files.insert(format!("codegen/host/lib/{model}_lib0.o"), Content::Object(module, format));
+        }
+    }
+    if module.execution.weights == WeightsAs::Binary {
+        files.insert(format!("parameters/{model}.constants.bin"), Content::Blob(module));
+    }
+    Ok(())
 }

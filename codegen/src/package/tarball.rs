@@ -1,6 +1,7 @@
 //! A reproducible tar archive: sorted entries under `./`, owner root, fixed modes, one time stamp.
 
-use super::{Content, PackageError};
+use super::content::Content;
+use super::error::PackageError;
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Seek, SeekFrom, Write};

@@ -1,47 +1,17 @@
 //! The constants of a module in the form that the user wants: C arrays, a file that the assembler includes, an object file, or a
 //! file that the program loads.
 
-use super::{Content, Files, PackageError};
 use crate::constants::declaration;
 use crate::execution::WeightsAs;
 use crate::loops::spelling::harmless;
 use crate::module::{Module, PackedConstant};
-use crate::target::{ObjectFormat, Target};
+use crate::target::ObjectFormat;
 use object::write::{Object, Symbol, SymbolSection};
 use object::{BinaryFormat, FileFlags, SectionKind, SymbolFlags, SymbolKind, SymbolScope};
 use std::io::{self, Write};
 
 /// Section of constants, which linker scripts for microTVM place in flash.
 const SECTION: &str = ".rodata.tvm";
-
-/// Adds the files that hold a module's constants.
-///
-/// # Errors
-/// When the target has no object files that mlc knows.
-pub(super) fn add<'a>(module: &'a Module, target: &Target, files: &mut Files<'a>) -> Result<(), PackageError> {
-    let model = &module.model_name;
-    let source = format!("codegen/host/src/{model}_lib2.c");
-    match module.execution.weights {
-        _ if module.linked_constants().next().is_none() => {
-            files.insert(source, Content::Constants(module));
-        }
-        WeightsAs::C | WeightsAs::Binary => {
-            files.insert(source, Content::Constants(module));
-        }
-        WeightsAs::Incbin => {
-            files.insert(format!("{source}.bin"), Content::Blob(module));
-            files.insert(source, Content::Bytes(assembly(module).into_bytes()));
-        }
-        WeightsAs::Object => {
-            let format = target.object_format().ok_or_else(|| PackageError::NoObjectFormat(target.name.clone()))?;
-            files.insert(format!("codegen/host/lib/{model}_lib0.o"), Content::Object(module, format));
-        }
-    }
-    if module.execution.weights == WeightsAs::Binary {
-        files.insert(format!("parameters/{model}.constants.bin"), Content::Blob(module));
-    }
-    Ok(())
-}
 
 /// Constants and their offsets in a file: those of the caller's pool, or those that the code refers to by symbol.
 fn layout(module: &Module) -> Vec<(usize, &PackedConstant)> {
@@ -72,7 +42,7 @@ pub(super) fn write_blob(module: &Module, out: &mut dyn Write) -> io::Result<()>
 }
 
 /// C whose constants the assembler takes from the file beside it, by its own name with `.bin`.
-fn assembly(module: &Module) -> String {
+pub(super) fn assembly(module: &Module) -> String {
     let alignment = module.plan.alignment.max(1);
     let mut text = format!(
         "/*\n * The constants of model {}: the assembler takes them from the file beside this one, little-endian.\n */\n\

@@ -147,7 +147,7 @@ impl Target {
 
     /// Its object files; `None` where the target doesn't say a machine, or mlc doesn't know its format.
     pub fn object_format(&self) -> Option<ObjectFormat> {
-        ObjectFormat::of(self)
+        ObjectFormat::of(&self.name, self.tool_prefix.as_deref(), self.float_unit)
     }
 
     /// Whether sums keep their order and steps are rounded one by one.

@@ -1,6 +1,5 @@
 //! Object files of targets.
 
-use super::Target;
 use object::Architecture;
 use object::elf::{EF_ARM_ABI_FLOAT_HARD, EF_ARM_ABI_FLOAT_SOFT};
 
@@ -14,17 +13,18 @@ pub struct ObjectFormat {
 }
 
 impl ObjectFormat {
-    pub(super) fn of(target: &Target) -> Option<ObjectFormat> {
-        match target.tool_prefix.as_deref() {
+    /// That of a target, by its name and the prefix of its compiler's name.
+    pub(super) fn of(name: &str, tool_prefix: Option<&str>, float_unit: bool) -> Option<ObjectFormat> {
+        match tool_prefix {
             Some("arm-none-eabi-") => {
-                let float = if target.float_unit { EF_ARM_ABI_FLOAT_HARD } else { EF_ARM_ABI_FLOAT_SOFT };
+                let float = if float_unit { EF_ARM_ABI_FLOAT_HARD } else { EF_ARM_ABI_FLOAT_SOFT };
                 Some(ObjectFormat { architecture: Architecture::Arm, flags: EABI_5 | float })
             }
             Some("riscv64-unknown-elf-") => {
-                let float = if target.float_unit { RISCV_FLOAT_SINGLE } else { 0 };
+                let float = if float_unit { RISCV_FLOAT_SINGLE } else { 0 };
                 Some(ObjectFormat { architecture: Architecture::Riscv32, flags: RISCV_COMPRESSED | float })
             }
-            None if target.name == "host" => host(),
+            None if name == "host" => host(),
             _ => None,
         }
     }

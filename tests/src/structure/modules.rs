@@ -123,7 +123,7 @@ impl Modules {
             Body::File(named) => {
                 let beside = file.rsplit_once('/').map_or("", |(folder, _)| folder);
                 let candidates = match named {
-                    Some(name) => vec![format!("{beside}/{name}")],
+                    Some(name) => vec![joined(beside, &name)],
                     None => vec![format!("{inner}.rs"), format!("{inner}/mod.rs")],
                 };
                 let Some(path) = candidates.iter().find(|&path| sources.contains_key(path)) else {
@@ -233,4 +233,16 @@ impl Modules {
         known.insert(key, found.clone());
         found
     }
+}
+
+/// A path from a folder on, without `..`.
+fn joined(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').collect();
+    for part in path.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }

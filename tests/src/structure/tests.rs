@@ -71,7 +71,7 @@ fn a_parent_that_uses_its_child_and_a_child_that_uses_its_parent_are_a_circle() 
 }
 
 #[test]
-fn macros_attributes_and_inner_scopes_are_seen() {
+fn macros_attributes_named_files_and_inner_scopes_are_seen() {
     for import in [
         "fn f() { println!(\"{}\", crate::b::B); }",
         "fn f() { use crate::b::B; }",
@@ -85,6 +85,13 @@ fn macros_attributes_and_inner_scopes_are_seen() {
             [("lib.rs", "mod a; mod b; pub use b::B;"), ("a.rs", &a), ("b.rs", "use crate::a::A; pub struct B;")];
         assert_eq!(found(&files), [["a.rs -> b.rs: B", "b.rs -> a.rs: A"]], "{import}");
     }
+    let files = [
+        ("lib.rs", "mod inner; mod b;"),
+        ("inner/mod.rs", "#[path = \"../other/file.rs\"] mod named;"),
+        ("other/file.rs", "use crate::b::B; pub struct A;"),
+        ("b.rs", "use crate::inner::named::A; pub struct B;"),
+    ];
+    assert_eq!(found(&files), [["b.rs -> other/file.rs: A", "other/file.rs -> b.rs: B"]]);
     let files = [
         ("lib.rs", "mod a; mod b;"),
         ("a.rs", "#[macro_export] macro_rules! shared { () => {} } use crate::b::B;"),

@@ -1,7 +1,7 @@
-//! Loops as C functions: a `for` around the calls of the body's kernels, over addresses of slices.
+//! Nodes of the operator `loop` as C functions: a `for` around the calls of the body's kernels, over addresses of slices.
 
-use super::unused;
-use crate::lower::loops::{LoopRoutine, Walk};
+use super::arguments::unused;
+use crate::lower::{LoopRoutine, Walk};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
