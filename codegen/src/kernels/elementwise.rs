@@ -28,10 +28,10 @@ pub fn apply(kernel: &mut Kernel<'_>, expression: &Expression, operands: &[Argum
     let dtypes: Vec<DType> = operands.iter().map(|operand| operand.view.dtype).collect();
     let dtype = result.view.dtype;
     let movement = expression.is_identity() && dtype != DType::Bool;
-    let vectorizable = movement || kernel.is_vectorizable(expression, &dtypes, dtype);
+    let dtype = if movement { Some(dtype) } else { kernel.vector_dtype(expression, &dtypes) };
     let unit_strides =
         views.iter().all(|view| matches!(view.strides.last(), Some(0 | 1))) && views[0].strides.last() == Some(&1);
-    let lanes = if vectorizable { kernel.lanes(dtype) } else { 1 };
+    let lanes = dtype.map_or(1, |dtype| kernel.lanes(dtype));
     let blocks = Blocks::new(kernel.target, &views, lanes);
     let lanes = if unit_strides || blocks.is_some() { lanes } else { 1 };
     let operands: Vec<Argument> = operands
@@ -41,7 +41,11 @@ pub fn apply(kernel: &mut Kernel<'_>, expression: &Expression, operands: &[Argum
         .collect();
     let result = Argument { view: views[0].clone(), ..result.clone() };
     let element = |kernel: &mut Kernel<'_>, indices: &[Index], lanes: usize| {
-        let values = operands.iter().map(|operand| kernel.load(operand, indices, lanes, lanes)).collect();
+        let load = |operand| match dtype {
+            Some(dtype) => kernel.load_beside(dtype, operand, indices, lanes, lanes),
+            None => kernel.load(operand, indices, lanes, lanes),
+        };
+        let values = operands.iter().map(load).collect();
         let value = kernel.expression(expression, values, lanes);
         kernel.store(&result, value, indices, lanes);
     };

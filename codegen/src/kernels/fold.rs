@@ -48,6 +48,11 @@ impl Fold {
         Fold { name: "smallest", function: BinaryFunction::Minimum, start }
     }
 
+    /// Whether it says if all elements, or any, are true.
+    pub fn is_of_truth(&self) -> bool {
+        matches!(self.function, BinaryFunction::And | BinaryFunction::Or)
+    }
+
     /// Whether the result depends on the order of the elements, and the code must keep it.
     fn is_ordered(&self, kernel: &Kernel<'_>) -> bool {
         let rounds = matches!(self.function, BinaryFunction::Add | BinaryFunction::Multiply);

@@ -40,12 +40,13 @@ mod weights;
 mod window;
 
 use crate::loops::halves::is_half;
-use crate::loops::{Builder, Expr, Index, Nest, Stmt, ValueType, Var};
+use crate::loops::{Builder, Expr, Index, Nest, Stmt, ValueType, Var, mask_dtype};
 use crate::lower::view::View;
 use crate::target::Target;
 use mlc_ir::scalar::{Expression, ScalarNode, UnaryFunction};
 use mlc_ir::{Attribute, DType, Diagnostic, Op};
 
+use arithmetic::moved_dtype;
 pub use elementwise::{copy, fill_border, map};
 
 /// A tensor that a kernel reads or writes: a pointer to its element 0 and how its elements lie from there.
@@ -154,9 +155,11 @@ impl Kernel<'_> {
         pointer
     }
 
-    /// Loads an operand's element, or `lanes` of them along the last axis of the indices, of which `valid` exist.
+    /// Loads an operand's element, or `lanes` of them along the last axis of the indices, of which `valid` exist. Vectors of
+    /// truth values are their bytes.
     pub fn load(&self, argument: &Argument, indices: &[Index], lanes: usize, valid: usize) -> Expr {
-        let ty = ValueType::vector(argument.view.dtype, lanes);
+        let dtype = argument.view.dtype;
+        let ty = ValueType::vector(if lanes == 1 { dtype } else { moved_dtype(dtype) }, lanes);
         let pointer = argument.pointer;
         let index = argument.address(indices);
         let stride = if indices.is_empty() { 0 } else { argument.stride(indices.len() - 1, indices.len()) };
@@ -170,6 +173,25 @@ impl Kernel<'_> {
             return Expr::Load { pointer, index, ty };
         }
         Expr::Gather { pointer, index, stride, valid, ty }
+    }
+
+    /// The same for an operand of an expression that is computed in vectors of `dtype`: truth values become masks of such
+    /// vectors.
+    pub fn load_beside(
+        &self,
+        dtype: DType,
+        argument: &Argument,
+        indices: &[Index],
+        lanes: usize,
+        valid: usize,
+    ) -> Expr {
+        let value = self.load(argument, indices, lanes, valid);
+        if lanes == 1 || argument.view.dtype != DType::Bool {
+            return value;
+        }
+        let mask = mask_dtype(dtype);
+        let wide = if mask.size() == 1 { value } else { Expr::Cast(mask, Box::new(value)) };
+        Expr::Cast(DType::Bool, Box::new(wide))
     }
 
     /// Computes the epilogue of the anchor's value at some indices of the first result and stores it. `value` is a scalar,
@@ -187,17 +209,19 @@ impl Kernel<'_> {
     pub fn store(&mut self, result: &Argument, value: Expr, indices: &[Index], valid: usize) {
         let index = result.address(indices);
         let stride = if indices.is_empty() { 1 } else { result.stride(indices.len() - 1, indices.len()) };
-        let lanes = self.b.ty(&value).lanes;
+        let ValueType { dtype, lanes } = self.b.ty(&value);
+        let is_mask = lanes > 1 && dtype == DType::Bool;
+        let value = if is_mask { Expr::Cast(moved_dtype(dtype), Box::new(value)) } else { value };
         // Lanes that are stored one by one are those of a variable, so that the value is computed once.
         let value = if lanes > 1 && (stride != 1 || valid < lanes) { self.b.define("lanes", value) } else { value };
         self.b.push(Stmt::Store { pointer: result.pointer, index, stride, valid, value });
     }
 
     fn apply(&mut self, epilogue: &Epilogue, value: Expr, indices: &[Index], valid: usize) -> Expr {
-        let lanes = self.b.ty(&value).lanes;
+        let ValueType { dtype, lanes } = self.b.ty(&value);
         let mut operands = vec![value];
         for argument in &epilogue.operands {
-            operands.push(self.load(argument, indices, lanes, valid));
+            operands.push(self.load_beside(dtype, argument, indices, lanes, valid));
         }
         self.expression(&epilogue.expression, operands, lanes)
     }
@@ -228,7 +252,14 @@ impl Kernel<'_> {
             values.push(if uses[id] > 1 { self.b.define("t", value) } else { value });
         }
         let result = values.pop().unwrap_or(Expr::Literal(mlc_ir::Literal::float(DType::F32, 0.0)));
-        if self.b.ty(&result).lanes < lanes { Expr::Splat(Box::new(result), lanes) } else { result }
+        match self.b.ty(&result) {
+            ValueType { lanes: own, .. } if own == lanes => result,
+            ValueType { dtype: DType::Bool, .. } => {
+                let byte = Expr::Cast(moved_dtype(DType::Bool), Box::new(result));
+                Expr::Cast(DType::Bool, Box::new(Expr::Splat(Box::new(byte), lanes)))
+            }
+            _ => Expr::Splat(Box::new(result), lanes),
+        }
     }
 
     /// Lanes that kernels on elements of a type use when every value in them is of that type.
@@ -238,18 +269,21 @@ impl Kernel<'_> {
 
     /// Lanes that allow the epilogue: 1 when it has values of other types than `dtype` and bool.
     pub fn epilogue_lanes(&self, dtype: DType) -> usize {
+        self.lanes_beside_epilogue(dtype, dtype)
+    }
+
+    /// The same where the anchor's elements are of the type `element`: truth values beside vectors of `dtype`.
+    pub fn lanes_beside_epilogue(&self, dtype: DType, element: DType) -> usize {
         let lanes = self.lanes(dtype);
         let Some(epilogue) = &self.epilogue else { return lanes };
-        let mut dtypes = vec![dtype];
+        let mut dtypes = vec![element];
         dtypes.extend(epilogue.operands.iter().map(|operand| operand.view.dtype));
-        if self.is_vectorizable(&epilogue.expression, &dtypes, dtype) { lanes } else { 1 }
+        if self.vector_dtype(&epilogue.expression, &dtypes) == Some(dtype) { lanes } else { 1 }
     }
-}
 
-impl Kernel<'_> {
-    /// Whether the machine's vectors can compute an expression, all of whose values are of one type.
-    pub fn is_vectorizable(&self, expression: &Expression, operands: &[DType], dtype: DType) -> bool {
-        vectors::has_steps(self.target, expression) && expression_is_vectorizable(expression, operands, dtype)
+    /// The type in whose vectors the machine can compute an expression over operands of some types.
+    pub fn vector_dtype(&self, expression: &Expression, operands: &[DType]) -> Option<DType> {
+        vector_dtype(expression, operands).filter(|_| vectors::has_steps(self.target, expression))
     }
 }
 
@@ -258,24 +292,25 @@ fn is_in_library(function: UnaryFunction) -> bool {
     matches!(function, UnaryFunction::Exp2 | UnaryFunction::Log2 | UnaryFunction::Log10)
 }
 
-/// Whether all values of an expression are of one type of numbers, or bools made of it, and no bool is read or stored.
-/// Singles may be rounded to halves on the way, and bits may be taken as another type's.
-pub fn expression_is_vectorizable(expression: &Expression, operands: &[DType], dtype: DType) -> bool {
-    let Ok(dtypes) = expression.dtypes(operands) else { return false };
-    let stays_single = |step: DType| dtype == DType::F32 && is_half(step);
-    dtype != DType::Bool
-        && operands.iter().all(|&operand| operand == dtype)
-        && dtypes.last() == Some(&dtype)
-        && dtypes.iter().all(|&step| step.size() == dtype.size() || step == DType::Bool || stays_single(step))
-        && expression.nodes().iter().zip(&dtypes).all(|(node, &step)| match *node {
-            ScalarNode::Unary(UnaryFunction::IsInfinite, _) | ScalarNode::Cast(DType::Bool, _) => false,
-            ScalarNode::Cast(_, x) => {
-                let from = dtypes[x as usize];
-                from == step || from == DType::Bool || stays_single(from) || stays_single(step)
-            }
-            ScalarNode::Literal(_) | ScalarNode::Select(..) => step != DType::Bool,
-            _ => true,
-        })
+/// The type in whose vectors an expression can be computed: that of its numbers, beside which there may be truth values, or that
+/// of bytes when all are truth values. Singles may be rounded to halves on the way, and bits may be taken as another type's.
+pub fn vector_dtype(expression: &Expression, operands: &[DType]) -> Option<DType> {
+    let steps = expression.dtypes(operands).ok()?;
+    let mut numbers = operands.iter().chain(steps.last()).chain(&steps).filter(|&&dtype| dtype != DType::Bool);
+    let Some(&dtype) = numbers.next() else { return Some(moved_dtype(DType::Bool)) };
+    let is_whole = |step: DType| step == DType::Bool || step.size() == dtype.size();
+    let is_rounded = |step: DType| dtype == DType::F32 && is_half(step);
+    let converts = |from: DType, to: DType| match (from, to) {
+        (DType::F32, to) if is_rounded(to) => true,
+        (from, DType::F32) if is_rounded(from) => true,
+        _ => from == to || [from, to].contains(&DType::Bool) && !is_half(from) && !is_half(to),
+    };
+    let fits = operands.iter().chain(steps.last()).all(|&dtype| is_whole(dtype))
+        && expression.nodes().iter().zip(&steps).all(|(node, &step)| match *node {
+            ScalarNode::Cast(to, x) => converts(steps[x as usize], to) && (is_whole(step) || is_rounded(step)),
+            _ => is_whole(step) || is_rounded(step),
+        });
+    fits.then_some(dtype)
 }
 
 /// Writes the loops of an operator.

@@ -7,7 +7,7 @@
 mod matrix;
 
 use super::space::for_vectors;
-use super::{Argument, Kernel, expression_is_vectorizable};
+use super::{Argument, Kernel, vector_dtype};
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::View;
 use matrix::Matrix;
@@ -87,7 +87,7 @@ impl Layer {
         let dtype = x.view.dtype;
         let (state, gates) = (weights.view.shape[0], op.cell.gates());
         let units = x.view.shape[2] / gates;
-        let vectorizable = |activation: &Expression| expression_is_vectorizable(activation, &[dtype], dtype);
+        let vectorizable = |activation: &Expression| vector_dtype(activation, &[dtype]) == Some(dtype);
         let lanes = if op.activations.iter().all(vectorizable) { kernel.lanes(dtype) } else { 1 };
         let next = scratch(kernel, "next", dtype, units);
         let optional = |kernel: &Kernel<'_>, operand| op.operand(operand).map(|place| kernel.operands[place].clone());

@@ -2,6 +2,7 @@
 //! it is reduced, vectors run along it and their lanes are combined at the end.
 
 use super::Kernel;
+use super::arithmetic::moved_dtype;
 use super::fold::Fold;
 use super::space::{Space, stretches};
 use crate::loops::{Expr, Index, Nest};
@@ -15,7 +16,8 @@ const VECTORS: usize = 4;
 
 /// The schedule of `reduce`.
 pub fn reduce(kernel: &mut Kernel<'_>, op: &Reduce) -> Result<(), Diagnostic> {
-    let dtype = kernel.operands[0].view.dtype;
+    let dtype = moved_dtype(kernel.operands[0].view.dtype);
+    kernel.operands[0].view.dtype = dtype;
     let fold = fold_of(op.function, dtype);
     reduce_axes(kernel, &op.axes, op.keep_axes, fold, op.function == ReduceFunction::Mean);
     Ok(())
@@ -29,12 +31,8 @@ fn fold_of(function: ReduceFunction, dtype: DType) -> Fold {
         }
         ReduceFunction::Maximum => Fold::largest(dtype),
         ReduceFunction::Minimum => Fold::smallest(dtype),
-        ReduceFunction::All => {
-            Fold { name: "all", function: BinaryFunction::And, start: Literal::integer(DType::Bool, 1) }
-        }
-        ReduceFunction::Any => {
-            Fold { name: "any", function: BinaryFunction::Or, start: Literal::integer(DType::Bool, 0) }
-        }
+        ReduceFunction::All => Fold { name: "all", function: BinaryFunction::And, start: Literal::integer(dtype, 1) },
+        ReduceFunction::Any => Fold { name: "any", function: BinaryFunction::Or, start: Literal::integer(dtype, 0) },
     }
 }
 
@@ -75,8 +73,11 @@ pub fn reduce_axes(kernel: &mut Kernel<'_>, axes: &[usize], keep_axes: bool, fol
     let count: usize = axes.iter().map(|&axis| kernel.operands[0].view.shape[axis]).product();
     let scale = mean.then(|| Scale::by_reciprocal_of(count, dtype, kernel));
     let space = Space::new(kernel, axes, keep_axes);
+    // Truth values are folded as bytes.
+    let element = if fold.is_of_truth() { DType::Bool } else { dtype };
     let scaled = |value: Expr| match scale {
         Some(scale) => scale.apply(value),
+        None if element != dtype => Expr::Cast(element, Box::new(value)),
         None => value,
     };
     let no_reduced = space.no_reduced();
@@ -89,7 +90,7 @@ pub fn reduce_axes(kernel: &mut Kernel<'_>, axes: &[usize], keep_axes: bool, fol
             return kernel.finish(scaled(value), &space.at(outer, &no_reduced, &[]), 1);
         };
         kernel.for_shape(&["j0", "j1", "j2", "j3"], rows, &mut |kernel, rows| {
-            let lanes = kernel.epilogue_lanes(dtype);
+            let lanes = kernel.lanes_beside_epilogue(dtype, element);
             for stretch in stretches(last, lanes, VECTORS, dtype) {
                 let block = (stretch.vectors * stretch.lanes) as i64;
                 let at = |index: &Index, vector: usize| -> Vec<Index> {

@@ -1,7 +1,7 @@
 //! [`Builder`]: what schedules write loop programs with.
 
-use super::halves;
 use super::{Expr, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type, visit_vars};
+use super::{halves, selection};
 use mlc_ir::DType;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -138,6 +138,7 @@ impl Builder {
     pub fn finish(mut self) -> (Vec<VarInfo>, Vec<Stmt>) {
         let mut body = self.blocks.pop().unwrap_or_default();
         halves::convert(&mut self.vars, &mut body);
+        selection::compute_arms_first(&mut self.vars, &mut body);
         loop {
             let mut used = BTreeSet::new();
             visit_vars(&body, &mut |var| {

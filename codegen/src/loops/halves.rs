@@ -82,17 +82,6 @@ fn loads(vars: &[VarInfo], expr: &mut Expr) {
             ty.dtype = half;
             *expr = Expr::Cast(DType::F32, Box::new(expr.clone()));
         }
-        Expr::Unary(_, x)
-        | Expr::Cast(_, x)
-        | Expr::BitCast(_, x)
-        | Expr::Splat(x, _)
-        | Expr::Lane(x, _)
-        | Expr::Fold(_, x) => loads(vars, x),
-        Expr::Binary(_, x, y) => {
-            loads(vars, x);
-            loads(vars, y);
-        }
-        Expr::Select(condition, x, y) => [condition, x, y].into_iter().for_each(|part| loads(vars, part)),
-        Expr::Literal(_) | Expr::Var(_) | Expr::Index(..) => {}
+        other => other.children_mut().for_each(|child| loads(vars, child)),
     }
 }

@@ -60,9 +60,9 @@ impl Intrinsics {
         !self.strict
     }
 
-    /// Notes that a type is used.
+    /// Notes that a type is used. A mask's is that of integers.
     pub fn use_type(&mut self, ty: ValueType) {
-        if ty.lanes > 1 && self.vectors.insert(ty) && !is_half(ty.dtype) {
+        if ty.lanes > 1 && ty.dtype != DType::Bool && self.vectors.insert(ty) && !is_half(ty.dtype) {
             self.use_type(ValueType::vector(mask_dtype(ty.dtype), ty.lanes));
             if ty.dtype.is_integer() {
                 self.use_type(ValueType::vector(unsigned_dtype(ty.dtype), ty.lanes));
@@ -167,6 +167,8 @@ impl Intrinsics {
         let (t, element) = (value_type_name(ty), c_type(ty.dtype));
         let half = ValueType { lanes: ty.lanes / 2, ..ty };
         let operator = match function {
+            BinaryFunction::And => Some("&"),
+            BinaryFunction::Or => Some("|"),
             _ if !ty.dtype.is_float() => None,
             BinaryFunction::Add => Some("+"),
             BinaryFunction::Multiply => Some("*"),

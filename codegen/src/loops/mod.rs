@@ -14,11 +14,12 @@ mod mathematics;
 mod mve;
 pub mod print;
 mod rounding;
+mod selection;
 pub mod spelling;
 
 pub use builder::{Builder, Nest};
 pub use index::{Atom, Index};
-pub use intrinsics::{Intrinsic, Intrinsics};
+pub use intrinsics::{Intrinsic, Intrinsics, mask_dtype};
 
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
@@ -156,6 +157,40 @@ impl Expr {
     /// `x / y`.
     pub fn over(self, y: Expr) -> Expr {
         Expr::binary(BinaryFunction::Divide, self, y)
+    }
+
+    /// The values that it is computed of, without those in indices.
+    pub fn children(&self) -> impl Iterator<Item = &Expr> {
+        let children: [Option<&Expr>; 3] = match self {
+            Expr::Literal(_) | Expr::Var(_) | Expr::Load { .. } | Expr::Gather { .. } | Expr::Index(..) => [None; 3],
+            Expr::Unary(_, x)
+            | Expr::Cast(_, x)
+            | Expr::BitCast(_, x)
+            | Expr::Splat(x, _)
+            | Expr::Lane(x, _)
+            | Expr::Fold(_, x) => [Some(x), None, None],
+            Expr::Binary(_, x, y) => [Some(x), Some(y), None],
+            Expr::Select(condition, x, y) => [Some(condition), Some(x), Some(y)],
+        };
+        children.into_iter().flatten()
+    }
+
+    /// The same, to change them.
+    pub fn children_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let children: [Option<&mut Expr>; 3] = match self {
+            Expr::Literal(_) | Expr::Var(_) | Expr::Load { .. } | Expr::Gather { .. } | Expr::Index(..) => {
+                [None, None, None]
+            }
+            Expr::Unary(_, x)
+            | Expr::Cast(_, x)
+            | Expr::BitCast(_, x)
+            | Expr::Splat(x, _)
+            | Expr::Lane(x, _)
+            | Expr::Fold(_, x) => [Some(x), None, None],
+            Expr::Binary(_, x, y) => [Some(x), Some(y), None],
+            Expr::Select(condition, x, y) => [Some(condition), Some(x), Some(y)],
+        };
+        children.into_iter().flatten()
     }
 }
 
@@ -325,28 +360,13 @@ pub fn visit_vars(body: &[Stmt], visit: &mut dyn FnMut(Var)) {
 
 fn visit_expr(expr: &Expr, visit: &mut dyn FnMut(Var)) {
     match expr {
-        Expr::Literal(_) => {}
         Expr::Var(var) => visit(*var),
         Expr::Load { pointer, index, .. } | Expr::Gather { pointer, index, .. } => {
             visit(*pointer);
             visit_index(index, visit);
         }
-        Expr::Unary(_, x)
-        | Expr::Cast(_, x)
-        | Expr::BitCast(_, x)
-        | Expr::Splat(x, _)
-        | Expr::Lane(x, _)
-        | Expr::Fold(_, x) => visit_expr(x, visit),
-        Expr::Binary(_, x, y) => {
-            visit_expr(x, visit);
-            visit_expr(y, visit);
-        }
-        Expr::Select(condition, x, y) => {
-            visit_expr(condition, visit);
-            visit_expr(x, visit);
-            visit_expr(y, visit);
-        }
         Expr::Index(_, index) => visit_index(index, visit),
+        other => other.children().for_each(|child| visit_expr(child, visit)),
     }
 }
 

@@ -4,7 +4,8 @@ use super::halves::is_half;
 use super::intrinsics::{Intrinsic, Intrinsics, mask_dtype};
 use super::mve;
 use super::spelling::{
-    binary_text, c_operator, c_type, harmless, literal, mask_comparison, unary_text, unparenthesised, value_type_name,
+    binary_text, c_operator, c_type, converted, harmless, literal, mask_comparison, unary_text, unparenthesised,
+    value_type_name, variable_type,
 };
 use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -12,19 +13,10 @@ use mlc_ir::{DType, Literal};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-fn variable_type(ty: ValueType, compared: DType) -> String {
-    match ty {
-        ValueType { dtype: DType::Bool, lanes: 1 } => "bool".into(),
-        ValueType { dtype: DType::Bool, lanes } => value_type_name(ValueType::vector(mask_dtype(compared), lanes)),
-        ValueType { dtype, lanes: 1 } => c_type(dtype).into(),
-        _ => value_type_name(ty),
-    }
-}
-
 /// Prints a function and notes the helpers that it needs.
 pub fn function(function: &Function, intrinsics: &mut Intrinsics) -> String {
     let mut printer =
-        Printer { vars: &function.vars, intrinsics, text: String::new(), depth: 0, compared: BTreeMap::new() };
+        Printer { vars: &function.vars, intrinsics, text: String::new(), depth: 0, masks: BTreeMap::new() };
     let comment = comment(&function.comment);
     let parameters: Vec<String> = function
         .parameters
@@ -80,8 +72,8 @@ struct Printer<'a> {
     intrinsics: &'a mut Intrinsics,
     text: String,
     depth: usize,
-    /// For variables that hold masks, the type whose comparison made them.
-    compared: BTreeMap<Var, DType>,
+    /// For variables that hold masks, the type of their lanes.
+    masks: BTreeMap<Var, DType>,
 }
 
 impl Printer<'_> {
@@ -121,12 +113,11 @@ impl Printer<'_> {
             }
             Stmt::Define { var, value, mutable } => {
                 let ty = self.ty(value);
-                if ty.dtype != DType::Bool {
-                    self.intrinsics.use_type(ty);
-                }
-                self.compared.insert(*var, self.compared_dtype(value));
+                self.intrinsics.use_type(ty);
+                let mask = self.mask_dtype(value);
+                self.masks.insert(*var, mask);
                 let qualifier = if *mutable { "" } else { "const " };
-                let ty = variable_type(ty, self.compared_dtype(value));
+                let ty = variable_type(ty, mask);
                 let value = self.expr(value);
                 self.line(&format!("{qualifier}{ty} {} = {value};", self.name(*var)));
             }
@@ -167,15 +158,21 @@ impl Printer<'_> {
         }
     }
 
-    /// The data type whose comparison made a mask, looked for through the value.
-    fn compared_dtype(&self, value: &Expr) -> DType {
-        match value {
-            Expr::Var(var) => self.compared.get(var).copied().unwrap_or(DType::F32),
-            Expr::Unary(UnaryFunction::IsNan, x) => self.ty(x).dtype,
-            Expr::Binary(function, x, _) if function.is_comparison() => self.ty(x).dtype,
-            Expr::Binary(_, x, _) | Expr::Unary(_, x) | Expr::Select(_, x, _) => self.compared_dtype(x),
-            _ => DType::F32,
+    /// The type of a mask's lanes: as wide as what was compared to make it. For other values it says nothing.
+    fn mask_dtype(&self, value: &Expr) -> DType {
+        self.found_mask_dtype(value).unwrap_or(DType::I32)
+    }
+
+    fn found_mask_dtype(&self, value: &Expr) -> Option<DType> {
+        let ty = self.ty(value);
+        if ty.dtype != DType::Bool || ty.lanes == 1 {
+            return None;
         }
+        if let Expr::Var(var) = value {
+            return self.masks.get(var).copied();
+        }
+        let compared = value.children().map(|child| self.ty(child).dtype).find(|&dtype| dtype != DType::Bool);
+        compared.map(mask_dtype).or_else(|| value.children().find_map(|child| self.found_mask_dtype(child)))
     }
 
     fn assign(&mut self, var: Var, value: &Expr) {
@@ -387,6 +384,10 @@ impl Printer<'_> {
             UnaryFunction::Negate if ty.dtype.is_float() => format!("(-{text})"),
             UnaryFunction::Not => format!("(~{text})"),
             UnaryFunction::IsNan => format!("({text} != {text})"),
+            UnaryFunction::IsInfinite => {
+                let name = self.intrinsics.call(Intrinsic::Unary(UnaryFunction::Absolute, ty));
+                format!("({name}({}) == INFINITY)", unparenthesised(&text))
+            }
             _ => format!("{}({})", self.intrinsics.call(Intrinsic::Unary(function, ty)), unparenthesised(&text)),
         }
     }
@@ -410,8 +411,9 @@ impl Printer<'_> {
             let (x, y) = (self.expr(x), self.expr(y));
             return format!("({x} {operator} {y})");
         }
-        let x = self.widened(x, ty.lanes);
-        let y = self.widened(y, ty.lanes);
+        let mask = self.found_mask_dtype(x).unwrap_or_else(|| self.mask_dtype(y));
+        let x = self.widened(x, ty.lanes, mask);
+        let y = self.widened(y, ty.lanes, mask);
         if function.is_comparison() && ty.dtype == DType::Bool {
             return mask_comparison(function, &x, &y);
         }
@@ -423,8 +425,18 @@ impl Printer<'_> {
         format!("{name}({}, {})", unparenthesised(&x), unparenthesised(&y))
     }
 
-    fn widened(&mut self, x: &Expr, lanes: usize) -> String {
-        if self.ty(x).lanes == lanes { self.expr(x) } else { self.expr(&Expr::Splat(Box::new(x.clone()), lanes)) }
+    /// A scalar in all lanes; a truth value as a mask with lanes of type `mask`.
+    fn widened(&mut self, x: &Expr, lanes: usize, mask: DType) -> String {
+        let ty = self.ty(x);
+        if ty.lanes == lanes {
+            return self.expr(x);
+        }
+        let splat = |x: Expr| Expr::Splat(Box::new(x), lanes);
+        if ty.dtype == DType::Bool {
+            let wide = splat(Expr::Cast(mask, Box::new(x.clone())));
+            return self.expr(&Expr::Cast(DType::Bool, Box::new(wide)));
+        }
+        self.expr(&splat(x.clone()))
     }
 
     fn select(&mut self, condition: &Expr, x: &Expr, y: &Expr) -> String {
@@ -434,8 +446,11 @@ impl Printer<'_> {
             let (condition, x, y) = (self.expr(condition), self.expr(x), self.expr(y));
             return format!("({condition} ? {x} : {y})");
         }
-        let ty = ValueType { lanes, ..self.ty(x) };
-        let (x, y) = (self.widened(x, lanes), self.widened(y, lanes));
+        let mask = [x, y, condition].into_iter().find_map(|operand| self.found_mask_dtype(operand));
+        let mask = mask.unwrap_or(DType::I32);
+        let dtype = self.ty(x).dtype;
+        let ty = ValueType { lanes, dtype: if dtype == DType::Bool { mask } else { dtype } };
+        let (x, y) = (self.widened(x, lanes, mask), self.widened(y, lanes, mask));
         if self.ty(condition).lanes == 1 {
             // An unaligned vector in memory is of another type than a value.
             self.intrinsics.use_type(ty);
@@ -459,12 +474,18 @@ impl Printer<'_> {
                 self.intrinsics.use_type(vector);
                 let one = self.expr(&Expr::Splat(Box::new(Literal::of(to, 1.0).into()), ty.lanes));
                 let mask = value_type_name(ValueType::vector(mask_dtype(to), ty.lanes));
+                let text = if self.mask_dtype(x).size() == to.size() { text } else { converted(&text, &mask) };
                 format!("(({})(({mask}){one} & {text}))", value_type_name(vector))
             }
             (_, DType::Bool) => format!("({text} != 0)"),
             (from, _) if from.is_float() && to.is_integer() || is_half(from) || is_half(to) => {
                 let name = self.intrinsics.call(Intrinsic::Cast(from, ValueType { dtype: to, ..ty }));
                 format!("{name}({})", unparenthesised(&text))
+            }
+            _ if ty.lanes > 1 => {
+                let vector = ValueType::vector(to, ty.lanes);
+                self.intrinsics.use_type(vector);
+                converted(&text, &value_type_name(vector))
             }
             _ => format!("({}){text}", c_type(to)),
         }

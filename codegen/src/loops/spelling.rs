@@ -27,6 +27,16 @@ pub fn value_type_name(ty: ValueType) -> String {
     if ty.lanes == 1 { ty.dtype.name().to_owned() } else { format!("{}x{}", ty.dtype, ty.lanes) }
 }
 
+/// The C type of a variable; that of a mask has lanes of type `mask`.
+pub(super) fn variable_type(ty: ValueType, mask: DType) -> String {
+    match ty {
+        ValueType { dtype: DType::Bool, lanes: 1 } => "bool".into(),
+        ValueType { dtype: DType::Bool, lanes } => value_type_name(ValueType::vector(mask, lanes)),
+        ValueType { dtype, lanes: 1 } => c_type(dtype).into(),
+        _ => value_type_name(ty),
+    }
+}
+
 /// A text that neither ends a comment nor begins one, a trigraph or a continued line.
 pub fn harmless(text: &str) -> String {
     let plain = text.replace(|c: char| c.is_control() || c == '\\', " ");
@@ -179,4 +189,9 @@ pub fn literal(value: Literal) -> String {
         Literal::Integer(_, value) => value.to_string(),
     };
     if text.starts_with('-') { format!("({text})") } else { text }
+}
+
+/// A vector with each lane converted.
+pub(super) fn converted(text: &str, vector: &str) -> String {
+    format!("__builtin_convertvector({}, {vector})", unparenthesised(text))
 }

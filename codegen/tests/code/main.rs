@@ -12,5 +12,6 @@ mod loops;
 mod mathematics;
 mod round_trips;
 mod schedules;
+mod selections;
 mod strict;
 mod transposes;
