@@ -9,7 +9,7 @@ use mlc_ir::ops::Convolution;
 use mlc_ir::{Attribute, DType, Generator, Graph, TensorType};
 use mlc_tests::compile;
 use mlc_tests::mode::host_target;
-use mlc_tests::program::{Build, Unpacked};
+use mlc_tests::program::{Build, Unpacked, c_compiler};
 use std::process::{Command, ExitCode};
 
 const PIXELS: usize = 56;
@@ -41,7 +41,7 @@ fn run(bursts: usize) -> Result<String, String> {
     let compiled = compile::compile_graph(&graph()?, "convolution", &target)
         .map_err(|findings| findings.first().map_or_else(String::new, ToString::to_string))?;
     let unpacked = Unpacked::new(&compiled.archive)?;
-    let build = Build { flags: target.c_flags.clone() };
+    let build = Build { compiler: c_compiler(), flags: target.c_flags.clone() };
     let program = unpacked.build(&main_source(&target, bursts), &build)?;
     let output = Command::new(program.path()).output().map_err(|error| error.to_string())?;
     if !output.status.success() {

@@ -37,13 +37,30 @@ impl Mode {
         let target = self.target.with_floating_point(floating_point);
         let contract = target.c_flags.iter().filter(|flag| flag.starts_with("-ffp-contract=")).cloned();
         let flags = self.build.flags.iter().cloned().chain(contract).collect();
-        Mode { target, build: Build { flags }, ..self }
+        Mode { target, build: Build { flags, ..self.build }, ..self }
     }
 
     /// The same without the C compiler's optimisation: most of its time.
     pub fn unoptimised(self) -> Mode {
         let flags = self.build.flags.into_iter().map(|flag| if flag.starts_with("-O") { "-O0".into() } else { flag });
-        Mode { name: format!("{}, -O0", self.name), build: Build { flags: flags.collect() }, ..self }
+        let build = Build { compiler: self.build.compiler, flags: flags.collect() };
+        Mode { name: format!("{}, -O0", self.name), build, ..self }
+    }
+
+    /// The same with further flags, which take the place of earlier ones that say otherwise.
+    pub fn with_flags<'a>(self, flags: impl IntoIterator<Item = &'a str>) -> Mode {
+        let mut mode = self;
+        for flag in flags {
+            mode.name += &format!(", {flag}");
+            mode.build.flags.push(flag.to_owned());
+        }
+        mode
+    }
+
+    /// The same with a C compiler of a name.
+    pub fn compiled_by(self, compiler: &str) -> Mode {
+        let build = Build { compiler: compiler.to_owned(), ..self.build };
+        Mode { name: format!("{}, {compiler}", self.name), build, ..self }
     }
 
     /// The machine that runs the tests.

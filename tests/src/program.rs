@@ -9,7 +9,9 @@ use std::process::{Command, Output};
 /// How the C is compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Build {
-    /// Options of the C compiler.
+    /// The C compiler.
+    pub compiler: String,
+    /// Its options.
     pub flags: Vec<String>,
 }
 
@@ -23,7 +25,7 @@ pub const SANITIZERS: [&str; 3] = ["-O0", "-fsanitize=address,undefined", "-fno-
 impl Build {
     /// A build with these flags after `-O1`; another level among them takes its place.
     pub fn with<'a>(flags: impl IntoIterator<Item = &'a str>) -> Build {
-        Build { flags: ["-O1"].into_iter().chain(flags).map(String::from).collect() }
+        Build { compiler: c_compiler(), flags: ["-O1"].into_iter().chain(flags).map(String::from).collect() }
     }
 }
 
@@ -67,13 +69,13 @@ impl Unpacked {
         let main_file = self.path().join("harness_main.c");
         let program = self.path().join("harness_program");
         std::fs::write(&main_file, main).map_err(|error| error.to_string())?;
-        let mut command = Command::new(c_compiler());
+        let mut command = Command::new(&build.compiler);
         command.args(&build.flags);
         for include in ["codegen/host/include", "runtime/include"] {
             command.arg("-I").arg(self.path().join(include));
         }
         command.arg(&main_file).args(&self.sources).arg("-o").arg(&program).arg("-lm");
-        let output = command.output().map_err(|error| format!("{}: {error}", c_compiler()))?;
+        let output = command.output().map_err(|error| format!("{}: {error}", build.compiler))?;
         if !output.status.success() {
             return Err(format!("the C compiler refuses the code: {}", first_error(&output)));
         }

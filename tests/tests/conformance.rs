@@ -1,10 +1,12 @@
 //! The repository's own models, each from its file to the original framework's numbers; and damaged files. All models run on the
 //! generic target, PNNX's also on others: the `conformance` program runs every format on every target.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc_tests::conformance::{Status, failures, run, summary};
 use mlc_tests::mode::Mode;
 use mlc_tests::paths;
+use mlc_tests::program::c_compiler;
+use std::process::Command;
 
 /// Every case of the folder passes: a refusal is a failure too, for what the repository carries is supported.
 fn check(format: &str, mode: &Mode) {
@@ -30,6 +32,31 @@ fn models_on_the_host() {
 #[test]
 fn models_with_the_schedules_of_a_microcontroller() {
     check("pnnx", &Mode::microcontroller("cortex-m4", false).unwrap());
+}
+
+/// At `-O3` gcc 11 and 12 mask the loads in arms of selections wrongly.
+#[test]
+fn selections_with_the_c_compilers_optimisation() {
+    let mut modes = vec![Mode::host(false), Mode::generic(false)];
+    modes.extend(["cortex-m4", "riscv32"].map(|name| Mode::microcontroller(name, false).unwrap()));
+    for compiler in compilers() {
+        for (mode, level) in modes.iter().flat_map(|mode| [(mode, "-O2"), (mode, "-O3")]) {
+            let mode = mode.clone().compiled_by(&compiler).with_flags([level, "-march=native"]);
+            for case in ["where_const_row", "lpnorm_middle_axis"] {
+                let outcomes = run(&paths::data(), "onnx", &mode, case, 2).unwrap();
+                let statuses: Vec<&Status> = outcomes.iter().map(|outcome| &outcome.status).collect();
+                assert_eq!(statuses, [&Status::Passed], "{case} on {}", mode.name);
+            }
+        }
+    }
+}
+
+/// The C compilers that are there: the usual one and clang.
+fn compilers() -> Vec<String> {
+    let is_there = |name: &String| Command::new(name).arg("--version").output().is_ok();
+    let (there, missing): (Vec<String>, Vec<String>) = [c_compiler(), "clang".into()].into_iter().partition(is_there);
+    missing.iter().for_each(|name| eprintln!("skipped: there is no `{name}`"));
+    there
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::ValueType;
 use super::half_text;
 use super::halves::is_half;
 use super::mve;
-use super::spelling::{c_type, value_type_name};
+use super::spelling::{c_type, unparenthesised, value_type_name};
 use crate::target::{Target, VectorSpelling};
 use indexmap::IndexMap;
 use mlc_ir::DType;
@@ -68,6 +68,21 @@ impl Intrinsics {
                 self.use_type(ValueType::vector(unsigned_dtype(ty.dtype), ty.lanes));
             }
         }
+    }
+
+    /// A vector of integers of type `from` with each lane converted to that of another integer type. Types in between are as wide
+    /// as half or twice the one before: what goes further gcc 12 converts lane by lane.
+    pub fn converted(&mut self, mut text: String, from: DType, to: ValueType) -> String {
+        let mut dtype = from;
+        while dtype.size() != to.dtype.size() {
+            let size = if dtype.size() < to.dtype.size() { dtype.size() * 2 } else { dtype.size() / 2 };
+            let between = if from.is_signed() { signed_of_size(size) } else { unsigned_of_size(size) };
+            dtype = if size == to.dtype.size() { to.dtype } else { between };
+            let ty = ValueType { dtype, ..to };
+            self.use_type(ty);
+            text = format!("__builtin_convertvector({}, {})", unparenthesised(&text), value_type_name(ty));
+        }
+        text
     }
 
     /// Notes that a helper is used and gives its name.
@@ -264,7 +279,11 @@ impl Intrinsics {
 
 /// The integer type whose lanes hold comparisons of a type.
 pub fn mask_dtype(dtype: DType) -> DType {
-    match dtype.size() {
+    signed_of_size(dtype.size())
+}
+
+fn signed_of_size(bytes: usize) -> DType {
+    match bytes {
         1 => DType::I8,
         2 => DType::I16,
         4 => DType::I32,
@@ -274,7 +293,11 @@ pub fn mask_dtype(dtype: DType) -> DType {
 
 /// The unsigned type of an integer type's width, whose arithmetic wraps.
 fn unsigned_dtype(dtype: DType) -> DType {
-    match dtype.size() {
+    unsigned_of_size(dtype.size())
+}
+
+fn unsigned_of_size(bytes: usize) -> DType {
+    match bytes {
         1 => DType::U8,
         2 => DType::U16,
         4 => DType::U32,

@@ -4,8 +4,8 @@ use super::halves::is_half;
 use super::intrinsics::{Intrinsic, Intrinsics, mask_dtype};
 use super::mve;
 use super::spelling::{
-    binary_text, c_operator, c_type, converted, harmless, literal, mask_comparison, unary_text, unparenthesised,
-    value_type_name, variable_type,
+    binary_text, c_operator, c_type, harmless, literal, mask_comparison, unary_text, unparenthesised, value_type_name,
+    variable_type,
 };
 use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -473,8 +473,9 @@ impl Printer<'_> {
                 let vector = ValueType::vector(to, ty.lanes);
                 self.intrinsics.use_type(vector);
                 let one = self.expr(&Expr::Splat(Box::new(Literal::of(to, 1.0).into()), ty.lanes));
-                let mask = value_type_name(ValueType::vector(mask_dtype(to), ty.lanes));
-                let text = if self.mask_dtype(x).size() == to.size() { text } else { converted(&text, &mask) };
+                let mask = ValueType::vector(mask_dtype(to), ty.lanes);
+                let text = self.intrinsics.converted(text, self.mask_dtype(x), mask);
+                let mask = value_type_name(mask);
                 format!("(({})(({mask}){one} & {text}))", value_type_name(vector))
             }
             (_, DType::Bool) => format!("({text} != 0)"),
@@ -482,11 +483,7 @@ impl Printer<'_> {
                 let name = self.intrinsics.call(Intrinsic::Cast(from, ValueType { dtype: to, ..ty }));
                 format!("{name}({})", unparenthesised(&text))
             }
-            _ if ty.lanes > 1 => {
-                let vector = ValueType::vector(to, ty.lanes);
-                self.intrinsics.use_type(vector);
-                converted(&text, &value_type_name(vector))
-            }
+            (from, _) if ty.lanes > 1 => self.intrinsics.converted(text, from, ValueType { dtype: to, ..ty }),
             _ => format!("({}){text}", c_type(to)),
         }
     }

@@ -190,8 +190,3 @@ pub fn literal(value: Literal) -> String {
     };
     if text.starts_with('-') { format!("({text})") } else { text }
 }
-
-/// A vector with each lane converted.
-pub(super) fn converted(text: &str, vector: &str) -> String {
-    format!("__builtin_convertvector({}, {vector})", unparenthesised(text))
-}

@@ -1,7 +1,8 @@
-//! `conformance [FOLDER] [--target host|generic|cortex-m4|riscv32] [--sanitize] [--filter TEXT] [--threads N] [--format NAME]… [--write FILE] [--timings]`
+//! `conformance [FOLDER] [--target host|generic|cortex-m4|riscv32] [--sanitize] [--cc COMPILER] [--flag FLAG]… [--filter TEXT] [--threads N] [--format NAME]… [--write FILE] [--timings]`
 //!
 //! Runs the conformance collection (by default the one beside the repository, or the repository's own selection) and prints
-//! one table per format, what failed, and a closing line; `--write` puts the tables into a document. The exit status is 1 when a case is
+//! one table per format, what failed, and a closing line; `--write` puts the tables into a document. `--flag` gives the C compiler
+//! an option more, such as `-O3`, `--cc` names another one. The exit status is 1 when a case is
 //! wrong, or fewer pass than are demanded.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test runner talks to its user")]
 
@@ -16,6 +17,8 @@ struct Arguments {
     targets: Vec<String>,
     formats: Vec<String>,
     sanitize: bool,
+    compiler: Option<String>,
+    flags: Vec<String>,
     filter: String,
     threads: usize,
     document: Option<PathBuf>,
@@ -28,6 +31,8 @@ fn arguments() -> Result<Arguments, String> {
         targets: Vec::new(),
         formats: Vec::new(),
         sanitize: false,
+        compiler: None,
+        flags: Vec::new(),
         filter: String::new(),
         threads: 2,
         document: None,
@@ -39,6 +44,8 @@ fn arguments() -> Result<Arguments, String> {
         match word.as_str() {
             "--target" => arguments.targets.push(value()?),
             "--format" => arguments.formats.push(value()?),
+            "--cc" => arguments.compiler = Some(value()?),
+            "--flag" => arguments.flags.push(value()?),
             "--filter" => arguments.filter = value()?,
             "--threads" => arguments.threads = value()?.parse().map_err(|_| "--threads needs a number")?,
             "--write" => arguments.document = Some(value()?.into()),
@@ -67,6 +74,8 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             other => Mode::microcontroller(other, arguments.sanitize)
                 .ok_or_else(|| format!("there is no target {other}, or none whose code this machine could run"))?,
         };
+        let mode = arguments.compiler.iter().fold(mode, |mode, compiler| mode.compiled_by(compiler));
+        let mode = mode.with_flags(arguments.flags.iter().map(String::as_str));
         for format in &arguments.formats {
             if !conformance::cases_folder(&arguments.folder, format).is_dir() {
                 continue;

@@ -2,7 +2,6 @@
 
 use super::unit::merged;
 use crate::mode::Mode;
-use crate::program::c_compiler;
 use mlc_codegen::Module;
 use mlc_ir::Tensor;
 use std::fmt::Write as _;
@@ -50,7 +49,7 @@ pub fn run(jobs: &[Job<'_>], mode: &Mode) -> Result<Vec<Vec<Tensor>>, String> {
     write(folder.path(), "main.c", main_source(jobs, mode).as_bytes())?;
     let inputs: Vec<u8> = jobs.iter().flat_map(|job| job.inputs).flat_map(Tensor::to_le_bytes).collect();
     write(folder.path(), "inputs.bin", &inputs)?;
-    let mut compiler = Command::new(c_compiler());
+    let mut compiler = Command::new(&mode.build.compiler);
     compiler.current_dir(folder.path()).args(&mode.build.flags).args([
         "-pipe",
         "-o",
