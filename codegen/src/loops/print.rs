@@ -4,10 +4,10 @@ use super::halves::is_half;
 use super::intrinsics::{Intrinsic, Intrinsics, mask_dtype};
 use super::mve;
 use super::spelling::{
-    binary_text, c_operator, c_type, harmless, literal, mask_comparison, unary_text, unparenthesised, value_type_name,
-    variable_type,
+    binary_text, c_operator, c_type, harmless, literal, mask_comparison, pointer_type, unary_text, unparenthesised,
+    value_type_name, variable_type,
 };
-use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
+use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, value_type};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
 use std::collections::BTreeMap;
@@ -57,14 +57,6 @@ pub fn comment(lines: &[String]) -> String {
         }
     }
     format!("/* {} */\n", wrapped.join("\n   "))
-}
-
-fn pointer_type(kind: VarKind) -> String {
-    match kind {
-        VarKind::Pointer { dtype, constant: true } => format!("const {} *", c_type(dtype)),
-        VarKind::Pointer { dtype, constant: false } => format!("{} *", c_type(dtype)),
-        _ => "int32_t ".into(),
-    }
 }
 
 struct Printer<'a> {

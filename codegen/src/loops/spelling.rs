@@ -1,8 +1,8 @@
 //! How types, numbers and scalar functions are spelled in C.
 
-use super::ValueType;
 use super::halves::is_half;
 use super::intrinsics::{Intrinsic, Intrinsics};
+use super::{ValueType, VarKind};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
 
@@ -34,6 +34,15 @@ pub(super) fn variable_type(ty: ValueType, mask: DType) -> String {
         ValueType { dtype: DType::Bool, lanes } => value_type_name(ValueType::vector(mask, lanes)),
         ValueType { dtype, lanes: 1 } => c_type(dtype).into(),
         _ => value_type_name(ty),
+    }
+}
+
+/// The C type of a pointer that is a parameter or a variable.
+pub(super) fn pointer_type(kind: VarKind) -> String {
+    match kind {
+        VarKind::Pointer { dtype, constant: true } => format!("const {} *", c_type(dtype)),
+        VarKind::Pointer { dtype, constant: false } => format!("{} *", c_type(dtype)),
+        _ => "int32_t ".into(),
     }
 }
 
