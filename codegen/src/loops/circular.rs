@@ -5,9 +5,8 @@
 //! that isn't enough, go to the C library one by one.
 
 use super::ValueType;
-use super::intrinsics::{Intrinsic, Intrinsics};
-use super::mathematics::polynomial;
-use super::spelling::value_type_name;
+use super::helper::{Helpers, Intrinsic};
+use super::spelling::{polynomial, value_type_name};
 use mlc_ir::DType;
 use mlc_ir::scalar::UnaryFunction;
 
@@ -23,11 +22,11 @@ struct Words {
 }
 
 /// The body of a vector function of `x`, or `None` where there is no polynomial version of it.
-pub fn body(intrinsics: &mut Intrinsics, function: UnaryFunction, ty: ValueType) -> Option<String> {
+pub fn body(helpers: &mut dyn Helpers, function: UnaryFunction, ty: ValueType) -> Option<String> {
     use UnaryFunction as U;
     let name = |dtype| value_type_name(ValueType { dtype, ..ty });
     let words = Words { t: name(DType::F32), mask: name(DType::I32), wide: name(DType::F64), lanes: ty.lanes };
-    let mut call = |function| intrinsics.call(Intrinsic::Unary(function, ty));
+    let mut call = |function| helpers.call(Intrinsic::Unary(function, ty));
     let text = match function {
         U::Sin | U::Cos | U::Tan => words.periodic(function),
         U::Asin => words.arc_sine(&call(U::Sqrt)),
@@ -41,7 +40,7 @@ pub fn body(intrinsics: &mut Intrinsics, function: UnaryFunction, ty: ValueType)
         _ => return None,
     };
     if matches!(function, U::Sin | U::Cos | U::Tan) {
-        intrinsics.use_type(ValueType { dtype: DType::F64, ..ty });
+        helpers.use_type(ValueType { dtype: DType::F64, ..ty });
     }
     Some(text)
 }

@@ -4,7 +4,7 @@
 
 use super::ValueType;
 use super::halves::is_half;
-use super::intrinsics::{Intrinsic, Intrinsics};
+use super::helper::{Helpers, Intrinsic};
 use super::spelling::{c_type, value_type_name};
 use mlc_ir::DType;
 
@@ -17,11 +17,11 @@ pub fn is_conversion(name: &str) -> bool {
 }
 
 /// The definition of a conversion from or to halves. The other type is f32, or f64 for scalars that become halves.
-pub fn conversion(intrinsics: &mut Intrinsics, name: &str, from: DType, to: ValueType) -> String {
+pub fn conversion(helpers: &mut dyn Helpers, name: &str, from: DType, to: ValueType) -> String {
     let source = ValueType { dtype: from, ..to };
     if to.lanes > 1 {
         for dtype in [DType::U32, DType::I32, DType::F32] {
-            intrinsics.use_type(ValueType { dtype, ..to });
+            helpers.use_type(ValueType { dtype, ..to });
         }
         let body = if is_half(from) { widened_vector(from, to.lanes) } else { narrowed_vector(to.dtype, to.lanes) };
         let (x, y) = (value_type_name(source), value_type_name(to));
@@ -31,7 +31,7 @@ pub fn conversion(intrinsics: &mut Intrinsics, name: &str, from: DType, to: Valu
         (DType::F16, _) => WIDENED_F16.to_owned(),
         (DType::Bf16, _) => WIDENED_BF16.to_owned(),
         (DType::F64, half) => {
-            let single = intrinsics.call(Intrinsic::Cast(DType::F32, ValueType::scalar(half)));
+            let single = helpers.call(Intrinsic::Cast(DType::F32, ValueType::scalar(half)));
             format!("{TO_ODD}  return {single}(y);\n")
         }
         (_, DType::F16) => NARROWED_F16.to_owned(),

@@ -2,34 +2,16 @@
 //! type, as a `static inline` function named after what it computes, and only when a kernel needs it.
 
 use super::ValueType;
-use super::half_text;
 use super::halves::is_half;
-use super::mve;
+use super::helper::{Helpers, Intrinsic};
+use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{c_type, unparenthesised, value_type_name};
+use super::{circular, half_text, mathematics, mve, rounding};
 use crate::target::{Target, VectorSpelling};
 use indexmap::IndexMap;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use std::collections::BTreeSet;
-
-/// A helper that needs to be there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Intrinsic {
-    /// A function of one value of a type.
-    Unary(UnaryFunction, ValueType),
-    /// A function of two values of a type.
-    Binary(BinaryFunction, ValueType),
-    /// A choice per lane between vectors.
-    Select(ValueType),
-    /// The same number in all lanes.
-    Splat(ValueType),
-    /// The lanes of a vector combined.
-    Fold(BinaryFunction, ValueType),
-    /// A conversion of each lane: saturating from floating-point numbers to integers, rounding to half precision.
-    Cast(DType, ValueType),
-    /// The bits of a number of the first type as one of the second, which has the same size.
-    BitCast(DType, DType),
-}
 
 /// What the names of helpers that keep bits begin with.
 const BIT_CAST: &str = "mlc_bit_cast_";
@@ -59,9 +41,10 @@ impl Intrinsics {
     pub fn fuses(&self) -> bool {
         !self.strict
     }
+}
 
-    /// Notes that a type is used. A mask's is that of integers.
-    pub fn use_type(&mut self, ty: ValueType) {
+impl Helpers for Intrinsics {
+    fn use_type(&mut self, ty: ValueType) {
         if ty.lanes > 1 && ty.dtype != DType::Bool && self.vectors.insert(ty) && !is_half(ty.dtype) {
             self.use_type(ValueType::vector(mask_dtype(ty.dtype), ty.lanes));
             if ty.dtype.is_integer() {
@@ -70,23 +53,7 @@ impl Intrinsics {
         }
     }
 
-    /// A vector of integers of type `from` with each lane converted to that of another integer type. Types in between are as wide
-    /// as half or twice the one before: what goes further gcc 12 converts lane by lane.
-    pub fn converted(&mut self, mut text: String, from: DType, to: ValueType) -> String {
-        let mut dtype = from;
-        while dtype.size() != to.dtype.size() {
-            let size = if dtype.size() < to.dtype.size() { dtype.size() * 2 } else { dtype.size() / 2 };
-            let between = if from.is_signed() { signed_of_size(size) } else { unsigned_of_size(size) };
-            dtype = if size == to.dtype.size() { to.dtype } else { between };
-            let ty = ValueType { dtype, ..to };
-            self.use_type(ty);
-            text = format!("__builtin_convertvector({}, {})", unparenthesised(&text), value_type_name(ty));
-        }
-        text
-    }
-
-    /// Notes that a helper is used and gives its name.
-    pub fn call(&mut self, intrinsic: Intrinsic) -> String {
+    fn call(&mut self, intrinsic: Intrinsic) -> String {
         let (name, ty) = match intrinsic {
             Intrinsic::Unary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Binary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
@@ -107,6 +74,23 @@ impl Intrinsics {
             self.definitions.insert(name.clone(), definition);
         }
         name
+    }
+}
+
+impl Intrinsics {
+    /// A vector of integers of type `from` with each lane converted to that of another integer type. Types in between are as wide
+    /// as half or twice the one before: what goes further gcc 12 converts lane by lane.
+    pub fn converted(&mut self, mut text: String, from: DType, to: ValueType) -> String {
+        let mut dtype = from;
+        while dtype.size() != to.dtype.size() {
+            let size = if dtype.size() < to.dtype.size() { dtype.size() * 2 } else { dtype.size() / 2 };
+            let between = if from.is_signed() { signed_of_size(size) } else { unsigned_of_size(size) };
+            dtype = if size == to.dtype.size() { to.dtype } else { between };
+            let ty = ValueType { dtype, ..to };
+            self.use_type(ty);
+            text = format!("__builtin_convertvector({}, {})", unparenthesised(&text), value_type_name(ty));
+        }
+        text
     }
 
     /// The lines that include what the helpers need.
@@ -224,13 +208,14 @@ impl Intrinsics {
                 format!("static inline {t} {name}({t} x) {{\n  return ({t})(({mask})x & {sign});\n}}\n")
             }
             _ => {
-                if let Some(definition) = super::rounding::definition(name, function, ty) {
+                if let Some(definition) = rounding::definition(name, function, ty) {
                     return definition;
                 }
-                if !self.strict
-                    && let Some(definition) = super::mathematics::definition(self, name, function, ty)
-                {
-                    return definition;
+                if !self.strict && ty.dtype == DType::F32 {
+                    let body = mathematics::body(self, function, ty).or_else(|| circular::body(self, function, ty));
+                    if let Some(body) = body {
+                        return format!("static inline {t} {name}({t} x) {{\n{body}}}\n");
+                    }
                 }
                 let call = scalar_call(self, function, ty.dtype, "x[lane]");
                 format!(
@@ -261,7 +246,7 @@ impl Intrinsics {
             BinaryFunction::Maximum => ">",
             BinaryFunction::Minimum => "<",
             _ => {
-                let scalar = super::spelling::binary_text(self, function, ty.dtype, "x[lane]", "y[lane]");
+                let scalar = binary_text(self, function, ty.dtype, "x[lane]", "y[lane]");
                 return format!(
                     "static inline {t} {name}({t} x, {t} y) {{\n  {t} z = x;\n  for (int lane = 0; lane < {}; ++lane) {{\n    \
                      z[lane] = {scalar};\n  }}\n  return z;\n}}\n",
@@ -314,7 +299,7 @@ fn mask_name(ty: ValueType) -> String {
 }
 
 fn scalar_call(intrinsics: &mut Intrinsics, function: UnaryFunction, dtype: DType, x: &str) -> String {
-    super::spelling::unary_text(intrinsics, function, dtype, x)
+    unary_text(intrinsics, function, dtype, x)
 }
 
 fn unsigned_of(dtype: DType) -> &'static str {

@@ -3,19 +3,16 @@
 //! (`exp`, `log`, `tanh`; S. Moshier) and of N. Juffa's minimax fits (`erf`).
 
 use super::ValueType;
-use super::intrinsics::{Intrinsic, Intrinsics};
-use super::spelling::value_type_name;
+use super::helper::{Helpers, Intrinsic};
+use super::spelling::{polynomial, value_type_name};
 use mlc_ir::DType;
 use mlc_ir::scalar::UnaryFunction;
 
-/// The definition of a vector function as C, or `None` where there is no polynomial version of it.
-pub fn definition(intrinsics: &mut Intrinsics, name: &str, function: UnaryFunction, ty: ValueType) -> Option<String> {
-    if ty.dtype != DType::F32 {
-        return None;
-    }
+/// The body of a vector function of `x`, or `None` where there is no polynomial version of it here.
+pub fn body(helpers: &mut dyn Helpers, function: UnaryFunction, ty: ValueType) -> Option<String> {
     let t = value_type_name(ty);
     let mask = value_type_name(ValueType::vector(DType::I32, ty.lanes));
-    let mut call = |function| intrinsics.call(Intrinsic::Unary(function, ty));
+    let mut call = |function| helpers.call(Intrinsic::Unary(function, ty));
     let body = match function {
         UnaryFunction::Exp => exp(&t, &mask),
         UnaryFunction::Log => log(&t, &mask),
@@ -35,15 +32,9 @@ pub fn definition(intrinsics: &mut Intrinsics, name: &str, function: UnaryFuncti
             let (exp, log) = (call(UnaryFunction::Exp), call(UnaryFunction::Log));
             expm1(&t, &mask, &exp, &log)
         }
-        _ => super::circular::body(intrinsics, function, ty)?,
+        _ => return None,
     };
-    Some(format!("static inline {t} {name}({t} x) {{\n{body}}}\n"))
-}
-
-/// Further steps of Horner's scheme, highest coefficient first.
-pub(super) fn polynomial(target: &str, variable: &str, coefficients: &[&str]) -> String {
-    let step = |coefficient: &&str| format!("  {target} = {target} * {variable} + {coefficient}f;\n");
-    coefficients.iter().map(step).collect::<String>().replace("+ -", "- ")
+    Some(body)
 }
 
 /// `x = n ln 2 + r`; `e^r` by a polynomial, `2^n` in two halves so that results may be infinite or denormal.

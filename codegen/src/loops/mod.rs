@@ -8,18 +8,21 @@ mod builder;
 mod circular;
 mod half_text;
 pub mod halves;
+mod helper;
 mod index;
 mod intrinsics;
 mod mathematics;
 mod mve;
 pub mod print;
 mod rounding;
+mod scalar_text;
 mod selection;
 pub mod spelling;
 
 pub use builder::{Builder, Nest};
+pub use helper::{Helpers, Intrinsic};
 pub use index::{Atom, Index};
-pub use intrinsics::{Intrinsic, Intrinsics, mask_dtype};
+pub use intrinsics::{Intrinsics, mask_dtype};
 
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};

@@ -2,7 +2,7 @@
 //! Vectors are four singles.
 
 use super::ValueType;
-use super::intrinsics::Intrinsic;
+use super::helper::Intrinsic;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 

@@ -1,11 +1,12 @@
 //! The C printer: loop programs as C99, with GNU vector types where a program has vectors.
 
 use super::halves::is_half;
-use super::intrinsics::{Intrinsic, Intrinsics, mask_dtype};
+use super::helper::{Helpers, Intrinsic};
+use super::intrinsics::{Intrinsics, mask_dtype};
 use super::mve;
+use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{
-    binary_text, c_operator, c_type, harmless, literal, mask_comparison, pointer_type, unary_text, unparenthesised,
-    value_type_name, variable_type,
+    c_operator, c_type, harmless, literal, mask_comparison, pointer_type, unparenthesised, value_type_name, variable_type,
 };
 use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, value_type};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};

@@ -1,9 +1,8 @@
-//! How types, numbers and scalar functions are spelled in C.
+//! How types, numbers, operators and polynomials are spelled in C.
 
 use super::halves::is_half;
-use super::intrinsics::{Intrinsic, Intrinsics};
 use super::{ValueType, VarKind};
-use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
+use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Literal};
 
 /// The C type that elements of a data type have in memory.
@@ -87,38 +86,6 @@ pub(super) fn c_operator(function: BinaryFunction) -> Option<&'static str> {
     })
 }
 
-/// A function of one scalar as C.
-pub fn unary_text(intrinsics: &mut Intrinsics, function: UnaryFunction, dtype: DType, x: &str) -> String {
-    use UnaryFunction as U;
-    if !dtype.is_float() {
-        return match function {
-            U::Not if dtype == DType::Bool => format!("!{x}"),
-            U::Not => format!("({})~{x}", c_type(dtype)),
-            U::Ceil | U::Floor | U::Round | U::Truncate => x.to_owned(),
-            _ => {
-                let name = intrinsics.call(Intrinsic::Unary(function, ValueType::scalar(dtype)));
-                format!("{name}({})", unparenthesised(x))
-            }
-        };
-    }
-    let library = match function {
-        U::Negate => return format!("(-{x})"),
-        U::IsNan => return format!("({x} != {x})"),
-        U::IsInfinite => return format!("(isinf({x}) != 0)"),
-        U::Relu | U::Sign => {
-            let name = intrinsics.call(Intrinsic::Unary(function, ValueType::scalar(dtype)));
-            return format!("{name}({})", unparenthesised(x));
-        }
-        U::Absolute => "fabs",
-        U::Round => "rint",
-        U::Truncate => "trunc",
-        U::LogGamma => "lgamma",
-        other => other.name(),
-    };
-    let suffix = if dtype == DType::F64 { "" } else { "f" };
-    format!("{library}{suffix}({})", unparenthesised(x))
-}
-
 /// A comparison of two vectors of truth values, whose lanes are all ones where they are true: as numbers these would be smaller
 /// than false ones.
 pub fn mask_comparison(function: BinaryFunction, x: &str, y: &str) -> String {
@@ -130,48 +97,6 @@ pub fn mask_comparison(function: BinaryFunction, x: &str, y: &str) -> String {
         B::GreaterEqual => format!("({x} | ~{y})"),
         B::Equal => format!("(~({x} ^ {y}))"),
         _ => format!("({x} ^ {y})"),
-    }
-}
-
-/// A function of two scalars as C.
-pub fn binary_text(intrinsics: &mut Intrinsics, function: BinaryFunction, dtype: DType, x: &str, y: &str) -> String {
-    use BinaryFunction as B;
-    if function.is_comparison() && x == y && !dtype.is_float() {
-        // C compilers warn of a variable that is compared with itself.
-        let holds = matches!(function, B::Equal | B::LessEqual | B::GreaterEqual);
-        return format!("(({x} ^ {y}) {} 0)", if holds { "==" } else { "!=" });
-    }
-    // C compilers warn of the order of a bool and a constant.
-    match function {
-        B::Less if dtype == DType::Bool => return format!("(!{x} && {y})"),
-        B::LessEqual if dtype == DType::Bool => return format!("(!{x} || {y})"),
-        B::Greater if dtype == DType::Bool => return format!("({x} && !{y})"),
-        B::GreaterEqual if dtype == DType::Bool => return format!("({x} || !{y})"),
-        _ => {}
-    }
-    if function.is_comparison() || (dtype.is_float() && c_operator(function).is_some()) {
-        return format!("({x} {} {y})", c_operator(function).unwrap_or("+"));
-    }
-    let bitwise = match function {
-        B::And => Some("&"),
-        B::Or => Some("|"),
-        B::Xor => Some("^"),
-        _ => None,
-    };
-    if let Some(operator) = bitwise {
-        let ty = if dtype == DType::Bool { "bool" } else { c_type(dtype) };
-        return format!("({ty})({x} {operator} {y})");
-    }
-    let suffix = if dtype == DType::F64 { "" } else { "f" };
-    match function {
-        B::FloorDivide if dtype.is_float() => format!("floor{suffix}({x} / {y})"),
-        B::Remainder if dtype.is_float() => format!("fmod{suffix}({x}, {y})"),
-        B::Power if dtype.is_float() => format!("pow{suffix}({x}, {y})"),
-        B::Atan2 => format!("atan2{suffix}({x}, {y})"),
-        _ => {
-            let name = intrinsics.call(Intrinsic::Binary(function, ValueType::scalar(dtype)));
-            format!("{name}({}, {})", unparenthesised(x), unparenthesised(y))
-        }
     }
 }
 
@@ -198,4 +123,10 @@ pub fn literal(value: Literal) -> String {
         Literal::Integer(_, value) => value.to_string(),
     };
     if text.starts_with('-') { format!("({text})") } else { text }
+}
+
+/// Further steps of Horner's scheme, highest coefficient first.
+pub(super) fn polynomial(target: &str, variable: &str, coefficients: &[&str]) -> String {
+    let step = |coefficient: &&str| format!("  {target} = {target} * {variable} + {coefficient}f;\n");
+    coefficients.iter().map(step).collect::<String>().replace("+ -", "- ")
 }
