@@ -5,7 +5,7 @@ use super::contraction::Axis;
 use super::tile::{IN_FLIGHT, Lanes};
 use super::weights::Weights;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
-use mlc_ir::{DType, Literal};
+use mlc_ir::DType;
 
 /// Products of the innermost reduction axis of a tile up to which all of them are written out.
 const LONGEST_RUN: usize = 160;
@@ -51,8 +51,7 @@ impl<'t> Tile<'t> {
             let mut sums = Vec::new();
             for pixel in 0..tile.pixels.len() {
                 for (number, vector) in vectors.iter().enumerate() {
-                    let zero = Expr::Literal(Literal::of(dtype, 0.0));
-                    let zero = if vector.width == 1 { zero } else { Expr::Splat(Box::new(zero), vector.width) };
+                    let zero = Expr::zero(dtype, vector.width);
                     let suffix = if set == 0 { String::new() } else { format!("_{}", ["b", "c", "d"][(set - 1) % 3]) };
                     sums.push(kernel.b.mutable(&format!("sum_{pixel}_{number}{suffix}"), zero));
                 }

@@ -6,6 +6,7 @@
 //! an evaluation which rounds every step by no more than the roundings that are left out make.
 
 use super::Kernel;
+use super::vectors::moved_dtype;
 use crate::loops::halves::{arithmetic_dtype, is_half};
 use mlc_ir::ops::{Map, PadMode, ResizeMode};
 use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, ScalarId, ScalarNode, UnaryFunction};
@@ -49,11 +50,6 @@ pub fn epilogue_dtypes(op: &Op, kernel: &Kernel<'_>) -> Vec<DType> {
     };
     let others = kernel.epilogue.iter().flat_map(|epilogue| &epilogue.operands);
     std::iter::once(first).chain(others.map(|operand| operand.view.dtype)).collect()
-}
-
-/// The type as which elements of a type are moved: that of the bytes for bools, which vectors of masks can't hold.
-pub fn moved_dtype(dtype: DType) -> DType {
-    if dtype == DType::Bool { DType::U8 } else { dtype }
 }
 
 /// Whether an operator only moves elements, so that their bits are enough.

@@ -14,7 +14,7 @@ use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::ops::Convolution;
 use mlc_ir::types::row_major_strides;
-use mlc_ir::{Attribute, DType, Diagnostic, Literal, TensorType};
+use mlc_ir::{Attribute, DType, Diagnostic, TensorType};
 
 /// Bytes of input up to which it is walked again for each vector of channels.
 const CACHED_BYTES: usize = 256 << 10;
@@ -261,11 +261,7 @@ impl Depthwise {
         }
         let x = kernel.b.pointer("xp", self.window.x.pointer, start);
         let sums: Vec<Var> = (0..meeting.len())
-            .map(|pixel| {
-                let zero = Expr::Literal(Literal::of(taps.ty.dtype, 0.0));
-                let zero = if taps.ty.lanes == 1 { zero } else { Expr::Splat(Box::new(zero), taps.ty.lanes) };
-                kernel.b.mutable(&format!("sum_{pixel}"), zero)
-            })
+            .map(|pixel| kernel.b.mutable(&format!("sum_{pixel}"), Expr::zero(taps.ty.dtype, taps.ty.lanes)))
             .collect();
         Row { window: &self.window, x, sums: &sums, meeting, taps }.all(kernel, first, weights);
         let vector = Lanes { width: taps.ty.lanes, valid: taps.ty.lanes };

@@ -1,8 +1,8 @@
 //! Elementwise operators and plain movement: one loop nest over the result, with axes merged where all tensors allow it and
 //! vectors along the innermost axis.
 
-use super::arithmetic::moved_dtype;
 use super::transposed::Blocks;
+use super::vectors::moved_dtype;
 use super::walk::{AXIS_NAMES, for_full_vectors};
 use super::{Argument, Kernel};
 use crate::loops::{Expr, Index, Nest};
@@ -93,9 +93,7 @@ fn fill(kernel: &mut Kernel<'_>, view: &View, value: Literal) {
     let result = Argument { pointer, view: merged.clone(), constant: None, operand: None };
     let lanes = if merged.strides.last() == Some(&1) { kernel.lanes(view.dtype) } else { 1 };
     nest(kernel, &merged, lanes, |kernel, indices, lanes| {
-        let literal = Expr::Literal(value);
-        let value = if lanes == 1 { literal } else { Expr::Splat(Box::new(literal), lanes) };
-        kernel.store(&result, value, indices, lanes);
+        kernel.store(&result, Expr::splat(value, lanes), indices, lanes);
     });
 }
 

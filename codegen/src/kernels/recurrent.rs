@@ -6,8 +6,9 @@
 
 mod matrix;
 
+use super::kernel::vector_dtype;
 use super::space::for_vectors;
-use super::{Argument, Kernel, vector_dtype};
+use super::{Argument, Kernel};
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::View;
 use matrix::Matrix;
@@ -165,7 +166,7 @@ impl Layer {
         self.gates.product(kernel, &start, &state, &|kernel, unit, sums, lanes| {
             let before = kernel.load(&self.hidden, &[item.clone(), unit.clone()], lanes, lanes);
             let mut sums = sums.into_iter();
-            let mut sum = || sums.next().unwrap_or_else(|| zero(self.dtype, lanes));
+            let mut sum = || sums.next().unwrap_or_else(|| Expr::zero(self.dtype, lanes));
             let gate = self.gate(kernel, "reset_gate", sum(), lanes);
             kernel.store(reset, gate.times(before), std::slice::from_ref(&unit), lanes);
             let gate = self.gate(kernel, "update_gate", sum(), lanes);
@@ -206,7 +207,7 @@ impl Layer {
     fn unit(&self, kernel: &mut Kernel<'_>, place: &Place<'_>, sums: Vec<Expr>) -> Expr {
         let lanes = place.lanes;
         let mut sums = sums.into_iter();
-        let mut sum = || sums.next().unwrap_or_else(|| zero(self.dtype, lanes));
+        let mut sum = || sums.next().unwrap_or_else(|| Expr::zero(self.dtype, lanes));
         match self.cell {
             RecurrentCell::Lstm | RecurrentCell::CoupledLstm => self.lstm(kernel, place, &mut sum),
             RecurrentCell::Gru | RecurrentCell::ResetFirstGru => {
@@ -236,7 +237,7 @@ impl Layer {
         let input = self.peeped(kernel, place, 0, sum(), &before);
         let input = self.gate(kernel, "input_gate", input, lanes);
         let forget = if coupled {
-            let one = splat(Literal::of(self.dtype, 1.0), lanes);
+            let one = Expr::splat(Literal::of(self.dtype, 1.0), lanes);
             kernel.b.define("forget_gate", one.minus(input.clone()))
         } else {
             let forget = self.peeped(kernel, place, 1, sum(), &before);
@@ -261,7 +262,7 @@ impl Layer {
     /// Computes the hidden state from the units' outputs by the projection weights.
     fn project(&self, kernel: &mut Kernel<'_>, item: &Index) {
         let Some(projection) = &self.projection else { return };
-        let start = |_: &mut Kernel<'_>, _: usize, _: &Index, lanes: usize| zero(self.dtype, lanes);
+        let start = |_: &mut Kernel<'_>, _: usize, _: &Index, lanes: usize| Expr::zero(self.dtype, lanes);
         let output = |kernel: &mut Kernel<'_>, row: &Index| kernel.load(&self.next, std::slice::from_ref(row), 1, 1);
         projection.product(kernel, &start, &output, &|kernel, column, sums, lanes| {
             for sum in sums {
@@ -291,7 +292,7 @@ impl Layer {
     fn blank(&self, kernel: &mut Kernel<'_>, step: &Index, item: &Index) {
         let lanes = kernel.epilogue_lanes(self.dtype);
         for_vectors(kernel, "u", self.state, lanes, self.dtype, |kernel, unit, lanes| {
-            kernel.finish(zero(self.dtype, lanes), &[step.clone(), item.clone(), unit], lanes);
+            kernel.finish(Expr::zero(self.dtype, lanes), &[step.clone(), item.clone(), unit], lanes);
         });
     }
 }
@@ -300,13 +301,4 @@ impl Layer {
 fn scratch(kernel: &mut Kernel<'_>, name: &str, dtype: DType, elements: usize) -> Argument {
     let pointer = kernel.scratch(name, dtype, elements);
     Argument { pointer, view: View::dense(dtype, &[elements]), constant: None, operand: None }
-}
-
-fn zero(dtype: DType, lanes: usize) -> Expr {
-    splat(Literal::of(dtype, 0.0), lanes)
-}
-
-fn splat(value: Literal, lanes: usize) -> Expr {
-    let value = Expr::Literal(value);
-    if lanes == 1 { value } else { Expr::Splat(Box::new(value), lanes) }
 }

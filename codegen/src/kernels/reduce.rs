@@ -2,9 +2,9 @@
 //! it is reduced, vectors run along it and their lanes are combined at the end.
 
 use super::Kernel;
-use super::arithmetic::moved_dtype;
 use super::fold::Fold;
 use super::space::{Space, stretches};
+use super::vectors::moved_dtype;
 use crate::loops::{Expr, Index, Nest};
 use mlc_ir::ops::{Reduce, ReduceFunction};
 use mlc_ir::scalar::BinaryFunction;

@@ -33,3 +33,8 @@ pub fn has_steps(target: &Target, expression: &Expression) -> bool {
     };
     target.vectors != VectorSpelling::Mve || expression.nodes().iter().all(is_simple)
 }
+
+/// The type as which elements of a type are moved: that of the bytes for bools, which vectors of masks can't hold.
+pub fn moved_dtype(dtype: DType) -> DType {
+    if dtype == DType::Bool { DType::U8 } else { dtype }
+}

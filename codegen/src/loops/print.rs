@@ -6,7 +6,8 @@ use super::intrinsics::{Intrinsics, mask_dtype};
 use super::mve;
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{
-    c_operator, c_type, harmless, literal, mask_comparison, pointer_type, unparenthesised, value_type_name, variable_type,
+    c_operator, c_type, comment, harmless, literal, mask_comparison, pointer_type, unparenthesised, value_type_name,
+    variable_type,
 };
 use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, value_type};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -35,29 +36,6 @@ pub fn function(function: &Function, intrinsics: &mut Intrinsics) -> String {
     let head = format!("static void {}({parameters})", function.name);
     let head = if head.len() > 98 { head.replace(", ", ",\n    ").replacen('(', "(\n    ", 1) } else { head };
     format!("{comment}{head} {{\n{body}}}\n")
-}
-
-/// Lines as one C comment of at most 100 columns, whatever names from the model they hold.
-pub fn comment(lines: &[String]) -> String {
-    if lines.is_empty() {
-        return String::new();
-    }
-    let mut wrapped: Vec<String> = Vec::new();
-    for line in lines {
-        wrapped.push(String::new());
-        for word in harmless(line).split_whitespace() {
-            let last = wrapped.len() - 1;
-            if !wrapped[last].is_empty() && wrapped[last].len() + word.len() > 92 {
-                wrapped.push(format!("  {word}"));
-            } else {
-                if !wrapped[last].is_empty() {
-                    wrapped[last].push(' ');
-                }
-                wrapped[last] += word;
-            }
-        }
-    }
-    format!("/* {} */\n", wrapped.join("\n   "))
 }
 
 struct Printer<'a> {

@@ -51,6 +51,29 @@ pub fn harmless(text: &str) -> String {
     plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 }
 
+/// Lines as one C comment of at most 100 columns, whatever names from the model they hold.
+pub fn comment(lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut wrapped: Vec<String> = Vec::new();
+    for line in lines {
+        wrapped.push(String::new());
+        for word in harmless(line).split_whitespace() {
+            let last = wrapped.len() - 1;
+            if !wrapped[last].is_empty() && wrapped[last].len() + word.len() > 92 {
+                wrapped.push(format!("  {word}"));
+            } else {
+                if !wrapped[last].is_empty() {
+                    wrapped[last].push(' ');
+                }
+                wrapped[last] += word;
+            }
+        }
+    }
+    format!("/* {} */\n", wrapped.join("\n   "))
+}
+
 /// The text without a pair of parentheses around all of it.
 pub(super) fn unparenthesised(text: &str) -> &str {
     let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return text };

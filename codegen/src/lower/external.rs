@@ -3,7 +3,7 @@
 use super::homes::Homes;
 use super::maker::{Maker, bound};
 use super::program::{Binding, ExternRoutine, Routine, Step};
-use crate::loops::print::comment;
+use crate::loops::spelling::comment;
 use mlc_ir::ops::Extern;
 use mlc_ir::{DType, NodeId, Value};
 

@@ -6,7 +6,7 @@
 use super::homes::Homes;
 use super::maker::{Maker, bound};
 use super::program::{Binding, Carried, LoopRoutine, Routine, Step, Walk};
-use crate::loops::print::comment;
+use crate::loops::spelling::comment;
 use mlc_ir::ops::{Loop, SliceAxis};
 use mlc_ir::{DType, NodeId, Value};
 

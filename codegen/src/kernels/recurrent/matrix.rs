@@ -3,7 +3,6 @@
 
 use super::super::space::{Stretch, stretches};
 use super::super::{Argument, Kernel};
-use super::zero;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::{Attribute, Tensor, TensorType};
 use std::ops::Range;
@@ -124,7 +123,7 @@ impl Matrix {
                     let value = if part == 0 {
                         start(kernel, group, &block.at(vector), lanes)
                     } else {
-                        zero(self.argument.view.dtype, lanes)
+                        Expr::zero(self.argument.view.dtype, lanes)
                     };
                     groups.push(kernel.b.mutable("sum", value));
                 }

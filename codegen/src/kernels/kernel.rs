@@ -1,0 +1,273 @@
+//! [`Kernel`]: a kernel under construction, with what schedules load, store and ask for.
+
+use super::vectors::{self, moved_dtype};
+use crate::loops::halves::is_half;
+use crate::loops::{Builder, Expr, Index, Nest, Stmt, ValueType, Var, mask_dtype};
+use crate::lower::view::View;
+use crate::target::Target;
+use mlc_ir::scalar::{Expression, ScalarNode, UnaryFunction};
+use mlc_ir::{Attribute, DType};
+
+/// A tensor that a kernel reads or writes: a pointer to its element 0 and how its elements lie from there.
+#[derive(Debug, Clone)]
+pub struct Argument {
+    /// The pointer.
+    pub pointer: Var,
+    /// Shape and strides; the offset is in the pointer already.
+    pub view: View,
+    /// Its values when it is a constant, in the order of the view.
+    pub constant: Option<Attribute>,
+    /// Which of the kernel's operands it is; `None` for results.
+    pub operand: Option<usize>,
+}
+
+impl Argument {
+    /// Elements between the pointer and the element at some indices, right-aligned: leading axes that the indices have more
+    /// are skipped, axes of one element don't move.
+    pub fn address(&self, indices: &[Index]) -> Index {
+        let skipped = indices.len() - self.view.rank();
+        let mut address = Index::default();
+        for axis in 0..self.view.rank() {
+            if self.view.shape[axis] != 1 {
+                address = address.plus(&indices[axis + skipped].times(self.view.strides[axis]));
+            }
+        }
+        address
+    }
+
+    /// Stride of an axis of a result of `rank` axes that this operand broadcasts to.
+    pub fn stride(&self, axis: usize, rank: usize) -> i64 {
+        match (axis + self.view.rank()).checked_sub(rank) {
+            Some(own) if self.view.shape[own] != 1 => self.view.strides[own],
+            _ => 0,
+        }
+    }
+}
+
+/// What is computed from each element of the anchor's result before it is stored.
+#[derive(Debug, Clone)]
+pub struct Epilogue {
+    /// The expression; x0 is the anchor's element.
+    pub expression: Expression,
+    /// Operands x1, x2, …
+    pub operands: Vec<Argument>,
+}
+
+/// A constant in the layout that a kernel wants, asked for by a schedule.
+#[derive(Debug, Clone)]
+pub struct PackedOperand {
+    /// The pointer parameter that stands for it.
+    pub pointer: Var,
+    /// Which operand it was made of; `None` for a table that only the operator's fields determine.
+    pub operand: Option<usize>,
+    /// The packed values.
+    pub value: Attribute,
+}
+
+/// A kernel under construction.
+pub struct Kernel<'a> {
+    /// Writes the loops.
+    pub b: Builder,
+    /// The machine.
+    pub target: &'a Target,
+    /// Operands in order, without the epilogue's.
+    pub operands: Vec<Argument>,
+    /// Results in order.
+    pub results: Vec<Argument>,
+    /// The epilogue of the first result.
+    pub epilogue: Option<Epilogue>,
+    /// Constants that were packed.
+    pub packed: Vec<PackedOperand>,
+    /// Scratch memory asked for: pointer, bytes, type of the elements.
+    pub scratch: Vec<(Var, usize, DType)>,
+    /// Whether it does without the machine's vectors, which have no instructions for its steps.
+    pub scalar: bool,
+}
+
+impl Nest for Kernel<'_> {
+    fn builder(&mut self) -> &mut Builder {
+        &mut self.b
+    }
+}
+
+impl Kernel<'_> {
+    /// Asks for a constant operand in another layout; the values are used in place of the operand's.
+    pub fn pack(&mut self, operand: usize, name: &str, value: Attribute) -> Var {
+        self.constant(name, Some(operand), value)
+    }
+
+    /// Asks for a constant that only the operator's fields determine.
+    pub fn table(&mut self, name: &str, value: Attribute) -> Var {
+        self.constant(name, None, value)
+    }
+
+    fn constant(&mut self, name: &str, operand: Option<usize>, value: Attribute) -> Var {
+        let pointer = self.b.parameter(name, value.ty().dtype, true);
+        self.packed.push(PackedOperand { pointer, operand, value });
+        pointer
+    }
+
+    /// Asks for scratch memory that lives during this kernel.
+    pub fn scratch(&mut self, name: &str, dtype: DType, elements: usize) -> Var {
+        let pointer = self.b.parameter(name, dtype, false);
+        self.scratch.push((pointer, elements * dtype.size(), dtype));
+        pointer
+    }
+
+    /// Loads an operand's element, or `lanes` of them along the last axis of the indices, of which `valid` exist. Vectors of
+    /// truth values are their bytes.
+    pub fn load(&self, argument: &Argument, indices: &[Index], lanes: usize, valid: usize) -> Expr {
+        let dtype = argument.view.dtype;
+        let ty = ValueType::vector(if lanes == 1 { dtype } else { moved_dtype(dtype) }, lanes);
+        let pointer = argument.pointer;
+        let index = argument.address(indices);
+        let stride = if indices.is_empty() { 0 } else { argument.stride(indices.len() - 1, indices.len()) };
+        if lanes == 1 {
+            return Expr::Load { pointer, index, ty };
+        }
+        if stride == 0 {
+            return Expr::Splat(Box::new(Expr::Load { pointer, index, ty: ValueType::scalar(ty.dtype) }), lanes);
+        }
+        if stride == 1 && valid == lanes {
+            return Expr::Load { pointer, index, ty };
+        }
+        Expr::Gather { pointer, index, stride, valid, ty }
+    }
+
+    /// The same for an operand of an expression that is computed in vectors of `dtype`: truth values become masks of such
+    /// vectors.
+    pub fn load_beside(
+        &self,
+        dtype: DType,
+        argument: &Argument,
+        indices: &[Index],
+        lanes: usize,
+        valid: usize,
+    ) -> Expr {
+        let value = self.load(argument, indices, lanes, valid);
+        if lanes == 1 || argument.view.dtype != DType::Bool {
+            return value;
+        }
+        let mask = mask_dtype(dtype);
+        let wide = if mask.size() == 1 { value } else { Expr::Cast(mask, Box::new(value)) };
+        Expr::Cast(DType::Bool, Box::new(wide))
+    }
+
+    /// Computes the epilogue of the anchor's value at some indices of the first result and stores it. `value` is a scalar,
+    /// or a vector along the last axis of which `valid` lanes exist.
+    pub fn finish(&mut self, value: Expr, indices: &[Index], valid: usize) {
+        let value = match self.epilogue.clone() {
+            Some(epilogue) => self.apply(&epilogue, value, indices, valid),
+            None => value,
+        };
+        let result = self.results[0].clone();
+        self.store(&result, value, indices, valid);
+    }
+
+    /// Stores a value into a result at some indices.
+    pub fn store(&mut self, result: &Argument, value: Expr, indices: &[Index], valid: usize) {
+        let index = result.address(indices);
+        let stride = if indices.is_empty() { 1 } else { result.stride(indices.len() - 1, indices.len()) };
+        let ValueType { dtype, lanes } = self.b.ty(&value);
+        let is_mask = lanes > 1 && dtype == DType::Bool;
+        let value = if is_mask { Expr::Cast(moved_dtype(dtype), Box::new(value)) } else { value };
+        // Lanes that are stored one by one are those of a variable, so that the value is computed once.
+        let value = if lanes > 1 && (stride != 1 || valid < lanes) { self.b.define("lanes", value) } else { value };
+        self.b.push(Stmt::Store { pointer: result.pointer, index, stride, valid, value });
+    }
+
+    fn apply(&mut self, epilogue: &Epilogue, value: Expr, indices: &[Index], valid: usize) -> Expr {
+        let ValueType { dtype, lanes } = self.b.ty(&value);
+        let mut operands = vec![value];
+        for argument in &epilogue.operands {
+            operands.push(self.load_beside(dtype, argument, indices, lanes, valid));
+        }
+        self.expression(&epilogue.expression, operands, lanes)
+    }
+
+    /// Writes an expression over values; steps that are used several times get names.
+    pub fn expression(&mut self, expression: &Expression, operands: Vec<Expr>, lanes: usize) -> Expr {
+        let dtypes: Vec<DType> = operands.iter().map(|operand| self.b.ty(operand).dtype).collect();
+        let expression = if self.target.is_strict() {
+            expression.primitive_except(&dtypes, is_in_library)
+        } else {
+            expression.primitive(&dtypes)
+        };
+        let nodes = expression.nodes();
+        let mut uses = vec![0; nodes.len()];
+        nodes.iter().flat_map(ScalarNode::children).for_each(|child| uses[child as usize] += 1);
+        let mut values: Vec<Expr> = Vec::new();
+        for (id, node) in nodes.iter().enumerate() {
+            let child = |k: u32| values[k as usize].clone();
+            let value = match *node {
+                ScalarNode::Operand(k) => operands[k as usize].clone(),
+                ScalarNode::Literal(literal) => Expr::Literal(literal),
+                ScalarNode::Unary(function, x) => Expr::unary(function, child(x)),
+                ScalarNode::Binary(function, x, y) => Expr::binary(function, child(x), child(y)),
+                ScalarNode::Select(c, x, y) => Expr::Select(Box::new(child(c)), Box::new(child(x)), Box::new(child(y))),
+                ScalarNode::Cast(dtype, x) => Expr::Cast(dtype, Box::new(child(x))),
+                ScalarNode::BitCast(dtype, x) => Expr::BitCast(dtype, Box::new(child(x))),
+            };
+            values.push(if uses[id] > 1 { self.b.define("t", value) } else { value });
+        }
+        let result = values.pop().unwrap_or(Expr::Literal(mlc_ir::Literal::float(DType::F32, 0.0)));
+        match self.b.ty(&result) {
+            ValueType { lanes: own, .. } if own == lanes => result,
+            ValueType { dtype: DType::Bool, .. } => {
+                let byte = Expr::Cast(moved_dtype(DType::Bool), Box::new(result));
+                Expr::Cast(DType::Bool, Box::new(Expr::Splat(Box::new(byte), lanes)))
+            }
+            _ => Expr::Splat(Box::new(result), lanes),
+        }
+    }
+
+    /// Lanes that kernels on elements of a type use when every value in them is of that type.
+    pub fn lanes(&self, dtype: DType) -> usize {
+        if self.scalar || !vectors::has_lanes(self.target, dtype) { 1 } else { self.target.lanes(dtype.size()) }
+    }
+
+    /// Lanes that allow the epilogue: 1 when it has values of other types than `dtype` and bool.
+    pub fn epilogue_lanes(&self, dtype: DType) -> usize {
+        self.lanes_beside_epilogue(dtype, dtype)
+    }
+
+    /// The same where the anchor's elements are of the type `element`: truth values beside vectors of `dtype`.
+    pub fn lanes_beside_epilogue(&self, dtype: DType, element: DType) -> usize {
+        let lanes = self.lanes(dtype);
+        let Some(epilogue) = &self.epilogue else { return lanes };
+        let mut dtypes = vec![element];
+        dtypes.extend(epilogue.operands.iter().map(|operand| operand.view.dtype));
+        if self.vector_dtype(&epilogue.expression, &dtypes) == Some(dtype) { lanes } else { 1 }
+    }
+
+    /// The type in whose vectors the machine can compute an expression over operands of some types.
+    pub fn vector_dtype(&self, expression: &Expression, operands: &[DType]) -> Option<DType> {
+        vector_dtype(expression, operands).filter(|_| vectors::has_steps(self.target, expression))
+    }
+}
+
+/// Whether the C library has a function that the expression for it would only approach.
+fn is_in_library(function: UnaryFunction) -> bool {
+    matches!(function, UnaryFunction::Exp2 | UnaryFunction::Log2 | UnaryFunction::Log10)
+}
+
+/// The type in whose vectors an expression can be computed: that of its numbers, beside which there may be truth values, or that
+/// of bytes when all are truth values. Singles may be rounded to halves on the way, and bits may be taken as another type's.
+pub fn vector_dtype(expression: &Expression, operands: &[DType]) -> Option<DType> {
+    let steps = expression.dtypes(operands).ok()?;
+    let mut numbers = operands.iter().chain(steps.last()).chain(&steps).filter(|&&dtype| dtype != DType::Bool);
+    let Some(&dtype) = numbers.next() else { return Some(moved_dtype(DType::Bool)) };
+    let is_whole = |step: DType| step == DType::Bool || step.size() == dtype.size();
+    let is_rounded = |step: DType| dtype == DType::F32 && is_half(step);
+    let converts = |from: DType, to: DType| match (from, to) {
+        (DType::F32, to) if is_rounded(to) => true,
+        (from, DType::F32) if is_rounded(from) => true,
+        _ => from == to || [from, to].contains(&DType::Bool) && !is_half(from) && !is_half(to),
+    };
+    let fits = operands.iter().chain(steps.last()).all(|&dtype| is_whole(dtype))
+        && expression.nodes().iter().zip(&steps).all(|(node, &step)| match *node {
+            ScalarNode::Cast(to, x) => converts(steps[x as usize], to) && (is_whole(step) || is_rounded(step)),
+            _ => is_whole(step) || is_rounded(step),
+        });
+    fits.then_some(dtype)
+}

@@ -1,0 +1,319 @@
+//! Values and indices of a loop program. A value can be loaded from an index, and an index can be computed from a value.
+//!
+//! An [`Index`] is integer arithmetic for addresses and bounds, kept as a sum of multiples so that it stays simple as it is built.
+
+use super::variable::{ValueType, Var, VarInfo, VarKind};
+use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
+use mlc_ir::{DType, Literal};
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expr {
+    /// A number.
+    Literal(Literal),
+    /// A variable.
+    Var(Var),
+    /// Consecutive elements from an address on; one for a scalar.
+    Load {
+        /// Where it starts.
+        pointer: Var,
+        /// Elements behind the pointer.
+        index: Index,
+        /// What is loaded.
+        ty: ValueType,
+    },
+    /// Lanes gathered with a stride; lanes from `valid` on are 0 and aren't read.
+    Gather {
+        /// Where it starts.
+        pointer: Var,
+        /// Elements behind the pointer.
+        index: Index,
+        /// Elements between lanes.
+        stride: i64,
+        /// How many lanes are read.
+        valid: usize,
+        /// What is loaded.
+        ty: ValueType,
+    },
+    /// A primitive function of one value.
+    Unary(UnaryFunction, Box<Expr>),
+    /// A function of two values of one type.
+    Binary(BinaryFunction, Box<Expr>, Box<Expr>),
+    /// `condition ? first : second`, per lane.
+    Select(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// Conversion of each lane.
+    Cast(DType, Box<Expr>),
+    /// The bits of each lane as a number of another type of the same size.
+    BitCast(DType, Box<Expr>),
+    /// The same scalar in all lanes.
+    Splat(Box<Expr>, usize),
+    /// One lane of a vector.
+    Lane(Box<Expr>, usize),
+    /// All lanes of a vector combined by an associative function, in pairs.
+    Fold(BinaryFunction, Box<Expr>),
+    /// An index as an integer of a type.
+    Index(DType, Index),
+}
+
+impl From<Literal> for Expr {
+    fn from(literal: Literal) -> Expr {
+        Expr::Literal(literal)
+    }
+}
+
+impl Expr {
+    /// A number, in all lanes of a vector if there are several.
+    pub fn splat(value: Literal, lanes: usize) -> Expr {
+        let value = Expr::Literal(value);
+        if lanes == 1 { value } else { Expr::Splat(Box::new(value), lanes) }
+    }
+
+    /// Zero, in all lanes of a vector if there are several.
+    pub fn zero(dtype: DType, lanes: usize) -> Expr {
+        Expr::splat(Literal::of(dtype, 0.0), lanes)
+    }
+
+    /// `function(x, y)`.
+    pub fn binary(function: BinaryFunction, x: Expr, y: Expr) -> Expr {
+        Expr::Binary(function, Box::new(x), Box::new(y))
+    }
+
+    /// `function(x)`.
+    pub fn unary(function: UnaryFunction, x: Expr) -> Expr {
+        Expr::Unary(function, Box::new(x))
+    }
+
+    /// `x + y`.
+    pub fn plus(self, y: Expr) -> Expr {
+        Expr::binary(BinaryFunction::Add, self, y)
+    }
+
+    /// `x - y`.
+    pub fn minus(self, y: Expr) -> Expr {
+        Expr::binary(BinaryFunction::Subtract, self, y)
+    }
+
+    /// `x * y`.
+    pub fn times(self, y: Expr) -> Expr {
+        Expr::binary(BinaryFunction::Multiply, self, y)
+    }
+
+    /// `x / y`.
+    pub fn over(self, y: Expr) -> Expr {
+        Expr::binary(BinaryFunction::Divide, self, y)
+    }
+
+    /// The values that it is computed of, without those in indices.
+    pub fn children(&self) -> impl Iterator<Item = &Expr> {
+        let children: [Option<&Expr>; 3] = match self {
+            Expr::Literal(_) | Expr::Var(_) | Expr::Load { .. } | Expr::Gather { .. } | Expr::Index(..) => [None; 3],
+            Expr::Unary(_, x)
+            | Expr::Cast(_, x)
+            | Expr::BitCast(_, x)
+            | Expr::Splat(x, _)
+            | Expr::Lane(x, _)
+            | Expr::Fold(_, x) => [Some(x), None, None],
+            Expr::Binary(_, x, y) => [Some(x), Some(y), None],
+            Expr::Select(condition, x, y) => [Some(condition), Some(x), Some(y)],
+        };
+        children.into_iter().flatten()
+    }
+
+    /// The same, to change them.
+    pub fn children_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let children: [Option<&mut Expr>; 3] = match self {
+            Expr::Literal(_) | Expr::Var(_) | Expr::Load { .. } | Expr::Gather { .. } | Expr::Index(..) => {
+                [None, None, None]
+            }
+            Expr::Unary(_, x)
+            | Expr::Cast(_, x)
+            | Expr::BitCast(_, x)
+            | Expr::Splat(x, _)
+            | Expr::Lane(x, _)
+            | Expr::Fold(_, x) => [Some(x), None, None],
+            Expr::Binary(_, x, y) => [Some(x), Some(y), None],
+            Expr::Select(condition, x, y) => [Some(condition), Some(x), Some(y)],
+        };
+        children.into_iter().flatten()
+    }
+}
+
+/// What a sum is made of besides its constant.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Atom {
+    /// An index variable.
+    Var(Var),
+    /// An index divided by a positive constant, rounded down; the index isn't negative.
+    Quotient(Box<Index>, i64),
+    /// What that division leaves.
+    Remainder(Box<Index>, i64),
+    /// The larger of two.
+    Maximum(Box<Index>, Box<Index>),
+    /// The smaller of two.
+    Minimum(Box<Index>, Box<Index>),
+    /// A scalar integer value.
+    Value(Box<Expr>),
+}
+
+/// `constant + sum of factor * atom`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Index {
+    /// The constant.
+    pub constant: i64,
+    /// Atoms with factors other than 0, each atom once.
+    pub terms: Vec<(Atom, i64)>,
+}
+
+impl From<i64> for Index {
+    fn from(constant: i64) -> Index {
+        Index { constant, terms: Vec::new() }
+    }
+}
+
+impl From<usize> for Index {
+    fn from(constant: usize) -> Index {
+        Index::from(constant as i64)
+    }
+}
+
+impl Index {
+    /// A variable.
+    pub fn var(var: Var) -> Index {
+        Index::atom(Atom::Var(var))
+    }
+
+    /// A scalar integer value.
+    pub fn value(value: Expr) -> Index {
+        Index::atom(Atom::Value(Box::new(value)))
+    }
+
+    fn atom(atom: Atom) -> Index {
+        Index { constant: 0, terms: vec![(atom, 1)] }
+    }
+
+    /// Its value when it is constant.
+    pub fn as_constant(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// The sum of two.
+    pub fn plus(&self, other: &Index) -> Index {
+        let mut sum = self.clone();
+        sum.constant += other.constant;
+        for (atom, factor) in &other.terms {
+            match sum.terms.iter_mut().find(|(own, _)| own == atom) {
+                Some((_, own)) => *own += factor,
+                None => sum.terms.push((atom.clone(), *factor)),
+            }
+        }
+        sum.terms.retain(|(_, factor)| *factor != 0);
+        sum
+    }
+
+    /// The sum with a constant.
+    pub fn offset(&self, constant: i64) -> Index {
+        Index { constant: self.constant + constant, terms: self.terms.clone() }
+    }
+
+    /// The product with a constant.
+    pub fn times(&self, factor: i64) -> Index {
+        if factor == 0 {
+            return Index::default();
+        }
+        let terms = self.terms.iter().map(|(atom, own)| (atom.clone(), own * factor)).collect();
+        Index { constant: self.constant * factor, terms }
+    }
+
+    /// The quotient by a positive constant, rounded down. Precondition: it isn't negative.
+    pub fn divided_by(&self, divisor: i64) -> Index {
+        match self.as_constant() {
+            Some(constant) => Index::from(constant.div_euclid(divisor)),
+            None if divisor == 1 => self.clone(),
+            None => Index::atom(Atom::Quotient(Box::new(self.clone()), divisor)),
+        }
+    }
+
+    /// What the division by a positive constant leaves. Precondition: it isn't negative.
+    pub fn modulo(&self, divisor: i64) -> Index {
+        match self.as_constant() {
+            Some(constant) => Index::from(constant.rem_euclid(divisor)),
+            None if divisor == 1 => Index::default(),
+            None => Index::atom(Atom::Remainder(Box::new(self.clone()), divisor)),
+        }
+    }
+
+    /// The larger of two.
+    pub fn maximum(&self, other: &Index) -> Index {
+        match (self.as_constant(), other.as_constant()) {
+            (Some(left), Some(right)) => Index::from(left.max(right)),
+            _ => Index::atom(Atom::Maximum(Box::new(self.clone()), Box::new(other.clone()))),
+        }
+    }
+
+    /// The smaller of two.
+    pub fn minimum(&self, other: &Index) -> Index {
+        match (self.as_constant(), other.as_constant()) {
+            (Some(left), Some(right)) => Index::from(left.min(right)),
+            _ => Index::atom(Atom::Minimum(Box::new(self.clone()), Box::new(other.clone()))),
+        }
+    }
+}
+
+/// Calls `visit` with every variable that a value mentions.
+pub(super) fn visit_expr(expr: &Expr, visit: &mut dyn FnMut(Var)) {
+    match expr {
+        Expr::Var(var) => visit(*var),
+        Expr::Load { pointer, index, .. } | Expr::Gather { pointer, index, .. } => {
+            visit(*pointer);
+            visit_index(index, visit);
+        }
+        Expr::Index(_, index) => visit_index(index, visit),
+        other => other.children().for_each(|child| visit_expr(child, visit)),
+    }
+}
+
+/// Calls `visit` with every variable that an index mentions.
+pub(super) fn visit_index(index: &Index, visit: &mut dyn FnMut(Var)) {
+    for (atom, _) in &index.terms {
+        match atom {
+            Atom::Var(var) => visit(*var),
+            Atom::Quotient(inner, _) | Atom::Remainder(inner, _) => visit_index(inner, visit),
+            Atom::Maximum(left, right) | Atom::Minimum(left, right) => {
+                visit_index(left, visit);
+                visit_index(right, visit);
+            }
+            Atom::Value(value) => visit_expr(value, visit),
+        }
+    }
+}
+
+/// Type of a value over these variables.
+pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
+    match expr {
+        Expr::Literal(literal) => ValueType::scalar(literal.dtype()),
+        Expr::Var(var) => match vars[*var as usize].kind {
+            VarKind::Value(ty) => ty,
+            VarKind::Index => ValueType::scalar(DType::I32),
+            VarKind::Pointer { dtype, .. } => ValueType::scalar(dtype),
+        },
+        Expr::Load { ty, .. } | Expr::Gather { ty, .. } => *ty,
+        Expr::Unary(function, x) => {
+            let ty = value_type(vars, x);
+            ValueType { dtype: function.result_dtype(ty.dtype).unwrap_or(ty.dtype), ..ty }
+        }
+        Expr::Binary(function, x, y) => {
+            let (left, right) = (value_type(vars, x), value_type(vars, y));
+            let dtype = function.result_dtype(left.dtype).unwrap_or(left.dtype);
+            ValueType { dtype, lanes: left.lanes.max(right.lanes) }
+        }
+        Expr::Select(condition, x, y) => {
+            let lanes = [condition, x, y].map(|operand| value_type(vars, operand).lanes);
+            let lanes = lanes[0].max(lanes[1]).max(lanes[2]);
+            ValueType { dtype: value_type(vars, x).dtype, lanes }
+        }
+        Expr::Cast(dtype, x) | Expr::BitCast(dtype, x) => ValueType { dtype: *dtype, ..value_type(vars, x) },
+        Expr::Splat(x, lanes) => ValueType { lanes: *lanes, ..value_type(vars, x) },
+        Expr::Lane(x, _) | Expr::Fold(_, x) => ValueType { lanes: 1, ..value_type(vars, x) },
+        Expr::Index(dtype, _) => ValueType::scalar(*dtype),
+    }
+}

@@ -1,0 +1,168 @@
+//! Statements of a loop program, and functions of them.
+
+use super::expression::{Expr, Index, value_type, visit_expr, visit_index};
+use super::variable::{ValueType, Var, VarInfo};
+
+/// How two indices are compared in a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// `<`
+    Less,
+    /// `>=`
+    GreaterEqual,
+    /// `==`
+    Equal,
+}
+
+/// A statement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stmt {
+    /// Runs the body for `var` from `start` while below `end`.
+    For {
+        /// The counter.
+        var: Var,
+        /// First value.
+        start: Index,
+        /// Bound.
+        end: Index,
+        /// Added after each turn.
+        step: i64,
+        /// What is done.
+        body: Vec<Stmt>,
+    },
+    /// Defines a variable; one that is assigned later is mutable.
+    Define {
+        /// The variable.
+        var: Var,
+        /// Its first value.
+        value: Expr,
+        /// Whether it is assigned later.
+        mutable: bool,
+    },
+    /// Defines an integer variable.
+    DefineIndex {
+        /// The variable.
+        var: Var,
+        /// Its value.
+        value: Index,
+    },
+    /// Changes a mutable variable.
+    Assign {
+        /// The variable.
+        var: Var,
+        /// Its new value.
+        value: Expr,
+    },
+    /// Defines a pointer.
+    Pointer {
+        /// The variable.
+        var: Var,
+        /// The pointer that it starts from.
+        base: Var,
+        /// Elements added.
+        offset: Index,
+    },
+    /// Stores a value's lanes in consecutive elements; the first `valid` ones.
+    Store {
+        /// Where the elements start.
+        pointer: Var,
+        /// Elements behind the pointer.
+        index: Index,
+        /// Elements between lanes.
+        stride: i64,
+        /// How many lanes are written.
+        valid: usize,
+        /// The lanes.
+        value: Expr,
+    },
+    /// Runs a body when all conditions hold.
+    If {
+        /// The conditions.
+        conditions: Vec<(Index, Relation, Index)>,
+        /// What is done.
+        then: Vec<Stmt>,
+        /// What is done otherwise.
+        otherwise: Vec<Stmt>,
+    },
+    /// Runs one of two bodies by a scalar bool.
+    IfValue {
+        /// The bool.
+        condition: Expr,
+        /// What is done when it is true.
+        then: Vec<Stmt>,
+    },
+    /// A remark for the reader.
+    Comment(String),
+}
+
+/// A parameter of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// The pointer.
+    pub var: Var,
+    /// Whether nothing else that is written overlaps it.
+    pub restrict: bool,
+}
+
+/// A kernel as a loop program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    /// C symbol.
+    pub name: String,
+    /// What it computes, for the comment above it.
+    pub comment: Vec<String>,
+    /// Pointers that the caller passes.
+    pub parameters: Vec<Parameter>,
+    /// All variables.
+    pub vars: Vec<VarInfo>,
+    /// What it does.
+    pub body: Vec<Stmt>,
+}
+
+impl Function {
+    /// Type of a value.
+    pub fn ty(&self, expr: &Expr) -> ValueType {
+        value_type(&self.vars, expr)
+    }
+}
+
+/// Calls `visit` with every variable that statements mention.
+pub fn visit_vars(body: &[Stmt], visit: &mut dyn FnMut(Var)) {
+    for statement in body {
+        match statement {
+            Stmt::For { start, end, body, .. } => {
+                visit_index(start, visit);
+                visit_index(end, visit);
+                visit_vars(body, visit);
+            }
+            Stmt::Define { value, .. } => visit_expr(value, visit),
+            Stmt::DefineIndex { value, .. } => visit_index(value, visit),
+            Stmt::Assign { var, value } => {
+                visit(*var);
+                visit_expr(value, visit);
+            }
+            Stmt::Pointer { base, offset, .. } => {
+                visit(*base);
+                visit_index(offset, visit);
+            }
+            Stmt::Store { pointer, index, value, .. } => {
+                visit(*pointer);
+                visit_index(index, visit);
+                visit_expr(value, visit);
+            }
+            Stmt::If { conditions, then, otherwise } => {
+                for (left, _, right) in conditions {
+                    visit_index(left, visit);
+                    visit_index(right, visit);
+                }
+                visit_vars(then, visit);
+                visit_vars(otherwise, visit);
+            }
+            Stmt::IfValue { condition, then } => {
+                visit_expr(condition, visit);
+                visit_vars(then, visit);
+            }
+            Stmt::Comment(_) => {}
+        }
+    }
+}
