@@ -1,7 +1,7 @@
 //! From a lowered program to the executor's graph, and how the arguments of each call become those of its kernel.
 
 use super::storage::{Life, assign};
-use super::{Entry, ExecutorGraph, GraphNode};
+use super::{Entry, ExecutorGraph, ExecutorNode};
 use crate::lower::homes::{BufferId, BufferKind};
 use crate::lower::{Binding, Program, Step};
 use crate::module::Port;
@@ -112,7 +112,7 @@ impl<'a> GraphBuilder<'a> {
     fn given(&mut self, name: &str, dtype: DType, shape: &[usize]) -> usize {
         let storage = self.new_storage();
         let outputs = vec![Entry { dtype, shape: extents(shape), storage }];
-        self.graph.nodes.push(GraphNode { name: name.to_owned(), calls: false, inputs: Vec::new(), outputs });
+        self.graph.nodes.push(ExecutorNode { name: name.to_owned(), calls: false, inputs: Vec::new(), outputs });
         self.entries += 1;
         self.entries - 1
     }
@@ -188,7 +188,7 @@ impl<'a> GraphBuilder<'a> {
         self.graph.workspace_bytes = self.graph.workspace_bytes.max(scratch);
         let tensors = inputs + outputs.len();
         let symbol = registry.symbol(step);
-        self.graph.nodes.push(GraphNode { name: symbol.clone(), calls: true, inputs: arguments.inputs, outputs });
+        self.graph.nodes.push(ExecutorNode { name: symbol.clone(), calls: true, inputs: arguments.inputs, outputs });
         let places = places.into_iter().map(|argument| match argument {
             Slot::Place(place) => place,
             Slot::Input(number) => Place::Tensor(number),

@@ -32,7 +32,7 @@ impl Entry {
 
 /// A node of the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GraphNode {
+pub struct ExecutorNode {
     /// The input's or parameter's name, or the function's symbol.
     pub name: String,
     /// Whether a function is called; inputs and parameters are given.
@@ -47,7 +47,7 @@ pub struct GraphNode {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExecutorGraph {
     /// Inputs first, then parameters, then calls in the order of execution.
-    pub nodes: Vec<GraphNode>,
+    pub nodes: Vec<ExecutorNode>,
     /// Numbers of the entries that are the model's outputs.
     pub heads: Vec<usize>,
     /// For each parameter node, in their order, the number of its constant in [`crate::Module::constants`].
@@ -92,6 +92,6 @@ impl ExecutorGraph {
     }
 }
 
-fn storages(node: &GraphNode) -> impl Iterator<Item = usize> + '_ {
+fn storages(node: &ExecutorNode) -> impl Iterator<Item = usize> + '_ {
     node.outputs.iter().map(|entry| entry.storage)
 }

@@ -1,6 +1,6 @@
 //! The innermost loops of a register tile: products are added to sums, each of which is a variable.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::contraction::Axis;
 use super::tile::{IN_FLIGHT, Lanes};
 use super::weights::Weights;
@@ -37,7 +37,13 @@ struct Reduction<'t> {
 
 impl<'t> Tile<'t> {
     /// Defines the sums of a tile whose innermost reduction axis has `run` steps.
-    pub fn new(kernel: &mut Kernel<'_>, dtype: DType, pixels: Vec<i64>, vectors: &'t [Lanes], run: usize) -> Tile<'t> {
+    pub fn new(
+        kernel: &mut KernelWriter<'_>,
+        dtype: DType,
+        pixels: Vec<i64>,
+        vectors: &'t [Lanes],
+        run: usize,
+    ) -> Tile<'t> {
         let size = pixels.len() * vectors.len();
         let in_flight = match kernel.target.in_order {
             _ if !kernel.target.float_unit => 1,
@@ -75,7 +81,7 @@ impl<'t> Tile<'t> {
     }
 
     /// Writes the loops over reduction axes.
-    pub fn accumulate(&self, kernel: &mut Kernel<'_>, x: Var, axes: &[Axis], weights: &Weights) {
+    pub fn accumulate(&self, kernel: &mut KernelWriter<'_>, x: Var, axes: &[Axis], weights: &Weights) {
         let size = self.pixels.len() * self.vectors.len();
         let run = axes.last().map_or(1, |axis| axis.extent).max(1);
         let unrolled = match kernel.target.in_order {
@@ -97,7 +103,7 @@ impl<'t> Tile<'t> {
     }
 
     /// Adds the sets of sums up.
-    pub fn total(&self, kernel: &mut Kernel<'_>) -> Vec<Var> {
+    pub fn total(&self, kernel: &mut KernelWriter<'_>) -> Vec<Var> {
         let Some((first, others)) = self.sums.split_first() else { return Vec::new() };
         for other in others {
             for (&sum, &part) in first.iter().zip(other) {
@@ -110,7 +116,7 @@ impl<'t> Tile<'t> {
 
 impl Reduction<'_> {
     /// Loops over the reduction axes from number `axis` on.
-    fn level(&self, kernel: &mut Kernel<'_>, axis: usize, x: Var, weights: Var) {
+    fn level(&self, kernel: &mut KernelWriter<'_>, axis: usize, x: Var, weights: Var) {
         if axis + 1 < self.axes.len() {
             return kernel.for_each("tap", self.axes[axis].extent, |kernel, tap| {
                 let x = kernel.b.pointer("xt", x, tap.times(self.axes[axis].x));
@@ -131,7 +137,7 @@ impl Reduction<'_> {
     }
 
     /// One step of the innermost reduction axis.
-    fn step(&self, kernel: &mut Kernel<'_>, k: &Index, turn: usize, x: Var, weights: Var) {
+    fn step(&self, kernel: &mut KernelWriter<'_>, k: &Index, turn: usize, x: Var, weights: Var) {
         let Tile { dtype, pixels, vectors, sums } = self.tile;
         let (x_stride, weight_stride) = match (self.axes.last(), self.weights.reduction.last()) {
             (Some(axis), Some(&weights)) => (axis.x, weights),

@@ -1,6 +1,6 @@
 //! The place of the largest or smallest element along an axis: one loop that keeps the best element and its place.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::walk::AXIS_NAMES;
 use crate::loops::{Expr, Index, Nest};
 use mlc_ir::ops::{ArgFunction, ArgReduce};
@@ -8,7 +8,7 @@ use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Diagnostic, Literal};
 
 /// The schedule of `arg_reduce`.
-pub fn arg_reduce(kernel: &mut Kernel<'_>, op: &ArgReduce) -> Result<(), Diagnostic> {
+pub fn arg_reduce(kernel: &mut KernelWriter<'_>, op: &ArgReduce) -> Result<(), Diagnostic> {
     let x = kernel.operands[0].clone();
     let dtype = x.view.dtype;
     let extent = x.view.shape[op.axis];

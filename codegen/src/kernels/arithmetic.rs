@@ -5,7 +5,7 @@
 //! that where its value decides: where it is compared, converted, or rounded to an integer. So a result differs from that of
 //! an evaluation which rounds every step by no more than the roundings that are left out make.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::vectors::moved_dtype;
 use crate::loops::halves::{arithmetic_dtype, is_half};
 use mlc_ir::ops::{Map, PadMode, ResizeMode};
@@ -13,7 +13,7 @@ use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, ScalarId, Sc
 use mlc_ir::{DType, Literal, Op};
 
 /// Gives the kernel's arguments the types of its arithmetic, and the operator to schedule in terms of them.
-pub fn in_arithmetic(op: &Op, kernel: &mut Kernel<'_>) -> Op {
+pub fn in_arithmetic(op: &Op, kernel: &mut KernelWriter<'_>) -> Op {
     let arguments = kernel.operands.iter().chain(&kernel.results);
     let arguments = arguments.chain(kernel.epilogue.iter().flat_map(|epilogue| &epilogue.operands));
     let halves = arguments.filter(|argument| is_half(argument.view.dtype)).count() > 0;
@@ -42,7 +42,7 @@ pub fn in_arithmetic(op: &Op, kernel: &mut Kernel<'_>) -> Op {
 }
 
 /// Types of what a kernel's epilogue reads: the anchor's element and the epilogue's operands.
-pub fn epilogue_dtypes(op: &Op, kernel: &Kernel<'_>) -> Vec<DType> {
+pub fn epilogue_dtypes(op: &Op, kernel: &KernelWriter<'_>) -> Vec<DType> {
     let first = match (op, kernel.operands.first()) {
         (Op::ArgReduce(_), _) => DType::I64,
         (_, Some(operand)) => operand.view.dtype,
@@ -64,7 +64,7 @@ fn moves(op: &Op) -> bool {
 }
 
 /// Whether an expression passes through half precision.
-fn mentions_halves(op: &Op, kernel: &Kernel<'_>) -> bool {
+fn mentions_halves(op: &Op, kernel: &KernelWriter<'_>) -> bool {
     let own = if let Op::Map(map) = op { Some(&map.expression) } else { None };
     let mut nodes = own.into_iter().chain(kernel.epilogue.iter().map(|epilogue| &epilogue.expression));
     nodes.any(|expression| {

@@ -2,7 +2,7 @@
 //! the code is generated: a tile at the edge has a loop for each set of its pixels that share taps, so that nothing is computed
 //! in vain. Along the other axes the loops over taps get bounds.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::accumulate::Tile;
 use super::contraction::{Axis, Contraction, merged_reduction};
 use super::products::{finish, machine, require_products};
@@ -72,7 +72,7 @@ impl Clipped<'_> {
     ///
     /// # Errors
     /// When C has no arithmetic for the data type.
-    pub fn write(&self, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
+    pub fn write(&self, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
         let contraction = self.contraction;
         require_products(contraction.x.view.dtype)?;
         if kernel.results[0].view.elements() == 0 {
@@ -103,7 +103,7 @@ impl Clipped<'_> {
     }
 
     /// The tiles of one row; `position` has the group, the item and the outputs along all axes but the last.
-    fn row(&self, kernel: &mut Kernel<'_>, position: &[Index], block: &Block, first: &Index, weights: &Weights) {
+    fn row(&self, kernel: &mut KernelWriter<'_>, position: &[Index], block: &Block, first: &Index, weights: &Weights) {
         let contraction = self.contraction;
         let mut places = Vec::new();
         let (mut start, mut tap) = (Index::from(contraction.x_offset), Index::default());
@@ -136,7 +136,7 @@ impl Clipped<'_> {
 
     fn tile(
         &self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         row: Var,
         (indices, places, meeting): (&[Index], &[Place], &Meeting),
         block: &Block,
@@ -178,11 +178,11 @@ impl Clipped<'_> {
     /// Loops over the taps of all axes but the last, within their bounds.
     fn taps(
         &self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         weights: &Weights,
         places: &[Place],
         (x, pointer): (Var, Var),
-        body: &mut dyn FnMut(&mut Kernel<'_>, Var, Var),
+        body: &mut dyn FnMut(&mut KernelWriter<'_>, Var, Var),
     ) {
         let Some((place, inner)) = places.split_first() else { return body(kernel, x, pointer) };
         let number = self.axes.len() - 1 - places.len();

@@ -5,7 +5,7 @@ use super::clipped::{Clipped, Columns};
 use super::contraction::{Axis, Contraction};
 use super::products::{weight_strides, with_views};
 use super::window::window_axes;
-use super::{Kernel, depthwise};
+use super::{KernelWriter, depthwise};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Convolution;
@@ -14,7 +14,7 @@ use mlc_ir::ops::Convolution;
 ///
 /// # Errors
 /// When there is no arithmetic for the data type.
-pub fn convolution(kernel: &mut Kernel<'_>, op: &Convolution) -> Result<(), Diagnostic> {
+pub fn convolution(kernel: &mut KernelWriter<'_>, op: &Convolution) -> Result<(), Diagnostic> {
     let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let spatial = op.strides.len();
     let channels = weights.view.shape[spatial];

@@ -1,6 +1,6 @@
 //! Running sums and products: one loop along the axis that carries the total; vectors run along axes that lie closer in memory.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::space::{Space, stretches};
 use crate::loops::{Expr, Index, Nest};
 use mlc_ir::ops::{Cumulative, CumulativeFunction};
@@ -10,7 +10,7 @@ use mlc_ir::{Diagnostic, Literal};
 const OUTER_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
 /// The schedule of `cumulative`.
-pub fn cumulative(kernel: &mut Kernel<'_>, op: &Cumulative) -> Result<(), Diagnostic> {
+pub fn cumulative(kernel: &mut KernelWriter<'_>, op: &Cumulative) -> Result<(), Diagnostic> {
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }
@@ -33,7 +33,7 @@ pub fn cumulative(kernel: &mut Kernel<'_>, op: &Cumulative) -> Result<(), Diagno
 }
 
 /// The totals at one position of the other axes.
-fn run(kernel: &mut Kernel<'_>, space: &Space, op: &Cumulative, outer: &[Index], inner: &[Index], lanes: usize) {
+fn run(kernel: &mut KernelWriter<'_>, space: &Space, op: &Cumulative, outer: &[Index], inner: &[Index], lanes: usize) {
     let dtype = space.x.view.dtype;
     let (name, function, start) = match op.function {
         CumulativeFunction::Sum => ("sum", BinaryFunction::Add, 0.0),

@@ -10,7 +10,7 @@ use super::products::{finish, machine, require_products};
 use super::tile::{self, Block};
 use super::walk::for_span;
 use super::weights::{Store, Weights};
-use super::{Argument, Epilogue, Kernel};
+use super::{Argument, Epilogue, KernelWriter};
 use crate::loops::{Index, Nest};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::Diagnostic;
@@ -25,7 +25,7 @@ impl Contraction {
     ///
     /// # Errors
     /// When C has no arithmetic for the data type.
-    pub fn write(mut self, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
+    pub fn write(mut self, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
         require_products(self.x.view.dtype)?;
         if kernel.results[0].view.elements() == 0 {
             return Ok(());
@@ -65,7 +65,7 @@ impl Contraction {
     }
 
     /// Views over the outer axes only: of x, the weights, the result and the epilogue's operands.
-    fn outer_views(&self, kernel: &Kernel<'_>) -> Vec<View> {
+    fn outer_views(&self, kernel: &KernelWriter<'_>) -> Vec<View> {
         let result = &kernel.results[0].view;
         let shape = result.shape.clone();
         let rank = self.outer.len();
@@ -84,7 +84,7 @@ impl Contraction {
         views
     }
 
-    fn loops(&self, kernel: &mut Kernel<'_>) {
+    fn loops(&self, kernel: &mut KernelWriter<'_>) {
         let mut machine = machine(self.x.view.dtype, kernel);
         let apart = self.outer.last().map_or(0, |axis| axis.x.unsigned_abs() as usize * self.x.view.dtype.size());
         if apart > 0 && apart.is_multiple_of(CACHE_PERIOD) {
@@ -116,7 +116,14 @@ impl Contraction {
     }
 
     /// All tiles of one block of outputs over the last two axes of pixels.
-    fn block(&self, kernel: &mut Kernel<'_>, position: &[Index], block: &Block, first: &Index, weights: &Weights) {
+    fn block(
+        &self,
+        kernel: &mut KernelWriter<'_>,
+        position: &[Index],
+        block: &Block,
+        first: &Index,
+        weights: &Weights,
+    ) {
         let pixel_axes = self.outer.len() - position.len();
         for rows in &block.rows {
             for_span(kernel, "row", *rows, |kernel, row| {
@@ -133,7 +140,7 @@ impl Contraction {
 
     fn tile(
         &self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         origin: &[Index],
         size: (usize, usize),
         block: &Block,

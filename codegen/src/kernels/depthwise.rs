@@ -9,7 +9,7 @@ use super::products::{finish, machine, require_products, weight_strides, with_vi
 use super::tile::{Lanes, Machine, Span, spans};
 use super::walk::for_span;
 use super::window::window_axes;
-use super::{Argument, Epilogue, Kernel};
+use super::{Argument, Epilogue, KernelWriter};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::ops::Convolution;
@@ -43,7 +43,7 @@ struct Section {
 ///
 /// # Errors
 /// When there is no arithmetic for the data type.
-pub fn depthwise(kernel: &mut Kernel<'_>, op: &Convolution) -> Result<(), Diagnostic> {
+pub fn depthwise(kernel: &mut KernelWriter<'_>, op: &Convolution) -> Result<(), Diagnostic> {
     let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let dtype = x.view.dtype;
     require_products(dtype)?;
@@ -94,7 +94,7 @@ fn channels_last(view: &View, multiplier: usize) -> View {
 }
 
 /// Merges the pixel axes, which lie between the first and the last, of x, the result and the epilogue's operands.
-fn merge_pixels(kernel: &mut Kernel<'_>, strides: &[i64]) -> Vec<(usize, i64)> {
+fn merge_pixels(kernel: &mut KernelWriter<'_>, strides: &[i64]) -> Vec<(usize, i64)> {
     let shape = kernel.results[0].view.shape.clone();
     let inner = 1..shape.len() - 1;
     let x = View { dtype: DType::F32, shape: shape[inner.clone()].into(), strides: strides.into(), offset: 0 };
@@ -140,7 +140,7 @@ fn sections(channels: usize, machine: Machine) -> Vec<Section> {
 }
 
 impl Depthwise {
-    fn write(&self, kernel: &mut Kernel<'_>) {
+    fn write(&self, kernel: &mut KernelWriter<'_>) {
         let sections = sections(self.channels, self.machine);
         let packed = match (&self.weights.constant, self.weights.operand) {
             (Some(constant), Some(operand)) => {
@@ -173,10 +173,10 @@ impl Depthwise {
     /// Loops over the tiles of pixels; the body gets the first pixel of a tile and the taps of each of them.
     fn tiles<'a>(
         &self,
-        kernel: &mut Kernel<'a>,
+        kernel: &mut KernelWriter<'a>,
         above: &[usize],
         spans: &[Span],
-        mut body: impl FnMut(&mut Kernel<'a>, &[Index], &Meeting),
+        mut body: impl FnMut(&mut KernelWriter<'a>, &[Index], &Meeting),
     ) {
         let taps = self.window.axes.last().map_or(1, |axis| axis.0 as i64);
         let tiles: Vec<(Span, Meeting)> = match self.window.border.as_ref().and_then(|axes| axes.last()) {
@@ -197,11 +197,11 @@ impl Depthwise {
     /// Loops over the vectors of channels.
     fn vectors<'a>(
         &self,
-        kernel: &mut Kernel<'a>,
+        kernel: &mut KernelWriter<'a>,
         sections: &[Section],
         packed: Option<Var>,
         multiple: &Index,
-        mut body: impl FnMut(&mut Kernel<'a>, &Index, &Taps),
+        mut body: impl FnMut(&mut KernelWriter<'a>, &Index, &Taps),
     ) {
         let shape: Vec<usize> = self.window.axes.iter().map(|axis| axis.0).collect();
         let taps: usize = shape.iter().product();
@@ -231,7 +231,7 @@ impl Depthwise {
     }
 
     /// All weights of a window as named values, when registers suffice.
-    fn hoisted(&self, kernel: &mut Kernel<'_>, taps: &Taps) -> Option<Vec<Expr>> {
+    fn hoisted(&self, kernel: &mut KernelWriter<'_>, taps: &Taps) -> Option<Vec<Expr>> {
         if !self.fits() {
             return None;
         }
@@ -249,7 +249,7 @@ impl Depthwise {
     /// Neighbouring pixels of one vector of channels, by the taps of each that aren't in the border.
     fn tile(
         &self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         (multiple, first, channel): (&Index, &[Index], &Index),
         meeting: &Meeting,
         taps: &Taps,

@@ -1,6 +1,6 @@
 //! The rows of a depthwise window: products of taps with the elements that they meet, added to the sums of neighbouring pixels.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::clipped::{Meeting, groups};
 use super::depthwise_window::{DepthwiseWindow, positions};
 use super::window::WindowAxis;
@@ -54,7 +54,7 @@ pub struct Row<'r> {
 
 impl Row<'_> {
     /// Loops over the rows of the window at the pixel `first`; they are written out when the weights are in registers.
-    pub fn all(&self, kernel: &mut Kernel<'_>, first: &[Index], weights: Option<&[Expr]>) {
+    pub fn all(&self, kernel: &mut KernelWriter<'_>, first: &[Index], weights: Option<&[Expr]>) {
         let Some((&(length, ..), above)) = self.window.axes.split_last() else { return };
         let shape: Vec<usize> = above.iter().map(|axis| axis.0).collect();
         let meetings = self.window.meetings(self.meeting);
@@ -104,7 +104,7 @@ impl Row<'_> {
     /// A row of the window whose weights aren't in registers.
     fn walked(
         &self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         start: &Index,
         place: &Index,
         meetings: &BTreeMap<i64, Vec<(usize, usize)>>,
@@ -135,7 +135,7 @@ impl Row<'_> {
     /// One row of the window, written out.
     fn written_out(
         &self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         start: &Index,
         meetings: &BTreeMap<i64, Vec<(usize, usize)>>,
         row: &[Expr],

@@ -4,20 +4,20 @@
 use super::transposed::Blocks;
 use super::vectors::moved_dtype;
 use super::walk::{AXIS_NAMES, for_full_vectors};
-use super::{Argument, Kernel};
+use super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::scalar::Expression;
 use mlc_ir::{DType, Literal};
 
 /// Computes an expression of the kernel's operands for each element of the first result.
-pub fn map(kernel: &mut Kernel<'_>, expression: &Expression) {
+pub fn map(kernel: &mut KernelWriter<'_>, expression: &Expression) {
     let (operands, result) = (kernel.operands.clone(), kernel.results[0].clone());
     apply(kernel, expression, &operands, &result);
 }
 
 /// Computes an expression of operands for each element of some memory.
-pub fn apply(kernel: &mut Kernel<'_>, expression: &Expression, operands: &[Argument], result: &Argument) {
+pub fn apply(kernel: &mut KernelWriter<'_>, expression: &Expression, operands: &[Argument], result: &Argument) {
     let shape = result.view.shape.clone();
     if result.view.elements() == 0 {
         return;
@@ -40,7 +40,7 @@ pub fn apply(kernel: &mut Kernel<'_>, expression: &Expression, operands: &[Argum
         .map(|(operand, view)| Argument { view: view.clone(), ..operand.clone() })
         .collect();
     let result = Argument { view: views[0].clone(), ..result.clone() };
-    let element = |kernel: &mut Kernel<'_>, indices: &[Index], lanes: usize| {
+    let element = |kernel: &mut KernelWriter<'_>, indices: &[Index], lanes: usize| {
         let load = |operand| match dtype {
             Some(dtype) => kernel.load_beside(dtype, operand, indices, lanes, lanes),
             None => kernel.load(operand, indices, lanes, lanes),
@@ -56,7 +56,7 @@ pub fn apply(kernel: &mut Kernel<'_>, expression: &Expression, operands: &[Argum
 }
 
 /// Copies the kernel's operand to its first result.
-pub fn copy(kernel: &mut Kernel<'_>) {
+pub fn copy(kernel: &mut KernelWriter<'_>) {
     for argument in kernel.operands.iter_mut().chain(&mut kernel.results) {
         argument.view.dtype = moved_dtype(argument.view.dtype);
     }
@@ -64,7 +64,7 @@ pub fn copy(kernel: &mut Kernel<'_>) {
 }
 
 /// Writes a constant into the border that pads leave around the interior of the first result.
-pub fn fill_border(kernel: &mut Kernel<'_>, pads: &[(usize, usize)], value: Literal) {
+pub fn fill_border(kernel: &mut KernelWriter<'_>, pads: &[(usize, usize)], value: Literal) {
     let whole = kernel.results[0].view.clone();
     let mut starts = vec![0usize; whole.rank()];
     let mut sizes: Vec<usize> = whole.shape.to_vec();
@@ -82,7 +82,7 @@ pub fn fill_border(kernel: &mut Kernel<'_>, pads: &[(usize, usize)], value: Lite
     }
 }
 
-fn fill(kernel: &mut Kernel<'_>, view: &View, value: Literal) {
+fn fill(kernel: &mut KernelWriter<'_>, view: &View, value: Literal) {
     if view.elements() == 0 {
         return;
     }
@@ -98,7 +98,12 @@ fn fill(kernel: &mut Kernel<'_>, view: &View, value: Literal) {
 }
 
 /// Loops over all positions of a view, in vectors of `lanes` along the last axis and single elements for the rest of it.
-pub fn nest(kernel: &mut Kernel<'_>, view: &View, lanes: usize, body: impl Fn(&mut Kernel<'_>, &[Index], usize)) {
+pub fn nest(
+    kernel: &mut KernelWriter<'_>,
+    view: &View,
+    lanes: usize,
+    body: impl Fn(&mut KernelWriter<'_>, &[Index], usize),
+) {
     let Some((&extent, outer)) = view.shape.split_last() else { return body(kernel, &[], 1) };
     kernel.for_shape(&AXIS_NAMES, outer, &mut |kernel, indices| {
         for_full_vectors(kernel, extent, lanes, |kernel, index, lanes| {

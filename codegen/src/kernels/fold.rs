@@ -1,7 +1,7 @@
 //! Folds: all elements along the reduced axes of a space combined, in several accumulators so that one sum needn't wait for the
 //! other.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::space::fitting_lanes;
 use crate::loops::{Expr, Index, Nest, Var};
 use mlc_ir::scalar::BinaryFunction;
@@ -54,18 +54,18 @@ impl Fold {
     }
 
     /// Whether the result depends on the order of the elements, and the code must keep it.
-    fn is_ordered(&self, kernel: &Kernel<'_>) -> bool {
+    fn is_ordered(&self, kernel: &KernelWriter<'_>) -> bool {
         let rounds = matches!(self.function, BinaryFunction::Add | BinaryFunction::Multiply);
         kernel.target.is_strict() && rounds && self.start.dtype().is_float()
     }
 
-    fn accumulator(&self, kernel: &mut Kernel<'_>, lanes: usize) -> Var {
+    fn accumulator(&self, kernel: &mut KernelWriter<'_>, lanes: usize) -> Var {
         let start = Expr::Literal(self.start);
         let start = if lanes == 1 { start } else { Expr::Splat(Box::new(start), lanes) };
         kernel.b.mutable(self.name, start)
     }
 
-    fn add(&self, kernel: &mut Kernel<'_>, accumulator: Var, value: Expr) {
+    fn add(&self, kernel: &mut KernelWriter<'_>, accumulator: Var, value: Expr) {
         kernel.b.assign(accumulator, Expr::binary(self.function, Expr::Var(accumulator), value));
     }
 
@@ -76,11 +76,11 @@ impl Fold {
     /// Combines `element(indices, k)` over a shape, for each k below `vectors`: values of `lanes` lanes.
     pub fn across(
         &self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         shape: &[usize],
         vectors: usize,
         lanes: usize,
-        element: &dyn Fn(&mut Kernel<'_>, &[Index], usize) -> Expr,
+        element: &dyn Fn(&mut KernelWriter<'_>, &[Index], usize) -> Expr,
     ) -> Vec<Expr> {
         let Some((&last, outer)) = shape.split_last() else {
             return (0..vectors).map(|vector| element(kernel, &[], vector)).collect();
@@ -91,7 +91,7 @@ impl Fold {
             (0..vectors).map(|_| (0..unrolled).map(|_| self.accumulator(kernel, lanes)).collect()).collect();
         kernel.for_shape(&AXIS_NAMES, outer, &mut |kernel, indices| {
             let full = last / unrolled * unrolled;
-            let step = |kernel: &mut Kernel<'_>, index: &Index, count: usize| {
+            let step = |kernel: &mut KernelWriter<'_>, index: &Index, count: usize| {
                 for turn in 0..count {
                     let indices: Vec<Index> = indices.iter().cloned().chain([index.offset(turn as i64)]).collect();
                     for (vector, own) in accumulators.iter().enumerate() {
@@ -112,10 +112,10 @@ impl Fold {
     /// Combines `element(indices)` over a small shape without a loop.
     pub fn written_out(
         &self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         counts: &[i64],
         lanes: usize,
-        element: &dyn Fn(&mut Kernel<'_>, &[Index]) -> Expr,
+        element: &dyn Fn(&mut KernelWriter<'_>, &[Index]) -> Expr,
     ) -> Expr {
         let mut positions: Vec<Vec<Index>> = vec![Vec::new()];
         for &count in counts {
@@ -142,12 +142,12 @@ impl Fold {
     /// Combines `element(indices, k)` over a shape whose extents are computed, for each k below `vectors`.
     pub fn counted(
         &self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         names: &[&str],
         counts: &[Index],
         vectors: usize,
         lanes: usize,
-        element: &dyn Fn(&mut Kernel<'_>, &[Index], usize) -> Expr,
+        element: &dyn Fn(&mut KernelWriter<'_>, &[Index], usize) -> Expr,
     ) -> Vec<Expr> {
         let accumulators: Vec<Var> = (0..vectors).map(|_| self.accumulator(kernel, lanes)).collect();
         self.counted_level(kernel, names, counts, &mut Vec::new(), &mut |kernel, indices| {
@@ -161,11 +161,11 @@ impl Fold {
 
     fn counted_level(
         &self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         names: &[&str],
         counts: &[Index],
         indices: &mut Vec<Index>,
-        body: &mut dyn FnMut(&mut Kernel<'_>, &[Index]),
+        body: &mut dyn FnMut(&mut KernelWriter<'_>, &[Index]),
     ) {
         let axis = indices.len();
         let Some(count) = counts.get(axis) else { return body(kernel, indices) };
@@ -180,10 +180,10 @@ impl Fold {
     /// Combines `element(indices, lanes)` over a shape whose last axis is walked in vectors of at most `lanes` lanes.
     pub fn along(
         &self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         shape: &[usize],
         lanes: usize,
-        element: &dyn Fn(&mut Kernel<'_>, &[Index], usize) -> Expr,
+        element: &dyn Fn(&mut KernelWriter<'_>, &[Index], usize) -> Expr,
     ) -> Expr {
         let last = shape.last().copied().unwrap_or(1);
         let lanes = fitting_lanes(last, lanes, self.start.dtype());
@@ -199,7 +199,7 @@ impl Fold {
         let rest = (vectors < last).then(|| self.accumulator(kernel, 1));
         kernel.for_shape(&AXIS_NAMES, outer, &mut |kernel, indices| {
             let at = |index: Index| indices.iter().cloned().chain([index]).collect::<Vec<_>>();
-            let step = |kernel: &mut Kernel<'_>, index: &Index, count: usize| {
+            let step = |kernel: &mut KernelWriter<'_>, index: &Index, count: usize| {
                 for (turn, &accumulator) in accumulators[..count].iter().enumerate() {
                     let value = element(kernel, &at(index.offset((turn * lanes) as i64)), lanes);
                     self.add(kernel, accumulator, value);

@@ -1,7 +1,7 @@
 //! Gathers: each index is resolved once, then the slice behind it is copied in vectors. An index outside of the axis is
 //! clamped to it: generated code never leaves its buffers, whatever the data.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::place::Place;
 use super::space::for_shape_in_vectors;
 use crate::loops::Nest;
@@ -9,7 +9,7 @@ use mlc_ir::Diagnostic;
 use mlc_ir::ops::{Gather, GatherElements};
 
 /// The schedule of `gather`.
-pub fn gather(kernel: &mut Kernel<'_>, op: &Gather) -> Result<(), Diagnostic> {
+pub fn gather(kernel: &mut KernelWriter<'_>, op: &Gather) -> Result<(), Diagnostic> {
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }
@@ -34,7 +34,7 @@ pub fn gather(kernel: &mut Kernel<'_>, op: &Gather) -> Result<(), Diagnostic> {
 }
 
 /// The schedule of `gather_elements`.
-pub fn gather_elements(kernel: &mut Kernel<'_>, op: &GatherElements) -> Result<(), Diagnostic> {
+pub fn gather_elements(kernel: &mut KernelWriter<'_>, op: &GatherElements) -> Result<(), Diagnostic> {
     let (data, places) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let extent = data.view.shape[op.axis];
     let shape = places.view.shape.to_vec();

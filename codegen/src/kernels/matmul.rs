@@ -1,6 +1,6 @@
 //! Matrix products: contractions over the inner axis, with the leading axes of both operands broadcast.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::contraction::{Axis, Contraction};
 use super::products::weight_strides;
 use mlc_ir::Diagnostic;
@@ -10,7 +10,7 @@ use mlc_ir::ops::Matmul;
 ///
 /// # Errors
 /// When there is no arithmetic for the data type.
-pub fn matmul(kernel: &mut Kernel<'_>, op: &Matmul) -> Result<(), Diagnostic> {
+pub fn matmul(kernel: &mut KernelWriter<'_>, op: &Matmul) -> Result<(), Diagnostic> {
     let (left, right) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let result = kernel.results[0].view.shape.clone();
     let rank = result.len();

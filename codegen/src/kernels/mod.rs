@@ -1,7 +1,7 @@
 //! Schedules: from an operator over views to a loop program, one file per family of operators.
 //!
-//! A schedule gets its operands and results as [`Argument`]s, writes loops with [`Kernel::b`], and hands every element (or
-//! vector of elements) of its first result to [`Kernel::finish`], which computes the epilogue and stores it.
+//! A schedule gets its operands and results as [`Argument`]s, writes loops with [`KernelWriter::b`], and hands every element (or
+//! vector of elements) of its first result to [`KernelWriter::finish`], which computes the epilogue and stores it.
 
 mod accumulate;
 mod arg_reduce;
@@ -17,7 +17,6 @@ mod depthwise_window;
 mod elementwise;
 mod fold;
 mod gather;
-mod kernel;
 mod matmul;
 mod normalize;
 mod pad;
@@ -39,9 +38,10 @@ mod vectors;
 mod walk;
 mod weights;
 mod window;
+mod writer;
 
 pub use elementwise::{copy, fill_border, map};
-pub use kernel::{Argument, Epilogue, Kernel, PackedOperand};
+pub use writer::{Argument, Epilogue, KernelWriter, PackedOperand};
 
 use mlc_ir::{Diagnostic, Op};
 
@@ -49,7 +49,7 @@ use mlc_ir::{Diagnostic, Op};
 ///
 /// # Errors
 /// When there is no schedule for this operator with these types.
-pub fn schedule(op: &Op, kernel: &mut Kernel<'_>) -> Result<(), Diagnostic> {
+pub fn schedule(op: &Op, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let op = arithmetic::in_arithmetic(op, kernel);
     let op = &round_trips::without_round_trips(op, kernel);
     kernel.scalar = !vectors::has_operator(kernel.target, op);

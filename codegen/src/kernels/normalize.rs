@@ -1,6 +1,6 @@
 //! Normalisation: the mean, the mean square of what is left, and the scaled elements, each in one loop over the group.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::fold::Fold;
 use super::reduce::Scale;
 use super::space::{Space, for_shape_in_vectors, stretches};
@@ -13,7 +13,7 @@ const OUTER_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 const REDUCED_NAMES: [&str; 6] = ["r0", "r1", "r2", "r3", "r4", "r5"];
 
 /// The schedule of `normalize`.
-pub fn normalize(kernel: &mut Kernel<'_>, op: &Normalize) -> Result<(), Diagnostic> {
+pub fn normalize(kernel: &mut KernelWriter<'_>, op: &Normalize) -> Result<(), Diagnostic> {
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }
@@ -56,7 +56,7 @@ impl Group<'_> {
     }
 
     /// The square of an element's distance from the mean.
-    fn square(&self, kernel: &mut Kernel<'_>, x: Expr, mean: Option<&Expr>) -> Expr {
+    fn square(&self, kernel: &mut KernelWriter<'_>, x: Expr, mean: Option<&Expr>) -> Expr {
         let distance = match mean {
             Some(mean) => x.minus(mean.clone()),
             None => x,
@@ -66,7 +66,7 @@ impl Group<'_> {
     }
 
     /// 1 / sqrt(variance + epsilon), by which elements are multiplied; in strict code its reciprocal, by which they are divided.
-    fn scale(&self, kernel: &mut Kernel<'_>, variance: Expr) -> Expr {
+    fn scale(&self, kernel: &mut KernelWriter<'_>, variance: Expr) -> Expr {
         let lanes = kernel.b.ty(&variance).lanes;
         let deviation = Expr::unary(UnaryFunction::Sqrt, variance.plus(self.literal(self.op.epsilon.0, 1)));
         if self.strict {
@@ -84,10 +84,10 @@ impl Group<'_> {
     }
 }
 
-fn along(kernel: &mut Kernel<'_>, space: &Space, group: &Group<'_>, outer: &[Index]) {
+fn along(kernel: &mut KernelWriter<'_>, space: &Space, group: &Group<'_>, outer: &[Index]) {
     let lanes = if space.is_contiguous() { kernel.lanes(group.dtype) } else { 1 };
     let fold = Fold::sum(group.dtype);
-    let load = |kernel: &mut Kernel<'_>, reduced: &[Index], lanes: usize| {
+    let load = |kernel: &mut KernelWriter<'_>, reduced: &[Index], lanes: usize| {
         kernel.load(&space.x, &space.at(outer, reduced, &[]), lanes, lanes)
     };
     let mean = group.op.center.then(|| {
@@ -106,9 +106,16 @@ fn along(kernel: &mut Kernel<'_>, space: &Space, group: &Group<'_>, outer: &[Ind
     });
 }
 
-fn across(kernel: &mut Kernel<'_>, space: &Space, group: &Group<'_>, outer: &[Index], inner: &[Index], lanes: usize) {
+fn across(
+    kernel: &mut KernelWriter<'_>,
+    space: &Space,
+    group: &Group<'_>,
+    outer: &[Index],
+    inner: &[Index],
+    lanes: usize,
+) {
     let fold = Fold::sum(group.dtype);
-    let load = |kernel: &mut Kernel<'_>, reduced: &[Index], _: usize| {
+    let load = |kernel: &mut KernelWriter<'_>, reduced: &[Index], _: usize| {
         kernel.load(&space.x, &space.at(outer, reduced, inner), lanes, lanes)
     };
     let mean = if group.op.center {

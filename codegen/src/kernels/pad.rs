@@ -1,7 +1,7 @@
 //! Pads that repeat elements of the tensor. Along the last axis border and interior have loops of their own, so that the
 //! interior is copied in vectors; along the other axes the source element is computed once per row.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::space::for_vectors;
 use super::walk::AXIS_NAMES;
 use crate::loops::{Index, Nest};
@@ -9,7 +9,7 @@ use mlc_ir::ops::{Pad, PadMode};
 use mlc_ir::{Code, Diagnostic, Location};
 
 /// The schedule of `pad` with modes other than constant, which lowering places.
-pub fn pad(kernel: &mut Kernel<'_>, op: &Pad) -> Result<(), Diagnostic> {
+pub fn pad(kernel: &mut KernelWriter<'_>, op: &Pad) -> Result<(), Diagnostic> {
     if op.mode == PadMode::Constant {
         let message = "pads of a constant are placed by lowering, not computed";
         return Err(Diagnostic::error(Code::TargetLimit, Location::default(), message));
@@ -30,7 +30,7 @@ pub fn pad(kernel: &mut Kernel<'_>, op: &Pad) -> Result<(), Diagnostic> {
             let source = source(kernel, op, axis, index, x.view.shape[axis]);
             row.push(if op.pads[axis] == (0, 0) { source } else { kernel.b.define_index("row", source) });
         }
-        let move_one = |kernel: &mut Kernel<'_>, from: Index, to: Index, lanes: usize| {
+        let move_one = |kernel: &mut KernelWriter<'_>, from: Index, to: Index, lanes: usize| {
             let from: Vec<Index> = row.iter().cloned().chain([from]).collect();
             let to: Vec<Index> = position.iter().cloned().chain([to]).collect();
             let value = kernel.load(&x, &from, lanes, lanes);
@@ -53,7 +53,7 @@ pub fn pad(kernel: &mut Kernel<'_>, op: &Pad) -> Result<(), Diagnostic> {
 }
 
 /// The element along an axis that the result shows at an index.
-fn source(kernel: &mut Kernel<'_>, op: &Pad, axis: usize, index: &Index, extent: usize) -> Index {
+fn source(kernel: &mut KernelWriter<'_>, op: &Pad, axis: usize, index: &Index, extent: usize) -> Index {
     let (before, after) = op.pads[axis];
     if (before, after) == (0, 0) {
         return index.clone();

@@ -1,7 +1,7 @@
 //! What gathers and scatters share: from an index in the data to a place along an axis. Generated code never leaves its
 //! buffers, whatever the data: reads go to the nearest place of the axis, writes beside the axis don't happen.
 
-use super::Kernel;
+use super::KernelWriter;
 use crate::loops::{Expr, Index};
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Literal};
@@ -14,7 +14,7 @@ pub struct Place {
 
 impl Place {
     /// The place that an index means; negative ones count from the end.
-    pub fn new(kernel: &mut Kernel<'_>, index: Expr, extent: usize) -> Place {
+    pub fn new(kernel: &mut KernelWriter<'_>, index: Expr, extent: usize) -> Place {
         let dtype = kernel.b.ty(&index).dtype;
         let index = kernel.b.define("index", index);
         // Narrow types may not hold the extent.
@@ -30,12 +30,12 @@ impl Place {
         Place { value: Expr::Select(Box::new(negative), Box::new(from_end), Box::new(wide)), extent }
     }
 
-    fn number(&self, kernel: &Kernel<'_>, value: usize) -> Expr {
+    fn number(&self, kernel: &KernelWriter<'_>, value: usize) -> Expr {
         Expr::Literal(Literal::integer(kernel.b.ty(&self.value).dtype, value as i64))
     }
 
     /// The nearest place of the axis.
-    pub fn clamped(self, kernel: &mut Kernel<'_>) -> Index {
+    pub fn clamped(self, kernel: &mut KernelWriter<'_>) -> Index {
         let (first, last) = (self.number(kernel, 0), self.number(kernel, self.extent - 1));
         let signed = kernel.b.ty(&self.value).dtype.is_signed();
         let below = Expr::binary(BinaryFunction::Minimum, self.value, last);
@@ -44,7 +44,7 @@ impl Place {
     }
 
     /// The place, and whether it is one of the axis.
-    pub fn checked(self, kernel: &mut Kernel<'_>) -> (Index, Expr) {
+    pub fn checked(self, kernel: &mut KernelWriter<'_>) -> (Index, Expr) {
         let (first, end) = (self.number(kernel, 0), self.number(kernel, self.extent));
         let value = kernel.b.define("place", self.value);
         let below = Expr::binary(BinaryFunction::Less, value.clone(), end);

@@ -5,7 +5,7 @@ use super::fold::Fold;
 use super::reduce::{Scale, reduce_axes};
 use super::space::stretches;
 use super::window::{Place, Segment, WindowAxis, segments};
-use super::{Argument, Kernel};
+use super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest};
 use mlc_ir::ops::{AdaptivePool, AveragePool, MaxPool, PoolFunction};
 use mlc_ir::{DType, Diagnostic};
@@ -18,7 +18,7 @@ const OUTPUT_NAMES: [&str; 3] = ["od", "oh", "ow"];
 const TAP_NAMES: [&str; 3] = ["kd", "kh", "kw"];
 
 /// The schedule of `max_pool`.
-pub fn max_pool(kernel: &mut Kernel<'_>, op: &MaxPool) -> Result<(), Diagnostic> {
+pub fn max_pool(kernel: &mut KernelWriter<'_>, op: &MaxPool) -> Result<(), Diagnostic> {
     let extents = spatial_extents(kernel);
     let axes = (0..extents.len()).map(|axis| WindowAxis::Sliding {
         extent: extents[axis],
@@ -34,7 +34,7 @@ pub fn max_pool(kernel: &mut Kernel<'_>, op: &MaxPool) -> Result<(), Diagnostic>
 }
 
 /// The schedule of `average_pool`.
-pub fn average_pool(kernel: &mut Kernel<'_>, op: &AveragePool) -> Result<(), Diagnostic> {
+pub fn average_pool(kernel: &mut KernelWriter<'_>, op: &AveragePool) -> Result<(), Diagnostic> {
     let extents = spatial_extents(kernel);
     let axes = (0..extents.len()).map(|axis| WindowAxis::Sliding {
         extent: extents[axis],
@@ -50,7 +50,7 @@ pub fn average_pool(kernel: &mut Kernel<'_>, op: &AveragePool) -> Result<(), Dia
 }
 
 /// The schedule of `adaptive_pool`.
-pub fn adaptive_pool(kernel: &mut Kernel<'_>, op: &AdaptivePool) -> Result<(), Diagnostic> {
+pub fn adaptive_pool(kernel: &mut KernelWriter<'_>, op: &AdaptivePool) -> Result<(), Diagnostic> {
     let extents = spatial_extents(kernel);
     let axes: Vec<WindowAxis> =
         extents.iter().zip(&op.sizes).map(|(&extent, &size)| WindowAxis::adaptive(extent, size)).collect();
@@ -62,12 +62,12 @@ pub fn adaptive_pool(kernel: &mut Kernel<'_>, op: &AdaptivePool) -> Result<(), D
     Ok(())
 }
 
-fn spatial_extents(kernel: &Kernel<'_>) -> Vec<usize> {
+fn spatial_extents(kernel: &KernelWriter<'_>) -> Vec<usize> {
     let shape = &kernel.operands[0].view.shape;
     shape[1..shape.len() - 1].to_vec()
 }
 
-fn pool(kernel: &mut Kernel<'_>, axes: &[WindowAxis], fold: Fold, mean: bool) {
+fn pool(kernel: &mut KernelWriter<'_>, axes: &[WindowAxis], fold: Fold, mean: bool) {
     if kernel.results[0].view.elements() == 0 {
         return;
     }
@@ -96,7 +96,7 @@ struct Pool<'a> {
 
 impl Pool<'_> {
     /// The loops over the outputs along the next spatial axis; `outputs` are the indices so far.
-    fn axis(&self, kernel: &mut Kernel<'_>, outputs: &mut Vec<Index>, places: &mut Vec<Place>) {
+    fn axis(&self, kernel: &mut KernelWriter<'_>, outputs: &mut Vec<Index>, places: &mut Vec<Place>) {
         let number = places.len();
         let Some(axis) = self.axes.get(number) else { return self.channels(kernel, outputs, places) };
         let name = OUTPUT_NAMES[(first_name(self.axes.len()) + number).min(2)];
@@ -112,7 +112,7 @@ impl Pool<'_> {
         }
     }
 
-    fn channels(&self, kernel: &mut Kernel<'_>, outputs: &[Index], places: &[Place]) {
+    fn channels(&self, kernel: &mut KernelWriter<'_>, outputs: &[Index], places: &[Place]) {
         let dtype = self.x.view.dtype;
         let channels = self.x.view.shape[self.axes.len() + 1];
         let lanes = if self.x.view.last_stride() == 1 { kernel.epilogue_lanes(dtype) } else { 1 };
@@ -125,7 +125,7 @@ impl Pool<'_> {
             let block = (stretch.vectors * stretch.lanes) as i64;
             kernel.for_range("c", start, end, block, |kernel, channel| {
                 let at = |vector: usize| channel.offset((vector * stretch.lanes) as i64);
-                let load = |kernel: &mut Kernel<'_>, taps: &[Index], vector: usize| {
+                let load = |kernel: &mut KernelWriter<'_>, taps: &[Index], vector: usize| {
                     let spots = places.iter().zip(taps).map(|(place, tap)| place.source(tap));
                     let indices: Vec<Index> = outputs[..1].iter().cloned().chain(spots).chain([at(vector)]).collect();
                     kernel.load(&self.x, &indices, stretch.lanes, stretch.lanes)
@@ -172,7 +172,7 @@ struct Divisor {
 }
 
 impl Divisor {
-    fn new(kernel: &mut Kernel<'_>, places: &[Place], dtype: DType) -> Divisor {
+    fn new(kernel: &mut KernelWriter<'_>, places: &[Place], dtype: DType) -> Divisor {
         let known: i64 = places.iter().filter_map(|place| place.divisor.as_constant()).product();
         let open = places.iter().filter(|place| place.divisor.as_constant().is_none());
         let open = open.map(|place| Expr::Index(dtype, place.divisor.maximum(&Index::from(1i64))));

@@ -2,7 +2,7 @@
 //! epilogue.
 
 use super::tile::{Lanes, Machine};
-use super::{Argument, Epilogue, Kernel};
+use super::{Argument, Epilogue, KernelWriter};
 use crate::loops::{Expr, Index, Var};
 use crate::lower::view::View;
 use crate::target::Target;
@@ -19,7 +19,7 @@ pub fn require_products(dtype: DType) -> Result<(), Diagnostic> {
 }
 
 /// What tiles for elements of a type can use.
-pub fn machine(dtype: DType, kernel: &Kernel<'_>) -> Machine {
+pub fn machine(dtype: DType, kernel: &KernelWriter<'_>) -> Machine {
     let lanes = kernel.lanes(dtype);
     let narrowest = if lanes == 1 { 1 } else { (16 / dtype.size()).min(lanes) };
     let Target { registers, in_order, .. } = *kernel.target;
@@ -36,13 +36,13 @@ pub fn weight_strides(weights: &Argument) -> Vec<i64> {
 
 /// Replaces the first result's and the epilogue operands' views, which all get the result's shape, while `body` writes.
 pub fn with_views<'a, T>(
-    kernel: &mut Kernel<'a>,
+    kernel: &mut KernelWriter<'a>,
     transform: impl Fn(&View) -> View,
-    body: impl FnOnce(&mut Kernel<'a>) -> T,
+    body: impl FnOnce(&mut KernelWriter<'a>) -> T,
 ) -> T {
     let shape = kernel.results[0].view.shape.clone();
     let (result, epilogue) = (kernel.results[0].clone(), kernel.epilogue.clone());
-    let change = |kernel: &mut Kernel<'a>, argument: &Argument| {
+    let change = |kernel: &mut KernelWriter<'a>, argument: &Argument| {
         let view = transform(&argument.view.broadcast(&shape));
         let moved = view.offset - argument.view.offset;
         let pointer = kernel.b.pointer("part", argument.pointer, Index::from(moved));
@@ -60,7 +60,7 @@ pub fn with_views<'a, T>(
 }
 
 /// Hands a vector of sums to the epilogue: as a whole, or lane by lane where the epilogue can't do vectors.
-pub fn finish(kernel: &mut Kernel<'_>, sum: Var, indices: &[Index], output: &Index, vector: Lanes) {
+pub fn finish(kernel: &mut KernelWriter<'_>, sum: Var, indices: &[Index], output: &Index, vector: Lanes) {
     let at = |output: Index| indices.iter().cloned().chain([output]).collect::<Vec<_>>();
     let dtype = kernel.b.ty(&Expr::Var(sum)).dtype;
     if vector.width == 1 || kernel.epilogue_lanes(dtype) > 1 {

@@ -6,9 +6,9 @@
 
 mod matrix;
 
-use super::kernel::vector_dtype;
 use super::space::for_vectors;
-use super::{Argument, Kernel};
+use super::writer::vector_dtype;
+use super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::View;
 use matrix::Matrix;
@@ -17,7 +17,7 @@ use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{DType, Diagnostic, Literal};
 
 /// The schedule of `recurrent`.
-pub fn recurrent(kernel: &mut Kernel<'_>, op: &Recurrent) -> Result<(), Diagnostic> {
+pub fn recurrent(kernel: &mut KernelWriter<'_>, op: &Recurrent) -> Result<(), Diagnostic> {
     let layer = Layer::new(kernel, op);
     let shape = kernel.operands[0].view.shape.to_vec();
     let (time, batch) = (shape[0], shape[1]);
@@ -83,7 +83,7 @@ impl Place<'_> {
 }
 
 impl Layer {
-    fn new(kernel: &mut Kernel<'_>, op: &Recurrent) -> Layer {
+    fn new(kernel: &mut KernelWriter<'_>, op: &Recurrent) -> Layer {
         let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
         let dtype = x.view.dtype;
         let (state, gates) = (weights.view.shape[0], op.cell.gates());
@@ -91,7 +91,8 @@ impl Layer {
         let vectorizable = |activation: &Expression| vector_dtype(activation, &[dtype]) == Some(dtype);
         let lanes = if op.activations.iter().all(vectorizable) { kernel.lanes(dtype) } else { 1 };
         let next = scratch(kernel, "next", dtype, units);
-        let optional = |kernel: &Kernel<'_>, operand| op.operand(operand).map(|place| kernel.operands[place].clone());
+        let optional =
+            |kernel: &KernelWriter<'_>, operand| op.operand(operand).map(|place| kernel.operands[place].clone());
         let projection = optional(kernel, RecurrentOperand::Projection);
         let projection =
             projection.map(|weights| Matrix::new(kernel, weights, "projection_packed", 0..1, state, lanes));
@@ -122,7 +123,7 @@ impl Layer {
     }
 
     /// Copies the initial states.
-    fn start(&self, kernel: &mut Kernel<'_>, item: &Index) {
+    fn start(&self, kernel: &mut KernelWriter<'_>, item: &Index) {
         let mut states = vec![(kernel.operands[3].clone(), self.hidden.clone())];
         if let Some(cells) = &self.cells {
             states.push((kernel.operands[4].clone(), cells.clone()));
@@ -137,7 +138,7 @@ impl Layer {
     }
 
     /// The steps of an item, whatever its operand says within the extent of time.
-    fn length(&self, kernel: &mut Kernel<'_>, item: &Index, time: usize) -> Index {
+    fn length(&self, kernel: &mut KernelWriter<'_>, item: &Index, time: usize) -> Index {
         let Some(lengths) = &self.lengths else { return Index::from(time) };
         let literal = |value: usize| Expr::Literal(Literal::integer(lengths.view.dtype, value as i64));
         let length = kernel.load(lengths, std::slice::from_ref(item), 1, 1);
@@ -147,8 +148,8 @@ impl Layer {
     }
 
     /// Computes the outputs of all units into `next`.
-    fn units(&self, kernel: &mut Kernel<'_>, step: &Index, item: &Index) {
-        let start = |kernel: &mut Kernel<'_>, gate: usize, unit: &Index, lanes: usize| {
+    fn units(&self, kernel: &mut KernelWriter<'_>, step: &Index, item: &Index) {
+        let start = |kernel: &mut KernelWriter<'_>, gate: usize, unit: &Index, lanes: usize| {
             let bias = kernel.load(&self.bias, &[self.gate_index(gate, unit)], lanes, lanes);
             if self.cell == RecurrentCell::Gru && gate == 2 {
                 return bias;
@@ -156,7 +157,7 @@ impl Layer {
             self.input(kernel, gate, &Place { step, item, unit, lanes }).plus(bias)
         };
         let state =
-            |kernel: &mut Kernel<'_>, row: &Index| kernel.load(&self.hidden, &[item.clone(), row.clone()], 1, 1);
+            |kernel: &mut KernelWriter<'_>, row: &Index| kernel.load(&self.hidden, &[item.clone(), row.clone()], 1, 1);
         let Some(ResetFirst { candidate, reset, update }) = &self.reset_first else {
             return self.gates.product(kernel, &start, &state, &|kernel, unit, sums, lanes| {
                 let value = self.unit(kernel, &Place { step, item, unit: &unit, lanes }, sums);
@@ -172,8 +173,8 @@ impl Layer {
             let gate = self.gate(kernel, "update_gate", sum(), lanes);
             kernel.store(update, gate, &[unit], lanes);
         });
-        let start = |kernel: &mut Kernel<'_>, _: usize, unit: &Index, lanes: usize| start(kernel, 2, unit, lanes);
-        let scaled = |kernel: &mut Kernel<'_>, row: &Index| kernel.load(reset, std::slice::from_ref(row), 1, 1);
+        let start = |kernel: &mut KernelWriter<'_>, _: usize, unit: &Index, lanes: usize| start(kernel, 2, unit, lanes);
+        let scaled = |kernel: &mut KernelWriter<'_>, row: &Index| kernel.load(reset, std::slice::from_ref(row), 1, 1);
         candidate.product(kernel, &start, &scaled, &|kernel, unit, sums, lanes| {
             let place = Place { step, item, unit: &unit, lanes };
             let update = kernel.load(update, std::slice::from_ref(&unit), lanes, lanes);
@@ -188,23 +189,23 @@ impl Layer {
         unit.offset((gate * self.units) as i64)
     }
 
-    fn input(&self, kernel: &Kernel<'_>, gate: usize, place: &Place<'_>) -> Expr {
+    fn input(&self, kernel: &KernelWriter<'_>, gate: usize, place: &Place<'_>) -> Expr {
         let index = [place.step.clone(), place.item.clone(), self.gate_index(gate, place.unit)];
         kernel.load(&self.x, &index, place.lanes, place.lanes)
     }
 
-    fn activated(&self, kernel: &mut Kernel<'_>, which: usize, x: Expr, lanes: usize) -> Expr {
+    fn activated(&self, kernel: &mut KernelWriter<'_>, which: usize, x: Expr, lanes: usize) -> Expr {
         kernel.expression(&self.activations[which], vec![x], lanes)
     }
 
     /// A named gate that the first activation is for.
-    fn gate(&self, kernel: &mut Kernel<'_>, name: &str, sum: Expr, lanes: usize) -> Expr {
+    fn gate(&self, kernel: &mut KernelWriter<'_>, name: &str, sum: Expr, lanes: usize) -> Expr {
         let value = self.activated(kernel, 0, sum, lanes);
         kernel.b.define(name, value)
     }
 
     /// The output of some units from the sums of their gates.
-    fn unit(&self, kernel: &mut Kernel<'_>, place: &Place<'_>, sums: Vec<Expr>) -> Expr {
+    fn unit(&self, kernel: &mut KernelWriter<'_>, place: &Place<'_>, sums: Vec<Expr>) -> Expr {
         let lanes = place.lanes;
         let mut sums = sums.into_iter();
         let mut sum = || sums.next().unwrap_or_else(|| Expr::zero(self.dtype, lanes));
@@ -221,14 +222,14 @@ impl Layer {
     }
 
     /// (1 - z) * activation(n) + z * h
-    fn mixed(&self, kernel: &mut Kernel<'_>, place: &Place<'_>, new: Expr, update: Expr) -> Expr {
+    fn mixed(&self, kernel: &mut KernelWriter<'_>, place: &Place<'_>, new: Expr, update: Expr) -> Expr {
         let new = self.activated(kernel, 1, new, place.lanes);
         let new = kernel.b.define("candidate", new);
         let before = kernel.load(&self.hidden, &place.state(), place.lanes, place.lanes);
         new.clone().plus(update.times(before.minus(new)))
     }
 
-    fn lstm(&self, kernel: &mut Kernel<'_>, place: &Place<'_>, sum: &mut dyn FnMut() -> Expr) -> Expr {
+    fn lstm(&self, kernel: &mut KernelWriter<'_>, place: &Place<'_>, sum: &mut dyn FnMut() -> Expr) -> Expr {
         let Some(cells) = &self.cells else { return sum() };
         let lanes = place.lanes;
         let coupled = self.cell == RecurrentCell::CoupledLstm;
@@ -253,17 +254,18 @@ impl Layer {
     }
 
     /// A gate's sum with the product of the cell state and the gate's peephole weights, where there are such.
-    fn peeped(&self, kernel: &Kernel<'_>, place: &Place<'_>, which: usize, sum: Expr, cell: &Expr) -> Expr {
+    fn peeped(&self, kernel: &KernelWriter<'_>, place: &Place<'_>, which: usize, sum: Expr, cell: &Expr) -> Expr {
         let Some(peepholes) = &self.peepholes else { return sum };
         let weights = kernel.load(peepholes, &[self.gate_index(which, place.unit)], place.lanes, place.lanes);
         sum.plus(weights.times(cell.clone()))
     }
 
     /// Computes the hidden state from the units' outputs by the projection weights.
-    fn project(&self, kernel: &mut Kernel<'_>, item: &Index) {
+    fn project(&self, kernel: &mut KernelWriter<'_>, item: &Index) {
         let Some(projection) = &self.projection else { return };
-        let start = |_: &mut Kernel<'_>, _: usize, _: &Index, lanes: usize| Expr::zero(self.dtype, lanes);
-        let output = |kernel: &mut Kernel<'_>, row: &Index| kernel.load(&self.next, std::slice::from_ref(row), 1, 1);
+        let start = |_: &mut KernelWriter<'_>, _: usize, _: &Index, lanes: usize| Expr::zero(self.dtype, lanes);
+        let output =
+            |kernel: &mut KernelWriter<'_>, row: &Index| kernel.load(&self.next, std::slice::from_ref(row), 1, 1);
         projection.product(kernel, &start, &output, &|kernel, column, sums, lanes| {
             for sum in sums {
                 kernel.store(&self.hidden, sum, &[item.clone(), column.clone()], lanes);
@@ -272,7 +274,7 @@ impl Layer {
     }
 
     /// Makes the step's outputs the hidden state, and writes them to the sequence.
-    fn publish(&self, kernel: &mut Kernel<'_>, step: &Index, item: &Index) {
+    fn publish(&self, kernel: &mut KernelWriter<'_>, step: &Index, item: &Index) {
         let lanes = kernel.epilogue_lanes(self.dtype);
         for_vectors(kernel, "u", self.state, lanes, self.dtype, |kernel, unit, lanes| {
             let place = [item.clone(), unit.clone()];
@@ -289,7 +291,7 @@ impl Layer {
     }
 
     /// Writes what the sequence is after an item's end.
-    fn blank(&self, kernel: &mut Kernel<'_>, step: &Index, item: &Index) {
+    fn blank(&self, kernel: &mut KernelWriter<'_>, step: &Index, item: &Index) {
         let lanes = kernel.epilogue_lanes(self.dtype);
         for_vectors(kernel, "u", self.state, lanes, self.dtype, |kernel, unit, lanes| {
             kernel.finish(Expr::zero(self.dtype, lanes), &[step.clone(), item.clone(), unit], lanes);
@@ -298,7 +300,7 @@ impl Layer {
 }
 
 /// A row of scratch memory.
-fn scratch(kernel: &mut Kernel<'_>, name: &str, dtype: DType, elements: usize) -> Argument {
+fn scratch(kernel: &mut KernelWriter<'_>, name: &str, dtype: DType, elements: usize) -> Argument {
     let pointer = kernel.scratch(name, dtype, elements);
     Argument { pointer, view: View::dense(dtype, &[elements]), constant: None, operand: None }
 }

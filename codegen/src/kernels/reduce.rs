@@ -1,7 +1,7 @@
 //! Reductions. Where the operand's contiguous axis stays, vectors run along it and several of them are reduced at once; where
 //! it is reduced, vectors run along it and their lanes are combined at the end.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::fold::Fold;
 use super::space::{Space, stretches};
 use super::vectors::moved_dtype;
@@ -15,7 +15,7 @@ const OUTER_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 const VECTORS: usize = 4;
 
 /// The schedule of `reduce`.
-pub fn reduce(kernel: &mut Kernel<'_>, op: &Reduce) -> Result<(), Diagnostic> {
+pub fn reduce(kernel: &mut KernelWriter<'_>, op: &Reduce) -> Result<(), Diagnostic> {
     let dtype = moved_dtype(kernel.operands[0].view.dtype);
     kernel.operands[0].view.dtype = dtype;
     let fold = fold_of(op.function, dtype);
@@ -47,7 +47,7 @@ pub enum Scale {
 
 impl Scale {
     /// The division by a count.
-    pub fn by_reciprocal_of(count: usize, dtype: DType, kernel: &Kernel<'_>) -> Scale {
+    pub fn by_reciprocal_of(count: usize, dtype: DType, kernel: &KernelWriter<'_>) -> Scale {
         if kernel.target.is_strict() {
             Scale::Divisor(Literal::float(dtype, count as f64))
         } else {
@@ -65,7 +65,7 @@ impl Scale {
 }
 
 /// Folds the kernel's operand 0 along axes; a mean is divided by their extent.
-pub fn reduce_axes(kernel: &mut Kernel<'_>, axes: &[usize], keep_axes: bool, fold: Fold, mean: bool) {
+pub fn reduce_axes(kernel: &mut KernelWriter<'_>, axes: &[usize], keep_axes: bool, fold: Fold, mean: bool) {
     if kernel.results[0].view.elements() == 0 {
         return;
     }

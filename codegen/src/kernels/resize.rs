@@ -1,7 +1,7 @@
 //! Interpolation. Each output along a resized axis combines a fixed number of source elements; where they lie and what they
 //! weigh is known now, and written into tables, or into the code where a quotient or a multiple of the output's index says it.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::space::for_vectors;
 use super::walk::AXIS_NAMES;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
@@ -9,7 +9,7 @@ use mlc_ir::ops::{Resize, Taps};
 use mlc_ir::{Attribute, DType, Diagnostic, Tensor, TensorType};
 
 /// The schedule of `resize`.
-pub fn resize(kernel: &mut Kernel<'_>, op: &Resize) -> Result<(), Diagnostic> {
+pub fn resize(kernel: &mut KernelWriter<'_>, op: &Resize) -> Result<(), Diagnostic> {
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }
@@ -39,7 +39,7 @@ enum Axis {
 type Terms = Vec<(Index, Option<Expr>)>;
 
 impl Axis {
-    fn new(kernel: &mut Kernel<'_>, op: &Resize, axis: usize, extent: usize, dtype: DType) -> Axis {
+    fn new(kernel: &mut KernelWriter<'_>, op: &Resize, axis: usize, extent: usize, dtype: DType) -> Axis {
         if !op.axes.contains(&axis) {
             return Axis::Same;
         }
@@ -60,7 +60,7 @@ impl Axis {
         }
     }
 
-    fn nearest(kernel: &mut Kernel<'_>, axis: usize, sources: &[i64]) -> Axis {
+    fn nearest(kernel: &mut KernelWriter<'_>, axis: usize, sources: &[i64]) -> Axis {
         let outputs = || sources.iter().copied().zip(0i64..);
         let first = sources.first().copied().unwrap_or(0);
         let step = sources.get(1).map_or(1, |second| second - first);
@@ -74,7 +74,7 @@ impl Axis {
         Axis::Nearest { sources: index_table(kernel, &format!("sources{axis}"), sources.to_vec()) }
     }
 
-    fn terms(&self, kernel: &mut Kernel<'_>, output: &Index, dtype: DType) -> Terms {
+    fn terms(&self, kernel: &mut KernelWriter<'_>, output: &Index, dtype: DType) -> Terms {
         match *self {
             Axis::Same => vec![(output.clone(), None)],
             Axis::Multiple(step, first) => vec![(output.times(step).offset(first), None)],
@@ -106,7 +106,7 @@ fn copied(taps: &[Taps]) -> Option<Vec<i64>> {
     taps.iter().map(single).collect()
 }
 
-fn index_table(kernel: &mut Kernel<'_>, name: &str, values: Vec<i64>) -> Var {
+fn index_table(kernel: &mut KernelWriter<'_>, name: &str, values: Vec<i64>) -> Var {
     let table = Tensor::from_integers(TensorType::new(DType::I32, [values.len()]), values);
     kernel.table(name, Attribute::from_tensor(&table))
 }
@@ -116,7 +116,13 @@ fn entry(table: Var, index: Index) -> Index {
 }
 
 /// The loops over the outputs of the next axis; `outputs` and `terms` are those so far.
-fn level(kernel: &mut Kernel<'_>, axes: &[Axis], shape: &[usize], outputs: &mut Vec<Index>, terms: &mut Vec<Terms>) {
+fn level(
+    kernel: &mut KernelWriter<'_>,
+    axes: &[Axis],
+    shape: &[usize],
+    outputs: &mut Vec<Index>,
+    terms: &mut Vec<Terms>,
+) {
     let number = outputs.len();
     let x = kernel.operands[0].clone();
     let dtype = x.view.dtype;
@@ -144,7 +150,7 @@ fn level(kernel: &mut Kernel<'_>, axes: &[Axis], shape: &[usize], outputs: &mut 
 }
 
 /// The weighted sum over all combinations of terms, innermost axes first.
-fn combined(kernel: &mut Kernel<'_>, terms: &[Terms], sources: &mut Vec<Index>, lanes: usize) -> Expr {
+fn combined(kernel: &mut KernelWriter<'_>, terms: &[Terms], sources: &mut Vec<Index>, lanes: usize) -> Expr {
     let Some((first, rest)) = terms.split_first() else {
         let x = kernel.operands[0].clone();
         return kernel.load(&x, sources, lanes, lanes);

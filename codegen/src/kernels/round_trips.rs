@@ -5,14 +5,14 @@
 //! x, without the parts that x is known not to need. What an integer is never comes back as the negative zero, hence the
 //! addition.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::arithmetic::epilogue_dtypes;
 use mlc_ir::ops::Map;
 use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, ScalarId, ScalarNode, UnaryFunction};
 use mlc_ir::{DType, Literal, Op};
 
 /// Replaces the round trips in the kernel's epilogue; gives the operator, a `map` without them.
-pub fn without_round_trips(op: Op, kernel: &mut Kernel<'_>) -> Op {
+pub fn without_round_trips(op: Op, kernel: &mut KernelWriter<'_>) -> Op {
     let dtypes = epilogue_dtypes(&op, kernel);
     if let Some(epilogue) = &mut kernel.epilogue {
         epilogue.expression = in_floats(&epilogue.expression, &dtypes);

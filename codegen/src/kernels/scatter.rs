@@ -4,7 +4,7 @@
 use super::place::Place;
 use super::space::for_shape_in_vectors;
 use super::walk::AXIS_NAMES;
-use super::{Argument, Kernel, elementwise};
+use super::{Argument, KernelWriter, elementwise};
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
@@ -12,7 +12,7 @@ use mlc_ir::ops::{Scatter, ScatterReduction};
 use mlc_ir::scalar::{BinaryFunction, Expression};
 
 /// The schedule of `scatter`.
-pub fn scatter(kernel: &mut Kernel<'_>, op: &Scatter) -> Result<(), Diagnostic> {
+pub fn scatter(kernel: &mut KernelWriter<'_>, op: &Scatter) -> Result<(), Diagnostic> {
     let data = kernel.operands[0].clone();
     if data.view.elements() == 0 {
         return Ok(());
@@ -37,7 +37,7 @@ pub fn scatter(kernel: &mut Kernel<'_>, op: &Scatter) -> Result<(), Diagnostic> 
     Ok(())
 }
 
-fn write_updates(kernel: &mut Kernel<'_>, op: &Scatter, target: &Argument) {
+fn write_updates(kernel: &mut KernelWriter<'_>, op: &Scatter, target: &Argument) {
     let (places, updates) = (kernel.operands[1].clone(), kernel.operands[2].clone());
     if updates.view.elements() == 0 {
         return;
@@ -68,7 +68,7 @@ fn write_updates(kernel: &mut Kernel<'_>, op: &Scatter, target: &Argument) {
 }
 
 fn combined(
-    kernel: &mut Kernel<'_>,
+    kernel: &mut KernelWriter<'_>,
     reduction: ScatterReduction,
     target: &Argument,
     destination: &[Index],

@@ -3,7 +3,7 @@
 
 use super::fold::Fold;
 use super::space::{Space, for_vectors, stretches};
-use super::{Argument, Kernel};
+use super::{Argument, KernelWriter};
 use crate::loops::halves::is_half;
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::View;
@@ -14,7 +14,7 @@ use mlc_ir::{DType, Diagnostic, Literal};
 const OUTER_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
 /// The schedule of `softmax`.
-pub fn softmax(kernel: &mut Kernel<'_>, op: &Softmax) -> Result<(), Diagnostic> {
+pub fn softmax(kernel: &mut KernelWriter<'_>, op: &Softmax) -> Result<(), Diagnostic> {
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }
@@ -66,7 +66,7 @@ enum Sum {
 }
 
 impl Row<'_> {
-    fn new<'a>(kernel: &mut Kernel<'_>, space: &'a Space, logarithm: bool, lanes: usize) -> Row<'a> {
+    fn new<'a>(kernel: &mut KernelWriter<'_>, space: &'a Space, logarithm: bool, lanes: usize) -> Row<'a> {
         let dtype = space.x.view.dtype;
         // Exponentials in half precision would be rounded twice.
         let narrow = is_half(kernel.b.element_dtype(kernel.results[0].pointer));
@@ -83,7 +83,14 @@ impl Row<'_> {
 
     /// An element's share of the sum: its exponential, kept; for the logarithm that of smaller elements than the largest, and
     /// 0 for the largest, whose 1 would hide the others.
-    fn share(&self, kernel: &mut Kernel<'_>, indices: &[Index], place: &[Index], lanes: usize, largest: &Expr) -> Expr {
+    fn share(
+        &self,
+        kernel: &mut KernelWriter<'_>,
+        indices: &[Index],
+        place: &[Index],
+        lanes: usize,
+        largest: &Expr,
+    ) -> Expr {
         let x = kernel.load(&self.space.x, indices, lanes, lanes);
         if !self.logarithm {
             let value = kernel.b.define("exponential", Expr::unary(UnaryFunction::Exp, x.minus(largest.clone())));
@@ -99,7 +106,7 @@ impl Row<'_> {
     }
 
     /// 1 for the largest elements, which the sum for the logarithm leaves out, 0 for others.
-    fn is_largest(&self, kernel: &mut Kernel<'_>, indices: &[Index], lanes: usize, largest: &Expr) -> Expr {
+    fn is_largest(&self, kernel: &mut KernelWriter<'_>, indices: &[Index], lanes: usize, largest: &Expr) -> Expr {
         let x = kernel.load(&self.space.x, indices, lanes, lanes);
         let smaller = Expr::binary(BinaryFunction::Less, x, largest.clone());
         Expr::Select(Box::new(smaller), Box::new(self.number(0.0, lanes)), Box::new(self.number(1.0, lanes)))
@@ -111,7 +118,7 @@ impl Row<'_> {
     }
 
     /// Keeps an exponential until the sum is known.
-    fn keep(&self, kernel: &mut Kernel<'_>, value: Expr, indices: &[Index], place: &[Index], lanes: usize) {
+    fn keep(&self, kernel: &mut KernelWriter<'_>, value: Expr, indices: &[Index], place: &[Index], lanes: usize) {
         match &self.scratch {
             Some(scratch) => kernel.store(&scratch.clone(), value, place, lanes),
             None => {
@@ -121,12 +128,12 @@ impl Row<'_> {
         }
     }
 
-    fn kept(&self, kernel: &Kernel<'_>, indices: &[Index], place: &[Index], lanes: usize) -> Expr {
+    fn kept(&self, kernel: &KernelWriter<'_>, indices: &[Index], place: &[Index], lanes: usize) -> Expr {
         let from = self.scratch.as_ref().unwrap_or(&kernel.results[0]);
         kernel.load(from, if self.scratch.is_some() { place } else { indices }, lanes, lanes)
     }
 
-    fn denominator(&self, kernel: &mut Kernel<'_>, sum: Expr) -> Sum {
+    fn denominator(&self, kernel: &mut KernelWriter<'_>, sum: Expr) -> Sum {
         if kernel.target.is_strict() {
             return Sum::Divisor(kernel.b.define("divisor", sum));
         }
@@ -135,14 +142,14 @@ impl Row<'_> {
     }
 
     /// The logarithm of the sum of exponentials, of which one is 1: `log1p` of the others keeps what is small beside it.
-    fn logarithm(&self, kernel: &mut Kernel<'_>, rest: Expr, count: Expr, largest: Expr) -> Sum {
+    fn logarithm(&self, kernel: &mut KernelWriter<'_>, rest: Expr, count: Expr, largest: Expr) -> Sum {
         let one = self.number(1.0, kernel.b.ty(&rest).lanes);
         let others = rest.plus(count.minus(one));
         let logarithm = kernel.b.define("logarithm", Expr::unary(UnaryFunction::Log1p, others));
         Sum::Logarithm { largest, logarithm }
     }
 
-    fn finish(&self, kernel: &mut Kernel<'_>, indices: &[Index], place: &[Index], lanes: usize, sum: &Sum) {
+    fn finish(&self, kernel: &mut KernelWriter<'_>, indices: &[Index], place: &[Index], lanes: usize, sum: &Sum) {
         let value = match sum {
             Sum::Logarithm { largest, logarithm } => {
                 kernel.load(&self.space.x, indices, lanes, lanes).minus(largest.clone()).minus(logarithm.clone())
@@ -153,7 +160,7 @@ impl Row<'_> {
         kernel.finish(value, indices, lanes);
     }
 
-    fn along(&self, kernel: &mut Kernel<'_>, outer: &[Index], lanes: usize) {
+    fn along(&self, kernel: &mut KernelWriter<'_>, outer: &[Index], lanes: usize) {
         let space = self.space;
         let extent: usize = space.reduced.iter().product();
         let largest = Fold::largest(self.dtype).along(kernel, &space.reduced, lanes, &|kernel, reduced, lanes| {
@@ -178,7 +185,7 @@ impl Row<'_> {
         });
     }
 
-    fn across(&self, kernel: &mut Kernel<'_>, outer: &[Index], inner: &[Index], lanes: usize) {
+    fn across(&self, kernel: &mut KernelWriter<'_>, outer: &[Index], inner: &[Index], lanes: usize) {
         let space = self.space;
         let zero = Index::default;
         let largest = Fold::largest(self.dtype).across(kernel, &space.reduced, 1, lanes, &|kernel, reduced, _| {

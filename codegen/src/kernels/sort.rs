@@ -2,14 +2,14 @@
 //! a long axis are wanted, by insertion into a list of the best ones so far. Either takes at most about n log n comparisons.
 
 use super::walk::AXIS_NAMES;
-use super::{Argument, Kernel};
+use super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest, Relation, ValueType, Var};
 use mlc_ir::ops::Sort;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction};
 use mlc_ir::{DType, Diagnostic, Literal};
 
 /// The schedule of `sort`.
-pub fn sort(kernel: &mut Kernel<'_>, op: &Sort) -> Result<(), Diagnostic> {
+pub fn sort(kernel: &mut KernelWriter<'_>, op: &Sort) -> Result<(), Diagnostic> {
     let x = kernel.operands[0].clone();
     let extent = x.view.shape[op.axis];
     if kernel.results[0].view.elements() == 0 {
@@ -60,7 +60,7 @@ impl Line<'_> {
         all
     }
 
-    fn element(&self, kernel: &mut Kernel<'_>, name: &str, place: Index) -> Expr {
+    fn element(&self, kernel: &mut KernelWriter<'_>, name: &str, place: Index) -> Expr {
         let value = kernel.load(self.x, &self.at(place), 1, 1);
         kernel.b.define(name, value)
     }
@@ -79,7 +79,7 @@ impl Line<'_> {
     }
 
     /// Keeps the places of the best elements so far: each element moves up the list as far as it belongs.
-    fn select(&self, kernel: &mut Kernel<'_>, count: usize) {
+    fn select(&self, kernel: &mut KernelWriter<'_>, count: usize) {
         kernel.for_each("r", count, |kernel, place| {
             let last = self.insert(kernel, place.clone(), place.clone());
             kernel.b.store(self.places, place, last);
@@ -95,7 +95,7 @@ impl Line<'_> {
     }
 
     /// Puts a place into the list of `length` places; gives the one that no longer fits.
-    fn insert(&self, kernel: &mut Kernel<'_>, place: Index, length: Index) -> Expr {
+    fn insert(&self, kernel: &mut KernelWriter<'_>, place: Index, length: Index) -> Expr {
         let value = self.element(kernel, "own", place.clone());
         let moved = kernel.b.mutable("moved", Expr::Index(DType::I32, place));
         let found = kernel.b.mutable("found", Literal::integer(DType::Bool, 0).into());
@@ -112,7 +112,7 @@ impl Line<'_> {
     }
 
     /// Sorts all places: each turn merges runs of `width` into `merged`, and runs of twice that back.
-    fn merge_sort(&self, kernel: &mut Kernel<'_>, merged: Var) {
+    fn merge_sort(&self, kernel: &mut KernelWriter<'_>, merged: Var) {
         kernel.for_each("r", self.extent, |kernel, place| {
             kernel.b.store(self.places, place.clone(), Expr::Index(DType::I32, place));
         });
@@ -127,7 +127,7 @@ impl Line<'_> {
     }
 
     /// Merges neighbouring runs of `width` places.
-    fn merge_runs(&self, kernel: &mut Kernel<'_>, width: Var, from: Var, to: Var) {
+    fn merge_runs(&self, kernel: &mut KernelWriter<'_>, width: Var, from: Var, to: Var) {
         let extent = Index::from(self.extent);
         let width = Index::value(Expr::Var(width));
         let end = kernel.b.mutable("end", number(0));
@@ -160,7 +160,7 @@ impl Line<'_> {
     }
 
     /// Writes the elements at the first places, and the places.
-    fn publish(&self, kernel: &mut Kernel<'_>, count: usize) {
+    fn publish(&self, kernel: &mut KernelWriter<'_>, count: usize) {
         let indices = kernel.results[1].clone();
         kernel.for_each("s", count, |kernel, slot| {
             let place = kernel.b.define("place", place_at(self.places, slot.clone()));

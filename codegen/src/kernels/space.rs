@@ -1,7 +1,7 @@
 //! Iteration spaces of operators that combine elements along some axes of their operand: which axes are walked in which order,
 //! and how a vector walks along the last of them.
 
-use super::{Argument, Kernel};
+use super::{Argument, KernelWriter};
 use crate::loops::{Index, Nest};
 use crate::lower::view::{Strides, View, merge_axes};
 use mlc_ir::{DType, Shape};
@@ -24,7 +24,7 @@ pub struct Space {
 impl Space {
     /// The space of the kernel's operand 0 with some axes reduced. The result has the operand's axes, or lacks the reduced
     /// ones (`keep_axes` false), or has extent 1 there.
-    pub fn new(kernel: &mut Kernel<'_>, axes: &[usize], keep_axes: bool) -> Space {
+    pub fn new(kernel: &mut KernelWriter<'_>, axes: &[usize], keep_axes: bool) -> Space {
         let x = kernel.operands[0].clone();
         let result_shape = kernel.results[0].view.shape.clone();
         let expand = |view: &View| if keep_axes { view.clone() } else { with_axes(view, axes) };
@@ -169,12 +169,12 @@ pub fn fitting_lanes(extent: usize, lanes: usize, dtype: DType) -> usize {
 
 /// Walks an axis in vectors, narrower ones and single elements; the body gets the first element's index and the lanes.
 pub fn for_vectors(
-    kernel: &mut Kernel<'_>,
+    kernel: &mut KernelWriter<'_>,
     name: &str,
     extent: usize,
     lanes: usize,
     dtype: DType,
-    mut body: impl FnMut(&mut Kernel<'_>, Index, usize),
+    mut body: impl FnMut(&mut KernelWriter<'_>, Index, usize),
 ) {
     for stretch in stretches(extent, lanes, 1, dtype) {
         let (start, end) = (Index::from(stretch.start), Index::from(stretch.end));
@@ -184,12 +184,12 @@ pub fn for_vectors(
 
 /// Walks all positions of a shape, the last axis in vectors; the body gets an index per axis and the lanes.
 pub fn for_shape_in_vectors(
-    kernel: &mut Kernel<'_>,
+    kernel: &mut KernelWriter<'_>,
     names: &[&str],
     shape: &[usize],
     lanes: usize,
     dtype: DType,
-    mut body: impl FnMut(&mut Kernel<'_>, &[Index], usize),
+    mut body: impl FnMut(&mut KernelWriter<'_>, &[Index], usize),
 ) {
     let Some((&last, outer)) = shape.split_last() else { return body(kernel, &[], 1) };
     let name = names.get(outer.len()).copied().unwrap_or("i");

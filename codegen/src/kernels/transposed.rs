@@ -1,7 +1,7 @@
 //! Elementwise operators over operands that are transposed against the result, in blocks of two axes: every cache line of the
 //! operand and of the result is used whole while it is near.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::tile::spans;
 use super::walk::{AXIS_NAMES, for_full_vectors};
 use crate::loops::{Index, Nest};
@@ -49,12 +49,17 @@ impl Blocks {
 
     /// Calls `body` with indices and lanes for all positions, in vectors of `lanes` along the last axis and single elements
     /// for the rest of it. The longer one of the two axes is cut into blocks, so that little lies between neighbouring lines.
-    pub fn nest(&self, kernel: &mut Kernel<'_>, lanes: usize, body: impl Fn(&mut Kernel<'_>, &[Index], usize)) {
+    pub fn nest(
+        &self,
+        kernel: &mut KernelWriter<'_>,
+        lanes: usize,
+        body: impl Fn(&mut KernelWriter<'_>, &[Index], usize),
+    ) {
         let last = self.shape.len() - 1;
         let (rows, columns) = (self.shape[self.rows], self.shape[last]);
         let outer: Vec<usize> = (0..last).filter(|&axis| axis != self.rows).map(|axis| self.shape[axis]).collect();
         kernel.for_shape(&AXIS_NAMES, &outer, &mut |kernel, indices| {
-            let body = |kernel: &mut Kernel<'_>, row: Index, column: Index, lanes: usize| {
+            let body = |kernel: &mut KernelWriter<'_>, row: Index, column: Index, lanes: usize| {
                 let mut all = indices.to_vec();
                 all.insert(self.rows, row);
                 all.push(column);
@@ -81,7 +86,7 @@ impl Blocks {
     }
 
     /// Loops over blocks of an axis; the body gets the first index of one and its extent.
-    fn blocks(&self, kernel: &mut Kernel<'_>, extent: usize, body: impl Fn(&mut Kernel<'_>, Index, usize)) {
+    fn blocks(&self, kernel: &mut KernelWriter<'_>, extent: usize, body: impl Fn(&mut KernelWriter<'_>, Index, usize)) {
         for span in spans(extent, self.line) {
             kernel.for_range("block", span.start.into(), span.end.into(), span.step as i64, |kernel, block| {
                 body(kernel, block, span.step);

@@ -2,7 +2,7 @@
 //! window's taps, so that each phase is a plain convolution that writes every stride-th element. Nothing is scattered, and
 //! nothing is written twice.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::contraction::{Axis, Contraction};
 use super::convolution::groups_first;
 use super::products::{weight_strides, with_views};
@@ -93,7 +93,7 @@ pub fn required_input_pads(
 ///
 /// # Errors
 /// When there is no arithmetic for the data type.
-pub fn transposed_convolution(kernel: &mut Kernel<'_>, op: &TransposedConvolution) -> Result<(), Diagnostic> {
+pub fn transposed_convolution(kernel: &mut KernelWriter<'_>, op: &TransposedConvolution) -> Result<(), Diagnostic> {
     let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let spatial = op.strides.len();
     let result = kernel.results[0].view.shape.clone();

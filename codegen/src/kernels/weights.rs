@@ -1,6 +1,6 @@
 //! Weights of register tiles: packed when the code is generated, copied into packed form at run time, or read where they are.
 
-use super::Kernel;
+use super::KernelWriter;
 use super::contraction::{Axis, Contraction};
 use super::products::machine;
 use super::tile::{self, Block, IN_FLIGHT, Lanes};
@@ -49,7 +49,7 @@ impl Store {
     /// Decides, for weights that `pixels` pixels of each position of the weight axes share.
     pub fn choose(
         contraction: &Contraction,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         blocks: &[Block],
         weight_axes: &[Axis],
         pixels: usize,
@@ -76,7 +76,7 @@ impl Store {
     pub fn weights(
         &self,
         contraction: &Contraction,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         fixed: &[Index],
         (block, section): (&Block, usize),
         number: &Index,
@@ -116,7 +116,7 @@ impl Store {
 
 impl Contraction {
     /// Outputs with the padding of their vectors.
-    fn packed_width(&self, kernel: &Kernel<'_>) -> usize {
+    fn packed_width(&self, kernel: &KernelWriter<'_>) -> usize {
         tile::vectors(self.outputs, machine(self.x.view.dtype, kernel)).iter().map(|vector| vector.width).sum()
     }
 
@@ -165,7 +165,7 @@ impl Contraction {
     }
 
     /// Packs the weights of one block at run time.
-    fn copy(&self, kernel: &mut Kernel<'_>, block: &Block, packed: &Weights, start: Index) {
+    fn copy(&self, kernel: &mut KernelWriter<'_>, block: &Block, packed: &Weights, start: Index) {
         let source = kernel.b.pointer("source", self.weights.pointer, start);
         let shape: Vec<usize> = self.reduction.iter().map(|axis| axis.extent).collect();
         let dtype = packed.dtype;

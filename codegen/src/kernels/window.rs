@@ -1,7 +1,7 @@
 //! Where windows lie: for each output along a spatial axis, the first source element, the number of taps inside the tensor and
 //! the number that a mean divides by; constant wherever they can be.
 
-use super::{Argument, Kernel};
+use super::{Argument, KernelWriter};
 use crate::loops::Index;
 use mlc_ir::ops::Convolution;
 
@@ -194,7 +194,7 @@ impl WindowAxis {
     }
 
     /// The window at an output of a segment.
-    pub fn place(&self, kernel: &mut Kernel<'_>, segment: &Segment, output: &Index) -> Place {
+    pub fn place(&self, kernel: &mut KernelWriter<'_>, segment: &Segment, output: &Index) -> Place {
         match (self.clone(), segment.span) {
             (WindowAxis::Sliding { stride, dilation, pads, .. }, Some(span)) => {
                 let first = span.first * dilation as i64 - pads.0 as i64;
@@ -218,7 +218,7 @@ impl WindowAxis {
                     let distance = Index::from(low).plus(&base.times(-1)).maximum(&Index::default());
                     distance.offset(dilation as i64 - 1).divided_by(dilation as i64)
                 };
-                let within = |kernel: &mut Kernel<'_>, low: usize, high: usize| {
+                let within = |kernel: &mut KernelWriter<'_>, low: usize, high: usize| {
                     let first = kernel.b.define_index("first", first_from(low));
                     let left = kernel.b.define_index("left", first_from(high));
                     let end = left.minimum(&Index::from(taps));

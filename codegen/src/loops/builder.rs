@@ -1,4 +1,4 @@
-//! [`Builder`]: what schedules write loop programs with.
+//! [`LoopBuilder`]: what schedules write loop programs with.
 
 use super::{Expr, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type, visit_vars};
 use super::{halves, selection};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Control flow: what any writer of statements can nest. The bodies get the writer back.
 pub trait Nest: Sized {
     /// The builder that statements go to.
-    fn builder(&mut self) -> &mut Builder;
+    fn builder(&mut self) -> &mut LoopBuilder;
 
     /// What `body` writes, as a block of its own.
     fn block(&mut self, body: impl FnOnce(&mut Self)) -> Vec<Stmt> {
@@ -95,8 +95,8 @@ fn for_level<W: Nest>(
     });
 }
 
-impl Nest for Builder {
-    fn builder(&mut self) -> &mut Builder {
+impl Nest for LoopBuilder {
+    fn builder(&mut self) -> &mut LoopBuilder {
         self
     }
 }
@@ -122,16 +122,16 @@ fn remove_unused(body: &mut Vec<Stmt>, used: &BTreeSet<Var>) -> bool {
 
 /// Builds the body of a function, statement by statement.
 #[derive(Debug, Default)]
-pub struct Builder {
+pub struct LoopBuilder {
     vars: Vec<VarInfo>,
     names: BTreeMap<String, usize>,
     blocks: Vec<Vec<Stmt>>,
 }
 
-impl Builder {
+impl LoopBuilder {
     /// An empty body.
     pub fn new() -> Self {
-        Builder { blocks: vec![Vec::new()], ..Builder::default() }
+        LoopBuilder { blocks: vec![Vec::new()], ..LoopBuilder::default() }
     }
 
     /// The variables and the finished body, without definitions that nothing uses.

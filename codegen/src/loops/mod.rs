@@ -1,7 +1,7 @@
 //! The loop program: a small typed language between schedules and C text.
 //!
 //! A [`Function`] is a list of statements over variables: loops with affine bounds, scalar and vector values, loads and stores
-//! through pointers. Schedules build it with a [`Builder`]; [`print`] writes it as C. It has no control flow but loops and
+//! through pointers. Schedules build it with a [`LoopBuilder`]; [`print`] writes it as C. It has no control flow but loops and
 //! conditions on indices, so that it can't fail and always ends.
 
 mod builder;
@@ -21,7 +21,7 @@ pub mod spelling;
 mod statement;
 mod variable;
 
-pub use builder::{Builder, Nest};
+pub use builder::{LoopBuilder, Nest};
 pub use expression::{Atom, Expr, Index, value_type};
 pub use helper::{Helpers, Intrinsic};
 pub use intrinsics::{Intrinsics, mask_dtype};

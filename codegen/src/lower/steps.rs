@@ -5,8 +5,8 @@ use super::maker::{Lower, Maker};
 use super::program::{Binding, Routine, Step};
 use super::roles::{is_computed, is_view};
 use super::view::View;
-use crate::kernels::{self, Argument, Epilogue, Kernel};
-use crate::loops::{Builder, Function, Parameter, Stmt, Var};
+use crate::kernels::{self, Argument, Epilogue, KernelWriter};
+use crate::loops::{Function, LoopBuilder, Parameter, Stmt, Var};
 use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::ops::{Map, PadMode, TransposedConvolution};
@@ -136,7 +136,14 @@ impl Maker<'_> {
     }
 
     /// A step that moves elements; `write` writes its loops.
-    fn copy(&mut self, id: NodeId, what: &str, sources: &[Home], target: &Home, write: impl FnOnce(&mut Kernel<'_>)) {
+    fn copy(
+        &mut self,
+        id: NodeId,
+        what: &str,
+        sources: &[Home],
+        target: &Home,
+        write: impl FnOnce(&mut KernelWriter<'_>),
+    ) {
         let mut made = Making::new(self.target);
         let kernel = &mut made.kernel;
         for source in sources {
@@ -304,7 +311,7 @@ struct Bindings {
 impl Bindings {
     fn argument(
         &mut self,
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         name: &str,
         home: &Home,
         constant: bool,
@@ -319,14 +326,14 @@ impl Bindings {
 }
 
 struct Making<'a> {
-    kernel: Kernel<'a>,
+    kernel: KernelWriter<'a>,
     bindings: Bindings,
 }
 
 impl<'a> Making<'a> {
     fn new(target: &'a Target) -> Self {
-        let kernel = Kernel {
-            b: Builder::new(),
+        let kernel = KernelWriter {
+            b: LoopBuilder::new(),
             target,
             operands: Vec::new(),
             results: Vec::new(),

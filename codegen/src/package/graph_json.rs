@@ -1,6 +1,6 @@
 //! `executor-config/graph/<model>.graph`: the graph executor's description of a model (Model Library Format, section 4).
 
-use crate::graph::{Entry, ExecutorGraph, GraphNode};
+use crate::graph::{Entry, ExecutorGraph, ExecutorNode};
 use serde_json::{Value, json};
 
 /// The type of the device of every entry: a CPU.
@@ -41,7 +41,7 @@ fn table(kind: &str, values: impl Iterator<Item = Value>) -> Value {
     json!([kind, values.collect::<Vec<_>>()])
 }
 
-fn describe(node: &GraphNode, reference: &impl Fn(&usize) -> Value) -> Value {
+fn describe(node: &ExecutorNode, reference: &impl Fn(&usize) -> Value) -> Value {
     let inputs: Vec<Value> = node.inputs.iter().map(reference).collect();
     if !node.calls {
         return json!({ "op": "null", "name": node.name, "inputs": inputs });

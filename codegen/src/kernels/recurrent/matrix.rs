@@ -2,7 +2,7 @@
 //! values are packed so that a product reads them from start to end.
 
 use super::super::space::{Stretch, stretches};
-use super::super::{Argument, Kernel};
+use super::super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::{Attribute, Tensor, TensorType};
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub(super) struct Matrix {
 impl Matrix {
     /// The groups of a range, each of some columns, of an operand.
     pub fn new(
-        kernel: &mut Kernel<'_>,
+        kernel: &mut KernelWriter<'_>,
         argument: Argument,
         name: &str,
         groups: Range<usize>,
@@ -68,7 +68,7 @@ impl Matrix {
         Attribute::from_tensor(&values.rearrange(ty, |place| sources[place]))
     }
 
-    fn load(&self, kernel: &Kernel<'_>, row: &Index, block: &Block<'_>, group: usize, vector: usize) -> Expr {
+    fn load(&self, kernel: &KernelWriter<'_>, row: &Index, block: &Block<'_>, group: usize, vector: usize) -> Expr {
         let Stretch { start, vectors, lanes, .. } = *block.stretch;
         match self.packed {
             // Whole blocks lie behind each other, and before them those of earlier stretches: column times rows and groups.
@@ -89,7 +89,7 @@ impl Matrix {
 
     /// Multiplies a row, given by its elements, with the matrix. `start` is what a sum of a group and columns starts from;
     /// `take` gets columns and the sums of all groups there.
-    pub fn product(&self, kernel: &mut Kernel<'_>, start: &Start<'_>, element: &Element<'_>, take: &Take<'_>) {
+    pub fn product(&self, kernel: &mut KernelWriter<'_>, start: &Start<'_>, element: &Element<'_>, take: &Take<'_>) {
         for stretch in &self.stretches {
             let Stretch { start: first, end, vectors, lanes } = *stretch;
             let step = (vectors * lanes) as i64;
@@ -110,7 +110,7 @@ impl Matrix {
     }
 
     /// Accumulators: the first part of the sums starts from `start`, others, where there are few sums, from 0.
-    fn sums(&self, kernel: &mut Kernel<'_>, block: &Block<'_>, start: &Start<'_>) -> Sums {
+    fn sums(&self, kernel: &mut KernelWriter<'_>, block: &Block<'_>, start: &Start<'_>) -> Sums {
         let Stretch { vectors, lanes, .. } = *block.stretch;
         let most = if kernel.target.is_strict() { 1 } else { MOST_PARTS.min(self.rows.max(1)) };
         let parts = (ACCUMULATORS / (vectors * self.groups)).clamp(1, most);
@@ -135,8 +135,8 @@ impl Matrix {
     }
 
     /// Adds the products of all rows, each part of the sums taking its turn.
-    fn rows(&self, kernel: &mut Kernel<'_>, block: &Block<'_>, sums: &Sums, element: &Element<'_>) {
-        let add = |kernel: &mut Kernel<'_>, row: &Index, part: &[Vec<Var>]| {
+    fn rows(&self, kernel: &mut KernelWriter<'_>, block: &Block<'_>, sums: &Sums, element: &Element<'_>) {
+        let add = |kernel: &mut KernelWriter<'_>, row: &Index, part: &[Vec<Var>]| {
             let value = element(kernel, row);
             let value = kernel.b.define("h", value);
             for group in 0..self.groups {
@@ -163,13 +163,13 @@ impl Matrix {
 type Sums = Vec<Vec<Vec<Var>>>;
 
 /// What the sum of a group starts from, at columns of some lanes.
-pub(super) type Start<'a> = dyn Fn(&mut Kernel<'_>, usize, &Index, usize) -> Expr + 'a;
+pub(super) type Start<'a> = dyn Fn(&mut KernelWriter<'_>, usize, &Index, usize) -> Expr + 'a;
 
 /// An element of the row that a matrix is multiplied with.
-pub(super) type Element<'a> = dyn Fn(&mut Kernel<'_>, &Index) -> Expr + 'a;
+pub(super) type Element<'a> = dyn Fn(&mut KernelWriter<'_>, &Index) -> Expr + 'a;
 
 /// Takes the sums of all groups at columns: their first one, the sums, the lanes.
-pub(super) type Take<'a> = dyn Fn(&mut Kernel<'_>, Index, Vec<Expr>, usize) + 'a;
+pub(super) type Take<'a> = dyn Fn(&mut KernelWriter<'_>, Index, Vec<Expr>, usize) + 'a;
 
 /// Columns that a product computes at once.
 struct Block<'a> {

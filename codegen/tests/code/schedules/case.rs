@@ -2,8 +2,8 @@
 //! program, and what the program leaves in the buffers is compared with the evaluator.
 
 use mlc_codegen::Target;
-use mlc_codegen::kernels::{self, Argument, Epilogue, Kernel};
-use mlc_codegen::loops::{Builder, Function, Parameter, Var, visit_vars};
+use mlc_codegen::kernels::{self, Argument, Epilogue, KernelWriter};
+use mlc_codegen::loops::{Function, LoopBuilder, Parameter, Var, visit_vars};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::Map;
 use mlc_ir::{Attribute, Generator, Op, Shape, Tensor, TensorType};
@@ -154,9 +154,9 @@ pub enum Role {
 
 /// Schedules a case for a target.
 pub fn build(case: &Case, number: usize, target: &Target) -> Result<Built, String> {
-    let mut b = Builder::new();
+    let mut b = LoopBuilder::new();
     let mut list: Vec<(Var, Memory, i64, Role)> = Vec::new();
-    let mut argument = |b: &mut Builder, name: &str, memory: &Memory, role: Role| {
+    let mut argument = |b: &mut LoopBuilder, name: &str, memory: &Memory, role: Role| {
         let pointer = b.parameter(name, memory.view.dtype, role == Role::Constant);
         list.push((pointer, memory.clone(), memory.view.offset, role));
         Argument { pointer, view: View { offset: 0, ..memory.view.clone() }, constant: None, operand: None }
@@ -178,7 +178,7 @@ pub fn build(case: &Case, number: usize, target: &Target) -> Result<Built, Strin
         op => (op.clone(), None),
     };
     let mut kernel =
-        Kernel { b, target, operands, results, epilogue, packed: Vec::new(), scratch: Vec::new(), scalar: false };
+        KernelWriter { b, target, operands, results, epilogue, packed: Vec::new(), scratch: Vec::new(), scalar: false };
     kernels::schedule(&anchor, &mut kernel).map_err(|error| format!("{}: {}", case.name, error.message))?;
     for packed in std::mem::take(&mut kernel.packed) {
         let elements = packed.value.to_tensor();

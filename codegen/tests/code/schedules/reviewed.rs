@@ -2,8 +2,8 @@
 
 use super::case::{Case, Layout, build};
 use mlc_codegen::Target;
-use mlc_codegen::kernels::{self, Argument, Kernel};
-use mlc_codegen::loops::{Builder, Function, Intrinsics, Parameter, print};
+use mlc_codegen::kernels::{self, Argument, KernelWriter};
+use mlc_codegen::loops::{Function, Intrinsics, LoopBuilder, Parameter, print};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::{
     ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, GatherElements, MaxPool, Normalize,
@@ -118,8 +118,8 @@ fn recurrent_layers_are_as_reviewed() {
 #[test]
 fn transposed_copies_are_as_reviewed() {
     for (name, target) in [("transposed", Target::host(32)), ("transposed_in_c99", Target::generic())] {
-        let mut b = Builder::new();
-        let argument = |name, constant, view: View, b: &mut Builder| Argument {
+        let mut b = LoopBuilder::new();
+        let argument = |name, constant, view: View, b: &mut LoopBuilder| Argument {
             pointer: b.parameter(name, DType::F32, constant),
             view,
             constant: None,
@@ -128,7 +128,7 @@ fn transposed_copies_are_as_reviewed() {
         let x = argument("x", true, View::dense(DType::F32, &[2, 303, 905]).transpose(&[0, 2, 1]), &mut b);
         let y = argument("y", false, View::dense(DType::F32, &[2, 905, 303]), &mut b);
         let parameters = [&x, &y].map(|argument| Parameter { var: argument.pointer, restrict: true }).to_vec();
-        let mut kernel = Kernel {
+        let mut kernel = KernelWriter {
             b,
             target: &target,
             operands: vec![x],

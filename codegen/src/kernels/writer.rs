@@ -1,8 +1,8 @@
-//! [`Kernel`]: a kernel under construction, with what schedules load, store and ask for.
+//! [`KernelWriter`]: a kernel under construction, with what schedules load, store and ask for.
 
 use super::vectors::{self, moved_dtype};
 use crate::loops::halves::is_half;
-use crate::loops::{Builder, Expr, Index, Nest, Stmt, ValueType, Var, mask_dtype};
+use crate::loops::{Expr, Index, LoopBuilder, Nest, Stmt, ValueType, Var, mask_dtype};
 use crate::lower::view::View;
 use crate::target::Target;
 use mlc_ir::scalar::{Expression, ScalarNode, UnaryFunction};
@@ -65,9 +65,9 @@ pub struct PackedOperand {
 }
 
 /// A kernel under construction.
-pub struct Kernel<'a> {
+pub struct KernelWriter<'a> {
     /// Writes the loops.
-    pub b: Builder,
+    pub b: LoopBuilder,
     /// The machine.
     pub target: &'a Target,
     /// Operands in order, without the epilogue's.
@@ -84,13 +84,13 @@ pub struct Kernel<'a> {
     pub scalar: bool,
 }
 
-impl Nest for Kernel<'_> {
-    fn builder(&mut self) -> &mut Builder {
+impl Nest for KernelWriter<'_> {
+    fn builder(&mut self) -> &mut LoopBuilder {
         &mut self.b
     }
 }
 
-impl Kernel<'_> {
+impl KernelWriter<'_> {
     /// Asks for a constant operand in another layout; the values are used in place of the operand's.
     pub fn pack(&mut self, operand: usize, name: &str, value: Attribute) -> Var {
         self.constant(name, Some(operand), value)
