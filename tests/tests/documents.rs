@@ -23,6 +23,23 @@ fn the_operators_are_up_to_date() {
 fn the_errors_are_up_to_date() {
     check("errors.md", &documents::errors());
 }
+
+#[test]
+fn the_page_on_schedules_quotes_what_is_generated() {
+    let root = paths::repository();
+    let page = std::fs::read_to_string(root.join("docs/schedules.md")).unwrap();
+    let test = std::fs::read_to_string(root.join("tests/filetests/codegen/register-tile.mlc")).unwrap();
+    let (graph, code) = test.split_once("// ==>\n").unwrap();
+    let code: String = code.lines().map(|line| format!("{}\n", line.strip_prefix("// ").unwrap_or_default())).collect();
+    let quotations: Vec<(&str, &str)> =
+        page.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n')).collect();
+    assert!(quotations.len() > 5, "{quotations:?}");
+    for (language, quotation) in quotations {
+        let source = if language == "mlc" { graph } else { &code };
+        assert!(source.contains(quotation), "docs/schedules.md quotes what the test doesn't have:\n{quotation}");
+    }
+}
+
 /// All Rust sources of a folder, as one text.
 fn sources(folder: &Path) -> String {
     let mut text = String::new();
