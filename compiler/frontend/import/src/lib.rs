@@ -1,13 +1,39 @@
-//! What importers of all model formats share: what they take and give, and the builder of graphs. Nothing here knows a
-//! format, and nothing opens a file.
+//! What every importer of a model format is built on: the engine, which walks a model's operators, and the builder, which makes
+//! a graph of them. Nothing here knows a format, and nothing opens a file.
+//!
+//! A format brings its reader (bytes to structures of its own), its kinds of operand and attribute ([`Format`]) and its tables
+//! ([`Operators`]). The engine ([`Importer`]) looks each operator of the file up, hands it a [`Call`], notes what the import
+//! looked at, names values, binds open dimensions, inlines functions, decides branches and makes loops, and tells everything
+//! that stands in the way in one go.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+mod attributes;
+mod axes;
+mod bodies;
 pub mod builder;
+mod call;
+mod control;
 mod fault;
+mod findings;
+mod format;
+mod importer;
+mod interface;
+mod item;
 mod options;
-pub mod support;
+mod support;
+mod turns;
+mod walk;
 
+pub use attributes::counts;
+pub use axes::{extents, normalized_axis};
 pub use builder::Builder;
+pub use call::{Call, Site};
 pub use fault::Fault;
-pub use options::{ImportOptions, Imported, unknown_dimension};
+pub use findings::Findings;
+pub use format::{Attributes, Constant, Description, Format, Surplus};
+pub use importer::{Entry, Handler, Importer, Operators};
+pub use interface::{DeclaredInput, Extent};
+pub use item::{AttributeValue, Item, Operand};
+pub use options::{ImportOptions, Imported};
 pub use support::OperatorSupport;
+pub use turns::{Turns, check_copies};

@@ -1,8 +1,7 @@
 //! What all importers take and give besides the model.
 
 use indexmap::IndexMap;
-use mlc_ir::{Code, Diagnostic, Graph, Location};
-use std::collections::BTreeSet;
+use mlc_ir::{Diagnostic, Graph};
 
 /// What the user says about a model beyond its files.
 #[derive(Debug, Clone, Default)]
@@ -22,15 +21,4 @@ pub struct Imported {
     pub graph: Graph,
     /// What the user should know, though the import succeeded.
     pub warnings: Vec<Diagnostic>,
-}
-
-/// Says that an extent is given for a dimension that the model doesn't have.
-pub fn unknown_dimension(name: &str, known: &BTreeSet<&str>) -> Diagnostic {
-    let message = format!("an extent is given for the dimension `{name}`, which the model doesn't have");
-    let names: Vec<&str> = known.iter().copied().collect();
-    let help = match names.is_empty() {
-        true => "no dimension of the model has a name".into(),
-        false => format!("the named dimensions are: {}", names.join(", ")),
-    };
-    Diagnostic::error(Code::OptionMismatch, Location::default(), message).with_help(help)
 }

@@ -1,6 +1,6 @@
-//! Which operators of a format are supported, and what is said of those that aren't.
+//! Which operators of a format are supported.
 
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::Location;
 use serde::Serialize;
 
 /// What a frontend does with an operator of its format.
@@ -20,28 +20,10 @@ pub struct OperatorSupport {
 }
 
 /// A use of an operator that isn't supported: where, and the operator's name there.
-pub type Use = (Location, String);
-
-/// Most uses of an operator that a diagnostic shows.
-const MOST_SHOWN: usize = 20;
-
-/// One finding for all uses of an operator that isn't supported. Precondition: there is a use.
-pub fn unsupported(operator: &str, reason: Option<&str>, uses: &[Use]) -> Diagnostic {
-    let times = if uses.len() == 1 { "once".to_owned() } else { format!("{} times", uses.len()) };
-    let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
-    let message = format!("operator {operator}, used {times}, isn't supported{reason}");
-    let mut diagnostic = Diagnostic::error(Code::OperatorUnsupported, uses[0].0.clone(), message);
-    for (location, name) in uses.iter().take(MOST_SHOWN).skip(1) {
-        diagnostic = diagnostic.with_related(location.clone(), format!("`{name}`, too"));
-    }
-    if let Some(more) = uses.len().checked_sub(MOST_SHOWN).filter(|&more| more > 0) {
-        diagnostic = diagnostic.with_note(format!("and {more} more"));
-    }
-    diagnostic
-}
+pub(crate) type Use = (Location, String);
 
 /// The name that differs from a misspelt one in the fewest letters, if they are few.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distances = known.into_iter().map(|known| (strsim::levenshtein(name, known), known));
     distances.min().filter(|(distance, known)| distance * 3 <= known.len()).map(|(_, known)| known)
 }
@@ -55,13 +37,5 @@ mod tests {
         let known = ["nn.Conv2d", "nn.Conv3d", "Relu"];
         assert_eq!(nearest("nn.Conv2D", known), Some("nn.Conv2d"));
         assert_eq!(nearest("models.yolo.Detect", known), None);
-    }
-
-    #[test]
-    fn many_uses_are_counted() {
-        let uses: Vec<Use> = (0..30).map(|index| (Location::line(index), format!("n{index}"))).collect();
-        let diagnostic = unsupported("Foo", Some("it is new"), &uses);
-        assert_eq!(diagnostic.message, "operator Foo, used 30 times, isn't supported: it is new");
-        assert_eq!((diagnostic.related.len(), diagnostic.notes), (19, vec!["and 10 more".to_owned()]));
     }
 }

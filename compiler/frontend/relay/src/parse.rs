@@ -1,17 +1,19 @@
 //! Parses Relay text, of both dialects: with a version in the first line and metadata at the end, or without.
 
-use super::lexer::{Kind, Place, Token, lex};
+use super::lexer::{Kind, Place, lex};
 use super::syntax::{
     Argument, AttributeValue, Binding, Block, Expression, ExpressionId, ExpressionKind, Function, FunctionId, Module,
     Number, Parameter,
 };
 use mlc_ir::{DType, Diagnostic, Literal};
 
+mod cursor;
 mod number;
 mod ty;
 
-/// How deep expressions, blocks, types and lists may nest.
-pub(super) const MOST_DEEP: usize = 120;
+use cursor::{Parsed, Parser};
+
+pub(super) use cursor::MOST_DEEP;
 
 /// Parses a text.
 ///
@@ -23,16 +25,6 @@ pub(super) fn parse(text: &str) -> Result<Module<'_>, Diagnostic> {
     parser.module().map_err(|fault| *fault)?;
     Ok(parser.module)
 }
-
-struct Parser<'a> {
-    tokens: Vec<Token<'a>>,
-    at: usize,
-    depth: usize,
-    module: Module<'a>,
-}
-
-/// Boxed, so that the stack of deep texts stays small.
-type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 /// Operators between two expressions: mark, how strongly it binds, the name of the operator that it stands for.
 const BINARY: [(&str, u32, &str); 10] = [
@@ -49,81 +41,6 @@ const BINARY: [(&str, u32, &str); 10] = [
 ];
 
 impl<'a> Parser<'a> {
-    fn peek(&self) -> &Kind<'a> {
-        &self.tokens[self.at].kind
-    }
-
-    fn second(&self) -> &Kind<'a> {
-        &self.tokens[(self.at + 1).min(self.tokens.len() - 1)].kind
-    }
-
-    fn place(&self) -> Place {
-        self.tokens[self.at].place
-    }
-
-    fn next(&mut self) -> Token<'a> {
-        let token = self.tokens[self.at].clone();
-        self.at = (self.at + 1).min(self.tokens.len() - 1);
-        token
-    }
-
-    /// The comment behind the token before this one.
-    fn comment(&self) -> Option<&'a str> {
-        self.tokens[self.at.saturating_sub(1)].comment
-    }
-
-    fn unexpected(&self, expected: &str) -> Box<Diagnostic> {
-        self.place().error(format!("{} found, {expected} expected", self.peek().describe()))
-    }
-
-    fn at_mark(&self, mark: &str) -> bool {
-        matches!(self.peek(), Kind::Mark(found) if *found == mark)
-    }
-
-    fn accept(&mut self, mark: &str) -> bool {
-        let found = self.at_mark(mark);
-        if found {
-            self.next();
-        }
-        found
-    }
-
-    fn expect(&mut self, mark: &str) -> Parsed<()> {
-        if self.accept(mark) { Ok(()) } else { Err(self.unexpected(&format!("`{mark}`"))) }
-    }
-
-    fn accept_word(&mut self, word: &str) -> bool {
-        let found = matches!(self.peek(), Kind::Word(found) if *found == word);
-        if found {
-            self.next();
-        }
-        found
-    }
-
-    fn word(&mut self, expected: &str) -> Parsed<&'a str> {
-        let Kind::Word(word) = *self.peek() else { return Err(self.unexpected(expected)) };
-        self.next();
-        Ok(word)
-    }
-
-    fn index(&mut self, expected: &str) -> Parsed<usize> {
-        let Kind::Number(digits) = *self.peek() else { return Err(self.unexpected(expected)) };
-        let index = digits.parse().map_err(|_| self.unexpected(expected))?;
-        self.next();
-        Ok(index)
-    }
-
-    /// Parses something that may hold the like of itself.
-    fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.depth >= MOST_DEEP {
-            return Err(self.place().error(format!("the text nests deeper than {MOST_DEEP} levels")));
-        }
-        self.depth += 1;
-        let parsed = parse(self);
-        self.depth -= 1;
-        parsed
-    }
-
     fn module(&mut self) -> Parsed<()> {
         if self.accept("#") {
             self.version()?;

@@ -1,6 +1,7 @@
 //! Makes the graph again that [`write`](super::write()) printed: node by node, with nothing left out and nothing simplified.
 
 mod comment;
+mod finding;
 mod map;
 
 use super::lexer::Place;
@@ -10,6 +11,7 @@ use super::syntax::{
     Argument, AttributeValue, Binding, ExpressionId, ExpressionKind, Function, FunctionId, Module, Number, Type,
 };
 use comment::NodeComment;
+use finding::{at, unlike};
 use mlc_import::Fault;
 use mlc_ir::ops::Map;
 use mlc_ir::{Attribute, Code, Diagnostic, Graph, Literal, NodeId, Op, State, Subgraph, TensorType, Value};
@@ -55,19 +57,6 @@ struct Restored<'a> {
     locals: BTreeMap<&'a str, NodeId>,
     numbers: BTreeMap<u32, NodeId>,
     functions: BTreeMap<u32, FunctionId>,
-}
-
-fn at(place: Place, fault: Fault) -> Diagnostic {
-    let diagnostic = Diagnostic::error(fault.code, place.location(), fault.message);
-    match fault.help {
-        Some(help) => diagnostic.with_help(help),
-        None => diagnostic,
-    }
-}
-
-fn unlike(place: Place, message: impl Into<String>) -> Diagnostic {
-    at(place, Fault::variant(message))
-        .with_note("the text says that mlc printed it, and it is read node by node".to_owned())
 }
 
 impl Source for Restorer<'_> {

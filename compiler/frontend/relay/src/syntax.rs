@@ -93,7 +93,7 @@ pub(super) struct Argument<'a> {
 
 /// A value of an attribute.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum AttributeValue {
+pub enum AttributeValue {
     Integer(i64),
     /// The number, and whether it is written as one of single precision.
     Float(f64, bool),

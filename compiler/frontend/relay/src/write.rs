@@ -11,7 +11,7 @@ use constants::write_metadata;
 use mlc_ir::{Attribute, Graph, Node, NodeId, Op, Subgraph, TensorType, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use text::{attribute_text, comment_quoted, literal_text, quoted};
+use text::{attribute_text, comment_quoted, literal_text, quoted, type_text};
 
 /// Prints a graph as a full, self-contained Relay text; constants are encoded piece by piece.
 ///
@@ -72,16 +72,6 @@ impl Names {
         let name = self.nodes.get(&value.node).cloned().unwrap_or_default();
         if graph.node(value.node).results.len() == 1 { name } else { format!("{name}.{}", value.slot) }
     }
-}
-
-/// A type as Relay has it.
-fn type_text(ty: &TensorType) -> String {
-    let dtype = ty.dtype.long_name();
-    if ty.rank() == 0 {
-        return dtype.to_owned();
-    }
-    let extents: Vec<String> = ty.shape.iter().map(usize::to_string).collect();
-    format!("Tensor[({}), {dtype}]", extents.join(", "))
 }
 
 /// The comment behind a node's definition: its name, its origins, and its type if Relay's doesn't say all of it.

@@ -1,9 +1,10 @@
 //! Arithmetic and comparisons of two and more tensors, and choices between them.
 
-use super::call::{Call, normalized_axis};
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_import::builder::promoted;
+use mlc_import::normalized_axis;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Attribute, DType, Literal, Value};
 

@@ -1,15 +1,12 @@
 //! Scaled dot-product attention of the standard's operators.
 
-use super::call::Call;
-use super::registry::{
-    Handler::{Control, Many},
-    Table,
-};
-use super::{Importer, Item, Site};
+use super::call::{Call, Importer, Item, Site, Table};
+use super::format::{Onnx, Region};
 use crate::proto::GraphProto;
 use crate::tensor::dtype_of;
-use mlc_import::Fault;
+use mlc_import::Handler::{Control, Many};
 use mlc_import::builder::{Band, Builder, Offset};
+use mlc_import::{Fault, Format};
 use mlc_ir::ops::PadMode;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};
@@ -205,7 +202,7 @@ fn attention(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
 
 /// A graph that an attribute holds.
 fn graph_attribute<'a>(importer: &Importer<'a>, site: &Site<'a>, key: &str) -> Result<Option<&'a GraphProto>, Fault> {
-    let attributes = importer.attributes(site.node)?;
+    let attributes = Onnx::attributes(importer.scope(), site.operator)?;
     let Some(&attribute) = attributes.get(key) else { return Ok(None) };
     attribute.g.as_ref().map(Some).ok_or_else(|| Fault::parameter(format!("attribute `{key}` must be a graph")))
 }
@@ -214,7 +211,7 @@ fn graph_attribute<'a>(importer: &Importer<'a>, site: &Site<'a>, key: &str) -> R
 fn modified<'a>(importer: &mut Importer<'a>, site: &Site<'a>, key: &str, x: Value) -> Result<Option<Value>, Fault> {
     let Some(graph) = graph_attribute(importer, site, key)? else { return Ok(Some(x)) };
     let prefix = format!("{}.{key}.", site.name);
-    let results = importer.import_subgraph(graph, vec![Item::Tensor(x)], prefix)?;
+    let results = importer.import_region(Region::Graph(graph), vec![Item::Tensor(x)], prefix)?;
     importer.builder.begin(&site.name);
     match results[..] {
         [Item::Tensor(y)] if importer.builder.ty(y) == importer.builder.ty(x) => Ok(Some(y)),
@@ -228,7 +225,7 @@ fn flex_attention<'a>(importer: &mut Importer<'a>, site: &Site<'a>, inputs: Vec<
     let [Item::Tensor(query), Item::Tensor(key), Item::Tensor(value)] = inputs[..] else {
         return Err(Fault::operands("query, key and value expected"));
     };
-    let attributes = importer.attributes(site.node)?;
+    let attributes = Onnx::attributes(importer.scope(), site.operator)?;
     let known = ["scale", "score_mod", "prob_mod", "softmax_precision"];
     if let Some(unknown) = attributes.keys().find(|key| !known.contains(key)) {
         return Err(Fault::parameter(format!("attribute `{unknown}` isn't known")));

@@ -1,14 +1,10 @@
 //! Operators of classical machine learning: scaling, filling in, encoding, linear models.
 
-use super::Item;
-use super::call::Call;
+use super::call::{Call, Item, Table, TensorAttributes};
 use super::ensemble::{Classified, PostTransform};
 use super::labels::class_labels;
-use super::registry::{
-    Handler::{Many, One},
-    Table,
-};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::ops::{Matmul, Reduce, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};
@@ -146,7 +142,10 @@ fn one_hot(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         return Err(Fault::variant("the categories are strings, which aren't supported"));
     }
     if !call.flag_or("zeros", true)? {
-        call.warnings.push("an element without a category gets zeros; the model says that it is an error".to_owned());
+        call.warn(
+            mlc_ir::Code::VariantUnsupported,
+            "an element without a category gets zeros; the model says that it is an error".to_owned(),
+        );
     }
     let categories = call.ints("cats_int64s")?;
     let categories = call.required("cats_int64s", categories)?;

@@ -1,6 +1,7 @@
 //! What the user is told about labels that aren't numbers, and what support vector machines refuse.
 
 use super::*;
+use crate::proto::NodeProto;
 
 fn attribute(name: &str, kind: i32) -> AttributeProto {
     AttributeProto { name: name.into(), r#type: kind, ..AttributeProto::default() }

@@ -1,26 +1,25 @@
 //! Operators that hold graphs. What is decided while compiling leaves no trace; of a branch that data decide on, both sides are
 //! computed and one is selected.
 
-use super::call::normalized_axis;
-use super::registry::{Handler::Control, Table};
-use super::scope::Attributes;
-use super::turns::{Turns, check_copies};
-use super::{Importer, Item, Site};
+use super::call::{Importer, Item, Site, Table};
+use super::format::{Onnx, Region};
 use crate::proto::GraphProto;
-use mlc_import::Fault;
-use mlc_ir::ops::{MAXIMUM_TRIP_COUNT, Select, SliceAxis};
-use mlc_ir::{Attribute, Code, Value};
+use mlc_import::Handler::Control;
+use mlc_import::normalized_axis;
+use mlc_import::{Attributes, Fault, Format, Turns, check_copies};
+use mlc_ir::ops::{MAXIMUM_TRIP_COUNT, SliceAxis};
+use mlc_ir::{Code, Value};
 
 pub(super) const OPERATORS: Table =
     &[("If", 1, Control(branch)), ("Loop", 1, Control(repeat)), ("Scan", 8, Control(scan))];
 
 /// A graph attribute.
-fn graph<'a>(attributes: &Attributes<'a>, key: &str) -> Result<&'a GraphProto, Fault> {
+fn graph<'a>(attributes: &Attributes<'a, Onnx>, key: &str) -> Result<&'a GraphProto, Fault> {
     let graph = attributes.get(key).and_then(|attribute| attribute.g.as_ref());
     graph.ok_or_else(|| Fault::new(Code::ParameterMissing, format!("attribute `{key}`, a graph, is missing")))
 }
 
-fn numbers<'a>(attributes: &Attributes<'a>, key: &str) -> Option<&'a [i64]> {
+fn numbers<'a>(attributes: &Attributes<'a, Onnx>, key: &str) -> Option<&'a [i64]> {
     attributes.get(key).map(|attribute| &attribute.ints[..])
 }
 
@@ -31,76 +30,17 @@ fn tensor(inputs: &[Item], index: usize, what: &str) -> Result<Value, Fault> {
     }
 }
 
-fn constant(importer: &Importer<'_>, value: Value) -> Option<Attribute> {
-    importer.builder.graph().constant(value).cloned()
-}
-
-fn check_condition(importer: &Importer<'_>, condition: Value) -> Result<(), Fault> {
-    let ty = importer.builder.ty(condition);
-    if ty.dtype == mlc_ir::DType::Bool && ty.elements() == 1 {
-        return Ok(());
-    }
-    Err(Fault::operands(format!("the condition must be one bool, it is {ty}")))
-}
-
 /// `If`
 fn branch<'a>(importer: &mut Importer<'a>, site: &Site<'a>, inputs: Vec<Item>) -> Result<Vec<Item>, Fault> {
-    let attributes = importer.attributes(site.node)?;
-    let (then, otherwise) = (graph(&attributes, "then_branch")?, graph(&attributes, "else_branch")?);
+    let attributes = Onnx::attributes(importer.scope(), site.operator)?;
+    let [then, otherwise] = [graph(&attributes, "then_branch")?, graph(&attributes, "else_branch")?];
     let condition = tensor(&inputs, 0, "the condition")?;
-    check_condition(importer, condition)?;
-    if let Some(known) = constant(importer, condition) {
-        let taken = if known.to_tensor().to_integers()[0] == 0 { otherwise } else { then };
-        return importer.import_subgraph(taken, Vec::new(), format!("{}.", site.name));
-    }
-    let first = importer.import_subgraph(then, Vec::new(), format!("{}.then.", site.name))?;
-    let second = importer.import_subgraph(otherwise, Vec::new(), format!("{}.else.", site.name))?;
-    if first.len() != second.len() {
-        let message = format!("one branch gives {} results, the other one {}", first.len(), second.len());
-        return Err(Fault::new(Code::OperandCount, message));
-    }
-    importer.builder.begin(&site.name);
-    let condition = importer.builder.reshape(condition, &[])?;
-    first.into_iter().zip(second).enumerate().map(|(number, pair)| select(importer, condition, number, pair)).collect()
-}
-
-fn select(importer: &mut Importer<'_>, condition: Value, number: usize, pair: (Item, Item)) -> Result<Item, Fault> {
-    match pair {
-        (Item::Unknown, _) | (_, Item::Unknown) => Ok(Item::Unknown),
-        (Item::Tensor(first), Item::Tensor(second)) => {
-            Ok(Item::Tensor(selected(importer, condition, number, first, second)?))
-        }
-        (Item::Sequence(first), Item::Sequence(second)) if first.len() == second.len() => {
-            let pairs = first.into_iter().zip(second);
-            let values = pairs.map(|(first, second)| selected(importer, condition, number, first, second));
-            Ok(Item::Sequence(values.collect::<Result<_, _>>()?))
-        }
-        _ => Err(Fault::new(
-            Code::DataDependentShape,
-            format!("data decide whether result {number} is a tensor, a sequence of which length, or absent"),
-        )),
-    }
-}
-
-fn selected(
-    importer: &mut Importer<'_>,
-    condition: Value,
-    number: usize,
-    first: Value,
-    second: Value,
-) -> Result<Value, Fault> {
-    let (left, right) = (importer.builder.ty(first), importer.builder.ty(second));
-    if (left.dtype, &left.shape) != (right.dtype, &right.shape) {
-        let message = format!("data decide whether result {number} is {left} or {right}");
-        return Err(Fault::new(Code::DataDependentShape, message)
-            .with_help("make the condition a constant, or give both branches' results one type"));
-    }
-    Ok(if first == second { first } else { importer.builder.apply(Select {}, &[condition, first, second])? })
+    importer.import_branch(site, condition, [then, otherwise].map(Region::Graph), &[])
 }
 
 /// `Loop`
 fn repeat<'a>(importer: &mut Importer<'a>, site: &Site<'a>, inputs: Vec<Item>) -> Result<Vec<Item>, Fault> {
-    let attributes = importer.attributes(site.node)?;
+    let attributes = Onnx::attributes(importer.scope(), site.operator)?;
     let body = graph(&attributes, "body")?;
     let trip_count = match inputs.first() {
         Some(Item::Tensor(value)) => trip_count(importer, *value)?,
@@ -112,10 +52,9 @@ fn repeat<'a>(importer: &mut Importer<'a>, site: &Site<'a>, inputs: Vec<Item>) -
     };
     let mut limit = trip_count;
     if let Some(value) = condition {
-        check_condition(importer, value)?;
-        if let Some(known) = constant(importer, value) {
+        if let Some(taken) = importer.decided(value)? {
             condition = None;
-            if known.to_tensor().to_integers()[0] == 0 {
+            if !taken {
                 limit = Some(0);
             }
         }
@@ -126,13 +65,21 @@ fn repeat<'a>(importer: &mut Importer<'a>, site: &Site<'a>, inputs: Vec<Item>) -
         Fault::new(Code::OperandCount, message)
     })?;
     let stacked = vec![SliceAxis { axis: 0, reverse: false }; stacked];
-    let turns = Turns { body, trip_count: limit, condition, numbered: true, carried, scanned: Vec::new(), stacked };
+    let turns = Turns {
+        body: Region::Graph(body),
+        trip_count: limit,
+        condition,
+        numbered: true,
+        carried,
+        scanned: Vec::new(),
+        stacked,
+    };
     importer.import_turns(site, &turns)
 }
 
 /// The constant number of turns; `None` when it is so large that it bounds nothing.
 fn trip_count(importer: &Importer<'_>, value: Value) -> Result<Option<usize>, Fault> {
-    let Some(attribute) = constant(importer, value) else {
+    let Some(attribute) = importer.builder.graph().constant(value) else {
         return Err(Fault::new(
             Code::DataDependentShape,
             "the number of turns must be known while compiling, but it depends on the data",
@@ -147,9 +94,9 @@ fn trip_count(importer: &Importer<'_>, value: Value) -> Result<Option<usize>, Fa
 
 /// `Scan`: since version 9 over any axes, before that over axis 1 of each item of a batch.
 fn scan<'a>(importer: &mut Importer<'a>, site: &Site<'a>, mut inputs: Vec<Item>) -> Result<Vec<Item>, Fault> {
-    let attributes = importer.attributes(site.node)?;
+    let attributes = Onnx::attributes(importer.scope(), site.operator)?;
     let body = graph(&attributes, "body")?;
-    let batched = site.version < 9;
+    let batched = site.version < Some(9);
     if batched {
         let lengths = if inputs.is_empty() { Item::Absent } else { inputs.remove(0) };
         if lengths != Item::Absent {
@@ -216,14 +163,14 @@ fn turns<'a>(
     carried: Vec<Item>,
     scanned: Vec<(Value, SliceAxis)>,
     stacked: Vec<SliceAxis>,
-) -> Result<Turns<'a>, Fault> {
+) -> Result<Turns<'a, Onnx>, Fault> {
     let extents = scanned.iter().map(|(whole, way)| importer.builder.ty(*whole).shape[way.axis]);
     let extents: Vec<usize> = extents.collect();
     if extents.windows(2).any(|pair| pair[0] != pair[1]) {
         return Err(Fault::operands(format!("the scanned tensors have {extents:?} slices, one number expected")));
     }
     let trip_count = extents.first().copied();
-    Ok(Turns { body, trip_count, condition: None, numbered: false, carried, scanned, stacked })
+    Ok(Turns { body: Region::Graph(body), trip_count, condition: None, numbered: false, carried, scanned, stacked })
 }
 
 /// Moves the outermost axis of stacked results to where a negative number means it; that takes their rank.
@@ -266,7 +213,7 @@ fn batch<'a>(
     if wholes.iter().any(|&whole| importer.builder.rank(whole) < 2) {
         return Err(Fault::operands("scanned tensors need a batch axis and a sequence axis"));
     }
-    check_copies(body, items)?;
+    check_copies::<Onnx>(Region::Graph(body), items)?;
     let mut parts: Vec<Vec<Value>> = Vec::new();
     for item in 0..items {
         importer.builder.begin(&site.name);

@@ -3,7 +3,7 @@
 use super::tests::{import_with, input, model, node, output};
 use super::*;
 use crate::proto::{AttributeProto, GraphProto, NodeProto, TensorProto};
-use mlc_ir::{Graph, Op, Tensor, TensorType, evaluate, verify};
+use mlc_ir::{Code, Graph, Op, Tensor, TensorType, evaluate, verify};
 
 fn held(name: &str, graph: GraphProto) -> AttributeProto {
     AttributeProto { name: name.into(), g: Some(graph), r#type: 5, ..AttributeProto::default() }

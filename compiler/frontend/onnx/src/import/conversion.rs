@@ -1,10 +1,10 @@
 //! Conversions between data types.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table, TensorAttributes};
 use crate::tensor;
 use mlc_import::Fault;
 use mlc_ir::ops::BitCast;
+use mlc_import::Handler::One;
 use mlc_ir::{Attribute, DType, TensorType, Value};
 
 pub(super) const OPERATORS: Table =

@@ -1,11 +1,11 @@
 //! Convolutions and transposed convolutions.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table};
 use super::window::{
     AutoPad, agreeing_pads, given_pads, pads, reach, spatial_list, spatial_rank, strides_and_dilations,
 };
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_import::builder::SlidingWindow;
 use mlc_ir::{Code, Value};
 

@@ -1,8 +1,8 @@
 //! Einstein sums.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::Value;
 
 pub(super) const OPERATORS: Table = &[("Einsum", 12, One(einsum))];

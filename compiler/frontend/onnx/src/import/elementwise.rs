@@ -1,9 +1,8 @@
 //! Functions of each element, activations, and what does nothing at inference.
 
-use super::Item;
-use super::call::Call;
-use super::registry::{Handler::Many, Handler::One, Table};
+use super::call::{Call, Item, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::ops::{Celu, Elu, LeakyRelu};
 use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId, UnaryFunction as U};
 use mlc_ir::{Attribute, DType, Float, Literal, Value};

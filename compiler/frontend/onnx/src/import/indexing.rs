@@ -1,8 +1,8 @@
 //! Reading and writing where index tensors say, and tensors that are made of their own coordinates.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::{PadMode, ScatterReduction};
 use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::types::row_major_strides;

@@ -1,11 +1,11 @@
 //! Convolutions and matrix products of quantised tensors, summed up in 32-bit integers without loss.
 
-use super::call::Call;
+use super::call::{Call, Table};
 use super::convolution::convolution_of;
 use super::linear::expect_matrices;
 use super::quantization::{QuantizedType, saturated};
-use super::registry::{Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{DType, Value};
 

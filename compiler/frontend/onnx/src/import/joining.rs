@@ -1,10 +1,10 @@
 //! Joining tensors, and cutting them into pieces; sequences of such pieces.
 
-use super::Item;
-use super::call::{Call, normalized_axis};
-use super::registry::{Handler::Many, Handler::One, Table};
+use super::call::{Call, Item, Table};
 use super::structure::sequence;
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
+use mlc_import::normalized_axis;
 use mlc_ir::Value;
 
 pub(super) const OPERATORS: Table = &[

@@ -3,13 +3,9 @@
 //! A string never reaches generated code: where a model's classes have names, the place of a class among the names stands
 //! for it, and the user is told.
 
-use super::Item;
-use super::call::Call;
-use super::registry::{
-    Handler::{Many, One},
-    Table,
-};
+use super::call::{Call, Item, Table, TensorAttributes};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::ops::{ArgFunction, ArgReduce, Reduce, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};
@@ -34,7 +30,10 @@ pub(super) fn class_labels(
     }
     if !names.is_empty() {
         let listed = listed(names.iter());
-        call.warnings.push(format!("the classes have names; the place of a class among them stands for it: {listed}"));
+        call.warn(
+            mlc_ir::Code::VariantUnsupported,
+            format!("the classes have names; the place of a class among them stands for it: {listed}"),
+        );
     }
     Ok(labels)
 }
@@ -54,9 +53,12 @@ fn zip_map(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let names = call.words("classlabels_strings")?.unwrap_or_default();
     let numbers = call.ints("classlabels_int64s")?.unwrap_or_default();
     let listed = if names.is_empty() { listed(numbers.iter()) } else { listed(names.iter()) };
-    call.warnings.push(format!(
-        "the tensor of the scores stands for the list of maps from classes to scores; its columns are {listed}"
-    ));
+    call.warn(
+        mlc_ir::Code::VariantUnsupported,
+        format!(
+            "the tensor of the scores stands for the list of maps from classes to scores; its columns are {listed}"
+        ),
+    );
     Ok(vec![Item::Tensor(scores)])
 }
 

@@ -1,9 +1,8 @@
 //! Attention without softmax: a state is carried along the sequence.
 
-use super::Item;
-use super::call::Call;
-use super::registry::{Handler::Many, Table};
+use super::call::{Call, Item, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::Many;
 use mlc_ir::ops::Matmul;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};

@@ -1,9 +1,9 @@
 //! Determinants and inverses, by elimination with pivots.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table};
 use mlc_import::Builder;
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::{ArgFunction, ArgReduce, Matmul};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};

@@ -1,6 +1,7 @@
 //! What the operators of networks refuse, and which operators of the graph they become.
 
 use super::*;
+use crate::proto::NodeProto;
 use mlc_ir::OpKind;
 
 fn ints(name: &str, values: &[i64]) -> AttributeProto {

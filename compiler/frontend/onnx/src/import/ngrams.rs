@@ -1,8 +1,8 @@
 //! `TfIdfVectorizer`: how often sequences of numbers occur.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table, TensorAttributes};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::{Reduce, ReduceFunction};
 use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{Attribute, Code, DType, Tensor, TensorType, Value};

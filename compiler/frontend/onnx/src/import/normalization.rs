@@ -1,10 +1,9 @@
 //! Normalisations, by stored statistics and by those of the data.
 
-use super::Item;
-use super::call::Call;
-use super::registry::{Handler::Many, Handler::One, Table};
+use super::call::{Call, Item, Table};
 use crate::tensor::dtype_of;
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_import::builder::{Affine, LocalResponse, Statistics};
 use mlc_ir::ops::{Reduce, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};

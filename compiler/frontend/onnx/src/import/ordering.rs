@@ -1,9 +1,8 @@
 //! Order: sorting, extreme elements, running sums, and choices whose number of elements depends on the data.
 
-use super::Item;
-use super::call::Call;
-use super::registry::{Handler::Many, Handler::One, Table};
+use super::call::{Call, Item, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::ops::{ArgFunction, ArgReduce, Cumulative, CumulativeFunction};
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Tensor, TensorType, Value};
@@ -104,7 +103,7 @@ fn unique(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let (x, axis) = match call.int("axis")? {
         None => (x.reshape(&[x.ty().elements()])?, 0),
         Some(axis) => {
-            let found = super::call::normalized_axis(axis, x.ty().rank());
+            let found = mlc_import::normalized_axis(axis, x.ty().rank());
             let found = found.ok_or_else(|| Fault::parameter(format!("{} has no axis {axis}", x.ty())))?;
             (x, found)
         }

@@ -1,10 +1,9 @@
 //! Pools: largest element, mean, power mean.
 
-use super::Item;
-use super::call::Call;
-use super::registry::{Handler::Many, Handler::One, Table};
+use super::call::{Call, Item, Table};
 use super::window::{AutoPad, pads, reach, spatial_list, spatial_rank, strides_and_dilations};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_import::builder::{PoolWindow, ceil_mode_pads, positions};
 use mlc_ir::Value;
 use mlc_ir::ops::{PoolFunction, Reduce, ReduceFunction};

@@ -1,11 +1,11 @@
 //! onnxruntime's operators on quantised tensors: each computes with the real numbers and quantises the result.
 
-use super::call::Call;
+use super::call::{Call, Table};
 use super::pooling::average_of;
 use super::quantization::{QuantizedType, dequantized, saturated};
-use super::registry::{Handler::One, Table};
 use super::softmax::softmax_of;
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::{LeakyRelu, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Float, Value};

@@ -1,10 +1,9 @@
 //! Quantisation: integers that stand for real numbers, `real = scale * (integer - zero_point)`.
 
-use super::Item;
-use super::call::Call;
-use super::registry::{Handler::Many, Handler::One, Table};
+use super::call::{Call, Item, Table, TensorAttributes};
 use crate::tensor;
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::ops::ReduceFunction;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};

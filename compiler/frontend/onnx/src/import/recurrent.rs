@@ -1,9 +1,8 @@
 //! Recurrent operators: each direction is a layer of its own; its gates are put into the order of the graph's operator.
 
-use super::Item;
-use super::call::Call;
-use super::registry::{Handler::Many, Table};
+use super::call::{Call, Item, Table, TensorAttributes};
 use mlc_import::Fault;
+use mlc_import::Handler::Many;
 use mlc_import::builder::{RecurrentRun, RecurrentWeights};
 use mlc_ir::ops::{Elu, LeakyRelu, Recurrent, RecurrentCell};
 use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, ScalarId, UnaryFunction};

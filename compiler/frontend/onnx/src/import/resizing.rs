@@ -1,9 +1,9 @@
 //! Interpolation: Resize and what came before it.
 
-use super::call::Call;
+use super::call::{Call, Table};
 use super::interpolation::{Axis, Interpolation, Mode, Rounding, Transform};
-use super::registry::{Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::{Resize, ResizeCoordinates, ResizeMode};
 use mlc_ir::{DType, Float, Value};
 
@@ -51,7 +51,8 @@ fn resize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let shape = call.shape(x);
     let exact = |extent: &Extent| (shape[extent.axis] as f32 * extent.scale - extent.size as f32).abs() < 1e-3;
     if options.transform == Transform::AlignCorners && !extents.iter().all(exact) {
-        call.warnings.push(
+        call.warn(
+            mlc_ir::Code::VariantUnsupported,
             "the scaled axes end between two elements, and the standard's examples align that end to the corner; \
              PyTorch and ONNX Runtime align the last element, which sizes instead of scales would say"
                 .to_owned(),

@@ -1,12 +1,8 @@
 //! Rotary position embeddings, gated activations, and causal convolutions that carry a state.
 
-use super::Item;
-use super::call::Call;
-use super::registry::{
-    Handler::{Many, One},
-    Table,
-};
+use super::call::{Call, Item, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_import::builder::{Builder, SlidingWindow};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};

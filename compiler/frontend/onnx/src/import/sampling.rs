@@ -1,8 +1,8 @@
 //! Reading images at computed, fractional positions.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_import::builder::{RegionPool, SampleMode, SampleRim, SlidingWindow};
 use mlc_ir::{Code, Value};
 

@@ -1,8 +1,9 @@
 //! Shapes: the same elements under another shape or in another order, repetition, tensors made from a shape.
 
-use super::call::{Call, normalized_axis};
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table, TensorAttributes};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
+use mlc_import::normalized_axis;
 use mlc_ir::{Attribute, Code, DType, Shape, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[

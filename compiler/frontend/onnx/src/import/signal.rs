@@ -1,8 +1,8 @@
 //! Signal processing: Fourier transforms, windows, mel filters.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_import::builder::{Complex, LONGEST_TRANSFORM};
 use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{Attribute, Code, DType, Tensor, TensorType, Value};

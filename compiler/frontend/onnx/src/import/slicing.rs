@@ -1,8 +1,8 @@
 //! Slices, and padding.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table, TensorAttributes};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::{PadMode, Slice};
 use mlc_ir::{Attribute, Code, Value};
 

@@ -1,8 +1,8 @@
 //! Softmax and its logarithm.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::Value;
 use mlc_ir::ops::Softmax;
 

@@ -1,9 +1,8 @@
 //! Constants, shapes as values, sequences: operators that compute nothing while the model runs.
 
-use super::Item;
-use super::call::Call;
-use super::registry::{Handler::Many, Handler::One, Table};
+use super::call::{Call, Item, Table, TensorAttributes};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::{Attribute, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[

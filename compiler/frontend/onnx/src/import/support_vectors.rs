@@ -3,16 +3,12 @@
 //! What is linear in the kernels, which is everything behind them, is a matrix product: the scores of all pairs of classes
 //! are one product with a matrix that is put together while importing.
 
-use super::Item;
-use super::call::Call;
+use super::call::{Call, Item, Table};
 use super::classical::{constant, floats};
 use super::ensemble::{Classified, PostTransform};
 use super::labels::class_labels;
-use super::registry::{
-    Handler::{Many, One},
-    Table,
-};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::ops::Matmul;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};

@@ -1,7 +1,7 @@
 use super::*;
 use crate::proto::{
-    AttributeProto, DimensionProto, FunctionProto, ModelProto, OperatorSetIdProto, TensorProto, TensorShapeProto,
-    TensorTypeProto, TypeProto, ValueInfoProto,
+    AttributeProto, DimensionProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
+    TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
 };
 use crate::read;
 use mlc_ir::{DType, TensorType};

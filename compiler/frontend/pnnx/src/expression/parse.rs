@@ -1,7 +1,8 @@
 //! The parser of expressions, with its stack on the heap.
 
-use super::super::value::parse_complex;
-use super::{Children, Expression, Function, Node, NodeId};
+use super::function::Function;
+use super::tree::{Children, Expression, Node, NodeId};
+use crate::value::parse_complex;
 
 /// What is wrong in an expression, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -312,5 +313,13 @@ fn literal(word: &str) -> Result<Node, ExpressionErrorKind> {
     match word.parse() {
         Ok(value) => Ok(Node::Float(value)),
         Err(_) => Err(ExpressionErrorKind::Number(word.to_owned())),
+    }
+}
+
+impl Expression {
+    /// Parses an expression, and checks that brackets balance and that every function gets its number of arguments.
+    /// Empty items, as in `add(@0,,1)`, are skipped.
+    pub fn parse(text: &str) -> Result<Expression, ExpressionError> {
+        parse(text)
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::Complex;
 use std::time::{Duration, Instant};
 
 #[test]

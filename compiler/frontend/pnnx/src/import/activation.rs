@@ -1,10 +1,10 @@
 //! Activation functions, as modules and as functions, and what does nothing at inference.
 
 use super::arithmetic::unary;
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::item::Item;
-use super::registry::{Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::{Celu, Elu, LeakyRelu, Softmax};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Float, Value};
@@ -79,7 +79,7 @@ pub(super) const OPERATORS: Table = &[
     ("nn.Threshold", One(threshold)),
 ];
 
-fn identity(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn identity(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     call.ignore(&["p"]);
     if call.flag_or("training", false)? {
         return Err(
@@ -89,31 +89,31 @@ fn identity(call: &mut Call<'_>) -> Result<Value, Fault> {
     call.x()
 }
 
-fn function(call: &mut Call<'_>, function: U) -> Result<Value, Fault> {
+fn function(call: &mut Call<'_, '_>, function: U) -> Result<Value, Fault> {
     let x = call.x()?;
     float_unary(call, function, x)
 }
 
-fn float_unary(call: &mut Call<'_>, function: U, x: Value) -> Result<Value, Fault> {
+fn float_unary(call: &mut Call<'_, '_>, function: U, x: Value) -> Result<Value, Fault> {
     match unary(call.builder, function, &Item::Tensor(x))? {
         Item::Tensor(y) => Ok(y),
         _ => Ok(x),
     }
 }
 
-fn celu(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn celu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let alpha = Float(call.float_or("alpha", 1.0)?);
     Ok(call.builder.apply(Celu { alpha }, &[x])?)
 }
 
-fn elu(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn elu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let alpha = Float(call.float_or("alpha", 1.0)?);
     Ok(call.builder.apply(Elu { alpha }, &[x])?)
 }
 
-fn gelu(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn gelu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     match call.word("approximate")?.as_deref() {
         None | Some("none") => function(call, U::Gelu),
         Some("tanh") => function(call, U::GeluTanh),
@@ -121,7 +121,7 @@ fn gelu(call: &mut Call<'_>) -> Result<Value, Fault> {
     }
 }
 
-fn glu(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn glu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = call.axis_or(x, "dim", -1)?;
     let extent = call.shape(x)[axis];
@@ -133,7 +133,7 @@ fn glu(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.binary(B::Multiply, halves[0], gate)?)
 }
 
-fn hardshrink(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn hardshrink(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let lambda = call.float_or("lambd", 0.5)?;
     let dtype = call.builder.dtype(x);
@@ -146,32 +146,33 @@ fn hardshrink(call: &mut Call<'_>) -> Result<Value, Fault> {
     })?)
 }
 
-fn hardtanh(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn hardtanh(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let (low, high) = (call.float_or("min_val", -1.0)?, call.float_or("max_val", 1.0)?);
     Ok(call.builder.clamp(x, low, high)?)
 }
 
-fn leaky(call: &mut Call<'_>, x: Value, slope: f64) -> Result<Value, Fault> {
+fn leaky(call: &mut Call<'_, '_>, x: Value, slope: f64) -> Result<Value, Fault> {
     Ok(call.builder.apply(LeakyRelu { slope: Float(slope) }, &[x])?)
 }
 
-fn leaky_relu(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn leaky_relu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let slope = call.float_or("negative_slope", 0.01)?;
     leaky(call, x, slope)
 }
 
-fn rrelu(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn rrelu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let (lower, upper) = (call.float_or("lower", 1.0 / 8.0)?, call.float_or("upper", 1.0 / 3.0)?);
     leaky(call, x, (lower + upper) / 2.0)
 }
 
-fn prelu(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn prelu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     call.ignore(&["num_parameters"]);
-    let slope = if call.operator.kind == "nn.PReLU" { call.weight("weight")? } else { call.tensor("weight", 1)? };
+    let slope =
+        if call.site.operator.kind == "nn.PReLU" { call.weight("weight")? } else { call.labelled_input("weight", 1)? };
     let count = call.builder.ty(slope).elements();
     if count == 1 {
         let single = call.host_number(Item::Tensor(slope)).float();
@@ -199,14 +200,14 @@ fn prelu(call: &mut Call<'_>) -> Result<Value, Fault> {
     })?)
 }
 
-fn selu(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn selu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     // The constants with which unit variance is a fixed point (Klambauer et al., 2017).
     let y = call.builder.apply(Elu { alpha: Float(1.673_263_242_354_377_2) }, &[x])?;
     Ok(call.builder.binary_number(B::Multiply, y, 1.050_700_987_355_480_5)?)
 }
 
-fn softmax(call: &mut Call<'_>, logarithm: bool) -> Result<Value, Fault> {
+fn softmax(call: &mut Call<'_, '_>, logarithm: bool) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = call.int("dim")?;
     let axis = call.required("dim", axis)?;
@@ -218,13 +219,13 @@ fn softmax(call: &mut Call<'_>, logarithm: bool) -> Result<Value, Fault> {
     Ok(call.builder.apply(Softmax { axis, logarithm }, &[x])?)
 }
 
-fn softmax2d(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn softmax2d(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = call.axis(x, -3)?;
     Ok(call.builder.apply(Softmax { axis, logarithm: false }, &[x])?)
 }
 
-fn softmin(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn softmin(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = call.int("dim")?;
     let axis = call.required("dim", axis)?;
@@ -233,7 +234,7 @@ fn softmin(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.apply(Softmax { axis, logarithm: false }, &[negated])?)
 }
 
-fn softplus(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn softplus(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let (beta, threshold) = (call.float_or("beta", 1.0)?, call.float_or("threshold", 20.0)?);
     let dtype = call.builder.dtype(x);
@@ -251,7 +252,7 @@ fn softplus(call: &mut Call<'_>) -> Result<Value, Fault> {
     })?)
 }
 
-fn softshrink(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn softshrink(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let lambda = call.float_or("lambd", 0.5)?;
     let dtype = call.builder.dtype(x);
@@ -266,13 +267,13 @@ fn softshrink(call: &mut Call<'_>) -> Result<Value, Fault> {
     })?)
 }
 
-fn tanhshrink(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn tanhshrink(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let tanh = call.builder.unary(U::Tanh, x)?;
     Ok(call.builder.binary(B::Subtract, x, tanh)?)
 }
 
-fn threshold(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn threshold(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let (threshold, value) = (call.float("threshold")?, call.float("value")?);
     let (threshold, value) = (call.required("threshold", threshold)?, call.required("value", value)?);

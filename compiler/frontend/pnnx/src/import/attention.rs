@@ -1,11 +1,11 @@
 //! Attention: projections, scores, softmax over the keys, weighted sum of the values.
 
-use super::arithmetic::promote;
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::item::Item;
 use super::linear::linear;
-use super::registry::{Handler::Many, Handler::One, Table};
+use super::promotion::promote;
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::ops::{Matmul, ReduceFunction, Softmax};
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};
@@ -15,7 +15,7 @@ pub(super) const OPERATORS: Table =
 
 /// softmax(query key^T * scale + mask) value; also gives the weights.
 fn attend(
-    call: &mut Call<'_>,
+    call: &mut Call<'_, '_>,
     query: Value,
     key: Value,
     value: Value,
@@ -37,7 +37,7 @@ fn attend(
 }
 
 /// A bool mask as numbers to add: 0 where scores stay, minus infinity where they don't.
-fn additive(call: &mut Call<'_>, mask: Value, blocked_when: bool, dtype: DType) -> Result<Value, Fault> {
+fn additive(call: &mut Call<'_, '_>, mask: Value, blocked_when: bool, dtype: DType) -> Result<Value, Fault> {
     if call.builder.dtype(mask) != DType::Bool {
         return Ok(mask);
     }
@@ -47,17 +47,17 @@ fn additive(call: &mut Call<'_>, mask: Value, blocked_when: bool, dtype: DType) 
 }
 
 /// A constant mask that lets position i see the positions up to i.
-fn causal_mask(call: &mut Call<'_>, rows: usize, columns: usize, dtype: DType) -> Value {
+fn causal_mask(call: &mut Call<'_, '_>, rows: usize, columns: usize, dtype: DType) -> Value {
     let values =
         (0..rows).flat_map(|row| (0..columns).map(move |column| if column <= row { 0.0 } else { f64::NEG_INFINITY }));
     let tensor = Tensor::from_floats(TensorType::new(dtype, [rows, columns]), values.collect());
     call.builder.constant("causal_mask", Attribute::from_tensor(&tensor))
 }
 
-fn scaled_dot_product(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (query, mut key) = (call.tensor("query", 0)?, call.tensor("key", 1)?);
-    let mut value = call.tensor("value", 2)?;
-    let mask = call.optional_tensor("attn_mask", 3)?;
+fn scaled_dot_product(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (query, mut key) = (call.labelled_input("query", 0)?, call.labelled_input("key", 1)?);
+    let mut value = call.labelled_input("value", 2)?;
+    let mask = call.optional_labelled_input("attn_mask", 3)?;
     call.ignore(&["attn_mask"]);
     let (query_shape, dtype) = (call.shape(query), call.builder.dtype(query));
     let (Some(&width), true) = (query_shape.last(), query_shape.len() >= 2 && call.builder.rank(key) >= 2) else {
@@ -80,7 +80,7 @@ fn scaled_dot_product(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// Repeats each head of x [.., heads, L, E] until there are as many as the query has.
-fn repeat_heads(call: &mut Call<'_>, query: Value, x: Value) -> Result<Value, Fault> {
+fn repeat_heads(call: &mut Call<'_, '_>, query: Value, x: Value) -> Result<Value, Fault> {
     let (wanted, shape) = (call.shape(query), call.shape(x));
     let rank = shape.len();
     let heads = if rank >= 3 { shape[rank - 3] } else { 0 };
@@ -112,15 +112,15 @@ struct MultiheadOperands {
 /// Sorts the operands. The exporter writes them in the order in which the module first uses them, where bools, which can
 /// only be masks, come first, and puts the label `attn_mask` on the last one, whatever it is. So the label counts only when
 /// there is no bool.
-fn multihead_operands(call: &mut Call<'_>) -> Result<MultiheadOperands, Fault> {
+fn multihead_operands(call: &mut Call<'_, '_>) -> Result<MultiheadOperands, Fault> {
     call.use_all_inputs();
-    let labelled = call.operator.input_names.iter().position(|name| name.as_deref() == Some("attn_mask"));
+    let labelled = call.site.operator.input_names.iter().position(|name| name.as_deref() == Some("attn_mask"));
     let (mut bools, mut rest) = (Vec::new(), Vec::new());
     for position in 0..call.inputs.len() {
         if call.inputs[position] == Item::None {
             continue;
         }
-        let value = call.positional_tensor(position)?;
+        let value = call.input(position)?;
         let is_bool = call.builder.dtype(value) == DType::Bool;
         if is_bool { &mut bools } else { &mut rest }.push((position, value));
     }
@@ -146,7 +146,7 @@ fn multihead_operands(call: &mut Call<'_>) -> Result<MultiheadOperands, Fault> {
 }
 
 /// Projection of one of query, key and value: its part of the joint weights, or its own.
-fn project(call: &mut Call<'_>, x: Value, part: usize, width: usize) -> Result<Value, Fault> {
+fn project(call: &mut Call<'_, '_>, x: Value, part: usize, width: usize) -> Result<Value, Fault> {
     let own = ["q_proj_weight", "k_proj_weight", "v_proj_weight"][part];
     let weight = match call.optional_weight("in_proj_weight")? {
         Some(joint) => call.builder.slice_axis(joint, 0, part * width, width, 1)?,
@@ -160,7 +160,7 @@ fn project(call: &mut Call<'_>, x: Value, part: usize, width: usize) -> Result<V
 }
 
 /// Appends a constant time step to x [N, S, E].
-fn append_step(call: &mut Call<'_>, x: Value, step: Value) -> Result<Value, Fault> {
+fn append_step(call: &mut Call<'_, '_>, x: Value, step: Value) -> Result<Value, Fault> {
     let shape = call.shape(x);
     let step = call.builder.reshape(step, &[1, 1, shape[2]])?;
     let step = call.builder.broadcast(step, &[shape[0], 1, shape[2]])?;
@@ -200,7 +200,7 @@ impl Scores {
 
 /// An additive mask (L, S), (N * heads, L, S), (N, S) or (S) in the form that the scores (N, heads, L, S) take.
 fn multihead_mask(
-    call: &mut Call<'_>,
+    call: &mut Call<'_, '_>,
     mask: Value,
     kind: MaskKind,
     scores: Scores,
@@ -244,7 +244,12 @@ fn multihead_mask(
 }
 
 /// The sum of all masks.
-fn multihead_masks(call: &mut Call<'_>, masks: &[Value], scores: Scores, added: usize) -> Result<Option<Value>, Fault> {
+fn multihead_masks(
+    call: &mut Call<'_, '_>,
+    masks: &[Value],
+    scores: Scores,
+    added: usize,
+) -> Result<Option<Value>, Fault> {
     let kinds: &[MaskKind] = if masks.len() == 2 { &[MaskKind::Padding, MaskKind::Pairs] } else { &[MaskKind::Untold] };
     let mut sum: Option<Value> = None;
     for (&mask, &kind) in masks.iter().zip(kinds) {
@@ -257,7 +262,7 @@ fn multihead_masks(call: &mut Call<'_>, masks: &[Value], scores: Scores, added: 
     Ok(sum)
 }
 
-fn multihead(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn multihead(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let MultiheadOperands { query, key, value, masks } = multihead_operands(call)?;
     let (width, heads) = (call.int("embed_dim")?, call.int("num_heads")?);
     let width = call.required("embed_dim", width)?;
@@ -270,7 +275,7 @@ fn multihead(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
     call.ignore(&["kdim", "vdim", "bias", "add_bias_kv"]);
     let unbatched = call.builder.rank(query) == 2;
     // [N, L, E], whatever the order in the file.
-    let order = |call: &mut Call<'_>, x: Value| -> Result<Value, Fault> {
+    let order = |call: &mut Call<'_, '_>, x: Value| -> Result<Value, Fault> {
         match (call.builder.rank(x), unbatched, batch_first) {
             (2, true, _) => Ok(call.builder.insert_axis(x, 0)?),
             (3, false, true) => Ok(x),
@@ -307,7 +312,7 @@ fn multihead(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
         result = call.builder.swap_axes(result, 0, 1)?;
     }
     let mut results = vec![Item::Tensor(result)];
-    if call.result_used.len() > 1 {
+    if call.used_results().len() > 1 {
         let mut mean = super::normalization::reduced(call, weights, ReduceFunction::Mean, vec![1], false)?;
         if unbatched {
             mean = call.builder.remove_axis(mean, 0)?;

@@ -1,10 +1,11 @@
 //! Comparisons, logic, choices, casts and the elementwise leftovers.
 
-use super::arithmetic::{binary, common_dtype, operand, promote, unary};
-use super::call::Call;
+use super::arithmetic::{binary, unary};
+use super::call::{Call, Operands, Table};
 use super::item::Item;
-use super::registry::{Handler::One, Table};
+use super::promotion::{common_dtype, operand, promote};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};
 
@@ -44,47 +45,47 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 /// The tensor of an item that was computed from at least one tensor.
-fn tensor(call: &mut Call<'_>, item: &Item) -> Result<Value, Fault> {
-    call.as_tensor("result", item)
+fn tensor(call: &mut Call<'_, '_>, item: &Item) -> Result<Value, Fault> {
+    call.as_tensor("`result`", item)
 }
 
-fn function(call: &mut Call<'_>, function: U) -> Result<Value, Fault> {
-    let x = call.operand("input", 0)?;
+fn function(call: &mut Call<'_, '_>, function: U) -> Result<Value, Fault> {
+    let x = call.labelled_item("input", 0)?;
     let y = unary(call.builder, function, &x)?;
     tensor(call, &y)
 }
 
 /// The second operand: labelled, a parameter, or in second place.
-fn other(call: &mut Call<'_>) -> Result<Item, Fault> {
+fn other(call: &mut Call<'_, '_>) -> Result<Item, Fault> {
     match call.argument("other") {
         Some(other) => Ok(other),
-        None => call.operand("other", 1),
+        None => call.labelled_item("other", 1),
     }
 }
 
-fn pair(call: &mut Call<'_>, function: B) -> Result<Value, Fault> {
+fn pair(call: &mut Call<'_, '_>, function: B) -> Result<Value, Fault> {
     let x = Item::Tensor(call.x()?);
     let other = other(call)?;
     let y = binary(call.builder, function, &x, &other)?;
     tensor(call, &y)
 }
 
-fn logical(call: &mut Call<'_>, function: B) -> Result<Value, Fault> {
+fn logical(call: &mut Call<'_, '_>, function: B) -> Result<Value, Fault> {
     let x = call.x()?;
     let other = other(call)?;
-    let other = call.as_tensor("other", &other)?;
+    let other = call.as_tensor("`other`", &other)?;
     let (x, other) = (call.builder.cast(x, DType::Bool)?, call.builder.cast(other, DType::Bool)?);
     Ok(call.builder.binary(function, x, other)?)
 }
 
-fn logical_not(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn logical_not(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let x = call.builder.cast(x, DType::Bool)?;
     Ok(call.builder.unary(U::Not, x)?)
 }
 
 /// The limits may be numbers or tensors.
-fn clamp(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn clamp(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let limits = [call.argument("min"), call.argument("max")];
     let limits = limits.map(|limit| limit.map(|limit| call.host_number(limit)));
@@ -112,25 +113,25 @@ fn clamp(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(y)
 }
 
-fn select(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let condition = call.tensor("condition", 0)?;
+fn select(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let condition = call.labelled_input("condition", 0)?;
     let condition = call.builder.cast(condition, DType::Bool)?;
     let mut value = |key: &str, position: usize| match call.argument(key) {
         Some(item) => Ok(item),
-        None => call.operand(key, position),
+        None => call.labelled_item(key, position),
     };
     let (x, y) = (value("input", 1)?, value("other", 2)?);
     let values = promote(call.builder, &[&x, &y])?;
     Ok(call.builder.select(condition, values[0], values[1])?)
 }
 
-fn masked_fill(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn masked_fill(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
-    let mask = call.tensor("mask", 1)?;
+    let mask = call.labelled_input("mask", 1)?;
     let mask = call.builder.cast(mask, DType::Bool)?;
     let value = match call.argument("value") {
         Some(value) => value,
-        None => call.operand("value", 2)?,
+        None => call.labelled_item("value", 2)?,
     };
     let dtype = call.builder.dtype(x);
     let value = operand(call.builder, &value, dtype)?;
@@ -143,7 +144,7 @@ fn masked_fill(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(filled)
 }
 
-fn to(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn to(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     match call.dtype("dtype")? {
         Some(dtype) => Ok(call.builder.cast(x, dtype)?),
@@ -151,17 +152,17 @@ fn to(call: &mut Call<'_>) -> Result<Value, Fault> {
     }
 }
 
-fn type_as(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn type_as(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
-    let other = call.tensor("other", 1)?;
+    let other = call.labelled_input("other", 1)?;
     Ok(call.builder.cast(x, call.builder.dtype(other))?)
 }
 
 /// input + value * function(tensor1, tensor2)
-fn add_scaled(call: &mut Call<'_>, function: B) -> Result<Value, Fault> {
-    let x = call.operand("input", 0)?;
-    let (first, second) = (call.operand("tensor1", 1)?, call.operand("tensor2", 2)?);
-    let scale = call.optional("value", 3).map(|item| call.host_number(item)).unwrap_or(Item::Int(1));
+fn add_scaled(call: &mut Call<'_, '_>, function: B) -> Result<Value, Fault> {
+    let x = call.labelled_item("input", 0)?;
+    let (first, second) = (call.labelled_item("tensor1", 1)?, call.labelled_item("tensor2", 2)?);
+    let scale = call.labelled("value", 3).map(|item| call.host_number(item)).unwrap_or(Item::Int(1));
     let mut term = binary(call.builder, function, &first, &second)?;
     if scale.float() != Some(1.0) {
         term = binary(call.builder, B::Multiply, &term, &scale)?;
@@ -171,9 +172,9 @@ fn add_scaled(call: &mut Call<'_>, function: B) -> Result<Value, Fault> {
 }
 
 /// start + weight * (end - start)
-fn lerp(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (start, end) = (call.operand("input", 0)?, call.operand("end", 1)?);
-    let weight = call.operand("weight", 2)?;
+fn lerp(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (start, end) = (call.labelled_item("input", 0)?, call.labelled_item("end", 1)?);
+    let weight = call.labelled_item("weight", 2)?;
     let difference = binary(call.builder, B::Subtract, &end, &start)?;
     let step = binary(call.builder, B::Multiply, &difference, &weight)?;
     let sum = binary(call.builder, B::Add, &start, &step)?;

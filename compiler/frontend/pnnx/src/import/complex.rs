@@ -1,11 +1,11 @@
 //! Complex tensors: a real and an imaginary tensor side by side.
 
-use super::arithmetic::operand;
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::item::Item;
-use super::registry::{Handler::Many, Handler::One, Table};
+use super::promotion::operand;
 use mlc_import::Builder;
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};
 
@@ -17,18 +17,18 @@ pub(super) const OPERATORS: Table = &[
     ("torch.view_as_real", One(view_as_real)),
 ];
 
-fn join(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
-    let (real, imaginary) = (call.tensor("real", 0)?, call.tensor("imag", 1)?);
+fn join(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
+    let (real, imaginary) = (call.labelled_input("real", 0)?, call.labelled_input("imag", 1)?);
     if call.builder.ty(real) != call.builder.ty(imaginary) {
         return Err(Fault::operands("the real and the imaginary part must be of one type"));
     }
     Ok(vec![Item::Complex(real, imaginary)])
 }
 
-fn part(call: &mut Call<'_>, real: bool) -> Result<Value, Fault> {
-    match call.operand("input", 0)? {
+fn part(call: &mut Call<'_, '_>, real: bool) -> Result<Value, Fault> {
+    match call.labelled_item("input", 0)? {
         Item::Complex(re, im) => Ok(if real { re } else { im }),
-        other if real => call.as_tensor("input", &other),
+        other if real => call.as_tensor("`input`", &other),
         other => Err(Fault::operands(format!("{} has no imaginary part", other.description()))),
     }
 }
@@ -49,13 +49,13 @@ pub(super) fn to_pairs(builder: &mut Builder, re: Value, im: Value) -> Result<Va
     Ok(builder.stack(&[re, im], axis)?)
 }
 
-fn view_as_complex(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn view_as_complex(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     Ok(vec![from_pairs(call.builder, x)?])
 }
 
-fn view_as_real(call: &mut Call<'_>) -> Result<Value, Fault> {
-    match call.operand("input", 0)? {
+fn view_as_real(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    match call.labelled_item("input", 0)? {
         Item::Complex(re, im) => to_pairs(call.builder, re, im),
         other => Err(Fault::operands(format!("{} isn't complex", other.description()))),
     }

@@ -1,10 +1,12 @@
 //! Convolutions and transposed convolutions, as modules with weights and as functions of weights.
 
-use super::call::{Call, spatial_list};
+use super::call::{Call, Operands, Table};
+use super::format::Pnnx;
 use super::padding::pad_mode;
-use super::registry::{Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_import::builder::SlidingWindow;
+use mlc_import::counts;
 use mlc_ir::ops::PadMode;
 use mlc_ir::{Code, Value};
 
@@ -24,14 +26,14 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 /// Weights and bias, of the module or as operands.
-fn weights(call: &mut Call<'_>, spatial: usize) -> Result<(Value, Option<Value>), Fault> {
-    let (weights, bias) = if call.operator.kind.starts_with("nn.") {
+fn weights(call: &mut Call<'_, '_>, spatial: usize) -> Result<(Value, Option<Value>), Fault> {
+    let (weights, bias) = if call.site.operator.kind.starts_with("nn.") {
         let weights = call.weight("weight")?;
         let bias = if call.flag_or("bias", true)? { Some(call.weight("bias")?) } else { None };
         (weights, bias)
     } else {
-        let weights = call.tensor("weight", 1)?;
-        let bias = call.optional_tensor("bias", 2)?;
+        let weights = call.labelled_input("weight", 1)?;
+        let bias = call.optional_labelled_input("bias", 2)?;
         call.ignore(&["bias"]);
         (weights, bias)
     };
@@ -43,7 +45,7 @@ fn weights(call: &mut Call<'_>, spatial: usize) -> Result<(Value, Option<Value>)
 }
 
 /// Checks a parameter that repeats an extent of the weights.
-fn agrees(call: &mut Call<'_>, key: &str, found: usize) -> Result<(), Fault> {
+fn agrees(call: &mut Call<'_, '_>, key: &str, found: usize) -> Result<(), Fault> {
     match call.int(key)? {
         Some(expected) if usize::try_from(expected) != Ok(found) => {
             Err(Fault::new(Code::ShapeMismatch, format!("parameter `{key}` is {expected}, the weights have {found}")))
@@ -53,7 +55,7 @@ fn agrees(call: &mut Call<'_>, key: &str, found: usize) -> Result<(), Fault> {
 }
 
 /// The input with a batch axis, and whether that was added.
-pub(super) fn batched(call: &mut Call<'_>, x: Value, spatial: usize) -> Result<(Value, bool), Fault> {
+pub(super) fn batched(call: &mut Call<'_, '_>, x: Value, spatial: usize) -> Result<(Value, bool), Fault> {
     match call.builder.rank(x) {
         rank if rank == spatial + 2 => Ok((x, false)),
         rank if rank == spatial + 1 => Ok((call.builder.insert_axis(x, 0)?, true)),
@@ -69,16 +71,16 @@ pub(super) fn batched(call: &mut Call<'_>, x: Value, spatial: usize) -> Result<(
 }
 
 /// Removes the batch axis if it was added.
-pub(super) fn unbatched(call: &mut Call<'_>, y: Value, added: bool) -> Result<Value, Fault> {
+pub(super) fn unbatched(call: &mut Call<'_, '_>, y: Value, added: bool) -> Result<Value, Fault> {
     Ok(if added { call.builder.remove_axis(y, 0)? } else { y })
 }
 
-fn groups(call: &mut Call<'_>) -> Result<usize, Fault> {
+fn groups(call: &mut Call<'_, '_>) -> Result<usize, Fault> {
     let groups = usize::try_from(call.int_or("groups", 1)?).ok().filter(|&groups| groups > 0);
     groups.ok_or_else(|| Fault::parameter("parameter `groups` must be positive"))
 }
 
-fn convolution(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
+fn convolution(call: &mut Call<'_, '_>, spatial: usize) -> Result<Value, Fault> {
     let x = call.x()?;
     let (weights, bias) = weights(call, spatial)?;
     let (x, added) = batched(call, x, spatial)?;
@@ -87,8 +89,8 @@ fn convolution(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
     agrees(call, "out_channels", shape[0])?;
     agrees(call, "in_channels", shape[1].saturating_mul(groups))?;
     check_kernel(call, &shape[2..])?;
-    let strides = call.spatial("stride", spatial, 1)?;
-    let dilations = call.spatial("dilation", spatial, 1)?;
+    let strides = call.counts("stride", spatial, 1)?;
+    let dilations = call.counts("dilation", spatial, 1)?;
     let mut pads = pads(call, &shape[2..], &dilations)?;
     let mode = match call.word("padding_mode")? {
         Some(mode) => pad_mode(&mode)?,
@@ -106,9 +108,9 @@ fn convolution(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
     unbatched(call, y, added)
 }
 
-fn check_kernel(call: &mut Call<'_>, window: &[usize]) -> Result<(), Fault> {
+fn check_kernel(call: &mut Call<'_, '_>, window: &[usize]) -> Result<(), Fault> {
     let Some(kernel) = call.ints("kernel_size")? else { return Ok(()) };
-    let kernel = spatial_list("kernel_size", &kernel, window.len())?;
+    let kernel = counts::<Pnnx>("kernel_size", &kernel, window.len())?;
     if kernel != window {
         let message = format!("parameter `kernel_size` is {kernel:?}, the weights have {window:?}");
         return Err(Fault::new(Code::ShapeMismatch, message));
@@ -117,7 +119,7 @@ fn check_kernel(call: &mut Call<'_>, window: &[usize]) -> Result<(), Fault> {
 }
 
 /// Pads as numbers, or from the words `same` and `valid`.
-fn pads(call: &mut Call<'_>, window: &[usize], dilations: &[usize]) -> Result<Vec<(usize, usize)>, Fault> {
+fn pads(call: &mut Call<'_, '_>, window: &[usize], dilations: &[usize]) -> Result<Vec<(usize, usize)>, Fault> {
     if let Some(super::item::Item::Word(word)) = call.argument("padding") {
         return match word.as_str() {
             "valid" => Ok(vec![(0, 0); window.len()]),
@@ -131,11 +133,11 @@ fn pads(call: &mut Call<'_>, window: &[usize], dilations: &[usize]) -> Result<Ve
             _ => Err(Fault::parameter(format!("parameter `padding` must be numbers, same or valid, found {word}"))),
         };
     }
-    let pads = call.spatial("padding", window.len(), 0)?;
+    let pads = call.counts("padding", window.len(), 0)?;
     Ok(pads.into_iter().map(|pad| (pad, pad)).collect())
 }
 
-fn transposed(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
+fn transposed(call: &mut Call<'_, '_>, spatial: usize) -> Result<Value, Fault> {
     let x = call.x()?;
     let (weights, bias) = weights(call, spatial)?;
     let (x, added) = batched(call, x, spatial)?;
@@ -144,10 +146,10 @@ fn transposed(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
     agrees(call, "in_channels", shape[0])?;
     agrees(call, "out_channels", shape[1].saturating_mul(groups))?;
     check_kernel(call, &shape[2..])?;
-    let strides = call.spatial("stride", spatial, 1)?;
-    let dilations = call.spatial("dilation", spatial, 1)?;
-    let output_pads = call.spatial("output_padding", spatial, 0)?;
-    let pads = call.spatial("padding", spatial, 0)?.into_iter().map(|pad| (pad, pad)).collect();
+    let strides = call.counts("stride", spatial, 1)?;
+    let dilations = call.counts("dilation", spatial, 1)?;
+    let output_pads = call.counts("output_padding", spatial, 0)?;
+    let pads = call.counts("padding", spatial, 0)?.into_iter().map(|pad| (pad, pad)).collect();
     if let Some(mode) = call.word("padding_mode")?
         && mode != "zeros"
     {

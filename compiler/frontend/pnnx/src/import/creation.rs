@@ -1,10 +1,10 @@
 //! Tensors made of numbers, and what masks or fills them.
 
-use super::arithmetic::operand;
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::item::Item;
-use super::registry::{Handler::One, Table};
+use super::promotion::operand;
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::{Attribute, Code, DType, Literal, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[
@@ -25,7 +25,7 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 /// The number to fill with: a given one, or a parameter.
-fn fill_value(call: &mut Call<'_>, given: Option<i64>) -> Result<Item, Fault> {
+fn fill_value(call: &mut Call<'_, '_>, given: Option<i64>) -> Result<Item, Fault> {
     if let Some(value) = given {
         return Ok(Item::Int(value));
     }
@@ -44,9 +44,9 @@ fn own_dtype(item: &Item) -> DType {
 }
 
 /// A tensor of one number, of a size in the parameters.
-fn sized(call: &mut Call<'_>, given: Option<i64>) -> Result<Value, Fault> {
+fn sized(call: &mut Call<'_, '_>, given: Option<i64>) -> Result<Value, Fault> {
     let value = fill_value(call, given)?;
-    let of_tensor = call.operator.kind.starts_with("Tensor.");
+    let of_tensor = call.site.operator.kind.starts_with("Tensor.");
     let default = if of_tensor {
         let x = call.x()?;
         call.builder.dtype(x)
@@ -58,7 +58,7 @@ fn sized(call: &mut Call<'_>, given: Option<i64>) -> Result<Value, Fault> {
     let dtype = call.dtype("dtype")?.unwrap_or(default);
     let size = match call.ints("size")? {
         Some(size) => size,
-        None => match call.optional("size", usize::from(of_tensor)) {
+        None => match call.labelled("size", usize::from(of_tensor)) {
             Some(item) => item.ints().ok_or_else(|| Fault::parameter("`size` must be whole numbers"))?,
             None => Vec::new(),
         },
@@ -69,7 +69,7 @@ fn sized(call: &mut Call<'_>, given: Option<i64>) -> Result<Value, Fault> {
 }
 
 /// A tensor of one number, of the shape of another tensor.
-fn like(call: &mut Call<'_>, given: Option<i64>) -> Result<Value, Fault> {
+fn like(call: &mut Call<'_, '_>, given: Option<i64>) -> Result<Value, Fault> {
     let x = call.x()?;
     let value = fill_value(call, given)?;
     let dtype = call.dtype("dtype")?.unwrap_or(call.builder.dtype(x));
@@ -77,25 +77,25 @@ fn like(call: &mut Call<'_>, given: Option<i64>) -> Result<Value, Fault> {
     filled(call, &value, dtype, &shape)
 }
 
-fn filled(call: &mut Call<'_>, value: &Item, dtype: DType, shape: &[usize]) -> Result<Value, Fault> {
+fn filled(call: &mut Call<'_, '_>, value: &Item, dtype: DType, shape: &[usize]) -> Result<Value, Fault> {
     let value = operand(call.builder, value, dtype)?;
     let value = call.builder.reshape(value, &[])?;
     Ok(call.builder.broadcast(value, shape)?)
 }
 
-fn fill(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn fill(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let value = match call.argument("value") {
         Some(value) => value,
-        None => call.operand("value", 1)?,
+        None => call.labelled_item("value", 1)?,
     };
     let (dtype, shape) = (call.builder.dtype(x), call.shape(x));
     filled(call, &value, dtype, &shape)
 }
 
-fn arange(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn arange(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let mut number = |key: &str, position: Option<usize>| -> Result<Option<Item>, Fault> {
-        let item = call.argument(key).or_else(|| position.and_then(|position| call.optional(key, position)));
+        let item = call.argument(key).or_else(|| position.and_then(|position| call.labelled(key, position)));
         match item.map(|item| call.host_number(item)) {
             None => Ok(None),
             Some(item) if item.float().is_some() => Ok(Some(item)),
@@ -127,17 +127,17 @@ fn arange(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// `aten::tril (x, diagonal)` and `aten::triu`: zeros above, or below, a diagonal.
-fn triangle(call: &mut Call<'_>, lower: bool) -> Result<Value, Fault> {
+fn triangle(call: &mut Call<'_, '_>, lower: bool) -> Result<Value, Fault> {
     let x = call.x()?;
-    let diagonal = call.optional("diagonal", 1).and_then(|item| item.int()).unwrap_or(0);
+    let diagonal = call.labelled("diagonal", 1).and_then(|item| item.int()).unwrap_or(0);
     let diagonal = call.builder.literal(Literal::integer(DType::I64, diagonal));
     Ok(call.builder.triangle(x, diagonal, lower)?)
 }
 
 /// `aten::one_hot (x, n)`: 1 at the element's own index along a new last axis.
-fn one_hot(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn one_hot(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
-    let count = call.optional("num_classes", 1).and_then(|item| item.int());
+    let count = call.labelled("num_classes", 1).and_then(|item| item.int());
     let count = count.and_then(|count| usize::try_from(count).ok()).filter(|&count| count > 0 && count < 1 << 26);
     let count = count.ok_or_else(|| {
         let message = "the number of classes depends on the data, so no static memory plan exists";

@@ -1,16 +1,17 @@
 //! `pnnx.Expression`: arithmetic of numbers and lists is done at once; what touches a tensor becomes operators.
 
 use super::arithmetic::{binary, unary};
-use super::call::{Call, normalized_axis};
+use super::call::Call;
 use super::item::Item;
 use crate::expression::{Expression, Function, Node};
 use mlc_import::Fault;
+use mlc_import::normalized_axis;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{Code, DType};
 
 /// The value of the expression, one item.
-pub(super) fn import(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
-    let text = call.operator.parameters.get("expr").map(crate::value::format_parameter);
+pub(super) fn import(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
+    let text = call.site.operator.parameters.get("expr").map(crate::value::format_parameter);
     call.ignore(&["expr"]);
     call.use_all_inputs();
     let text = text.ok_or_else(|| Fault::new(Code::ParameterMissing, "parameter `expr` is missing"))?;
@@ -19,7 +20,7 @@ pub(super) fn import(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 /// The value of an expression over the operands.
-pub(super) fn value_of(call: &mut Call<'_>, expression: &Expression) -> Result<Item, Fault> {
+pub(super) fn value_of(call: &mut Call<'_, '_>, expression: &Expression) -> Result<Item, Fault> {
     let mut values: Vec<Item> = Vec::with_capacity(expression.nodes().len());
     for (_, node) in expression.nodes() {
         let value = match node {
@@ -52,7 +53,7 @@ pub(super) fn value_of(call: &mut Call<'_>, expression: &Expression) -> Result<I
     values.pop().ok_or_else(|| Fault::new(Code::Syntax, "the expression is empty"))
 }
 
-fn evaluate(call: &mut Call<'_>, function: Function, arguments: &[Item]) -> Result<Item, Fault> {
+fn evaluate(call: &mut Call<'_, '_>, function: Function, arguments: &[Item]) -> Result<Item, Fault> {
     if let Some(function) = unary_function(function) {
         return unary(call.builder, function, &arguments[0]);
     }
@@ -74,8 +75,8 @@ fn evaluate(call: &mut Call<'_>, function: Function, arguments: &[Item]) -> Resu
     }
 }
 
-fn size(call: &mut Call<'_>, arguments: &[Item]) -> Result<Item, Fault> {
-    let x = call.as_tensor("size", &arguments[0])?;
+fn size(call: &mut Call<'_, '_>, arguments: &[Item]) -> Result<Item, Fault> {
+    let x = call.as_tensor("`size`", &arguments[0])?;
     let shape = call.shape(x);
     let Some(axis) = arguments.get(1) else {
         return Ok(Item::List(shape.iter().map(|&extent| Item::Int(extent as i64)).collect()));
@@ -87,7 +88,7 @@ fn size(call: &mut Call<'_>, arguments: &[Item]) -> Result<Item, Fault> {
     Ok(Item::Int(shape[axis] as i64))
 }
 
-fn cast(call: &mut Call<'_>, dtype: DType, item: &Item) -> Result<Item, Fault> {
+fn cast(call: &mut Call<'_, '_>, dtype: DType, item: &Item) -> Result<Item, Fault> {
     Ok(match (item, dtype) {
         (Item::Tensor(value), _) => Item::Tensor(call.builder.cast(*value, dtype)?),
         (_, DType::Bool) => Item::Bool(number(item)? != 0.0),

@@ -1,11 +1,11 @@
 //! Discrete Fourier transforms, as products by constant matrices of cosines and sines.
 
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::complex::to_pairs;
 use super::item::Item;
 use super::padding::pad_mode;
-use super::registry::{Handler::Many, Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_import::builder::{Complex, LONGEST_TRANSFORM};
 use mlc_ir::ops::{PadMode, TransposedConvolution};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
@@ -62,11 +62,11 @@ enum Axes {
     All,
 }
 
-fn transform(call: &mut Call<'_>, kind: Kind, default: Axes) -> Result<Vec<Item>, Fault> {
-    let mut x: Complex = match call.operand("input", 0)? {
+fn transform(call: &mut Call<'_, '_>, kind: Kind, default: Axes) -> Result<Vec<Item>, Fault> {
+    let mut x: Complex = match call.labelled_item("input", 0)? {
         Item::Complex(re, im) => (re, Some(im)),
         other => {
-            let x = call.as_tensor("input", &other)?;
+            let x = call.as_tensor("`input`", &other)?;
             let dtype = call.builder.dtype(x);
             (call.builder.cast(x, if dtype.is_float() { dtype } else { DType::F32 })?, None)
         }
@@ -91,11 +91,14 @@ fn transform(call: &mut Call<'_>, kind: Kind, default: Axes) -> Result<Vec<Item>
     if lengths.as_ref().is_some_and(|lengths| lengths.len() != axes.len()) {
         return Err(Fault::parameter("`s` and `dim` must be equally long"));
     }
-    let length = |call: &Call<'_>, index: usize, default: usize| -> Result<usize, Fault> {
+    let length = |call: &Call<'_, '_>, index: usize, default: usize| -> Result<usize, Fault> {
         let given = lengths.as_ref().map(|lengths| lengths[index]).filter(|&length| length != -1);
         let length = given.map_or(Some(default), |length| usize::try_from(length).ok());
         length.filter(|&length| (1..=LONGEST_TRANSFORM).contains(&length)).ok_or_else(|| {
-            Fault::variant(format!("transforms of {} have from 1 to {LONGEST_TRANSFORM} points", call.operator.kind))
+            Fault::variant(format!(
+                "transforms of {} have from 1 to {LONGEST_TRANSFORM} points",
+                call.site.operator.kind
+            ))
         })
     };
     let mut scale = 1.0;
@@ -158,7 +161,7 @@ struct Frames {
     onesided: bool,
 }
 
-fn frames(call: &mut Call<'_>) -> Result<(Frames, usize), Fault> {
+fn frames(call: &mut Call<'_, '_>) -> Result<(Frames, usize), Fault> {
     let points = call.int("n_fft")?;
     let points = call.required("n_fft", points)?;
     let positive = |value: i64, key: &str| {
@@ -178,7 +181,7 @@ fn frames(call: &mut Call<'_>) -> Result<(Frames, usize), Fault> {
 }
 
 /// The spectra of overlapping, windowed frames of the last axis, as (.., frequencies, frames).
-fn short_time(call: &mut Call<'_>, x: Value, window: Option<Value>, frames: &Frames) -> Result<Complex, Fault> {
+fn short_time(call: &mut Call<'_, '_>, x: Value, window: Option<Value>, frames: &Frames) -> Result<Complex, Fault> {
     let rank = call.builder.rank(x);
     let last = rank.checked_sub(1).ok_or_else(|| Fault::operands("the signal has no axis"))?;
     let mut x = x;
@@ -199,19 +202,19 @@ fn short_time(call: &mut Call<'_>, x: Value, window: Option<Value>, frames: &Fra
     Ok((re, im.map(|im| call.builder.swap_axes(im, last, last + 1)).transpose()?))
 }
 
-fn scaled(call: &mut Call<'_>, x: Complex, scale: f64) -> Result<Complex, Fault> {
+fn scaled(call: &mut Call<'_, '_>, x: Complex, scale: f64) -> Result<Complex, Fault> {
     let re = call.builder.binary_number(B::Multiply, x.0, scale)?;
     Ok((re, x.1.map(|im| call.builder.binary_number(B::Multiply, im, scale)).transpose()?))
 }
 
-fn complex_result(call: &Call<'_>, (re, im): Complex) -> Result<Item, Fault> {
-    let im = im.ok_or_else(|| Fault::operands(format!("{} has no imaginary part", call.operator.kind)))?;
+fn complex_result(call: &Call<'_, '_>, (re, im): Complex) -> Result<Item, Fault> {
+    let im = im.ok_or_else(|| Fault::operands(format!("{} has no imaginary part", call.site.operator.kind)))?;
     Ok(Item::Complex(re, im))
 }
 
-fn stft(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn stft(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
-    let window = call.optional_tensor("window", 1)?;
+    let window = call.optional_labelled_input("window", 1)?;
     let (frames, _) = frames(call)?;
     let mut y = short_time(call, x, window, &frames)?;
     if call.flag_or("normalized", false)? {
@@ -225,9 +228,9 @@ fn stft(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
     }
 }
 
-fn spectrogram(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
-    let mut x = call.tensor("waveform", 0)?;
-    let window = call.tensor("window", 1)?;
+fn spectrogram(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
+    let mut x = call.labelled_input("waveform", 0)?;
+    let window = call.labelled_input("window", 1)?;
     let (frames, _) = frames(call)?;
     let pad = call.int_or("pad", 0)?;
     if pad != 0 {
@@ -258,18 +261,18 @@ fn spectrogram(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 /// Divides by the window's Euclidean norm.
-fn by_window(call: &mut Call<'_>, x: Complex, window: Value) -> Result<Complex, Fault> {
+fn by_window(call: &mut Call<'_, '_>, x: Complex, window: Value) -> Result<Complex, Fault> {
     let norm = super::reduction::norm(call, window, 2.0, vec![0], false)?;
     let re = call.builder.binary(B::Divide, x.0, norm)?;
     Ok((re, x.1.map(|im| call.builder.binary(B::Divide, im, norm)).transpose()?))
 }
 
 /// Overlapping frames of real signals, added up and divided by the sum of the squares of the windows there.
-fn istft(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let Item::Complex(re, im) = call.operand("input", 0)? else {
+fn istft(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let Item::Complex(re, im) = call.labelled_item("input", 0)? else {
         return Err(Fault::operands("the spectrum must be complex"));
     };
-    let window = call.optional_tensor("window", 1)?;
+    let window = call.optional_labelled_input("window", 1)?;
     let (frames, length) = frames(call)?;
     let points = frames.points;
     if call.flag_or("return_complex", false)? || !frames.onesided {

@@ -2,11 +2,11 @@
 //! and their options are operands, too.
 
 use super::arithmetic::{binary, unary};
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::item::Item;
 use super::reduction::{deviation, norm, reduce};
-use super::registry::{Handler::Many, Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::ops::ReduceFunction;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};
@@ -37,38 +37,38 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 /// Functions of one number, for a chain of them over items.
-fn of(call: &mut Call<'_>, function: U, x: &Item) -> Result<Item, Fault> {
+fn of(call: &mut Call<'_, '_>, function: U, x: &Item) -> Result<Item, Fault> {
     unary(call.builder, function, x)
 }
 
-fn with(call: &mut Call<'_>, function: B, x: &Item, y: &Item) -> Result<Item, Fault> {
+fn with(call: &mut Call<'_, '_>, function: B, x: &Item, y: &Item) -> Result<Item, Fault> {
     binary(call.builder, function, x, y)
 }
 
-fn result(call: &mut Call<'_>, item: &Item) -> Result<Value, Fault> {
-    call.as_tensor("result", item)
+fn result(call: &mut Call<'_, '_>, item: &Item) -> Result<Value, Fault> {
+    call.as_tensor("`result`", item)
 }
 
 /// A whole number among the operands.
-fn int_at(call: &mut Call<'_>, key: &str, position: usize) -> Result<Option<i64>, Fault> {
-    let Some(item) = call.optional(key, position) else { return Ok(None) };
+fn int_at(call: &mut Call<'_, '_>, key: &str, position: usize) -> Result<Option<i64>, Fault> {
+    let Some(item) = call.labelled(key, position) else { return Ok(None) };
     let number = call.host_number(item);
     let refused = || Fault::operands(format!("operand `{key}` must be a whole number, found {}", number.description()));
     Ok(Some(number.int().ok_or_else(refused)?))
 }
 
 /// A number among the operands.
-fn float_at(call: &mut Call<'_>, key: &str, position: usize, default: f64) -> Result<f64, Fault> {
-    let Some(item) = call.optional(key, position) else { return Ok(default) };
+fn float_at(call: &mut Call<'_, '_>, key: &str, position: usize, default: f64) -> Result<f64, Fault> {
+    let Some(item) = call.labelled(key, position) else { return Ok(default) };
     let number = call.host_number(item);
     let refused = || Fault::operands(format!("operand `{key}` must be a number, found {}", number.description()));
     number.float().ok_or_else(refused)
 }
 
 /// Axes among the operands, ascending; all of them when there are none.
-fn axes_at(call: &mut Call<'_>, x: Value, position: usize) -> Result<Vec<usize>, Fault> {
+fn axes_at(call: &mut Call<'_, '_>, x: Value, position: usize) -> Result<Vec<usize>, Fault> {
     let all = (0..call.builder.rank(x)).collect();
-    let Some(item) = call.optional("dim", position) else { return Ok(all) };
+    let Some(item) = call.labelled("dim", position) else { return Ok(all) };
     let axes = item.ints().ok_or_else(|| Fault::operands("operand `dim` must be whole numbers"))?;
     if axes.is_empty() {
         return Ok(all);
@@ -79,42 +79,42 @@ fn axes_at(call: &mut Call<'_>, x: Value, position: usize) -> Result<Vec<usize>,
     Ok(axes)
 }
 
-fn flag_at(call: &mut Call<'_>, key: &str, position: usize) -> bool {
-    call.optional(key, position) == Some(Item::Bool(true))
+fn flag_at(call: &mut Call<'_, '_>, key: &str, position: usize) -> bool {
+    call.labelled(key, position) == Some(Item::Bool(true))
 }
 
-fn pair(call: &mut Call<'_>, function: B) -> Result<Value, Fault> {
-    let (x, y) = (call.operand("input", 0)?, call.operand("other", 1)?);
+fn pair(call: &mut Call<'_, '_>, function: B) -> Result<Value, Fault> {
+    let (x, y) = (call.labelled_item("input", 0)?, call.labelled_item("other", 1)?);
     let y = call.host_number(y);
     let y = with(call, function, &x, &y)?;
     result(call, &y)
 }
 
-fn scaled(call: &mut Call<'_>, scale: f64) -> Result<Value, Fault> {
-    let x = call.operand("input", 0)?;
+fn scaled(call: &mut Call<'_, '_>, scale: f64) -> Result<Value, Fault> {
+    let x = call.labelled_item("input", 0)?;
     let y = with(call, B::Multiply, &x, &Item::Float(scale))?;
     result(call, &y)
 }
 
 /// 1 - erf(x)
-fn complementary_error(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let x = call.operand("input", 0)?;
+fn complementary_error(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let x = call.labelled_item("input", 0)?;
     let erf = of(call, U::Erf, &x)?;
     let y = with(call, B::Subtract, &Item::Int(1), &erf)?;
     result(call, &y)
 }
 
 /// What truncation takes away.
-fn fraction(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let x = call.operand("input", 0)?;
+fn fraction(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let x = call.labelled_item("input", 0)?;
     let whole = of(call, U::Truncate, &x)?;
     let y = with(call, B::Subtract, &x, &whole)?;
     result(call, &y)
 }
 
 /// sqrt(x^2 + y^2)
-fn hypotenuse(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, y) = (call.operand("input", 0)?, call.operand("other", 1)?);
+fn hypotenuse(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, y) = (call.labelled_item("input", 0)?, call.labelled_item("other", 1)?);
     let (x, y) = (of(call, U::Square, &x)?, of(call, U::Square, &y)?);
     let sum = with(call, B::Add, &x, &y)?;
     let y = of(call, U::Sqrt, &sum)?;
@@ -122,9 +122,9 @@ fn hypotenuse(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// log(x / (1 - x)), of x within epsilon and 1 - epsilon where an epsilon is given
-fn logit(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let mut x = call.operand("input", 0)?;
-    if call.optional("eps", 1).is_some() {
+fn logit(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let mut x = call.labelled_item("input", 0)?;
+    if call.labelled("eps", 1).is_some() {
         let epsilon = float_at(call, "eps", 1, 0.0)?;
         let value = result(call, &x)?;
         x = Item::Tensor(call.builder.clamp(value, epsilon, 1.0 - epsilon)?);
@@ -135,7 +135,7 @@ fn logit(call: &mut Call<'_>) -> Result<Value, Fault> {
     result(call, &y)
 }
 
-fn is_finite(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn is_finite(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let dtype = call.builder.dtype(x);
     if !dtype.is_float() {
@@ -149,8 +149,8 @@ fn is_finite(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// |x - y| <= atol + rtol * |y|, or x = y
-fn is_close(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, y) = (call.operand("input", 0)?, call.operand("other", 1)?);
+fn is_close(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, y) = (call.labelled_item("input", 0)?, call.labelled_item("other", 1)?);
     let (relative, absolute) = (float_at(call, "rtol", 2, 1e-5)?, float_at(call, "atol", 3, 1e-8)?);
     if flag_at(call, "equal_nan", 4) {
         return Err(Fault::variant("`equal_nan=True` isn't supported"));
@@ -170,7 +170,7 @@ fn is_close(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// `aten::nan_to_num (x, nan, posinf, neginf)`; infinities become the largest numbers unless others are given.
-fn replace_infinities(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn replace_infinities(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let dtype = call.builder.dtype(x);
     let largest = match dtype {
@@ -195,12 +195,12 @@ fn replace_infinities(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// `aten::diff (x, n, dim, prepend, append)`: differences of neighbours along an axis.
-fn difference(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn difference(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let mut x = call.x()?;
     let count = int_at(call, "n", 1)?.unwrap_or(1);
     let axis = int_at(call, "dim", 2)?.unwrap_or(-1);
     let axis = call.axis(x, axis)?;
-    if call.optional("prepend", 3).is_some() || call.optional("append", 4).is_some() {
+    if call.labelled("prepend", 3).is_some() || call.labelled("append", 4).is_some() {
         return Err(Fault::variant("`prepend` and `append` aren't supported; join the tensors in the source model"));
     }
     let extent = call.shape(x)[axis];
@@ -215,7 +215,7 @@ fn difference(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// `aten::count_nonzero (x, dim)`
-fn count_nonzero(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn count_nonzero(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axes = axes_at(call, x, 1)?;
     let x = call.builder.cast(x, DType::Bool)?;
@@ -223,7 +223,7 @@ fn count_nonzero(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// `aten::aminmax (x, dim, keepdim)`
-fn extremes(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn extremes(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let axes = axes_at(call, x, 1)?;
     let keep_axes = flag_at(call, "keepdim", 2);
@@ -233,7 +233,7 @@ fn extremes(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 /// `(x, unbiased)`, `(x, dim, unbiased, keepdim)` or `(x, dim, correction, keepdim)`: variance or its root, and mean.
-fn spread(call: &mut Call<'_>, root: bool) -> Result<(Value, Value), Fault> {
+fn spread(call: &mut Call<'_, '_>, root: bool) -> Result<(Value, Value), Fault> {
     let x = call.x()?;
     let unbiased = |item: Option<Item>| match item {
         None | Some(Item::Bool(true)) => Ok(1.0),
@@ -241,29 +241,29 @@ fn spread(call: &mut Call<'_>, root: bool) -> Result<(Value, Value), Fault> {
         Some(other) => other.float().ok_or_else(|| Fault::operands("operand `correction` must be a number")),
     };
     let (axes, correction, keep_axes) = if call.inputs.len() == 2 {
-        ((0..call.builder.rank(x)).collect(), unbiased(call.optional("unbiased", 1))?, false)
+        ((0..call.builder.rank(x)).collect(), unbiased(call.labelled("unbiased", 1))?, false)
     } else {
-        let correction = unbiased(call.optional("correction", 2))?;
+        let correction = unbiased(call.labelled("correction", 2))?;
         (axes_at(call, x, 1)?, correction, flag_at(call, "keepdim", 3))
     };
     let spread = deviation(call, x, axes.clone(), keep_axes, correction, root)?;
     Ok((spread, reduce(call, x, ReduceFunction::Mean, axes, keep_axes)?))
 }
 
-fn spread_and_mean(call: &mut Call<'_>, root: bool) -> Result<Vec<Item>, Fault> {
+fn spread_and_mean(call: &mut Call<'_, '_>, root: bool) -> Result<Vec<Item>, Fault> {
     let (spread, mean) = spread(call, root)?;
     Ok(vec![Item::Tensor(spread), Item::Tensor(mean)])
 }
 
 /// `aten::linalg_norm (x, ord, dim, keepdim, dtype)` of vectors, and the Frobenius norm of anything.
-fn linalg_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn linalg_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axes = axes_at(call, x, 2)?;
     let keep_axes = flag_at(call, "keepdim", 3);
-    if call.optional("dtype", 4).is_some() {
+    if call.labelled("dtype", 4).is_some() {
         return Err(Fault::variant("`dtype` isn't supported; convert the tensor in the source model"));
     }
-    let order = call.optional("ord", 1);
+    let order = call.labelled("ord", 1);
     match (&order, axes.len()) {
         (None, _) => norm(call, x, 2.0, axes, keep_axes),
         (Some(Item::Word(word)), _) if word == "fro" => norm(call, x, 2.0, axes, keep_axes),
@@ -276,7 +276,7 @@ fn linalg_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// The element with this number in ascending order along an axis, and its position.
-fn ranked(call: &mut Call<'_>, x: Value, axis: usize, rank: usize, keep_axis: bool) -> Result<Vec<Item>, Fault> {
+fn ranked(call: &mut Call<'_, '_>, x: Value, axis: usize, rank: usize, keep_axis: bool) -> Result<Vec<Item>, Fault> {
     let sorted = call.builder.sort(x, axis, rank + 1, false)?;
     let mut results = Vec::new();
     for part in sorted {
@@ -288,7 +288,7 @@ fn ranked(call: &mut Call<'_>, x: Value, axis: usize, rank: usize, keep_axis: bo
 }
 
 /// `aten::median (x)` or `(x, dim, keepdim)`: the lower one of two middle elements.
-fn median(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn median(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let whole = call.inputs.len() == 1;
     let x = if whole { call.builder.reshape(x, &[call.builder.ty(x).elements()])? } else { x };
@@ -304,7 +304,7 @@ fn median(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 /// `aten::kthvalue (x, k, dim, keepdim)`, with k from 1
-fn kth_value(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn kth_value(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let axis = int_at(call, "dim", 2)?.unwrap_or(-1);
     let axis = call.axis(x, axis)?;

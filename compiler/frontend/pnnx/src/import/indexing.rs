@@ -1,11 +1,11 @@
 //! Reading and writing by index tensors.
 
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::expression;
 use super::item::Item;
-use super::registry::{Handler::One, Table};
 use crate::expression::Expression;
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::ScatterReduction;
 use mlc_ir::{Code, DType, Value};
 
@@ -19,38 +19,38 @@ pub(super) const OPERATORS: Table = &[
     ("torch.index_select", One(index_select)),
 ];
 
-fn embedding(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn embedding(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let positions = call.x()?;
     let rows = call.weight("weight")?;
     call.ignore(&["num_embeddings", "embedding_dim"]);
     Ok(call.builder.gather(rows, positions, 0)?)
 }
 
-fn functional_embedding(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (positions, rows) = (call.x()?, call.tensor("weight", 1)?);
+fn functional_embedding(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (positions, rows) = (call.x()?, call.labelled_input("weight", 1)?);
     call.ignore(&["padding_idx", "max_norm", "norm_type"]);
     Ok(call.builder.gather(rows, positions, 0)?)
 }
 
-fn index_select(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn index_select(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
-    let positions = call.tensor("index", 1)?;
+    let positions = call.labelled_input("index", 1)?;
     let axis = call.axis_or(x, "dim", 0)?;
     let positions = call.builder.reshape(positions, &[call.builder.ty(positions).elements()])?;
     Ok(call.builder.gather(x, positions, axis)?)
 }
 
 /// Element [.., index[.., i, ..], ..] for each element of the index tensor.
-fn gather(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn gather(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
-    let index = call.tensor("index", 1)?;
+    let index = call.labelled_input("index", 1)?;
     let axis = call.int("dim")?;
     let axis = call.axis(x, call.required("dim", axis)?)?;
     Ok(call.builder.gather_elements(x, index, axis)?)
 }
 
 /// Element [i, j, ..] is element offset + i * stride[0] + j * stride[1] + .. of the flat tensor.
-fn as_strided(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn as_strided(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let (size, stride) = (call.ints("size")?, call.ints("stride")?);
     let (size, stride) = (call.required("size", size)?, call.required("stride", stride)?);
@@ -94,7 +94,7 @@ fn flat_offsets(shape: &[usize], stride: impl Fn(usize) -> usize) -> Vec<i64> {
 }
 
 /// One entry per leading axis: `None` leaves the axis as it is.
-fn index_items(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn index_items(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let items = match call.argument("expr") {
         Some(Item::List(items)) => items,
         Some(Item::Word(text)) => {
@@ -105,7 +105,7 @@ fn index_items(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
             }
         }
         Some(tensor @ Item::Tensor(_)) => vec![tensor],
-        _ => match call.optional("indices", 1) {
+        _ => match call.labelled("indices", 1) {
             Some(Item::List(items)) => items,
             Some(tensor @ Item::Tensor(_)) => vec![tensor],
             _ => return Err(Fault::new(Code::ParameterMissing, "parameter `expr` is missing")),
@@ -115,7 +115,7 @@ fn index_items(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 /// An index of one axis as a tensor of integers.
-fn index_tensor(call: &mut Call<'_>, item: &Item) -> Result<Value, Fault> {
+fn index_tensor(call: &mut Call<'_, '_>, item: &Item) -> Result<Value, Fault> {
     if let Item::List(items) = item {
         let bools: Option<Vec<bool>> =
             items.iter().map(|item| if let Item::Bool(value) = item { Some(*value) } else { None }).collect();
@@ -125,7 +125,7 @@ fn index_tensor(call: &mut Call<'_>, item: &Item) -> Result<Value, Fault> {
         };
         return Ok(call.builder.indices(&[positions.len()], &positions)?);
     }
-    let value = call.as_tensor("index", item)?;
+    let value = call.as_tensor("`index`", item)?;
     if call.builder.dtype(value) != DType::Bool {
         return Ok(value);
     }
@@ -149,7 +149,7 @@ struct Chosen {
     indices: Vec<Value>,
 }
 
-fn chosen_axes(call: &mut Call<'_>, x: Value, items: &[Item]) -> Result<Chosen, Fault> {
+fn chosen_axes(call: &mut Call<'_, '_>, x: Value, items: &[Item]) -> Result<Chosen, Fault> {
     if items.len() > call.builder.rank(x) {
         return Err(Fault::parameter(format!("{} indices are too many for {}", items.len(), call.builder.ty(x))));
     }
@@ -171,7 +171,7 @@ impl Chosen {
     }
 
     /// The place among the chosen axes that the indices, which broadcast, mean.
-    fn place(&self, call: &mut Call<'_>, shape: &[usize]) -> Result<Value, Fault> {
+    fn place(&self, call: &mut Call<'_, '_>, shape: &[usize]) -> Result<Value, Fault> {
         let extents: Vec<usize> = self.axes.iter().map(|&axis| shape[axis]).collect();
         Ok(call.builder.flat_place(&self.indices, &extents)?)
     }
@@ -184,7 +184,7 @@ impl Chosen {
     }
 }
 
-fn index(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn index(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let items = index_items(call)?;
     let chosen = chosen_axes(call, x, &items)?;
@@ -196,7 +196,7 @@ fn index(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// Several indices broadcast together: the chosen axes merge into one, which is read by places in it.
-fn paired_index(call: &mut Call<'_>, x: Value, chosen: &Chosen) -> Result<Value, Fault> {
+fn paired_index(call: &mut Call<'_, '_>, x: Value, chosen: &Chosen) -> Result<Value, Fault> {
     let shape = call.shape(x);
     let (count, order) = (chosen.axes.len(), chosen.order(shape.len()));
     let place = chosen.place(call, &shape)?;
@@ -211,21 +211,21 @@ fn paired_index(call: &mut Call<'_>, x: Value, chosen: &Chosen) -> Result<Value,
 }
 
 /// A copy with the elements at the indices replaced by values, or increased by them.
-fn index_put(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn index_put(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let reduction = if call.flag_or("accumulate", false)? { ScatterReduction::Sum } else { ScatterReduction::Replace };
-    let items = match call.operand("indices", 1)? {
+    let items = match call.labelled_item("indices", 1)? {
         Item::List(items) => items,
         single => vec![single],
     };
     let values = match call.argument("values") {
         Some(values) => values,
-        None => call.operand("values", 2)?,
+        None => call.labelled_item("values", 2)?,
     };
     let chosen = chosen_axes(call, x, &items)?;
     let shape = call.shape(x);
     let dtype = call.builder.dtype(x);
-    let values = super::arithmetic::operand(call.builder, &values, dtype)?;
+    let values = super::promotion::operand(call.builder, &values, dtype)?;
     if chosen.axes.is_empty() {
         return Ok(call.builder.broadcast(values, &shape)?);
     }

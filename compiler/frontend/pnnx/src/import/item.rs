@@ -2,11 +2,12 @@
 //! for shapes and options, are known while the model is imported and never become tensors by themselves.
 
 use crate::model::{ElementType, Parameter};
-use mlc_ir::{DType, Value};
+use mlc_import::{AttributeValue, Builder, Fault};
+use mlc_ir::{DType, Literal, Value};
 
 /// What an operand, or an argument, holds.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Item {
+pub enum Item {
     /// A tensor.
     Tensor(Value),
     /// A complex tensor: real and imaginary part, of one shape and data type.
@@ -28,6 +29,22 @@ pub(super) enum Item {
 }
 
 impl Item {
+    /// A constant of one element as a number, anything else as it is.
+    pub(super) fn host_number(self, builder: &Builder) -> Item {
+        let Item::Tensor(value) = self else { return self };
+        match builder.graph().constant(value) {
+            Some(attribute) if attribute.ty().elements() == 1 => {
+                let tensor = attribute.to_tensor();
+                match attribute.ty().dtype {
+                    DType::Bool => Item::Bool(tensor.to_integers() == [1]),
+                    dtype if dtype.is_float() => Item::Float(tensor.to_floats()[0]),
+                    _ => Item::Int(tensor.to_integers()[0]),
+                }
+            }
+            _ => self,
+        }
+    }
+
     /// For messages.
     pub(super) fn description(&self) -> String {
         match self {
@@ -41,15 +58,6 @@ impl Item {
             Item::Word(word) => format!("the word `{word}`"),
             Item::List(items) => format!("a list of {}", items.len()),
             Item::Unknown => "unknown".into(),
-        }
-    }
-
-    /// Whether an operator that failed stands behind it.
-    pub(super) fn is_unknown(&self) -> bool {
-        match self {
-            Item::Unknown => true,
-            Item::List(items) => items.iter().any(Item::is_unknown),
-            _ => false,
         }
     }
 
@@ -86,6 +94,133 @@ impl Item {
             Item::List(items) => items.iter().map(Item::float).collect(),
             other => other.float().map(|value| vec![value]),
         }
+    }
+}
+
+impl mlc_import::Item for Item {
+    fn of(value: Value) -> Self {
+        Item::Tensor(value)
+    }
+
+    fn absent() -> Self {
+        Item::None
+    }
+
+    fn unknown() -> Self {
+        Item::Unknown
+    }
+
+    fn tensor(&self) -> Option<Value> {
+        match self {
+            Item::Tensor(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn is_unknown(&self) -> bool {
+        match self {
+            Item::Unknown => true,
+            Item::List(items) => items.iter().any(Item::is_unknown),
+            _ => false,
+        }
+    }
+
+    fn description(&self) -> String {
+        self.description()
+    }
+
+    /// Numbers become tensors of rank 0.
+    fn to_value(&self, builder: &mut Builder, what: &str) -> Result<Value, Fault> {
+        match self {
+            Item::Tensor(value) => Ok(*value),
+            Item::Int(value) => Ok(builder.literal(Literal::integer(DType::I64, *value))),
+            Item::Float(value) => Ok(builder.number(DType::F32, *value)),
+            Item::Bool(value) => Ok(builder.number(DType::Bool, f64::from(u8::from(*value)))),
+            Item::Complex(..) => Err(Fault::variant(format!("operand {what} is complex, which isn't supported here"))
+                .with_help("split it into real and imaginary parts in the source model")),
+            other => Err(Fault::operands(format!("operand {what} must be a tensor, found {}", other.description()))),
+        }
+    }
+
+    fn map(self, replace: &mut dyn FnMut(Value) -> Value) -> Self {
+        match self {
+            Item::Tensor(value) => Item::Tensor(replace(value)),
+            Item::Complex(re, im) => Item::Complex(replace(re), replace(im)),
+            Item::List(items) => Item::List(items.into_iter().map(|item| item.map(replace)).collect()),
+            other => other,
+        }
+    }
+}
+
+/// A parameter, or the operand that stands in its place.
+#[derive(Debug, Clone)]
+pub struct Argument {
+    /// As the file has it.
+    pub item: Item,
+    /// The same, a constant of one element as a number.
+    value: Item,
+}
+
+impl Argument {
+    /// An operand in the place of a parameter.
+    pub(super) fn of_operand(item: &Item, builder: &Builder) -> Self {
+        Argument { item: item.clone(), value: item.clone().host_number(builder) }
+    }
+}
+
+impl From<&Parameter> for Argument {
+    fn from(parameter: &Parameter) -> Self {
+        let item = Item::from(parameter);
+        Argument { value: item.clone(), item }
+    }
+}
+
+impl AttributeValue for Argument {
+    type Word = String;
+
+    fn is_absent(&self) -> bool {
+        self.item == Item::None
+    }
+
+    fn description(&self) -> String {
+        self.value.description()
+    }
+
+    fn int(&self) -> Option<i64> {
+        self.value.int()
+    }
+
+    fn float(&self) -> Option<f64> {
+        self.value.float()
+    }
+
+    fn flag(&self) -> Option<bool> {
+        match self.value {
+            Item::Bool(value) => Some(value),
+            Item::Int(0) => Some(false),
+            Item::Int(1) => Some(true),
+            _ => None,
+        }
+    }
+
+    fn ints(&self) -> Option<Vec<i64>> {
+        self.value.ints()
+    }
+
+    fn floats(&self) -> Option<Vec<f64>> {
+        self.value.floats()
+    }
+
+    fn word(&self) -> Option<String> {
+        match &self.value {
+            Item::Word(word) => Some(word.clone()),
+            _ => None,
+        }
+    }
+
+    fn dtype(&self) -> Option<Result<DType, Fault>> {
+        let word = self.word()?;
+        Some(dtype_of_word(&word).ok_or_else(|| Fault::variant(format!("data type {word} isn't supported"))))
     }
 }
 

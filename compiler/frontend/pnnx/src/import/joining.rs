@@ -1,10 +1,10 @@
 //! Joining tensors, and cutting them into pieces.
 
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::item::Item;
-use super::registry::{Handler::Many, Handler::One, Table};
 use Direction::{Column, Depth, Horizontal, Vertical};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[
@@ -26,7 +26,7 @@ pub(super) const OPERATORS: Table = &[
 const MOST_PIECES: usize = 1 << 16;
 
 /// Tensors of one data type: PyTorch promotes those that it joins.
-fn promoted_parts(call: &mut Call<'_>) -> Result<Vec<Value>, Fault> {
+fn promoted_parts(call: &mut Call<'_, '_>) -> Result<Vec<Value>, Fault> {
     let parts = call.all_tensors()?;
     let dtypes: Vec<DType> = parts.iter().map(|&part| call.builder.dtype(part)).collect();
     let Some(dtype) = dtypes.into_iter().reduce(mlc_import::builder::promoted) else {
@@ -35,7 +35,7 @@ fn promoted_parts(call: &mut Call<'_>) -> Result<Vec<Value>, Fault> {
     parts.into_iter().map(|part| Ok(call.builder.cast(part, dtype)?)).collect()
 }
 
-fn concat(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn concat(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let mut parts = promoted_parts(call)?;
     // A tensor of shape [0] joins with anything, for PyTorch's history's sake.
     if parts.iter().any(|&part| call.builder.rank(part) != 1) {
@@ -55,7 +55,7 @@ enum Direction {
     Depth,
 }
 
-fn concat_of_rank(call: &mut Call<'_>, direction: Direction) -> Result<Value, Fault> {
+fn concat_of_rank(call: &mut Call<'_, '_>, direction: Direction) -> Result<Value, Fault> {
     let mut axis = 0;
     let mut parts = Vec::new();
     for part in promoted_parts(call)? {
@@ -80,16 +80,16 @@ fn concat_of_rank(call: &mut Call<'_>, direction: Direction) -> Result<Value, Fa
     Ok(call.builder.concat(&parts, axis)?)
 }
 
-fn stack(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn stack(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let parts = promoted_parts(call)?;
     let axis = call.int_or("dim", 0)?;
     let rank = call.builder.rank(parts[0]) + 1;
-    let axis = super::call::normalized_axis(axis, rank)
+    let axis = mlc_import::normalized_axis(axis, rank)
         .ok_or_else(|| Fault::parameter(format!("a result of {rank} axes has no axis {axis}")))?;
     Ok(call.builder.stack(&parts, axis)?)
 }
 
-fn pieces(call: &mut Call<'_>, x: Value, axis: usize, sizes: &[usize]) -> Result<Vec<Item>, Fault> {
+fn pieces(call: &mut Call<'_, '_>, x: Value, axis: usize, sizes: &[usize]) -> Result<Vec<Item>, Fault> {
     if sizes.len() > MOST_PIECES {
         return Err(Fault::variant(format!("{} pieces are too many", sizes.len())));
     }
@@ -109,7 +109,7 @@ fn chunk_sizes(extent: usize, chunks: i64) -> Result<Vec<usize>, Fault> {
     Ok(equal_pieces(extent, extent.div_ceil(chunks)))
 }
 
-fn chunk(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn chunk(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let axis = call.axis_or(x, "dim", 0)?;
     let chunks = call.int("chunks")?;
@@ -118,10 +118,10 @@ fn chunk(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 /// `aten::unsafe_chunk (x, chunks, dim)` gives one list.
-fn positional_chunk(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn positional_chunk(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
-    let chunks = call.operand("chunks", 1)?;
-    let axis = call.optional("dim", 2).unwrap_or(Item::Int(0));
+    let chunks = call.labelled_item("chunks", 1)?;
+    let axis = call.labelled("dim", 2).unwrap_or(Item::Int(0));
     let (Some(chunks), Some(axis)) = (chunks.int(), axis.int()) else {
         return Err(Fault::parameter("`chunks` and `dim` must be whole numbers"));
     };
@@ -130,8 +130,8 @@ fn positional_chunk(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
     Ok(vec![Item::List(pieces(call, x, axis, &sizes)?)])
 }
 
-fn split(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
-    let x = call.tensor("tensor", 0)?;
+fn split(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
+    let x = call.labelled_input("tensor", 0)?;
     let axis = call.axis_or(x, "dim", 0)?;
     let extent = call.shape(x)[axis];
     let sizes = call.argument("split_size_or_sections");
@@ -149,7 +149,7 @@ fn split(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 /// Into a number of pieces, the first ones longer, or at given places.
-fn tensor_split(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn tensor_split(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let axis = call.axis_or(x, "dim", 0)?;
     let extent = call.shape(x)[axis];
@@ -175,7 +175,7 @@ fn tensor_split(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
     Ok(results)
 }
 
-fn unbind(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn unbind(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let axis = call.axis_or(x, "dim", 0)?;
     let extent = call.shape(x)[axis];

@@ -1,10 +1,10 @@
 //! Linear layers and matrix products.
 
-use super::arithmetic::promote;
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::item::Item;
-use super::registry::{Handler::One, Table};
+use super::promotion::promote;
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::Matmul;
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{Code, Value};
@@ -23,7 +23,7 @@ pub(super) const OPERATORS: Table = &[
     ("torch.mv", One(|call| product(call, "vec"))),
 ];
 
-fn module_linear(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn module_linear(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let weights = call.weight("weight")?;
     let bias = if call.flag_or("bias", true)? { Some(call.weight("bias")?) } else { None };
@@ -39,16 +39,16 @@ fn module_linear(call: &mut Call<'_>) -> Result<Value, Fault> {
     linear(call, x, weights, bias)
 }
 
-fn functional_linear(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn functional_linear(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
-    let weights = call.tensor("weight", 1)?;
-    let bias = call.optional_tensor("bias", 2)?;
+    let weights = call.labelled_input("weight", 1)?;
+    let bias = call.optional_labelled_input("bias", 2)?;
     call.ignore(&["bias"]);
     linear(call, x, weights, bias)
 }
 
 /// x [.., in] times the transpose of weights [out, in], plus a bias [out]. Weights [in] drop the last axis.
-pub(super) fn linear(call: &mut Call<'_>, x: Value, weights: Value, bias: Option<Value>) -> Result<Value, Fault> {
+pub(super) fn linear(call: &mut Call<'_, '_>, x: Value, weights: Value, bias: Option<Value>) -> Result<Value, Fault> {
     let y = if call.builder.rank(weights) == 1 {
         call.builder.matmul(x, weights)?
     } else {
@@ -60,14 +60,14 @@ pub(super) fn linear(call: &mut Call<'_>, x: Value, weights: Value, bias: Option
     Ok(call.builder.add_optional(y, bias)?)
 }
 
-fn product(call: &mut Call<'_>, other: &str) -> Result<Value, Fault> {
-    let (left, right) = (call.x()?, call.tensor(other, 1)?);
+fn product(call: &mut Call<'_, '_>, other: &str) -> Result<Value, Fault> {
+    let (left, right) = (call.x()?, call.labelled_input(other, 1)?);
     Ok(call.builder.matmul(left, right)?)
 }
 
 /// Sums of products over the last axes.
-fn inner(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (left, right) = (call.x()?, call.tensor("other", 1)?);
+fn inner(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (left, right) = (call.x()?, call.labelled_input("other", 1)?);
     let right = match call.builder.rank(right) {
         1 => right,
         2 => call.builder.transpose(right, &[1, 0])?,
@@ -77,8 +77,8 @@ fn inner(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// All products of elements of two vectors.
-fn outer(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (left, right) = (call.x()?, call.tensor("vec2", 1)?);
+fn outer(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (left, right) = (call.x()?, call.labelled_input("vec2", 1)?);
     if call.builder.rank(left) != 1 || call.builder.rank(right) != 1 {
         return Err(Fault::operands("an outer product takes two vectors"));
     }
@@ -87,9 +87,9 @@ fn outer(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// beta * input + alpha * (left right)
-fn multiply_add(call: &mut Call<'_>, left: &str, right: &str) -> Result<Value, Fault> {
+fn multiply_add(call: &mut Call<'_, '_>, left: &str, right: &str) -> Result<Value, Fault> {
     let input = call.x()?;
-    let (left, right) = (call.tensor(left, 1)?, call.tensor(right, 2)?);
+    let (left, right) = (call.labelled_input(left, 1)?, call.labelled_input(right, 2)?);
     let (alpha, beta) = (call.float_or("alpha", 1.0)?, call.float_or("beta", 1.0)?);
     let mut product = call.builder.matmul(left, right)?;
     if alpha != 1.0 {

@@ -1,8 +1,8 @@
 //! Normalisations.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Operands, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_import::builder::{Affine, LocalResponse, Statistics};
 use mlc_ir::ops::{Reduce, ReduceFunction};
 use mlc_ir::scalar::BinaryFunction;
@@ -29,15 +29,18 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 /// The weights of a module, or the operands of a function from the given position on.
-fn affine(call: &mut Call<'_>, position: usize) -> Result<Affine, Fault> {
-    if call.operator.kind.starts_with("nn.") {
+fn affine(call: &mut Call<'_, '_>, position: usize) -> Result<Affine, Fault> {
+    if call.site.operator.kind.starts_with("nn.") {
         return Ok(Affine { weight: call.optional_weight("weight")?, bias: call.optional_weight("bias")? });
     }
     call.ignore(&["weight", "bias", "running_mean", "running_var", "use_input_stats"]);
-    Ok(Affine { weight: call.optional_tensor("weight", position)?, bias: call.optional_tensor("bias", position + 1)? })
+    Ok(Affine {
+        weight: call.optional_labelled_input("weight", position)?,
+        bias: call.optional_labelled_input("bias", position + 1)?,
+    })
 }
 
-fn batch_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn batch_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let epsilon = call.float_or("eps", 1e-5)?;
     let (mean, variance) = (call.weight("running_mean")?, call.weight("running_var")?);
@@ -45,24 +48,24 @@ fn batch_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.stored_statistics(x, Statistics { mean, variance, epsilon }, affine)?)
 }
 
-fn functional_batch_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn functional_batch_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let epsilon = call.float_or("eps", 1e-5)?;
-    let (mean, variance) = (call.tensor("running_mean", 1)?, call.tensor("running_var", 2)?);
+    let (mean, variance) = (call.labelled_input("running_mean", 1)?, call.labelled_input("running_var", 2)?);
     let affine = affine(call, 3)?;
     Ok(call.builder.stored_statistics(x, Statistics { mean, variance, epsilon }, affine)?)
 }
 
 /// The converter writes it only for calls that use the input's own statistics, which normalise; stored ones would be updated.
-fn functional_instance_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn functional_instance_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let epsilon = call.float_or("eps", 1e-5)?;
-    let stored = (call.optional("running_mean", 1), call.optional("running_var", 2));
+    let stored = (call.labelled("running_mean", 1), call.labelled("running_var", 2));
     if !call.flag_or("use_input_stats", true)? {
         let (Some(mean), Some(variance)) = stored else {
             return Err(Fault::operands("without `use_input_stats` there must be running_mean and running_var"));
         };
-        let (mean, variance) = (call.as_tensor("running_mean", &mean)?, call.as_tensor("running_var", &variance)?);
+        let (mean, variance) = (call.as_tensor("`running_mean`", &mean)?, call.as_tensor("`running_var`", &variance)?);
         let affine = affine(call, 3)?;
         return Ok(call.builder.stored_statistics(x, Statistics { mean, variance, epsilon }, affine)?);
     }
@@ -71,7 +74,7 @@ fn functional_instance_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.apply_affine(y, affine)?)
 }
 
-fn instance_norm(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
+fn instance_norm(call: &mut Call<'_, '_>, spatial: usize) -> Result<Value, Fault> {
     let x = call.x()?;
     let (x, added) = super::convolution::batched(call, x, spatial)?;
     let epsilon = call.float_or("eps", 1e-5)?;
@@ -86,7 +89,7 @@ fn instance_norm(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
     super::convolution::unbatched(call, y, added)
 }
 
-fn group_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn group_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let epsilon = call.float_or("eps", 1e-5)?;
     let groups = call.int("num_groups")?;
@@ -99,7 +102,7 @@ fn group_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.apply_affine(y, affine)?)
 }
 
-fn layer_norm(call: &mut Call<'_>, center: bool) -> Result<Value, Fault> {
+fn layer_norm(call: &mut Call<'_, '_>, center: bool) -> Result<Value, Fault> {
     let x = call.x()?;
     let shape = call.ints("normalized_shape")?;
     let shape = call.required("normalized_shape", shape)?;
@@ -126,7 +129,7 @@ fn layer_norm(call: &mut Call<'_>, center: bool) -> Result<Value, Fault> {
 }
 
 /// x / max(norm(x), eps)
-fn normalize(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn normalize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let p = call.float_or("p", 2.0)?;
     let axis = call.axis_or(x, "dim", 1)?;
@@ -137,7 +140,7 @@ fn normalize(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// x / (k + alpha * mean of the squares of the neighbouring channels)^beta, with zeros beyond the channels.
-fn local_response_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn local_response_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let size = call.int("size")?;
     let size = call.required("size", size)?;
@@ -151,7 +154,7 @@ fn local_response_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
 
 /// Mean or sum over axes, kept with extent 1.
 pub(super) fn reduced(
-    call: &mut Call<'_>,
+    call: &mut Call<'_, '_>,
     x: Value,
     function: ReduceFunction,
     axes: Vec<usize>,

@@ -1,9 +1,10 @@
 //! Sorting, and undoing pools.
 
-use super::call::Call;
+use super::call::{Call, Operands, Table};
+use super::format::Pnnx;
 use super::item::Item;
-use super::registry::{Handler::Many, Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::Value;
 
 pub(super) const OPERATORS: Table = &[
@@ -15,11 +16,11 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 /// The `count` first elements of an axis in order, and where they were; equal ones keep their order.
-fn ordered(call: &mut Call<'_>, x: Value, axis: usize, count: usize, descending: bool) -> Result<Vec<Item>, Fault> {
+fn ordered(call: &mut Call<'_, '_>, x: Value, axis: usize, count: usize, descending: bool) -> Result<Vec<Item>, Fault> {
     Ok(call.builder.sort(x, axis, count, descending)?.map(Item::Tensor).to_vec())
 }
 
-fn topk(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn topk(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let count = call.int("k")?;
     let count = usize::try_from(call.required("k", count)?);
@@ -32,50 +33,50 @@ fn topk(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 /// `aten::sort (x, dim, descending)`
-fn sort(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn sort(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
-    let axis = call.optional("dim", 1).and_then(|item| item.int()).unwrap_or(-1);
-    let descending = call.optional("descending", 2) == Some(Item::Bool(true));
+    let axis = call.labelled("dim", 1).and_then(|item| item.int()).unwrap_or(-1);
+    let descending = call.labelled("descending", 2) == Some(Item::Bool(true));
     let axis = call.axis(x, axis)?;
     let extent = call.shape(x)[axis];
     ordered(call, x, axis, extent, descending)
 }
 
-fn argsort(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn argsort(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     Ok(sort(call)?.into_iter().skip(1).collect())
 }
 
 /// Elements at their positions in planes of rows and columns, zeros elsewhere.
-fn unpooled(call: &mut Call<'_>, x: Value, positions: Value, plane: &[usize]) -> Result<Value, Fault> {
+fn unpooled(call: &mut Call<'_, '_>, x: Value, positions: Value, plane: &[usize]) -> Result<Value, Fault> {
     let planes = call.builder.rank(x).checked_sub(2).filter(|&planes| planes > 0);
     let planes = planes.ok_or_else(|| Fault::operands("the input must have channels, rows and columns"))?;
     Ok(call.builder.unpool(x, positions, planes, plane)?)
 }
 
 /// `aten::max_unpool2d (x, indices, output_size)`
-fn positional_unpool(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, positions) = (call.x()?, call.tensor("indices", 1)?);
-    let size = call.operand("output_size", 2)?.ints();
+fn positional_unpool(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, positions) = (call.x()?, call.labelled_input("indices", 1)?);
+    let size = call.labelled_item("output_size", 2)?.ints();
     let size = size.ok_or_else(|| Fault::parameter("`output_size` must be whole numbers"))?;
-    let size = super::call::spatial_list("output_size", &size, 2)?;
+    let size = mlc_import::counts::<Pnnx>("output_size", &size, 2)?;
     unpooled(call, x, positions, &size)
 }
 
-fn unpool(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, positions) = (call.x()?, call.tensor("indices", 1)?);
+fn unpool(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, positions) = (call.x()?, call.labelled_input("indices", 1)?);
     let window = call.ints("kernel_size")?;
-    let window = super::call::spatial_list("kernel_size", &call.required("kernel_size", window)?, 2)?;
+    let window = mlc_import::counts::<Pnnx>("kernel_size", &call.required("kernel_size", window)?, 2)?;
     let strides = match call.ints("stride")? {
-        Some(strides) => super::call::spatial_list("stride", &strides, 2)?,
+        Some(strides) => mlc_import::counts::<Pnnx>("stride", &strides, 2)?,
         None => window.clone(),
     };
-    let pads = call.spatial("padding", 2, 0)?;
+    let pads = call.counts("padding", 2, 0)?;
     let shape = call.shape(x);
-    let size = match call.argument("output_size").or_else(|| call.optional("output_size", 2)) {
+    let size = match call.argument("output_size").or_else(|| call.labelled("output_size", 2)) {
         Some(size) => {
             let size = size.ints().filter(|size| size.len() >= 2);
             let size = size.ok_or_else(|| Fault::parameter("`output_size` must be whole numbers"))?;
-            super::call::spatial_list("output_size", &size[size.len() - 2..], 2)?
+            mlc_import::counts::<Pnnx>("output_size", &size[size.len() - 2..], 2)?
         }
         None if shape.len() >= 3 => {
             let extent = |axis: usize| {

@@ -1,8 +1,8 @@
 //! Padding, and cropping by negative padding.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Operands, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::Value;
 use mlc_ir::ops::PadMode;
 
@@ -36,7 +36,7 @@ pub(super) fn pad_mode(word: &str) -> Result<PadMode, Fault> {
     }
 }
 
-fn functional(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn functional(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let mode = match call.word("mode")? {
         Some(mode) => pad_mode(&mode)?,
         None => PadMode::Constant,
@@ -44,12 +44,12 @@ fn functional(call: &mut Call<'_>) -> Result<Value, Fault> {
     pad(call, "pad", mode)
 }
 
-fn module(call: &mut Call<'_>, mode: PadMode) -> Result<Value, Fault> {
+fn module(call: &mut Call<'_, '_>, mode: PadMode) -> Result<Value, Fault> {
     pad(call, "padding", mode)
 }
 
 /// Pads by pairs of numbers, from the last axis backwards.
-fn pad(call: &mut Call<'_>, key: &str, mode: PadMode) -> Result<Value, Fault> {
+fn pad(call: &mut Call<'_, '_>, key: &str, mode: PadMode) -> Result<Value, Fault> {
     let x = call.x()?;
     let value = call.float_or("value", 0.0)?;
     let list = call.ints(key)?;

@@ -1,12 +1,14 @@
 //! Pools: largest element, mean, power mean; with windows of fixed extent or adapted to the extent of the result.
 
 use super::arithmetic::unary;
-use super::call::{Call, spatial_list};
+use super::call::{Call, Operands, Table};
 use super::convolution::{batched, unbatched};
+use super::format::Pnnx;
 use super::item::Item;
-use super::registry::{Handler::Many, Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_import::builder::{PoolWindow, ceil_mode_pads, positions};
+use mlc_import::counts;
 use mlc_ir::ops::PoolFunction;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Value};
@@ -52,15 +54,15 @@ struct Geometry {
     own_pads: Vec<(usize, usize)>,
 }
 
-fn geometry(call: &mut Call<'_>, x: Value, spatial: usize) -> Result<Geometry, Fault> {
+fn geometry(call: &mut Call<'_, '_>, x: Value, spatial: usize) -> Result<Geometry, Fault> {
     let window = call.ints("kernel_size")?;
-    let window = spatial_list("kernel_size", &call.required("kernel_size", window)?, spatial)?;
+    let window = counts::<Pnnx>("kernel_size", &call.required("kernel_size", window)?, spatial)?;
     let strides = match call.ints("stride")? {
-        Some(strides) => spatial_list("stride", &strides, spatial)?,
+        Some(strides) => counts::<Pnnx>("stride", &strides, spatial)?,
         None => window.clone(),
     };
-    let pads = call.spatial("padding", spatial, 0)?;
-    let dilations = call.spatial("dilation", spatial, 1)?;
+    let pads = call.counts("padding", spatial, 0)?;
+    let dilations = call.counts("dilation", spatial, 1)?;
     let ceil_mode = call.flag_or("ceil_mode", false)?;
     let extents = call.shape(x);
     window_geometry(window, strides, pads, dilations, ceil_mode, &extents[2..])
@@ -88,7 +90,7 @@ fn window_geometry(
     Ok(Geometry { pool: PoolWindow { window, strides, dilations, pads }, own_pads })
 }
 
-fn maximum(call: &mut Call<'_>, spatial: usize) -> Result<Vec<Item>, Fault> {
+fn maximum(call: &mut Call<'_, '_>, spatial: usize) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let (x, added) = batched(call, x, spatial)?;
     let indices_wanted = call.flag_or("return_indices", false)? && indices_used(call);
@@ -107,11 +109,11 @@ fn maximum(call: &mut Call<'_>, spatial: usize) -> Result<Vec<Item>, Fault> {
 }
 
 /// Whether something takes the second result.
-fn indices_used(call: &Call<'_>) -> bool {
-    call.result_used.get(1) == Some(&true)
+fn indices_used(call: &Call<'_, '_>) -> bool {
+    call.used_results().get(1) == Some(&true)
 }
 
-fn average(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
+fn average(call: &mut Call<'_, '_>, spatial: usize) -> Result<Value, Fault> {
     let x = call.x()?;
     let (x, added) = batched(call, x, spatial)?;
     let geometry = geometry(call, x, spatial)?;
@@ -122,7 +124,7 @@ fn average(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
 }
 
 fn average_of(
-    call: &mut Call<'_>,
+    call: &mut Call<'_, '_>,
     x: Value,
     geometry: Geometry,
     count_pads: bool,
@@ -148,23 +150,23 @@ fn average_of(
 }
 
 /// `aten::avg_pool2d (x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)`
-fn positional_average(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn positional_average(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let (x, added) = batched(call, x, 2)?;
     let mut list = |label: &str, position: usize| -> Result<Option<Vec<usize>>, Fault> {
-        let item = call.optional(label, position).filter(|item| *item != Item::List(Vec::new()));
+        let item = call.labelled(label, position).filter(|item| *item != Item::List(Vec::new()));
         item.map(|item| {
             let values = item.ints().ok_or_else(|| Fault::parameter(format!("`{label}` must be whole numbers")))?;
-            spatial_list(label, &values, 2)
+            counts::<Pnnx>(label, &values, 2)
         })
         .transpose()
     };
     let (window, strides, pads) = (list("kernel_size", 1)?, list("stride", 2)?, list("padding", 3)?);
     let window = call.required("kernel_size", window)?;
     let strides = strides.unwrap_or_else(|| window.clone());
-    let ceil_mode = call.optional("ceil_mode", 4) == Some(Item::Bool(true));
-    let count_pads = call.optional("count_include_pad", 5) != Some(Item::Bool(false));
-    let divisor = call.optional("divisor_override", 6).and_then(|item| item.int());
+    let ceil_mode = call.labelled("ceil_mode", 4) == Some(Item::Bool(true));
+    let count_pads = call.labelled("count_include_pad", 5) != Some(Item::Bool(false));
+    let divisor = call.labelled("divisor_override", 6).and_then(|item| item.int());
     let extents = call.shape(x);
     let pads = pads.unwrap_or_else(|| vec![0; 2]);
     let geometry = window_geometry(window, strides, pads, vec![1; 2], ceil_mode, &extents[2..])?;
@@ -173,7 +175,7 @@ fn positional_average(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// Extents of the result: 0 and None keep the input's.
-fn adaptive_sizes(call: &mut Call<'_>, x: Value, spatial: usize) -> Result<Vec<usize>, Fault> {
+fn adaptive_sizes(call: &mut Call<'_, '_>, x: Value, spatial: usize) -> Result<Vec<usize>, Fault> {
     let list = call.argument("output_size");
     let list = match call.required("output_size", list)? {
         Item::List(items) => items,
@@ -182,12 +184,12 @@ fn adaptive_sizes(call: &mut Call<'_>, x: Value, spatial: usize) -> Result<Vec<u
     let list: Option<Vec<i64>> =
         list.iter().map(|item| if *item == Item::None { Some(0) } else { item.int() }).collect();
     let list = list.ok_or_else(|| Fault::parameter("parameter `output_size` must be whole numbers"))?;
-    let sizes = spatial_list("output_size", &list, spatial)?;
+    let sizes = counts::<Pnnx>("output_size", &list, spatial)?;
     let shape = call.shape(x);
     Ok(sizes.iter().zip(&shape[2..]).map(|(&size, &extent)| if size == 0 { extent } else { size }).collect())
 }
 
-fn adaptive_average(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
+fn adaptive_average(call: &mut Call<'_, '_>, spatial: usize) -> Result<Value, Fault> {
     let x = call.x()?;
     let (x, added) = batched(call, x, spatial)?;
     let sizes = adaptive_sizes(call, x, spatial)?;
@@ -195,7 +197,7 @@ fn adaptive_average(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault>
     unbatched(call, y, added)
 }
 
-fn adaptive_maximum(call: &mut Call<'_>, spatial: usize) -> Result<Vec<Item>, Fault> {
+fn adaptive_maximum(call: &mut Call<'_, '_>, spatial: usize) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let (x, added) = batched(call, x, spatial)?;
     let sizes = adaptive_sizes(call, x, spatial)?;
@@ -214,7 +216,7 @@ fn adaptive_maximum(call: &mut Call<'_>, spatial: usize) -> Result<Vec<Item>, Fa
 }
 
 /// (sum over the window of x^p)^(1/p) by way of the mean a of x^p: (sign(a) * relu(|a|) * taps)^(1/p).
-fn power_mean(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
+fn power_mean(call: &mut Call<'_, '_>, spatial: usize) -> Result<Value, Fault> {
     let x = call.x()?;
     let (x, added) = batched(call, x, spatial)?;
     let p = call.float("norm_type")?;
@@ -232,7 +234,7 @@ fn power_mean(call: &mut Call<'_>, spatial: usize) -> Result<Value, Fault> {
     unbatched(call, y, added)
 }
 
-fn power(call: &mut Call<'_>, x: Value, p: f64) -> Result<Value, Fault> {
+fn power(call: &mut Call<'_, '_>, x: Value, p: f64) -> Result<Value, Fault> {
     if p == 1.0 {
         return Ok(x);
     }
@@ -243,5 +245,5 @@ fn power(call: &mut Call<'_>, x: Value, p: f64) -> Result<Value, Fault> {
         0.5 => unary(call.builder, UnaryFunction::Sqrt, &x)?,
         _ => super::arithmetic::binary(call.builder, BinaryFunction::Power, &x, &Item::Float(p))?,
     };
-    call.as_tensor("result", &y)
+    call.as_tensor("`result`", &y)
 }

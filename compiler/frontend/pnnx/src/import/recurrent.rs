@@ -5,10 +5,10 @@
 //! The exporter writes those results of a module that its model uses, in the order in which it uses them. Where the shapes
 //! in the file prove it, that order is taken.
 
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::item::Item;
-use super::registry::{Handler::Many, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::Many;
 use mlc_import::builder::{RecurrentRun, RecurrentWeights};
 use mlc_ir::ops::{Recurrent, RecurrentCell};
 use mlc_ir::scalar::{Expression, UnaryFunction};
@@ -28,7 +28,7 @@ fn plain(activation: UnaryFunction) -> Recurrent {
     Recurrent { activations: vec![Expression::unary(activation)], ..Recurrent::new(RecurrentCell::Rnn) }
 }
 
-fn plain_module(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn plain_module(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let activation = match call.word("nonlinearity")?.as_deref() {
         None | Some("tanh") => UnaryFunction::Tanh,
         Some("relu") => UnaryFunction::Relu,
@@ -47,8 +47,8 @@ struct Layers {
 }
 
 /// The layers of an operator that has its weights as attributes.
-fn module_layers(call: &mut Call<'_>, op: Recurrent) -> Result<Layers, Fault> {
-    let positive = |call: &mut Call<'_>, key: &str, default: Option<i64>| -> Result<usize, Fault> {
+fn module_layers(call: &mut Call<'_, '_>, op: Recurrent) -> Result<Layers, Fault> {
+    let positive = |call: &mut Call<'_, '_>, key: &str, default: Option<i64>| -> Result<usize, Fault> {
         let value = call.int(key)?.or(default);
         let value = call.required(key, value)?;
         let value = usize::try_from(value).ok().filter(|&value| value > 0 && value < 1 << 24);
@@ -80,7 +80,7 @@ fn module_layers(call: &mut Call<'_>, op: Recurrent) -> Result<Layers, Fault> {
     Ok(Layers { op, directions, batch_first, weights })
 }
 
-fn module_weights(call: &mut Call<'_>, suffix: &str, bias: bool) -> Result<RecurrentWeights, Fault> {
+fn module_weights(call: &mut Call<'_, '_>, suffix: &str, bias: bool) -> Result<RecurrentWeights, Fault> {
     let input = call.weight(&format!("weight_ih_{suffix}"))?;
     let recurrent = call.weight(&format!("weight_hh_{suffix}"))?;
     let (mut input_bias, mut recurrent_bias) = (None, None);
@@ -94,17 +94,17 @@ fn module_weights(call: &mut Call<'_>, suffix: &str, bias: bool) -> Result<Recur
 
 /// The layers of an operator that takes its weights, as a list, and its options as operands: sequence, states, weights,
 /// has_biases, num_layers, dropout, train, bidirectional, batch_first.
-fn function_layers(call: &mut Call<'_>, op: Recurrent) -> Result<Layers, Fault> {
-    let Item::List(items) = call.operand("params", 2)? else {
+fn function_layers(call: &mut Call<'_, '_>, op: Recurrent) -> Result<Layers, Fault> {
+    let Item::List(items) = call.labelled_item("params", 2)? else {
         return Err(Fault::operands("the weights must be a list"));
     };
-    let values = items.iter().map(|item| call.as_tensor("params", item)).collect::<Result<Vec<Value>, Fault>>()?;
-    let flag = |call: &mut Call<'_>, key: &str, position: usize| match call.operand(key, position)? {
+    let values = items.iter().map(|item| call.as_tensor("`params`", item)).collect::<Result<Vec<Value>, Fault>>()?;
+    let flag = |call: &mut Call<'_, '_>, key: &str, position: usize| match call.labelled_item(key, position)? {
         Item::Bool(value) => Ok(value),
         other => Err(Fault::operands(format!("operand `{key}` must be True or False, found {}", other.description()))),
     };
     let bias = flag(call, "has_biases", 3)?;
-    let layers = call.operand("num_layers", 4)?.int().and_then(|layers| usize::try_from(layers).ok());
+    let layers = call.labelled_item("num_layers", 4)?.int().and_then(|layers| usize::try_from(layers).ok());
     let directions = if flag(call, "bidirectional", 7)? { 2 } else { 1 };
     let batch_first = flag(call, "batch_first", 8)?;
     let runs = layers.unwrap_or(0).saturating_mul(directions);
@@ -126,20 +126,20 @@ fn function_layers(call: &mut Call<'_>, op: Recurrent) -> Result<Layers, Fault> 
 }
 
 /// A sequence, and the first hidden and cell state where given.
-type Operands = (Value, Option<Value>, Option<Value>);
+type SequenceAndStates = (Value, Option<Value>, Option<Value>);
 
 /// The first operands, of which lists count as their items.
-fn operands(call: &mut Call<'_>, count: usize, cell: RecurrentCell) -> Result<Operands, Fault> {
+fn operands(call: &mut Call<'_, '_>, count: usize, cell: RecurrentCell) -> Result<SequenceAndStates, Fault> {
     let mut values = Vec::new();
     for position in 0..call.inputs.len().min(count) {
         match call.inputs[position].clone() {
             Item::List(items) => {
                 for item in &items {
-                    values.push(call.as_tensor("state", item)?);
+                    values.push(call.as_tensor("`state`", item)?);
                 }
             }
             Item::None => {}
-            item => values.push(call.as_tensor("input", &item)?),
+            item => values.push(call.as_tensor("`input`", &item)?),
         }
     }
     call.use_all_inputs();
@@ -151,21 +151,21 @@ fn operands(call: &mut Call<'_>, count: usize, cell: RecurrentCell) -> Result<Op
     }
 }
 
-fn import_module(call: &mut Call<'_>, op: Recurrent) -> Result<Vec<Item>, Fault> {
+fn import_module(call: &mut Call<'_, '_>, op: Recurrent) -> Result<Vec<Item>, Fault> {
     let operands = operands(call, usize::MAX, op.cell)?;
     let layers = module_layers(call, op)?;
     let results = run(call, &layers, operands)?;
     Ok(ordered(call, results).into_iter().map(Item::Tensor).collect())
 }
 
-fn import_function(call: &mut Call<'_>, op: Recurrent) -> Result<Vec<Item>, Fault> {
+fn import_function(call: &mut Call<'_, '_>, op: Recurrent) -> Result<Vec<Item>, Fault> {
     let operands = operands(call, 2, op.cell)?;
     let layers = function_layers(call, op)?;
     Ok(run(call, &layers, operands)?.into_iter().map(Item::Tensor).collect())
 }
 
 /// The sequence of the last layer, then the last hidden and cell states of all layers.
-fn run(call: &mut Call<'_>, layers: &Layers, (x, hidden, cell): Operands) -> Result<Vec<Value>, Fault> {
+fn run(call: &mut Call<'_, '_>, layers: &Layers, (x, hidden, cell): SequenceAndStates) -> Result<Vec<Value>, Fault> {
     let unbatched = call.builder.rank(x) == 2;
     let mut sequence = match (call.builder.rank(x), layers.batch_first) {
         (2, _) => call.builder.insert_axis(x, 1)?,
@@ -178,7 +178,7 @@ fn run(call: &mut Call<'_>, layers: &Layers, (x, hidden, cell): Operands) -> Res
     };
     let batch = call.shape(sequence)[1];
     let count = layers.weights.len();
-    let first = |call: &mut Call<'_>, value: Option<Value>, index: usize| -> Result<Option<Value>, Fault> {
+    let first = |call: &mut Call<'_, '_>, value: Option<Value>, index: usize| -> Result<Option<Value>, Fault> {
         let Some(value) = value else { return Ok(None) };
         let width = call.shape(value).last().copied().unwrap_or(1);
         let stacked = call.builder.reshape(value, &[count, batch, width])?;
@@ -219,10 +219,10 @@ fn run(call: &mut Call<'_>, layers: &Layers, (x, hidden, cell): Operands) -> Res
 
 /// The results that the file names: all, or some, in the first order that the shapes in the file allow; the sequence comes
 /// before the hidden state and that before the cell state where they allow several.
-fn ordered(call: &mut Call<'_>, results: Vec<Value>) -> Vec<Value> {
-    let count = call.declared.len();
+fn ordered(call: &mut Call<'_, '_>, results: Vec<Value>) -> Vec<Value> {
+    let count = call.declared().len();
     let fits = |order: &&Vec<usize>| {
-        call.declared.iter().zip(*order).all(|(declared, &index)| {
+        call.declared().iter().zip(*order).all(|(declared, &index)| {
             let shape = call.shape(results[index]);
             declared.as_ref().is_none_or(|declared| {
                 declared.len() == shape.len()
@@ -240,7 +240,7 @@ fn ordered(call: &mut Call<'_>, results: Vec<Value>) -> Vec<Value> {
     let sequence_is_told = fitting.iter().all(|order| place_of_sequence(order) == place_of_sequence(taken));
     let states_are_told = fitting.len() == 1 || taken.iter().copied().eq(0..results.len());
     let warning = match (sequence_is_told, states_are_told) {
-        _ if call.declared.iter().any(Option::is_none) => None,
+        _ if call.declared().iter().any(Option::is_none) => None,
         (false, _) => Some("the shapes don't tell in which order the results are; the sequence is taken to come first"),
         (true, false) => Some(
             "the file doesn't tell the hidden state from the cell state; the hidden state is taken, or taken to come \
@@ -248,7 +248,9 @@ fn ordered(call: &mut Call<'_>, results: Vec<Value>) -> Vec<Value> {
         ),
         (true, true) => None,
     };
-    call.warnings.extend(warning.map(str::to_owned));
+    if let Some(warning) = warning {
+        call.warn(Code::ShapeMismatch, warning);
+    }
     taken.iter().map(|&index| results[index]).collect()
 }
 

@@ -1,9 +1,9 @@
 //! Reductions, norms, extreme elements and running sums.
 
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::item::Item;
-use super::registry::{Handler::Many, Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::ops::{ArgFunction, ArgReduce, Cumulative, CumulativeFunction, Reduce, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Value};
@@ -32,7 +32,7 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 pub(super) fn reduce(
-    call: &mut Call<'_>,
+    call: &mut Call<'_, '_>,
     x: Value,
     function: ReduceFunction,
     axes: Vec<usize>,
@@ -55,7 +55,7 @@ pub(super) fn reduce(
     Ok(call.builder.apply(Reduce { function, axes, keep_axes }, &[x])?)
 }
 
-fn axes_reduction(call: &mut Call<'_>, function: ReduceFunction) -> Result<Value, Fault> {
+fn axes_reduction(call: &mut Call<'_, '_>, function: ReduceFunction) -> Result<Value, Fault> {
     let x = call.x()?;
     let x = match call.dtype("dtype")? {
         Some(dtype) => call.builder.cast(x, dtype)?,
@@ -67,9 +67,9 @@ fn axes_reduction(call: &mut Call<'_>, function: ReduceFunction) -> Result<Value
 }
 
 /// `aten::prod (x, dtype)`
-fn whole_product(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn whole_product(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
-    let x = match call.optional("dtype", 1) {
+    let x = match call.labelled("dtype", 1) {
         Some(Item::Word(word)) => match super::item::dtype_of_word(&word) {
             Some(dtype) => call.builder.cast(x, dtype)?,
             None => return Err(Fault::variant(format!("data type {word} isn't supported"))),
@@ -81,10 +81,10 @@ fn whole_product(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// `aten::any (x)` or `(x, dim, keepdim)`
-fn truth(call: &mut Call<'_>, function: ReduceFunction) -> Result<Value, Fault> {
+fn truth(call: &mut Call<'_, '_>, function: ReduceFunction) -> Result<Value, Fault> {
     let x = call.x()?;
     let x = call.builder.cast(x, DType::Bool)?;
-    let axes = match call.optional("dim", 1) {
+    let axes = match call.labelled("dim", 1) {
         Some(item) => {
             let axes = item.ints().ok_or_else(|| Fault::parameter("`dim` must be a whole number"))?;
             let mut axes = axes.iter().map(|&axis| call.axis(x, axis)).collect::<Result<Vec<_>, _>>()?;
@@ -94,12 +94,12 @@ fn truth(call: &mut Call<'_>, function: ReduceFunction) -> Result<Value, Fault> 
         }
         None => (0..call.builder.rank(x)).collect(),
     };
-    let keep_axes = call.optional("keepdim", 2) == Some(Item::Bool(true));
+    let keep_axes = call.labelled("keepdim", 2) == Some(Item::Bool(true));
     Ok(call.builder.apply(Reduce { function, axes, keep_axes }, &[x])?)
 }
 
 fn arg_reduce(
-    call: &mut Call<'_>,
+    call: &mut Call<'_, '_>,
     x: Value,
     function: ArgFunction,
     axis: usize,
@@ -109,7 +109,7 @@ fn arg_reduce(
 }
 
 /// Values and positions along an axis, or the whole tensor's extreme.
-fn extreme(call: &mut Call<'_>, function: ReduceFunction, arg: ArgFunction) -> Result<Vec<Item>, Fault> {
+fn extreme(call: &mut Call<'_, '_>, function: ReduceFunction, arg: ArgFunction) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let keep_axis = call.flag_or("keepdim", false)?;
     let Some(axis) = call.int("dim")? else {
@@ -119,14 +119,14 @@ fn extreme(call: &mut Call<'_>, function: ReduceFunction, arg: ArgFunction) -> R
     let axis = call.axis(x, axis)?;
     let values = reduce(call, x, function, vec![axis], keep_axis)?;
     let mut results = vec![Item::Tensor(values)];
-    if call.result_used.len() > 1 {
+    if call.used_results().len() > 1 {
         results.push(Item::Tensor(arg_reduce(call, x, arg, axis, keep_axis)?));
     }
     Ok(results)
 }
 
 /// Position of an extreme element along an axis, or in the flat tensor.
-fn arg(call: &mut Call<'_>, function: ArgFunction) -> Result<Value, Fault> {
+fn arg(call: &mut Call<'_, '_>, function: ArgFunction) -> Result<Value, Fault> {
     let x = call.x()?;
     let keep_axis = call.flag_or("keepdim", false)?;
     if let Some(axis) = call.int("dim")? {
@@ -142,7 +142,7 @@ fn arg(call: &mut Call<'_>, function: ArgFunction) -> Result<Value, Fault> {
     Ok(position)
 }
 
-fn cumulative(call: &mut Call<'_>, function: CumulativeFunction) -> Result<Value, Fault> {
+fn cumulative(call: &mut Call<'_, '_>, function: CumulativeFunction) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = call.int("dim")?;
     let axis = call.required("dim", axis)?;
@@ -155,7 +155,7 @@ fn cumulative(call: &mut Call<'_>, function: CumulativeFunction) -> Result<Value
     Ok(call.builder.apply(Cumulative { function, axis, exclusive: false, reverse: false }, &[x])?)
 }
 
-fn logsumexp(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn logsumexp(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axes = call.axes_or_all(x, "dim")?;
     let keep_axes = call.flag_or("keepdim", false)?;
@@ -164,7 +164,7 @@ fn logsumexp(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// Mean of the squared distances from the mean, with a divisor that counts fewer than the elements.
-fn variance(call: &mut Call<'_>, root: bool) -> Result<Value, Fault> {
+fn variance(call: &mut Call<'_, '_>, root: bool) -> Result<Value, Fault> {
     let x = call.x()?;
     let axes = call.axes_or_all(x, "dim")?;
     let keep_axes = call.flag_or("keepdim", false)?;
@@ -175,7 +175,7 @@ fn variance(call: &mut Call<'_>, root: bool) -> Result<Value, Fault> {
 
 /// Variance over axes, or its root; the divisor is `correction` less than the number of elements.
 pub(super) fn deviation(
-    call: &mut Call<'_>,
+    call: &mut Call<'_, '_>,
     x: Value,
     axes: Vec<usize>,
     keep_axes: bool,
@@ -193,7 +193,7 @@ pub(super) fn deviation(
     Ok(if root { call.builder.unary(UnaryFunction::Sqrt, variance)? } else { variance })
 }
 
-fn torch_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn torch_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let p = match call.argument("p") {
         None => 2.0,
@@ -206,8 +206,14 @@ fn torch_norm(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// The p-norm over axes.
-pub(super) fn norm(call: &mut Call<'_>, x: Value, p: f64, axes: Vec<usize>, keep_axes: bool) -> Result<Value, Fault> {
-    let magnitude = |call: &mut Call<'_>| call.builder.unary(UnaryFunction::Absolute, x);
+pub(super) fn norm(
+    call: &mut Call<'_, '_>,
+    x: Value,
+    p: f64,
+    axes: Vec<usize>,
+    keep_axes: bool,
+) -> Result<Value, Fault> {
+    let magnitude = |call: &mut Call<'_, '_>| call.builder.unary(UnaryFunction::Absolute, x);
     if p.is_infinite() {
         let magnitude = magnitude(call)?;
         let function = if p > 0.0 { ReduceFunction::Maximum } else { ReduceFunction::Minimum };
@@ -234,8 +240,8 @@ pub(super) fn norm(call: &mut Call<'_>, x: Value, p: f64, axes: Vec<usize>, keep
 }
 
 /// Norm of the difference along the last axis; epsilon is added to every element before.
-fn pairwise_distance(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (left, right) = (call.tensor("x1", 0)?, call.tensor("x2", 1)?);
+fn pairwise_distance(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (left, right) = (call.labelled_input("x1", 0)?, call.labelled_input("x2", 1)?);
     let (p, epsilon) = (call.float_or("p", 2.0)?, call.float_or("eps", 1e-6)?);
     let keep_axes = call.flag_or("keepdim", false)?;
     let difference = call.builder.binary(BinaryFunction::Subtract, left, right)?;
@@ -245,10 +251,10 @@ fn pairwise_distance(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// `aten::cosine_similarity (a, b, dim, eps)`: each norm is at least epsilon.
-fn cosine_similarity(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (left, right) = (call.tensor("x1", 0)?, call.tensor("x2", 1)?);
-    let axis = call.optional("dim", 2).and_then(|item| item.int()).unwrap_or(1);
-    let epsilon = call.optional("eps", 3).and_then(|item| item.float()).unwrap_or(1e-8);
+fn cosine_similarity(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (left, right) = (call.labelled_input("x1", 0)?, call.labelled_input("x2", 1)?);
+    let axis = call.labelled("dim", 2).and_then(|item| item.int()).unwrap_or(1);
+    let epsilon = call.labelled("eps", 3).and_then(|item| item.float()).unwrap_or(1e-8);
     let product = call.builder.binary(BinaryFunction::Multiply, left, right)?;
     let axis = call.axis(product, axis)?;
     let mut normalized = |x: Value| -> Result<Value, Fault> {

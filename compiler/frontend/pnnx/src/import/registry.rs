@@ -1,30 +1,15 @@
 //! Which operator types are known. Each group of operators is a table in its own file; this one joins them.
 
-use super::call::Call;
+use super::call::{Call, Operands, Table};
+use super::format::Pnnx;
 use super::item::Item;
 use super::{
     activation, attention, comparison, complex, convolution, creation, einsum, expression, fourier, functions,
-    indexing, joining, linear, normalization, ordering, padding, place, pooling, recurrent, reduction, resizing,
-    sampling, shape, slicing, unfolding, writing,
+    indexing, joining, linear, normalization, ordering, padding, pooling, recurrent, reduction, resizing, sampling,
+    shape, slicing, unfolding, writing,
 };
-use crate::model::{Model, Operator};
-use indexmap::IndexMap;
-use mlc_import::Fault;
-use mlc_import::support::{self, OperatorSupport};
-use mlc_ir::{Code, Diagnostic, Value};
-
-/// How an operator type is imported.
-pub(super) enum Handler {
-    /// It has one result, a tensor.
-    One(fn(&mut Call<'_>) -> Result<Value, Fault>),
-    /// It has several results, or ones that aren't tensors.
-    Many(fn(&mut Call<'_>) -> Result<Vec<Item>, Fault>),
-    /// It is known, and can't be imported for this reason.
-    Refused(&'static str),
-}
-
-/// Operator types with their handlers.
-pub(super) type Table = &'static [(&'static str, Handler)];
+use mlc_import::{Entry, Fault, Handler, Operators};
+use mlc_ir::Code;
 
 const TABLES: &[Table] = &[
     STRUCTURE,
@@ -108,87 +93,38 @@ const REFUSED: Table = &[
     ("torchaudio.functional.inverse_spectrogram", Handler::Refused(OVERLAP)),
 ];
 
-fn handlers() -> impl Iterator<Item = &'static (&'static str, Handler)> {
-    TABLES.iter().copied().flatten()
-}
-
-/// How a type is imported, if it is known.
-pub(super) fn find_handler(kind: &str) -> Option<&'static Handler> {
-    handlers().find(|(known, _)| *known == kind).map(|(_, handler)| handler)
-}
-
-/// The operator types that are known, sorted.
-pub fn operator_support() -> Vec<OperatorSupport> {
-    let refused = |handler: &Handler| match handler {
-        Handler::Refused(reason) => Some(*reason),
-        _ => None,
-    };
-    let known = handlers().map(|(kind, handler)| (*kind, refused(handler)));
-    let structure = ["pnnx.Input", "pnnx.Output"].map(|kind| (kind, None));
-    let support = |(name, refused)| OperatorSupport { domain: "", name, since: None, refused };
-    let mut found: Vec<OperatorSupport> = known.chain(structure).map(support).collect();
-    found.sort_unstable();
-    found
-}
-
-/// A diagnostic for each type that can't be imported, with all the places where it occurs.
-pub(super) fn unsupported(model: &Model) -> Vec<Diagnostic> {
-    let mut found: IndexMap<&str, (Option<&'static str>, Vec<&Operator>)> = IndexMap::new();
-    for operator in &model.operators {
-        let reason = match find_handler(&operator.kind) {
-            Some(Handler::Refused(reason)) => Some(*reason),
-            Some(_) => continue,
-            None if matches!(operator.kind.as_str(), "pnnx.Input" | "pnnx.Output") => continue,
-            None => None,
-        };
-        found.entry(&operator.kind).or_insert((reason, Vec::new())).1.push(operator);
+impl Operators for Pnnx {
+    fn entries() -> impl Iterator<Item = Entry<Pnnx>> {
+        let operators = TABLES.iter().copied().flatten();
+        operators.map(|&(kind, handler)| Entry { domain: "", kind, since: None, handler })
     }
-    found.into_iter().map(|(kind, (reason, uses))| unsupported_kind(kind, reason, &uses)).collect()
 }
 
-fn unsupported_kind(kind: &str, reason: Option<&'static str>, uses: &[&Operator]) -> Diagnostic {
-    let places: Vec<support::Use> = uses.iter().map(|operator| (place(operator), operator.name.clone())).collect();
-    let mut diagnostic = support::unsupported(kind, reason, &places);
-    if reason.is_some() {
-        return diagnostic.with_help("replace it in the source model, and export that again");
-    }
-    let supported = handlers().filter(|(_, handler)| !matches!(handler, Handler::Refused(_)));
-    if let Some(nearest) = support::nearest(kind, supported.map(|(known, _)| *known)) {
-        diagnostic = diagnostic.with_note(format!("the nearest supported operator is {nearest}"));
-    }
-    let known_prefix = ["nn.", "F.", "torch.", "Tensor.", "aten::", "prim::", "pnnx."];
-    diagnostic.with_help(if known_prefix.iter().any(|prefix| kind.starts_with(prefix)) {
-        "replace it in the source model by supported operators, and export that again"
-    } else {
-        "a module that the exporter kept whole has no defined meaning; export the model without `moduleop=`"
-    })
-}
-
-fn attribute(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
-    let key = call.operator.attributes.keys().next().cloned();
+fn attribute(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
+    let key = call.site.operator.attributes.keys().next().cloned();
     let key = key.ok_or_else(|| Fault::new(Code::WeightMissing, "the constant has no data"))?;
     let value = call.weight(&key)?;
     Ok(vec![Item::Tensor(value)])
 }
 
-fn pack(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn pack(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     call.use_all_inputs();
     Ok(vec![Item::List(call.inputs.clone())])
 }
 
 /// The values of a dictionary, in its order; keys and values alternate.
-fn dictionary(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn dictionary(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     call.use_all_inputs();
     Ok(vec![Item::List(call.inputs.iter().skip(1).step_by(2).cloned().collect())])
 }
 
 /// How many elements a tensor has.
-fn elements(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn elements(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     Ok(vec![Item::Int(call.builder.ty(x).elements() as i64)])
 }
 
-fn unpack(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn unpack(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     call.use_all_inputs();
     match call.inputs.first() {
         Some(Item::List(items)) => Ok(items.clone()),
@@ -203,7 +139,7 @@ mod tests {
 
     #[test]
     fn no_type_is_listed_twice() {
-        let mut kinds: Vec<&str> = handlers().map(|(kind, _)| *kind).collect();
+        let mut kinds: Vec<&str> = Pnnx::entries().map(|entry| entry.kind).collect();
         kinds.sort_unstable();
         let twice: Vec<_> = kinds.windows(2).filter(|pair| pair[0] == pair[1]).collect();
         assert!(twice.is_empty(), "{twice:?}");

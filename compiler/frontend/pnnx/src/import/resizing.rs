@@ -1,9 +1,10 @@
 //! Interpolation, and what rearranges channels into space.
 
-use super::call::Call;
+use super::call::{Call, Operands, Table};
+use super::format::Pnnx;
 use super::item::Item;
-use super::registry::{Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_import::builder::Rows;
 use mlc_ir::ops::{PoolFunction, Resize, ResizeCoordinates, ResizeMode};
 use mlc_ir::{Float, Value};
@@ -26,7 +27,7 @@ pub(super) const OPERATORS: Table = &[
     ("nn.UpsamplingNearest2d", One(|call| resize(call, "nearest", false))),
 ];
 
-fn named_mode(call: &mut Call<'_>, default: &str) -> Result<Value, Fault> {
+fn named_mode(call: &mut Call<'_, '_>, default: &str) -> Result<Value, Fault> {
     let mode = call.word("mode")?.unwrap_or_else(|| default.to_owned());
     let align_corners = call.flag_or("align_corners", false)?;
     if call.flag_or("antialias", false)? {
@@ -44,7 +45,7 @@ fn named_mode(call: &mut Call<'_>, default: &str) -> Result<Value, Fault> {
 }
 
 /// New extents, and input elements per output element.
-fn sizes(call: &mut Call<'_>, extents: &[usize]) -> Result<(Vec<usize>, Vec<f64>), Fault> {
+fn sizes(call: &mut Call<'_, '_>, extents: &[usize]) -> Result<(Vec<usize>, Vec<f64>), Fault> {
     let axes = extents.len();
     let ratios_of = |sizes: &[usize]| {
         extents.iter().zip(sizes).map(|(&extent, &size)| f64::from(extent as f32 / size as f32)).collect()
@@ -52,7 +53,7 @@ fn sizes(call: &mut Call<'_>, extents: &[usize]) -> Result<(Vec<usize>, Vec<f64>
     let recompute = call.flag_or("recompute_scale_factor", false)?;
     if let Some(size) = call.argument("size") {
         let size = size.ints().ok_or_else(|| Fault::parameter("parameter `size` must be whole numbers"))?;
-        let sizes = super::call::spatial_list("size", &size, axes)?;
+        let sizes = mlc_import::counts::<Pnnx>("size", &size, axes)?;
         let ratios = ratios_of(&sizes);
         call.ignore(&["scale_factor"]);
         return Ok((sizes, ratios));
@@ -73,7 +74,7 @@ fn sizes(call: &mut Call<'_>, extents: &[usize]) -> Result<(Vec<usize>, Vec<f64>
     Ok((sizes, ratios))
 }
 
-fn resize(call: &mut Call<'_>, mode: &str, align_corners: bool) -> Result<Value, Fault> {
+fn resize(call: &mut Call<'_, '_>, mode: &str, align_corners: bool) -> Result<Value, Fault> {
     let x = call.x()?;
     let shape = call.shape(x);
     if shape.len() < 3 {
@@ -125,24 +126,24 @@ const CUBIC: Filter = Filter {
 };
 
 /// `(x, size, align_corners, scale_h, scale_w)`, or `(x, size, align_corners, scales)`; either size or scales may be None.
-fn positional_antialiased(call: &mut Call<'_>, filter: Filter) -> Result<Value, Fault> {
+fn positional_antialiased(call: &mut Call<'_, '_>, filter: Filter) -> Result<Value, Fault> {
     let x = call.x()?;
-    if call.optional("align_corners", 2) == Some(Item::Bool(true)) {
+    if call.labelled("align_corners", 2) == Some(Item::Bool(true)) {
         return Err(Fault::variant("antialiased interpolation with aligned corners isn't supported"));
     }
     let shape = call.shape(x);
     if shape.len() != 4 {
         return Err(Fault::operands(format!("the input {} must have four axes", call.builder.ty(x))));
     }
-    let scales = match call.optional("scale", 3) {
+    let scales = match call.labelled("scale", 3) {
         Some(Item::List(items)) => [items.first().and_then(Item::float), items.get(1).and_then(Item::float)],
-        first => [first.and_then(|item| item.float()), call.optional("scale", 4).and_then(|item| item.float())],
+        first => [first.and_then(|item| item.float()), call.labelled("scale", 4).and_then(|item| item.float())],
     };
     let scales = scales.map(|scale| scale.filter(|&scale| scale > 0.0 && scale.is_finite()));
-    let sizes = match (call.optional("output_size", 1), scales) {
+    let sizes = match (call.labelled("output_size", 1), scales) {
         (Some(size), _) => {
             let size = size.ints().ok_or_else(|| Fault::parameter("`output_size` must be whole numbers"))?;
-            super::call::spatial_list("output_size", &size, 2)?
+            mlc_import::counts::<Pnnx>("output_size", &size, 2)?
         }
         (None, [Some(rows), Some(columns)]) => {
             vec![(shape[2] as f64 * rows).floor() as usize, (shape[3] as f64 * columns).floor() as usize]
@@ -154,7 +155,13 @@ fn positional_antialiased(call: &mut Call<'_>, filter: Filter) -> Result<Value, 
 }
 
 /// Means weighted by a filter that is as wide as the output's elements are in the input.
-fn antialiased(call: &mut Call<'_>, x: Value, sizes: &[usize], ratios: &[f64], filter: Filter) -> Result<Value, Fault> {
+fn antialiased(
+    call: &mut Call<'_, '_>,
+    x: Value,
+    sizes: &[usize],
+    ratios: &[f64],
+    filter: Filter,
+) -> Result<Value, Fault> {
     let shape = call.shape(x);
     if sizes.contains(&0) || shape.contains(&0) {
         return Err(Fault::parameter(format!("the result would have the extents {sizes:?}")));
@@ -187,7 +194,7 @@ fn weighted_rows(extent: usize, size: usize, ratio: f64, filter: Filter) -> Resu
     Ok((0..size).map(row).collect())
 }
 
-fn factor(call: &mut Call<'_>, key: &str) -> Result<usize, Fault> {
+fn factor(call: &mut Call<'_, '_>, key: &str) -> Result<usize, Fault> {
     let factor = call.int(key)?;
     let factor = call.required(key, factor)?;
     let factor = usize::try_from(factor).ok().filter(|&factor| factor > 0 && factor < 1 << 16);
@@ -195,7 +202,7 @@ fn factor(call: &mut Call<'_>, key: &str) -> Result<usize, Fault> {
 }
 
 /// The last three axes of a shape, and what comes before.
-fn image(call: &Call<'_>, x: Value) -> Result<(Vec<usize>, [usize; 3]), Fault> {
+fn image(call: &Call<'_, '_>, x: Value) -> Result<(Vec<usize>, [usize; 3]), Fault> {
     let shape = call.shape(x);
     match shape[..] {
         [ref outer @ .., channels, rows, columns] => Ok((outer.to_vec(), [channels, rows, columns])),
@@ -205,7 +212,7 @@ fn image(call: &Call<'_>, x: Value) -> Result<(Vec<usize>, [usize; 3]), Fault> {
 
 /// Splits axes, permutes the inner ones, and merges.
 fn rearrange(
-    call: &mut Call<'_>,
+    call: &mut Call<'_, '_>,
     x: Value,
     outer: &[usize],
     split: &[usize],
@@ -219,7 +226,7 @@ fn rearrange(
     Ok(call.builder.reshape(x, &with_outer(merged))?)
 }
 
-fn pixel_shuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn pixel_shuffle(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let r = factor(call, "upscale_factor")?;
     let (outer, [channels, rows, columns]) = image(call, x)?;
@@ -230,7 +237,7 @@ fn pixel_shuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
     rearrange(call, x, &outer, &[c, r, r, rows, columns], &[0, 3, 1, 4, 2], &[c, rows * r, columns * r])
 }
 
-fn pixel_unshuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn pixel_unshuffle(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let r = factor(call, "downscale_factor")?;
     let (outer, [c, rows, columns]) = image(call, x)?;
@@ -241,20 +248,20 @@ fn pixel_unshuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
     rearrange(call, x, &outer, &[c, h, r, w, r], &[0, 2, 4, 1, 3], &[c * r * r, h, w])
 }
 
-fn module_channel_shuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn module_channel_shuffle(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let groups = factor(call, "groups")?;
     channel_shuffle(call, groups)
 }
 
 /// `aten::channel_shuffle (x, groups)`
-fn positional_channel_shuffle(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let groups = call.operand("groups", 1)?.int().and_then(|groups| usize::try_from(groups).ok());
+fn positional_channel_shuffle(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let groups = call.labelled_item("groups", 1)?.int().and_then(|groups| usize::try_from(groups).ok());
     let groups = groups.filter(|&groups| groups > 0);
     let groups = groups.ok_or_else(|| Fault::operands("operand `groups` must be a positive whole number"))?;
     channel_shuffle(call, groups)
 }
 
-fn channel_shuffle(call: &mut Call<'_>, groups: usize) -> Result<Value, Fault> {
+fn channel_shuffle(call: &mut Call<'_, '_>, groups: usize) -> Result<Value, Fault> {
     let x = call.x()?;
     let shape = call.shape(x);
     if shape.len() < 3 || !shape[1].is_multiple_of(groups) {

@@ -1,8 +1,8 @@
 //! Reading an image at computed, fractional positions.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Call, Operands, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_import::builder::{RegionPool, SampleMode, SampleRim, SlidingWindow};
 use mlc_ir::{DType, Value};
 
@@ -13,8 +13,8 @@ pub(super) const OPERATORS: Table = &[
     ("torchvision.ops.RoIAlign", One(roi_align)),
 ];
 
-fn affine_grid(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let theta = call.tensor("theta", 0)?;
+fn affine_grid(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let theta = call.labelled_input("theta", 0)?;
     let size = call.ints("size")?;
     let size = call.required("size", size)?;
     let align_corners = call.flag_or("align_corners", false)?;
@@ -24,8 +24,8 @@ fn affine_grid(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.affine_grid(theta, &extents[2..], align_corners)?)
 }
 
-fn grid_sample(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, grid) = (call.x()?, call.tensor("grid", 1)?);
+fn grid_sample(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, grid) = (call.x()?, call.labelled_input("grid", 1)?);
     let mode = match call.word("mode")?.as_deref() {
         None | Some("bilinear") => SampleMode::Linear,
         Some("nearest") => SampleMode::Nearest,
@@ -43,9 +43,9 @@ fn grid_sample(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// Means of bilinear samples in the cells of boxes [K, 5] = (image, x1, y1, x2, y2).
-fn roi_align(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, boxes) = (call.x()?, call.tensor("boxes", 1)?);
-    let cells = call.spatial("output_size", 2, 1)?;
+fn roi_align(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, boxes) = (call.x()?, call.labelled_input("boxes", 1)?);
+    let cells = call.counts("output_size", 2, 1)?;
     let samples = usize::try_from(call.int_or("sampling_ratio", -1)?).unwrap_or(0);
     let (scale, half_pixel) = (call.float_or("spatial_scale", 1.0)?, call.flag_or("aligned", false)?);
     if call.shape(boxes).get(1..) != Some(&[5]) {
@@ -59,15 +59,15 @@ fn roi_align(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// A convolution whose taps are moved by offsets (N, 2 * taps, rows, columns), and scaled by an optional mask.
-fn deformable(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, offsets) = (call.x()?, call.tensor("offset", 1)?);
-    let mask = call.optional_tensor("mask", 2)?;
+fn deformable(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, offsets) = (call.x()?, call.labelled_input("offset", 1)?);
+    let mask = call.optional_labelled_input("mask", 2)?;
     let (weights, bias) = (call.weight("weight")?, call.optional_weight("bias")?);
     call.ignore(&["in_channels", "out_channels", "kernel_size", "bias"]);
     let groups = call.int_or("groups", 1)?;
     let groups = usize::try_from(groups).map_err(|_| Fault::parameter("parameter `groups` must be positive"))?;
-    let (strides, dilations) = (call.spatial("stride", 2, 1)?, call.spatial("dilation", 2, 1)?);
-    let pads = call.spatial("padding", 2, 0)?.into_iter().map(|pad| (pad, pad)).collect();
+    let (strides, dilations) = (call.counts("stride", 2, 1)?, call.counts("dilation", 2, 1)?);
+    let pads = call.counts("padding", 2, 0)?.into_iter().map(|pad| (pad, pad)).collect();
     let (weight_shape, offset_shape) = (call.shape(weights), call.shape(offsets));
     let [.., height, width] = weight_shape[..] else { return Err(Fault::operands("the weights must have four axes")) };
     let taps = height.saturating_mul(width).saturating_mul(2).max(1);

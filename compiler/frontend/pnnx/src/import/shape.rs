@@ -1,9 +1,10 @@
 //! Shapes: the same elements under another shape, other orders of axes, repetition.
 
-use super::call::{Call, normalized_axis};
+use super::call::{Call, Operands, Table};
 use super::item::Item;
-use super::registry::{Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
+use mlc_import::normalized_axis;
 use mlc_ir::Value;
 
 pub(super) const OPERATORS: Table = &[
@@ -31,12 +32,12 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 /// A list of whole numbers: the second operand, or a parameter.
-fn list(call: &mut Call<'_>, key: &str) -> Result<Vec<i64>, Fault> {
+fn list(call: &mut Call<'_, '_>, key: &str) -> Result<Vec<i64>, Fault> {
     if let Some(values) = call.ints(key)? {
         return Ok(values);
     }
     let position = call.inputs.len().min(2);
-    let item = if position == 2 { call.optional(key, 1) } else { Some(Item::List(Vec::new())) };
+    let item = if position == 2 { call.labelled(key, 1) } else { Some(Item::List(Vec::new())) };
     let item = call.required(key, item)?;
     item.ints().ok_or_else(|| Fault::parameter(format!("`{key}` must be whole numbers, found {}", item.description())))
 }
@@ -65,7 +66,7 @@ fn extents(list: &[i64], from: &[usize]) -> Option<Vec<usize>> {
     (found == total).then_some(extents)
 }
 
-fn reshaped(call: &mut Call<'_>, x: Value, list: &[i64]) -> Result<Value, Fault> {
+fn reshaped(call: &mut Call<'_, '_>, x: Value, list: &[i64]) -> Result<Value, Fault> {
     let shape = call.shape(x);
     let extents = extents(list, &shape).ok_or_else(|| {
         let ty = call.builder.ty(x);
@@ -75,26 +76,26 @@ fn reshaped(call: &mut Call<'_>, x: Value, list: &[i64]) -> Result<Value, Fault>
     Ok(call.builder.reshape(x, &extents)?)
 }
 
-fn reshape(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn reshape(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let list = list(call, "shape")?;
     reshaped(call, x, &list)
 }
 
-fn reshape_as(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, other) = (call.x()?, call.tensor("other", 1)?);
+fn reshape_as(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, other) = (call.x()?, call.labelled_input("other", 1)?);
     let shape = call.shape(other);
     Ok(call.builder.reshape(x, &shape)?)
 }
 
-fn transpose_last(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn transpose_last(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let (rows, columns) = (call.axis(x, -2)?, call.axis(x, -1)?);
     Ok(call.builder.swap_axes(x, rows, columns)?)
 }
 
 /// A diagonal of two axes, as the last axis.
-fn diagonal_of(call: &mut Call<'_>, x: Value, offset: i64, first: usize, second: usize) -> Result<Value, Fault> {
+fn diagonal_of(call: &mut Call<'_, '_>, x: Value, offset: i64, first: usize, second: usize) -> Result<Value, Fault> {
     let shape = call.shape(x);
     if first == second {
         return Err(Fault::operands("a diagonal has two different axes"));
@@ -113,10 +114,10 @@ fn diagonal_of(call: &mut Call<'_>, x: Value, offset: i64, first: usize, second:
 }
 
 /// `aten::diagonal (x, offset, dim1, dim2)`
-fn diagonal(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn diagonal(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let mut number = |key: &str, position: usize, default: i64| {
-        let item = call.optional(key, position).unwrap_or(Item::Int(default));
+        let item = call.labelled(key, position).unwrap_or(Item::Int(default));
         let number = item.int().filter(|value| value.abs() < 1 << 40);
         number.ok_or_else(|| Fault::operands(format!("operand `{key}` must be a whole number")))
     };
@@ -126,7 +127,7 @@ fn diagonal(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// The sum of the diagonal.
-fn trace(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn trace(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     if call.builder.rank(x) != 2 {
         return Err(Fault::operands(format!("{} isn't a matrix", call.builder.ty(x))));
@@ -135,7 +136,7 @@ fn trace(call: &mut Call<'_>) -> Result<Value, Fault> {
     super::reduction::reduce(call, diagonal, mlc_ir::ops::ReduceFunction::Sum, vec![0], false)
 }
 
-fn unflatten(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn unflatten(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = call.int("dim")?;
     let axis = call.axis(x, call.required("dim", axis)?)?;
@@ -149,7 +150,7 @@ fn unflatten(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.reshape(x, &result)?)
 }
 
-fn flatten(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn flatten(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let (start, end) = (call.int_or("start_dim", 0)?, call.int_or("end_dim", -1)?);
     if call.builder.rank(x) == 0 {
@@ -166,14 +167,14 @@ fn flatten(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.reshape(x, &result)?)
 }
 
-fn permute(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn permute(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axes = list(call, "dims")?;
     let axes = axes.iter().map(|&axis| call.axis(x, axis)).collect::<Result<Vec<_>, _>>()?;
     Ok(call.builder.transpose(x, &axes)?)
 }
 
-fn transpose(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn transpose(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let (first, second) = (call.int("dim0")?, call.int("dim1")?);
     let (first, second) = (call.required("dim0", first)?, call.required("dim1", second)?);
@@ -181,7 +182,7 @@ fn transpose(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.swap_axes(x, first, second)?)
 }
 
-fn matrix_transpose(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn matrix_transpose(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     if call.builder.rank(x) < 2 {
         return Ok(x);
@@ -190,10 +191,10 @@ fn matrix_transpose(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// `aten::movedim (x, source, destination)`
-fn movedim(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn movedim(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let mut axes = |label: &str, position: usize| -> Result<Vec<usize>, Fault> {
-        let item = call.operand(label, position)?;
+        let item = call.labelled_item(label, position)?;
         let list = item.ints().ok_or_else(|| Fault::parameter(format!("`{label}` must be whole numbers")))?;
         list.iter().map(|&axis| call.axis(x, axis)).collect()
     };
@@ -209,7 +210,7 @@ fn movedim(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.transpose(x, &permutation)?)
 }
 
-fn squeeze(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn squeeze(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axes = call.axes_or_all(x, "dim")?;
     let shape = call.shape(x);
@@ -218,7 +219,7 @@ fn squeeze(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.reshape(x, &kept)?)
 }
 
-fn unsqueeze(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn unsqueeze(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let mut x = call.x()?;
     let axes = call.ints("dim")?;
     let mut axes = call.required("dim", axes)?;
@@ -233,7 +234,7 @@ fn unsqueeze(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(x)
 }
 
-fn expand(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn expand(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let sizes = list(call, "sizes")?;
     let shape = call.shape(x);
@@ -247,14 +248,14 @@ fn expand(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.broadcast(x, &extents)?)
 }
 
-fn expand_as(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, other) = (call.x()?, call.tensor("other", 1)?);
+fn expand_as(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, other) = (call.x()?, call.labelled_input("other", 1)?);
     let shape = call.shape(other);
     Ok(call.builder.broadcast(x, &shape)?)
 }
 
 /// Repeats the whole tensor along each axis; the counts and the shape are aligned at the last axis.
-fn repeat(call: &mut Call<'_>, key: &str) -> Result<Value, Fault> {
+fn repeat(call: &mut Call<'_, '_>, key: &str) -> Result<Value, Fault> {
     let x = call.x()?;
     let counts = list(call, key)?;
     let counts: Option<Vec<usize>> = counts.iter().map(|&count| usize::try_from(count).ok()).collect();
@@ -263,7 +264,7 @@ fn repeat(call: &mut Call<'_>, key: &str) -> Result<Value, Fault> {
 }
 
 /// Repeats each element, along an axis or of the flat tensor.
-fn repeat_interleave(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn repeat_interleave(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let mut x = call.x()?;
     let axis = match call.int("dim")? {
         Some(axis) => call.axis(x, axis)?,

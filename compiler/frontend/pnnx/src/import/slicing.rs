@@ -1,9 +1,10 @@
 //! Slices and selections, and tensors of which a slice is replaced.
 
-use super::call::{Call, normalized_axis};
+use super::call::{Call, Operands, Table};
 use super::item::Item;
-use super::registry::{Handler::Many, Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
+use mlc_import::normalized_axis;
 use mlc_ir::ops::Slice;
 use mlc_ir::{Shape, Value};
 
@@ -55,7 +56,7 @@ fn selection(axis: usize, extent: usize, index: i64) -> Result<Part, Fault> {
 }
 
 /// A list in which Python's None stands for an absent number.
-fn open_list(call: &mut Call<'_>, key: &str, length: usize) -> Result<Vec<Option<i64>>, Fault> {
+fn open_list(call: &mut Call<'_, '_>, key: &str, length: usize) -> Result<Vec<Option<i64>>, Fault> {
     let items = match call.argument(key) {
         None => return Ok(vec![None; length]),
         Some(Item::List(items)) => items,
@@ -75,7 +76,7 @@ fn open_list(call: &mut Call<'_>, key: &str, length: usize) -> Result<Vec<Option
 }
 
 /// The parts that the parameters name, of a tensor of this shape. All axes count before any is dropped.
-fn parts(call: &mut Call<'_>, shape: &Shape) -> Result<Vec<Part>, Fault> {
+fn parts(call: &mut Call<'_, '_>, shape: &Shape) -> Result<Vec<Part>, Fault> {
     let axis_of = |axis: i64| {
         normalized_axis(axis, shape.len())
             .ok_or_else(|| Fault::parameter(format!("there is no axis {axis} among {}", shape.len())))
@@ -108,7 +109,7 @@ fn parts(call: &mut Call<'_>, shape: &Shape) -> Result<Vec<Part>, Fault> {
 }
 
 /// The part of a tensor, with selected axes dropped.
-fn cut(call: &mut Call<'_>, x: Value, parts: &[Part]) -> Result<Value, Fault> {
+fn cut(call: &mut Call<'_, '_>, x: Value, parts: &[Part]) -> Result<Value, Fault> {
     let shape = call.shape(x);
     let mut slice = Slice { starts: vec![0; shape.len()], sizes: shape.to_vec(), steps: vec![1; shape.len()] };
     for part in parts {
@@ -135,14 +136,14 @@ fn cut(call: &mut Call<'_>, x: Value, parts: &[Part]) -> Result<Value, Fault> {
     Ok(call.builder.reshape(y, &kept)?)
 }
 
-fn slice(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn slice(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let shape = call.shape(x);
     let parts = parts(call, &shape)?;
     cut(call, x, &parts)
 }
 
-fn select(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn select(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = call.axis_or(x, "dim", 0)?;
     let index = call.int("index")?;
@@ -151,7 +152,7 @@ fn select(call: &mut Call<'_>) -> Result<Value, Fault> {
     cut(call, x, &[part])
 }
 
-fn narrow(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn narrow(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = call.axis_or(x, "dim", 0)?;
     let (start, length) = (call.int("start")?, call.int("length")?);
@@ -165,7 +166,7 @@ fn narrow(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// The list that `indexes` describes, in which `@k` stands for an operand.
-fn slice_indexes(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
+fn slice_indexes(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let items = call.argument("indexes");
     call.use_all_inputs();
     let items = match call.required("indexes", items)? {
@@ -183,7 +184,7 @@ fn slice_indexes(call: &mut Call<'_>) -> Result<Vec<Item>, Fault> {
     Ok(vec![Item::List(items.into_iter().map(resolve).collect::<Result<_, _>>()?)])
 }
 
-fn flip(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn flip(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axes = call.ints("dims")?;
     let axes = call.required("dims", axes)?;
@@ -197,7 +198,7 @@ fn flip(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(call.builder.apply(slice, &[x])?)
 }
 
-fn roll(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn roll(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let shifts = call.ints("shifts")?;
     let shifts = call.required("shifts", shifts)?;
@@ -222,7 +223,7 @@ fn roll(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// Moves elements to higher indices, and those that leave the axis to its begin.
-fn roll_axis(call: &mut Call<'_>, x: Value, axis: usize, shift: i64) -> Result<Value, Fault> {
+fn roll_axis(call: &mut Call<'_, '_>, x: Value, axis: usize, shift: i64) -> Result<Value, Fault> {
     let extent = call.shape(x)[axis];
     if extent == 0 {
         return Ok(x);
@@ -236,7 +237,7 @@ fn roll_axis(call: &mut Call<'_>, x: Value, axis: usize, shift: i64) -> Result<V
 }
 
 /// `x` with its part replaced by `source`, which has the part's shape with all axes.
-fn replace(call: &mut Call<'_>, x: Value, parts: &[Part], source: Value) -> Result<Value, Fault> {
+fn replace(call: &mut Call<'_, '_>, x: Value, parts: &[Part], source: Value) -> Result<Value, Fault> {
     let Some((part, rest)) = parts.split_first() else { return Ok(source) };
     let extent = call.shape(x)[part.axis];
     if part.size == 0 {
@@ -274,7 +275,7 @@ fn replace(call: &mut Call<'_>, x: Value, parts: &[Part], source: Value) -> Resu
 }
 
 /// Broadcasts the source to the part, and puts it there.
-fn replaced(call: &mut Call<'_>, x: Value, parts: &[Part], source: Value) -> Result<Value, Fault> {
+fn replaced(call: &mut Call<'_, '_>, x: Value, parts: &[Part], source: Value) -> Result<Value, Fault> {
     let source = call.builder.cast(source, call.builder.dtype(x))?;
     let mut full = call.shape(x);
     for part in parts {
@@ -295,21 +296,21 @@ fn replaced(call: &mut Call<'_>, x: Value, parts: &[Part], source: Value) -> Res
     replace(call, x, parts, source)
 }
 
-fn slice_copy(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, source) = (call.tensor("self", 0)?, call.tensor("src", 1)?);
+fn slice_copy(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, source) = (call.labelled_input("self", 0)?, call.labelled_input("src", 1)?);
     let shape = call.shape(x);
     let parts = parts(call, &shape)?;
     replaced(call, x, &parts, source)
 }
 
-fn slice_scatter(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, source) = (call.x()?, call.tensor("src", 1)?);
+fn slice_scatter(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, source) = (call.x()?, call.labelled_input("src", 1)?);
     let shape = call.shape(x);
     let parts = parts(call, &shape)?;
     replaced(call, x, &parts, source)
 }
 
-fn copy(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, source) = (call.tensor("self", 0)?, call.tensor("src", 1)?);
+fn copy(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, source) = (call.labelled_input("self", 0)?, call.labelled_input("src", 1)?);
     replaced(call, x, &[], source)
 }

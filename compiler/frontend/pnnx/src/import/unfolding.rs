@@ -1,9 +1,10 @@
 //! Windows laid out as axes, the way back, and products over pairs of vectors.
 
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::convolution::{batched, unbatched};
-use super::registry::{Handler::One, Table};
+use super::format::Pnnx;
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::{PadMode, TransposedConvolution};
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};
@@ -20,12 +21,12 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 /// (N, C, H, W) as (N, C * kh * kw, positions): for each tap of the window the elements that it meets.
-fn unfold(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn unfold(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let (x, added) = batched(call, x, 2)?;
-    let window = call.spatial("kernel_size", 2, 1)?;
-    let (dilations, strides) = (call.spatial("dilation", 2, 1)?, call.spatial("stride", 2, 1)?);
-    let pads = call.spatial("padding", 2, 0)?;
+    let window = call.counts("kernel_size", 2, 1)?;
+    let (dilations, strides) = (call.counts("dilation", 2, 1)?, call.counts("stride", 2, 1)?);
+    let pads = call.counts("padding", 2, 0)?;
     let pad = |axis: usize| (pads[axis] as i64, pads[axis] as i64);
     let x = call.builder.pad(x, &[(0, 0), (0, 0), pad(0), pad(1)], PadMode::Constant, 0.0)?;
     let shape = call.shape(x);
@@ -54,14 +55,14 @@ fn unfold(call: &mut Call<'_>) -> Result<Value, Fault> {
 
 /// The way back: sums what [`unfold`] would have spread. A transposed convolution whose weights are 1 where the channel of
 /// the operand is the tap of the window.
-fn fold(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn fold(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let (x, added) = batched(call, x, 1)?;
-    let window = call.spatial("kernel_size", 2, 1)?;
+    let window = call.counts("kernel_size", 2, 1)?;
     let size = call.ints("output_size")?;
-    let size = super::call::spatial_list("output_size", &call.required("output_size", size)?, 2)?;
-    let (dilations, strides) = (call.spatial("dilation", 2, 1)?, call.spatial("stride", 2, 1)?);
-    let pads = call.spatial("padding", 2, 0)?;
+    let size = mlc_import::counts::<Pnnx>("output_size", &call.required("output_size", size)?, 2)?;
+    let (dilations, strides) = (call.counts("dilation", 2, 1)?, call.counts("stride", 2, 1)?);
+    let pads = call.counts("padding", 2, 0)?;
     let shape = call.shape(x);
     let taps = window[0].saturating_mul(window[1]);
     if taps == 0 || taps > 1 << 12 || shape[1] > 1 << 14 || !shape[1].is_multiple_of(taps) {
@@ -91,7 +92,7 @@ fn fold(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// Weights [kh, kw, C, 1]: 1 where the channel's number within its group is that of the tap.
-fn tap_weights(call: &mut Call<'_>, x: Value, window: &[usize], channels: usize) -> Value {
+fn tap_weights(call: &mut Call<'_, '_>, x: Value, window: &[usize], channels: usize) -> Value {
     let taps = window[0] * window[1];
     let values = (0..taps).flat_map(|tap| (0..channels).map(move |channel| f64::from(u8::from(channel % taps == tap))));
     let dtype = call.builder.dtype(x);
@@ -101,10 +102,10 @@ fn tap_weights(call: &mut Call<'_>, x: Value, window: &[usize], channels: usize)
 }
 
 /// `aten::unfold (x, dim, size, step)`: windows of an axis, along a new last axis.
-fn sliding(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn sliding(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let mut number = |label: &str, position: usize| -> Result<i64, Fault> {
-        let item = call.operand(label, position)?;
+        let item = call.labelled_item(label, position)?;
         item.int().ok_or_else(|| Fault::parameter(format!("`{label}` must be a whole number")))
     };
     let (axis, size, step) = (number("dimension", 1)?, number("size", 2)?, number("step", 3)?);
@@ -125,9 +126,9 @@ fn sliding(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// `aten::cdist (a, b, p, mode)`: norm of every difference of a row of a (.., P, M) and one of b (.., R, M).
-fn cdist(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (left, right) = (call.tensor("x1", 0)?, call.tensor("x2", 1)?);
-    let p = call.optional("p", 2).and_then(|item| item.float()).unwrap_or(2.0);
+fn cdist(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (left, right) = (call.labelled_input("x1", 0)?, call.labelled_input("x2", 1)?);
+    let p = call.labelled("p", 2).and_then(|item| item.float()).unwrap_or(2.0);
     let rank = call.builder.rank(left);
     if rank < 2 || call.builder.rank(right) < 2 {
         return Err(Fault::operands("matrices expected"));
@@ -140,8 +141,8 @@ fn cdist(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// Vector product along an axis of three: a[i + 1] b[i + 2] - a[i + 2] b[i + 1].
-fn cross(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (left, right) = (call.x()?, call.tensor("other", 1)?);
+fn cross(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (left, right) = (call.x()?, call.labelled_input("other", 1)?);
     let axis = match call.int("dim")? {
         Some(axis) => call.axis(left, axis)?,
         None => call.shape(left).iter().position(|&extent| extent == 3).unwrap_or(0),
@@ -161,7 +162,7 @@ fn cross(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// The diagonal of a matrix, or the matrix of a diagonal.
-fn diag(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn diag(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let diagonal = call.int_or("diagonal", 0)?;
     let skipped = diagonal.unsigned_abs() as usize;

@@ -1,10 +1,10 @@
 //! Writing where index tensors say, and reading flat places.
 
-use super::arithmetic::operand;
-use super::call::Call;
+use super::call::{Call, Operands, Table};
 use super::item::Item;
-use super::registry::{Handler::One, Table};
+use super::promotion::operand;
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::Value;
 use mlc_ir::ops::ScatterReduction;
 use mlc_ir::scalar::BinaryFunction;
@@ -19,8 +19,8 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 /// The axis that the second operand names.
-fn second_axis(call: &mut Call<'_>, x: Value) -> Result<usize, Fault> {
-    let axis = call.operand("dim", 1)?;
+fn second_axis(call: &mut Call<'_, '_>, x: Value) -> Result<usize, Fault> {
+    let axis = call.labelled_item("dim", 1)?;
     let axis = axis.int().ok_or_else(|| Fault::operands("operand `dim` must be a whole number"))?;
     call.axis(x, axis)
 }
@@ -28,7 +28,7 @@ fn second_axis(call: &mut Call<'_>, x: Value) -> Result<usize, Fault> {
 /// input[.., index[.., i, ..], ..] becomes source[.., i, ..], or is combined with it. The source may be larger than the
 /// indices.
 fn scattered(
-    call: &mut Call<'_>,
+    call: &mut Call<'_, '_>,
     x: Value,
     axis: usize,
     index: Value,
@@ -46,23 +46,23 @@ fn scattered(
     Ok(call.builder.scatter(x, index, source, axis, reduction)?)
 }
 
-fn scatter_add(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn scatter_add(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
-    let (index, source) = (call.tensor("index", 1)?, call.tensor("src", 2)?);
+    let (index, source) = (call.labelled_input("index", 1)?, call.labelled_input("src", 2)?);
     let axis = call.int("dim")?;
     let axis = call.axis(x, call.required("dim", axis)?)?;
     scattered(call, x, axis, index, source, ScatterReduction::Sum)
 }
 
 /// `aten::scatter (x, dim, index, source or number)`
-fn scatter(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn scatter(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = second_axis(call, x)?;
-    let index = call.tensor("index", 2)?;
+    let index = call.labelled_input("index", 2)?;
     if call.inputs.len() > 4 {
         return Err(Fault::variant("`reduce` isn't supported; use scatter_add"));
     }
-    let source = call.operand("src", 3)?;
+    let source = call.labelled_item("src", 3)?;
     let mut source = operand(call.builder, &source, call.builder.dtype(x))?;
     if call.builder.rank(source) == 0 {
         let shape = call.shape(index);
@@ -73,13 +73,13 @@ fn scatter(call: &mut Call<'_>) -> Result<Value, Fault> {
 
 /// Writes slices of an axis: number i of the updates, which broadcast, to where element i of the indices says.
 fn write_slices(
-    call: &mut Call<'_>,
+    call: &mut Call<'_, '_>,
     x: Value,
     axis: usize,
     updates: Value,
     reduction: ScatterReduction,
 ) -> Result<Value, Fault> {
-    let index = call.tensor("index", 2)?;
+    let index = call.labelled_input("index", 2)?;
     let count = call.builder.ty(index).elements();
     let mut column = vec![1; call.builder.rank(x)];
     column[axis] = count;
@@ -91,11 +91,11 @@ fn write_slices(
 }
 
 /// `aten::index_add (x, dim, index, source, alpha)`
-fn index_add(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn index_add(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = second_axis(call, x)?;
-    let mut source = call.tensor("source", 3)?;
-    let alpha = call.optional("alpha", 4).map_or(Some(1.0), |item| item.float());
+    let mut source = call.labelled_input("source", 3)?;
+    let alpha = call.labelled("alpha", 4).map_or(Some(1.0), |item| item.float());
     let alpha = alpha.ok_or_else(|| Fault::operands("operand `alpha` must be a number"))?;
     if alpha != 1.0 {
         source = call.builder.binary_number(BinaryFunction::Multiply, source, alpha)?;
@@ -104,25 +104,25 @@ fn index_add(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// `aten::index_copy (x, dim, index, source)`
-fn index_copy(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn index_copy(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = second_axis(call, x)?;
-    let source = call.tensor("source", 3)?;
+    let source = call.labelled_input("source", 3)?;
     write_slices(call, x, axis, source, ScatterReduction::Replace)
 }
 
 /// `aten::index_fill (x, dim, index, number)`
-fn index_fill(call: &mut Call<'_>) -> Result<Value, Fault> {
+fn index_fill(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = second_axis(call, x)?;
-    let number: Item = call.operand("value", 3)?;
+    let number: Item = call.labelled_item("value", 3)?;
     let number = operand(call.builder, &number, call.builder.dtype(x))?;
     write_slices(call, x, axis, number, ScatterReduction::Replace)
 }
 
 /// `aten::take (x, index)`: elements of the flat tensor.
-fn take(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let (x, index) = (call.x()?, call.tensor("index", 1)?);
+fn take(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, index) = (call.x()?, call.labelled_input("index", 1)?);
     let flat = call.builder.reshape(x, &[call.builder.ty(x).elements()])?;
     Ok(call.builder.gather(flat, index, 0)?)
 }

@@ -1,9 +1,10 @@
 //! From lines to a graph: operands are resolved, values are read, weights are noted for later.
 
 use super::lines::{File, KeyValue, OperatorLine, Prefix, shorten};
+use super::options::ReadOptions;
 use super::report::Report;
+use super::structure;
 use super::weights::Declaration;
-use super::{ReadOptions, structure};
 use crate::model::{ElementType, Model, Operand, OperandId, Operator, OperatorId, Parameter};
 use crate::value::{self, ValueError};
 use indexmap::{IndexMap, IndexSet};

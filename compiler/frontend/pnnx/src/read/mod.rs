@@ -5,6 +5,7 @@
 
 mod graph;
 mod lines;
+mod options;
 mod report;
 mod structure;
 mod weights;
@@ -14,16 +15,7 @@ use bytes::Bytes;
 use mlc_ir::Diagnostic;
 use report::Report;
 
-/// How to read a model.
-#[derive(Debug, Clone, Default)]
-pub struct ReadOptions {
-    /// Name of the `.param` file for messages.
-    pub param_file: Option<String>,
-    /// Name of the `.bin` file for messages.
-    pub bin_file: Option<String>,
-    /// Only warn if the file declares another number of operands than it has. Files edited by hand often do.
-    pub tolerate_operand_count: bool,
-}
+pub use options::ReadOptions;
 
 /// Reads a model from its two files.
 ///

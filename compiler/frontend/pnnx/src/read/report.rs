@@ -1,6 +1,6 @@
 //! The findings of one reading.
 
-use super::ReadOptions;
+use super::options::ReadOptions;
 use mlc_ir::{Diagnostic, Location};
 
 /// More errors than this help nobody, and a garbage file would have millions.

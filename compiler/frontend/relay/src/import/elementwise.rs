@@ -1,12 +1,9 @@
 //! Functions of single elements.
 
-use super::call::Call;
-use super::registry::{
-    Handler::{Binary, One, Unary},
-    Table,
-};
+use super::call::{Call, Table};
 use mlc_import::Fault;
 use mlc_ir::ops::{BitCast, LeakyRelu};
+use mlc_import::Handler::{Binary, One, Unary};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Code, DType, Float, Value};
 
@@ -80,22 +77,12 @@ pub(super) const OPERATORS: Table = &[
     ("where", One(select)),
 ];
 
-pub(super) fn unary(call: &mut Call<'_, '_>, function: U) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
-    Ok(call.builder.unary(function, x)?)
-}
-
-pub(super) fn binary(call: &mut Call<'_, '_>, function: B) -> Result<Value, Fault> {
-    let (x, y) = (call.tensor(0)?, call.tensor(1)?);
-    Ok(call.builder.binary(function, x, y)?)
-}
-
 fn same(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    call.tensor(0)
+    call.input(0)
 }
 
 fn cast(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let dtype = call.dtype("dtype")?;
     let dtype = dtype.ok_or_else(|| Fault::new(Code::ParameterMissing, "attribute `dtype` is missing"))?;
     Ok(call.builder.cast(x, dtype)?)
@@ -103,27 +90,27 @@ fn cast(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// The same bits as numbers of another type of the same size.
 fn reinterpret(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let dtype = call.dtype("dtype")?;
     let dtype = dtype.ok_or_else(|| Fault::new(Code::ParameterMissing, "attribute `dtype` is missing"))?;
     Ok(call.builder.apply(BitCast { dtype }, &[x])?)
 }
 
 fn clip(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let (low, high) = (call.float_or("a_min", f64::NEG_INFINITY)?, call.float_or("a_max", f64::INFINITY)?);
     Ok(call.builder.clamp(x, low, high)?)
 }
 
 fn leaky_relu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let slope = Float(call.float_or("alpha", 0.25)?);
     Ok(call.builder.apply(LeakyRelu { slope }, &[x])?)
 }
 
 /// The slopes run along an axis.
 fn prelu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (x, slopes) = (call.tensor(0)?, call.tensor(1)?);
+    let (x, slopes) = (call.input(0)?, call.input(1)?);
     let axis = call.int_or("axis", 1)?;
     let axis = call.axis(x, axis)?;
     let slopes = along(call, slopes, x, axis)?;
@@ -138,7 +125,7 @@ fn prelu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// The condition may be a number, which is true when it isn't 0.
 fn select(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (condition, x, y) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    let (condition, x, y) = (call.input(0)?, call.input(1)?, call.input(2)?);
     let condition = call.builder.cast(condition, DType::Bool)?;
     Ok(call.builder.select(condition, x, y)?)
 }

@@ -1,8 +1,8 @@
 //! Interpolation.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Arguments, Call, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::{Resize, ResizeCoordinates, ResizeMode};
 use mlc_ir::{Float, Value};
 
@@ -48,11 +48,11 @@ fn resized(
 }
 
 fn resize2d(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
-    let layout = call.text_or("layout", "NCHW")?;
-    let method = call.text_or("method", "linear")?;
-    let transform = call.text_or("coordinate_transformation_mode", "half_pixel")?;
-    let rounding = call.text_or("rounding_method", "round")?;
+    let x = call.input(0)?;
+    let layout = call.word_or("layout", "NCHW")?;
+    let method = call.word_or("method", "linear")?;
+    let transform = call.word_or("coordinate_transformation_mode", "half_pixel")?;
+    let rounding = call.word_or("rounding_method", "round")?;
     let cubic = call.float_or("cubic_alpha", -0.5)?;
     let exclude = call.int_or("cubic_exclude", 0)?;
     call.ignore(&["roi", "extrapolation_value"]);
@@ -81,10 +81,10 @@ fn resize2d(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// By factors; linear with half pixels, unless the corners are aligned.
 fn upsampling(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let (height, width) = (call.float_or("scale_h", 1.0)?, call.float_or("scale_w", 1.0)?);
-    let layout = call.text_or("layout", "NCHW")?;
-    let method = call.text_or("method", "nearest_neighbor")?;
+    let layout = call.word_or("layout", "NCHW")?;
+    let method = call.word_or("method", "nearest_neighbor")?;
     let aligned = call.flag_or("align_corners", false)?;
     let axes = spatial_axes(call, x, layout)?;
     let shape = call.shape(x);

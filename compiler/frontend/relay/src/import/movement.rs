@@ -1,12 +1,11 @@
 //! Reordering of elements, and making of tensors.
 
-use super::call::{Call, axis_of, extents};
-use super::registry::{
-    Handler::{Many, One},
-    Table,
-};
+use super::call::{Arguments, Call, Table, axis_of};
+use super::item::{Item, tuple};
 use super::window::layout_permutation;
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
+use mlc_import::extents;
 use mlc_ir::ops::PadMode;
 use mlc_ir::{Code, DType, Literal, Value};
 
@@ -33,8 +32,8 @@ pub(super) const OPERATORS: Table = &[
 const MOST_ELEMENTS: usize = 1 << 28;
 
 fn reshape(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
-    let wanted = if call.operands() > 1 { call.constant_ints(1)? } else { call.required_ints("newshape")? };
+    let x = call.input(0)?;
+    let wanted = if call.operands() > 1 { call.whole_numbers(1)? } else { call.required_ints("newshape")? };
     let zeros = call.flag_or("allowzero", false)?;
     let shape = new_shape(&call.shape(x), &wanted, zeros)?;
     Ok(call.builder.reshape(x, &shape)?)
@@ -95,7 +94,7 @@ fn new_shape(shape: &[usize], wanted: &[i64], zeros: bool) -> Result<Vec<usize>,
 
 /// Without axes, they are turned round.
 fn transpose(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let rank = call.builder.rank(x);
     let axes = match call.ints("axes")?.filter(|axes| !axes.is_empty()) {
         Some(axes) => axes.iter().map(|&axis| axis_of(axis, rank)).collect::<Result<Vec<usize>, Fault>>()?,
@@ -105,8 +104,8 @@ fn transpose(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 }
 
 fn layout_transform(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
-    let (from, to) = (call.text_or("src_layout", "")?, call.text_or("dst_layout", "")?);
+    let x = call.input(0)?;
+    let (from, to) = (call.word_or("src_layout", "")?, call.word_or("dst_layout", "")?);
     let permutation = layout_permutation(from, to)?;
     Ok(call.builder.transpose(x, &permutation)?)
 }
@@ -128,8 +127,8 @@ fn stack(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 }
 
 /// Into so many equal parts, or at these places.
-fn split(call: &mut Call<'_, '_>) -> Result<Vec<Value>, Fault> {
-    let x = call.tensor(0)?;
+fn split(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
+    let x = call.input(0)?;
     let axis = call.int_or("axis", 0)?;
     let axis = call.axis(x, axis)?;
     let extent = call.shape(x)[axis];
@@ -147,11 +146,11 @@ fn split(call: &mut Call<'_, '_>) -> Result<Vec<Value>, Fault> {
         let sizes: Option<Vec<usize>> = starts.zip(ends).map(|(start, end)| end.checked_sub(start)).collect();
         sizes.ok_or_else(|| Fault::parameter(format!("{extent} elements don't split at {numbers:?}")))?
     };
-    Ok(call.builder.split(x, axis, &sizes)?)
+    tuple(call.builder.split(x, axis, &sizes)?)
 }
 
 fn expand_dims(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let mut x = call.tensor(0)?;
+    let mut x = call.input(0)?;
     let axis = call.int_or("axis", 0)?;
     let count = call.count_or("num_newaxis", 1)?;
     let axis = axis_of(axis, call.builder.rank(x) + 1)?;
@@ -169,7 +168,7 @@ const MOST_NEW_AXES: usize = 16;
 
 /// Without axes, all of extent 1 vanish.
 fn squeeze(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let shape = call.shape(x);
     let axes = match call.ints("axis")? {
         Some(axes) => axes.iter().map(|&axis| axis_of(axis, shape.len())).collect::<Result<Vec<usize>, Fault>>()?,
@@ -183,14 +182,14 @@ fn squeeze(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 }
 
 fn broadcast_to(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
-    let shape = if call.operands() > 1 { call.constant_ints(1)? } else { call.required_ints("shape")? };
+    let x = call.input(0)?;
+    let shape = if call.operands() > 1 { call.whole_numbers(1)? } else { call.required_ints("shape")? };
     call.ignore(&["dtype"]);
     Ok(call.builder.broadcast(x, &extents(&shape)?)?)
 }
 
 fn tile(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let counts = extents(&call.required_ints("reps")?)?;
     Ok(call.builder.tile(x, &counts)?)
 }
@@ -203,7 +202,7 @@ fn filled(call: &mut Call<'_, '_>, value: f64) -> Result<Value, Fault> {
 }
 
 fn full(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let value = call.tensor(0)?;
+    let value = call.input(0)?;
     let shape = call.required_ints("shape")?;
     let dtype = call.dtype("dtype")?.unwrap_or(call.builder.dtype(value));
     let value = call.builder.cast(value, dtype)?;
@@ -224,9 +223,9 @@ fn spread(call: &mut Call<'_, '_>, value: Value, shape: &[i64]) -> Result<Value,
 
 /// The value beyond the rim is operand 1, a constant.
 fn pad(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
-    let value = if call.operands() > 1 { call.constant(1)?.first().copied().unwrap_or(0.0) } else { 0.0 };
-    let mode = match call.text_or("pad_mode", "constant")? {
+    let x = call.input(0)?;
+    let value = if call.operands() > 1 { call.numbers(1)?.first().copied().unwrap_or(0.0) } else { 0.0 };
+    let mode = match call.word_or("pad_mode", "constant")? {
         "constant" => PadMode::Constant,
         "edge" => PadMode::Replicate,
         "reflect" => PadMode::Reflect,
@@ -238,10 +237,10 @@ fn pad(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// Moves blocks of positions to channels, or back.
 fn blocks(call: &mut Call<'_, '_>, to_space: bool) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let size = call.count_or("block_size", 1)?;
-    let layout = call.text_or("layout", "NCHW")?;
-    let column_first = match call.text_or("mode", "DCR")? {
+    let layout = call.word_or("layout", "NCHW")?;
+    let column_first = match call.word_or("mode", "DCR")? {
         "DCR" => false,
         "CRD" => true,
         other => return Err(Fault::variant(format!("attribute `mode` is {other:?}, which isn't known"))),

@@ -1,10 +1,10 @@
 //! Convolutions and matrix products.
 
-use super::call::Call;
+use super::call::{Arguments, Call, Table};
 use super::elementwise::along;
-use super::registry::{Handler::One, Table};
 use super::window::{layout_permutation, pads};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::{Convolution, Matmul, TransposedConvolution};
 use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{DType, Value};
@@ -44,9 +44,9 @@ impl Geometry {
         let pads = pads(call, spatial)?;
         let groups = call.count_or("groups", 1)?;
         let text = |text: &str, default: String| if text.is_empty() { default } else { text.to_owned() };
-        let data_layout = text(call.text_or("data_layout", "")?, format!("NC{letters}"));
-        let out_layout = text(call.text_or("out_layout", "")?, data_layout.clone());
-        let kernel_layout = text(call.text_or("kernel_layout", "")?, format!("OI{letters}"));
+        let data_layout = text(call.word_or("data_layout", "")?, format!("NC{letters}"));
+        let out_layout = text(call.word_or("out_layout", "")?, data_layout.clone());
+        let kernel_layout = text(call.word_or("kernel_layout", "")?, format!("OI{letters}"));
         let channels = call.int("channels")?.and_then(|channels| usize::try_from(channels).ok());
         let kernel = match call.attribute("kernel_size") {
             Some(_) => Some(call.counts("kernel_size", spatial, 1)?),
@@ -122,25 +122,25 @@ fn widened(call: &mut Call<'_, '_>, x: Value, weights: Value) -> Result<(Value, 
 }
 
 fn convolution(call: &mut Call<'_, '_>, spatial: usize) -> Result<Value, Fault> {
-    let (x, weights) = (call.tensor(0)?, call.tensor(1)?);
+    let (x, weights) = (call.input(0)?, call.input(1)?);
     let geometry = Geometry::read(call, spatial)?;
     let (x, weights) = widened(call, x, weights)?;
     geometry.apply(call, x, weights)
 }
 
 fn transposed_convolution(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (x, weights) = (call.tensor(0)?, call.tensor(1)?);
+    let (x, weights) = (call.input(0)?, call.input(1)?);
     let (x, weights) = widened(call, x, weights)?;
     let (strides, dilations) = (call.counts("strides", 2, 1)?, call.counts("dilation", 2, 1)?);
     let pads = pads(call, 2)?;
     let output_pads = call.counts("output_padding", 2, 0)?;
     let groups = call.count_or("groups", 1)?;
-    let data_layout = call.text_or("data_layout", "NCHW")?;
-    let out_layout = match call.text_or("out_layout", "")? {
+    let data_layout = call.word_or("data_layout", "NCHW")?;
+    let out_layout = match call.word_or("out_layout", "")? {
         "" => data_layout,
         layout => layout,
     };
-    let kernel_layout = call.text_or("kernel_layout", "IOHW")?;
+    let kernel_layout = call.word_or("kernel_layout", "IOHW")?;
     call.ignore(&["channels", "kernel_size"]);
     let order = layout_permutation(kernel_layout, "HWIO")?;
     let (to, back) = (layout_permutation(data_layout, "NHWC")?, layout_permutation("NHWC", out_layout)?);
@@ -153,7 +153,7 @@ fn transposed_convolution(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// x [.., in] by weights [units, in].
 fn dense(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (x, weights) = (call.tensor(0)?, call.tensor(1)?);
+    let (x, weights) = (call.input(0)?, call.input(1)?);
     let (x, weights) = widened(call, x, weights)?;
     product(call, x, weights)
 }
@@ -172,7 +172,7 @@ pub(super) fn product(call: &mut Call<'_, '_>, x: Value, weights: Value) -> Resu
 }
 
 fn batch_matmul(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (x, y) = (call.tensor(0)?, call.tensor(1)?);
+    let (x, y) = (call.input(0)?, call.input(1)?);
     let (x, y) = widened(call, x, y)?;
     let op = Matmul {
         transpose_left: call.flag_or("transpose_a", false)?,
@@ -187,7 +187,7 @@ fn matmul(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 }
 
 fn bias_add(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (x, bias) = (call.tensor(0)?, call.tensor(1)?);
+    let (x, bias) = (call.input(0)?, call.input(1)?);
     let axis = call.int_or("axis", 1)?;
     let axis = call.axis(x, axis)?;
     let bias = along(call, bias, x, axis)?;
@@ -195,7 +195,7 @@ fn bias_add(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 }
 
 fn batch_flatten(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let shape = call.shape(x);
     let Some((&batch, rest)) = shape.split_first() else { return Err(Fault::operands("the operand has no axes")) };
     Ok(call.builder.reshape(x, &[batch, rest.iter().product()])?)

@@ -1,12 +1,10 @@
 //! Normalisations.
 
-use super::call::Call;
+use super::call::{Arguments, Call, Table};
 use super::elementwise::along;
-use super::registry::{
-    Handler::{Many, One},
-    Table,
-};
+use super::item::{Item, tuple};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_import::builder::{Affine, LocalResponse, Statistics};
 use mlc_ir::Value;
 use mlc_ir::ops::{ReduceFunction, Softmax};
@@ -26,7 +24,7 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 fn softmax(call: &mut Call<'_, '_>, logarithm: bool) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let axis = call.int_or("axis", -1)?;
     let axis = call.axis(x, axis)?;
     Ok(call.builder.apply(Softmax { axis, logarithm }, &[x])?)
@@ -34,31 +32,31 @@ fn softmax(call: &mut Call<'_, '_>, logarithm: bool) -> Result<Value, Fault> {
 
 /// Factor and term of two operands, where attributes don't say that they don't count.
 fn affine(call: &mut Call<'_, '_>, first: usize) -> Result<Affine, Fault> {
-    let (weight, bias) = (call.tensor(first)?, call.tensor(first + 1)?);
+    let (weight, bias) = (call.input(first)?, call.input(first + 1)?);
     let weight = call.flag_or("scale", true)?.then_some(weight);
     let bias = call.flag_or("center", true)?.then_some(bias);
     Ok(Affine { weight, bias })
 }
 
 /// The result is a tuple with mean and variance behind it, as they were given.
-fn batch_norm(call: &mut Call<'_, '_>) -> Result<Vec<Value>, Fault> {
-    let x = call.tensor(0)?;
+fn batch_norm(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
+    let x = call.input(0)?;
     let affine = affine(call, 1)?;
-    let (mean, variance) = (call.tensor(3)?, call.tensor(4)?);
+    let (mean, variance) = (call.input(3)?, call.input(4)?);
     let axis = call.int_or("axis", 1)?;
     let axis = call.axis(x, axis)?;
     let epsilon = call.float_or("epsilon", 1e-5)?;
     let moved = call.builder.move_axis(x, axis, 1.min(axis))?;
     let y = call.builder.stored_statistics(moved, Statistics { mean, variance, epsilon }, affine)?;
     let y = call.builder.move_axis(y, 1.min(axis), axis)?;
-    Ok(vec![y, mean, variance])
+    tuple(vec![y, mean, variance])
 }
 
 /// Nothing happens when a model is used.
-fn dropout(call: &mut Call<'_, '_>) -> Result<Vec<Value>, Fault> {
-    let x = call.tensor(0)?;
+fn dropout(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
+    let x = call.input(0)?;
     call.ignore(&["rate"]);
-    Ok(vec![x])
+    tuple(vec![x])
 }
 
 /// Multiplies and adds along an axis.
@@ -70,7 +68,7 @@ fn apply_along(call: &mut Call<'_, '_>, y: Value, affine: Affine, axis: usize) -
 }
 
 fn layer_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let affine = affine(call, 1)?;
     let axis = call.int_or("axis", -1)?;
     let axis = call.axis(x, axis)?;
@@ -81,7 +79,7 @@ fn layer_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// Over all axes but the first and the channels.
 fn instance_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let affine = affine(call, 1)?;
     let axis = call.int_or("axis", 1)?;
     let axis = call.axis(x, axis)?;
@@ -92,7 +90,7 @@ fn instance_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 }
 
 fn group_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let affine = affine(call, 1)?;
     let groups = call.count_or("num_groups", 0)?;
     let axis = call.int_or("axis", 1)?;
@@ -106,7 +104,7 @@ fn group_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 }
 
 fn lrn(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let size = call.count_or("size", 5)?;
     let axis = call.int_or("axis", 1)?;
     let axis = call.axis(x, axis)?;
@@ -123,9 +121,9 @@ fn lrn(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// x / sqrt(max(sum of squares, eps))
 fn l2_normalize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let epsilon = call.float_or("eps", 0.0)?;
-    let axes = call.axes(x)?;
+    let axes = call.chosen_axes(x)?;
     let squares = call.builder.unary(U::Square, x)?;
     let sum = call.builder.reduce(ReduceFunction::Sum, squares, &axes, true)?;
     let sum = call.builder.binary_number(B::Maximum, sum, epsilon)?;

@@ -3,11 +3,11 @@
 //! Changes of scale are done in 64-bit integers: the quotient of the scales is a number of 31 bits and a shift, and halves are
 //! rounded upwards, which is what the reference does unless it is told otherwise.
 
-use super::call::Call;
+use super::call::{Arguments, Call, Table};
 use super::elementwise::along;
 use super::nn::{Geometry, centred, product};
-use super::registry::{Handler::One, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Attribute, Code, DType, Value};
 
@@ -155,7 +155,7 @@ fn quantized_axis(call: &mut Call<'_, '_>, x: Value, name: &'static str) -> Resu
 
 /// Scales of operand `index`, which is a constant.
 fn scales(call: &mut Call<'_, '_>, index: usize) -> Result<Vec<f64>, Fault> {
-    let scales = call.constant(index)?;
+    let scales = call.numbers(index)?;
     if scales.iter().any(|&scale| !(scale > 0.0 && scale.is_finite())) {
         return Err(Fault::operands(format!("operand {index} has scales that aren't positive")));
     }
@@ -171,17 +171,17 @@ fn scale(call: &mut Call<'_, '_>, index: usize) -> Result<f64, Fault> {
 }
 
 fn requantize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let (from, to) = (scales(call, 1)?, scale(call, 3)?);
-    let (x_zero, zero) = (call.tensor(2)?, call.tensor(4)?);
+    let (x_zero, zero) = (call.input(2)?, call.input(4)?);
     let axis = quantized_axis(call, x, "axis")?;
-    match call.text_or("rounding", "None")? {
+    match call.word_or("rounding", "None")? {
         "None" | "UPWARD" | "" => {}
         other => {
             return Err(Fault::variant(format!("attribute `rounding` is {other:?}, only \"UPWARD\" is supported")));
         }
     }
-    match call.text_or("compute_dtype", "None")? {
+    match call.word_or("compute_dtype", "None")? {
         "None" | "int64" | "" => {}
         other => {
             return Err(Fault::variant(format!("attribute `compute_dtype` is {other:?}, only \"int64\" is supported")));
@@ -198,9 +198,9 @@ fn single(scale: f64) -> f64 {
 }
 
 fn convolution(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (x, weights, x_zero, zero) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?, call.tensor(3)?);
+    let (x, weights, x_zero, zero) = (call.input(0)?, call.input(1)?, call.input(2)?, call.input(3)?);
     // What the sums are worth is for a requantize behind this.
-    call.tensor(5)?;
+    call.input(5)?;
     let geometry = Geometry::read(call, 2)?;
     sums_of_32_bits(call)?;
     let x = centred(call, x, x_zero, geometry.channel_axis())?;
@@ -209,8 +209,8 @@ fn convolution(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 }
 
 fn dense(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (x, weights, x_zero, zero) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?, call.tensor(3)?);
-    call.tensor(5)?;
+    let (x, weights, x_zero, zero) = (call.input(0)?, call.input(1)?, call.input(2)?, call.input(3)?);
+    call.input(5)?;
     sums_of_32_bits(call)?;
     let x = centred(call, x, x_zero, 0)?;
     let weights = centred(call, weights, zero, 0)?;
@@ -233,7 +233,7 @@ struct Quantized {
 
 impl Quantized {
     fn read(call: &mut Call<'_, '_>, x: usize, parameters: usize) -> Result<Quantized, Fault> {
-        Ok(Quantized { x: call.tensor(x)?, scale: scale(call, parameters)?, zero: call.tensor(parameters + 1)? })
+        Ok(Quantized { x: call.input(x)?, scale: scale(call, parameters)?, zero: call.input(parameters + 1)? })
     }
 
     /// The same numbers in 32 bits, with the scale and the zero point of a result.
@@ -246,7 +246,7 @@ impl Quantized {
 /// The sum or the difference, after both operands got the scale of the result.
 fn sum(call: &mut Call<'_, '_>, function: B) -> Result<Value, Fault> {
     let (left, right) = (Quantized::read(call, 0, 2)?, Quantized::read(call, 1, 4)?);
-    let (to, zero) = (scale(call, 6)?, call.tensor(7)?);
+    let (to, zero) = (scale(call, 6)?, call.input(7)?);
     call.ignore(&["lhs_axis", "rhs_axis"]);
     let dtype = call.builder.dtype(left.x);
     let (left, right) = (left.rescaled(call, to, zero)?, right.rescaled(call, to, zero)?);
@@ -272,7 +272,7 @@ fn saturated(call: &mut Call<'_, '_>, x: Value, dtype: DType) -> Result<Value, F
 
 fn multiply(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (left, right) = (Quantized::read(call, 0, 2)?, Quantized::read(call, 1, 4)?);
-    let (to, zero) = (scale(call, 6)?, call.tensor(7)?);
+    let (to, zero) = (scale(call, 6)?, call.input(7)?);
     call.ignore(&["lhs_axis", "rhs_axis"]);
     let dtype = call.builder.dtype(left.x);
     let factor = single(single(left.scale) * single(right.scale)) / single(to);
@@ -284,7 +284,7 @@ fn multiply(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 fn concatenate(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (parts, scales, zeros) = (call.tuple(0)?, call.tuple(1)?, call.tuple(2)?);
-    let (to, zero) = (scale(call, 3)?, call.tensor(4)?);
+    let (to, zero) = (scale(call, 3)?, call.input(4)?);
     let axis = call.int_or("axis", 0)?;
     if parts.is_empty() || scales.len() != parts.len() || zeros.len() != parts.len() {
         return Err(Fault::new(Code::OperandCount, "there must be a scale and a zero point for each part"));
@@ -324,7 +324,7 @@ fn quantized(call: &mut Call<'_, '_>, x: Value, scale: Value, zero: Value, dtype
 }
 
 fn quantize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (x, scale, zero) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    let (x, scale, zero) = (call.input(0)?, call.input(1)?, call.input(2)?);
     let axis = quantized_axis(call, x, "axis")?;
     let dtype = call.dtype("out_dtype")?.unwrap_or(DType::I8);
     let (scale, zero) = (along(call, scale, x, axis)?, along(call, zero, x, axis)?);
@@ -348,7 +348,7 @@ fn real(call: &mut Call<'_, '_>, x: Value, scale: Value, zero: Value) -> Result<
 }
 
 fn dequantize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (x, scale, zero) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
+    let (x, scale, zero) = (call.input(0)?, call.input(1)?, call.input(2)?);
     let axis = quantized_axis(call, x, "axis")?;
     let dtype = call.dtype("out_dtype")?.unwrap_or(DType::F32);
     let (scale, zero) = (along(call, scale, x, axis)?, along(call, zero, x, axis)?);
@@ -358,8 +358,8 @@ fn dequantize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// A function of real numbers between two quantisations; without one, the softmax.
 fn through_real(call: &mut Call<'_, '_>, function: Option<U>) -> Result<Value, Fault> {
-    let (x, scale, zero) = (call.tensor(0)?, call.tensor(1)?, call.tensor(2)?);
-    let (out_scale, out_zero) = (call.tensor(3)?, call.tensor(4)?);
+    let (x, scale, zero) = (call.input(0)?, call.input(1)?, call.input(2)?);
+    let (out_scale, out_zero) = (call.input(3)?, call.input(4)?);
     let axis = quantized_axis(call, x, "axis")?;
     let dtype = call.builder.dtype(x);
     let x = real(call, x, scale, zero)?;
@@ -372,7 +372,7 @@ fn through_real(call: &mut Call<'_, '_>, function: Option<U>) -> Result<Value, F
 
 /// `round(x * multiplier * 2^(shift - 31))` in 64 bits, halves upwards.
 fn fixed_point_multiply(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let (multiplier, shift) = (call.int_or("multiplier", 0)?, call.int_or("shift", 0)?);
     if !(-31..=30).contains(&shift) || multiplier.unsigned_abs() > 1 << 31 {
         return Err(Fault::parameter(format!("the multiplier {multiplier} with the shift {shift}")));

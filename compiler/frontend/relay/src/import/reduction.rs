@@ -1,8 +1,8 @@
 //! Reductions over axes.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Arguments, Call, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::{ArgFunction, ArgReduce, ReduceFunction as R};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};
@@ -21,17 +21,17 @@ pub(super) const OPERATORS: Table = &[
 ];
 
 fn reduce(call: &mut Call<'_, '_>, function: R) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
-    let axes = call.axes(x)?;
+    let x = call.input(0)?;
+    let axes = call.chosen_axes(x)?;
     let keep = call.flag_or("keepdims", false)?;
     Ok(call.builder.reduce(function, x, &axes, keep)?)
 }
 
 /// Over all axes when none is given.
 fn arg_reduce(call: &mut Call<'_, '_>, function: ArgFunction) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let rank = call.builder.rank(x);
-    let axes = call.axes(x)?;
+    let axes = call.chosen_axes(x)?;
     let (keep_axis, last) = (call.flag_or("keepdims", false)?, call.flag_or("select_last_index", false)?);
     let y = match axes[..] {
         [axis] => call.builder.apply(ArgReduce { function, axis, keep_axis, last }, &[x])?,
@@ -49,13 +49,13 @@ fn arg_reduce(call: &mut Call<'_, '_>, function: ArgFunction) -> Result<Value, F
 
 /// The mean of the squared distances, or their sum divided by one less. Operand 1 is the mean.
 fn variance(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
-    let axes = call.axes(x)?;
+    let x = call.input(0)?;
+    let axes = call.chosen_axes(x)?;
     let keep = call.flag_or("keepdims", false)?;
     let unbiased = call.flag_or("unbiased", false)?;
     let mean = match call.operands() {
         1 => call.builder.reduce(R::Mean, x, &axes, true)?,
-        _ => call.tensor(1)?,
+        _ => call.input(1)?,
     };
     let centred = call.builder.binary(B::Subtract, x, mean)?;
     let squares = call.builder.unary(U::Square, centred)?;

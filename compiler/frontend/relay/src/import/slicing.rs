@@ -1,8 +1,8 @@
 //! Parts of tensors, by places and by indices.
 
-use super::call::{Call, axis_of};
-use super::registry::{Handler::One, Table};
+use super::call::{Arguments, Call, Table, axis_of};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_ir::ops::Slice;
 use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{DType, Value};
@@ -11,12 +11,12 @@ pub(super) const OPERATORS: Table =
     &[("gather", One(gather)), ("strided_slice", One(strided_slice)), ("take", One(take))];
 
 fn strided_slice(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let shape = call.shape(x);
     let begin = call.required_ints("begin")?;
     let end = call.required_ints("end")?;
     let strides = call.ints("strides")?.filter(|strides| !strides.is_empty()).unwrap_or_else(|| vec![1]);
-    let size_mode = match call.text_or("slice_mode", "end")? {
+    let size_mode = match call.word_or("slice_mode", "end")? {
         "end" => false,
         "size" => true,
         other => return Err(Fault::parameter(format!("attribute `slice_mode` is {other:?}"))),
@@ -59,8 +59,8 @@ fn strided_slice(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// Slices along an axis, or elements of the flat tensor without one.
 fn take(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (x, indices) = (call.tensor(0)?, call.tensor(1)?);
-    let mode = call.text_or("mode", "clip")?;
+    let (x, indices) = (call.input(0)?, call.input(1)?);
+    let mode = call.word_or("mode", "clip")?;
     if call.int_or("batch_dims", 0)? != 0 {
         return Err(Fault::variant("attribute `batch_dims` is supported for 0 only"));
     }
@@ -89,7 +89,7 @@ fn take(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// An element for each index, along an axis.
 fn gather(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (x, indices) = (call.tensor(0)?, call.tensor(1)?);
+    let (x, indices) = (call.input(0)?, call.input(1)?);
     let axis = call.int_or("axis", 0)?;
     let axis = call.axis(x, axis)?;
     Ok(call.builder.gather_elements(x, indices, axis)?)

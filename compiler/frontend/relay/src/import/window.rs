@@ -1,8 +1,8 @@
 //! Pools, and what everything with windows has in common: pads and layouts.
 
-use super::call::Call;
-use super::registry::{Handler::One, Table};
+use super::call::{Arguments, Call, Table};
 use mlc_import::Fault;
+use mlc_import::Handler::One;
 use mlc_import::builder::ceil_mode_pads;
 use mlc_ir::ops::{AdaptivePool, AveragePool, MaxPool, PoolFunction, ReduceFunction};
 use mlc_ir::{Op, Value};
@@ -36,7 +36,7 @@ pub(super) fn layout_permutation(from: &str, to: &str) -> Result<Vec<usize>, Fau
 /// The pads of an attribute: one number, one per axis, or those before all axes and then those behind.
 pub(super) fn pads(call: &mut Call<'_, '_>, spatial: usize) -> Result<Vec<(usize, usize)>, Fault> {
     let Some(numbers) = call.ints("padding")? else { return Ok(vec![(0, 0); spatial]) };
-    let pads = super::call::extents(&numbers)?;
+    let pads = mlc_import::extents(&numbers)?;
     if pads.len() == 2 * spatial {
         return Ok((0..spatial).map(|axis| (pads[axis], pads[spatial + axis])).collect());
     }
@@ -59,8 +59,8 @@ fn apply(call: &mut Call<'_, '_>, op: impl Into<Op>, x: Value, layout: &str, out
 
 /// Layouts of operand and result.
 fn layouts(call: &mut Call<'_, '_>, default: &'static str) -> Result<(String, String), Fault> {
-    let layout = call.text_or("layout", default)?.to_owned();
-    let out = match call.text_or("out_layout", "")? {
+    let layout = call.word_or("layout", default)?.to_owned();
+    let out = match call.word_or("out_layout", "")? {
         "" => layout.clone(),
         out => out.to_owned(),
     };
@@ -68,7 +68,7 @@ fn layouts(call: &mut Call<'_, '_>, default: &'static str) -> Result<(String, St
 }
 
 fn pool(call: &mut Call<'_, '_>, default: &'static str, mean: bool) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let (layout, out) = layouts(call, default)?;
     let spatial = default.len() - 2;
     let window = call.counts("pool_size", spatial, 1)?;
@@ -102,7 +102,7 @@ fn pool(call: &mut Call<'_, '_>, default: &'static str, mean: bool) -> Result<Va
 }
 
 fn global(call: &mut Call<'_, '_>, function: ReduceFunction) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let (layout, out) = layouts(call, "NCHW")?;
     let axes: Vec<usize> =
         layout.char_indices().filter(|(_, letter)| matches!(letter, 'H' | 'W')).map(|(axis, _)| axis).collect();
@@ -112,7 +112,7 @@ fn global(call: &mut Call<'_, '_>, function: ReduceFunction) -> Result<Value, Fa
 }
 
 fn adaptive(call: &mut Call<'_, '_>, function: PoolFunction) -> Result<Value, Fault> {
-    let x = call.tensor(0)?;
+    let x = call.input(0)?;
     let (layout, out) = layouts(call, "NCHW")?;
     let shape = call.shape(x);
     let spatial: Vec<usize> = layout

@@ -1,6 +1,7 @@
 //! Numbers: `1`, `2i64`, `1.5f`, `-inff`.
 
-use super::{Kind, Parsed, Parser};
+use super::cursor::{Parsed, Parser};
+use crate::lexer::Kind;
 use crate::syntax::AttributeValue;
 use mlc_ir::{DType, Float, Literal};
 

@@ -1,6 +1,7 @@
 //! Types: `Tensor[(1, ?), float32]`, `float32`, tuples and functions.
 
-use super::{Kind, Parsed, Parser};
+use super::cursor::{Parsed, Parser};
+use crate::lexer::Kind;
 use crate::syntax::Type;
 use mlc_ir::DType;
 

@@ -1,6 +1,6 @@
 //! The comment behind a node: `mlc "name" from "origin" "origin" type "i8<[0.5], [0]>[2]"`.
 
-use super::{at, unlike};
+use super::finding::{at, unlike};
 use crate::lexer::{Kind, Place, lex};
 use mlc_import::Fault;
 use mlc_ir::{Attribute, Code, Diagnostic, Graph, NodeId, TensorType};

@@ -1,6 +1,6 @@
 //! Scalar expressions of functions over the variables `%p0`, `%p1`, ….
 
-use super::{at, unlike};
+use super::finding::{at, unlike};
 use crate::import::elementary;
 use crate::syntax::{AttributeValue, Binding, ExpressionId, ExpressionKind, Function, Module, Number};
 use mlc_import::Fault;

@@ -1,6 +1,6 @@
 //! Values of fields as values of attributes. What Relay has no value for is a string that says what it is: `"type: f32[2]"`.
 
-use super::{Source, Store};
+use super::spelled::{Source, Store};
 use crate::syntax::AttributeValue;
 use mlc_import::Fault;
 use mlc_ir::scalar::{Expression, ScalarNode};

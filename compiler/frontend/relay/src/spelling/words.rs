@@ -1,7 +1,7 @@
 //! Operators that Relay has a word for. [`write()`] may propose more than it keeps: what doesn't read back isn't used.
 
-use super::Spelled;
 use super::fields::float;
+use super::spelled::Spelled;
 use crate::import::elementary;
 use crate::syntax::AttributeValue;
 use mlc_import::Fault;

@@ -1,7 +1,6 @@
 //! Scalar expressions as functions: `fn (%p0: …, Composite="mlc.map") -> … { … }`, in Relay's own words.
 
-use super::text::literal_text;
-use super::type_text;
+use super::text::{literal_text, type_text};
 use crate::spelling::{binary_word, unary_word};
 use mlc_ir::scalar::{Expression, ScalarNode};
 use mlc_ir::{DType, TensorType};

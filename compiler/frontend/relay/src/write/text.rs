@@ -1,7 +1,7 @@
 //! Numbers, strings and values of attributes as text.
 
 use crate::syntax::AttributeValue;
-use mlc_ir::{DType, Literal};
+use mlc_ir::{DType, Literal, TensorType};
 
 /// A string in double quotes.
 pub(super) fn quoted(text: &str) -> String {
@@ -76,4 +76,14 @@ pub(super) fn attribute_text(value: &AttributeValue) -> String {
         }
         AttributeValue::Meta(key, index) => format!("meta[{key}][{index}]"),
     }
+}
+
+/// A type as Relay has it.
+pub(super) fn type_text(ty: &TensorType) -> String {
+    let dtype = ty.dtype.long_name();
+    if ty.rank() == 0 {
+        return dtype.to_owned();
+    }
+    let extents: Vec<String> = ty.shape.iter().map(usize::to_string).collect();
+    format!("Tensor[({}), {dtype}]", extents.join(", "))
 }

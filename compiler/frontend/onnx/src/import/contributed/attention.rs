@@ -1,8 +1,8 @@
 //! Attention layers with their projections, caches and masks.
 
-use crate::import::Item;
 use crate::import::attention::{default_scale, scores};
 use crate::import::call::Call;
+use crate::import::call::Item;
 use mlc_import::Fault;
 use mlc_import::builder::{Band, Offset};
 use mlc_ir::ops::Matmul;

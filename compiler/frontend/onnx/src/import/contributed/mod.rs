@@ -3,15 +3,11 @@
 mod attention;
 mod quantized;
 
-use super::Item;
-use super::call::Call;
-use super::registry::{
-    Handler::{Many, One},
-    Table,
-};
+use super::call::{Call, Item, Table, TensorAttributes};
 use super::rotary::{Rotation, rotate};
 use super::{convolution, indexing, linear, normalization};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::ops::{Matmul, Reduce, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};

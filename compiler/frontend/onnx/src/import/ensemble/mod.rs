@@ -3,15 +3,11 @@
 mod forest;
 mod scores;
 
-use super::Item;
-use super::call::Call;
+use super::call::{Call, Item, Table, TensorAttributes};
 use super::labels::class_labels;
-use super::registry::{
-    Handler::{Many, One},
-    Table,
-};
 use forest::{Comparison, Forest, Node};
 use mlc_import::Fault;
+use mlc_import::Handler::{Many, One};
 use mlc_ir::{DType, Value};
 use scores::{Aggregation, Votes};
 pub(super) use scores::{Classified, PostTransform};

@@ -1,7 +1,6 @@
 //! What the leaves of trees vote for, and what becomes of the scores.
 
-use super::super::Item;
-use super::super::call::Call;
+use super::super::call::{Call, Item};
 use super::forest::Forest;
 use mlc_import::Builder;
 use mlc_import::Fault;

@@ -1,9 +1,10 @@
-//! The turns of `Loop` and `Scan`: written out one by one where they are few, or as one loop over a body.
+//! The turns of loops: written out one by one where they are few, or as one loop over a body.
 
-use super::{Importer, Item, MOST_FOLDED_ELEMENTS, Site};
-use crate::proto::GraphProto;
-use mlc_import::Builder;
-use mlc_import::Fault;
+use crate::call::Site;
+use crate::fault::Fault;
+use crate::format::Format;
+use crate::importer::{Importer, Operators, new_builder};
+use crate::item::Item;
 use mlc_ir::ops::{Loop, SliceAxis};
 use mlc_ir::{Code, DType, Literal, Subgraph, TensorType, Value};
 
@@ -14,9 +15,9 @@ const MOST_UNROLLED: usize = 64;
 const MOST_FORCED: usize = 4096;
 
 /// A loop to import.
-pub(super) struct Turns<'a> {
+pub struct Turns<'m, F: Format> {
     /// What each turn does.
-    pub body: &'a GraphProto,
+    pub body: F::Region<'m>,
     /// The number of turns, if anything but the condition bounds it.
     pub trip_count: Option<usize>,
     /// Whether the first turn is taken, where that isn't sure.
@@ -24,7 +25,7 @@ pub(super) struct Turns<'a> {
     /// Whether the body's inputs start with the number of the turn and the condition, its outputs with the next condition.
     pub numbered: bool,
     /// First carried values.
-    pub carried: Vec<Item>,
+    pub carried: Vec<F::Item>,
     /// Scanned tensors, and how they are walked.
     pub scanned: Vec<(Value, SliceAxis)>,
     /// How results are stacked.
@@ -32,16 +33,16 @@ pub(super) struct Turns<'a> {
 }
 
 /// The end of an attempt to write turns out.
-enum Unrolled {
-    Done(Vec<Item>),
+enum Unrolled<I> {
+    Done(Vec<I>),
     /// The data decide how many turns there are.
     Conditional,
     TooLong,
 }
 
 /// The end of an attempt to make one loop.
-enum Rolled {
-    Done(Vec<Item>),
+enum Rolled<I> {
+    Done(Vec<I>),
     /// The condition must be carried.
     Conditional,
     /// Something in the body couldn't be imported, and was reported.
@@ -49,27 +50,31 @@ enum Rolled {
 }
 
 /// Outputs of a body: the next condition, carried values, slices.
-struct Outputs {
-    condition: Item,
-    carried: Vec<Item>,
-    slices: Vec<Item>,
+struct Outputs<I> {
+    condition: I,
+    carried: Vec<I>,
+    slices: Vec<I>,
 }
 
 /// Operators that a turn takes to write out, those of inner graphs included; one for a body without any.
-fn count(graph: &GraphProto) -> usize {
-    graph.node.iter().map(|node| 1 + node.graphs().map(count).sum::<usize>()).sum::<usize>().max(1)
+fn count<F: Format>(region: F::Region<'_>) -> usize {
+    let inner = |operator| F::regions(operator).into_iter().map(count::<F>).sum::<usize>();
+    F::operators(region).into_iter().map(|operator| 1 + inner(operator)).sum::<usize>().max(1)
 }
 
-/// Refuses so many copies of a body.
-pub(super) fn check_copies(body: &GraphProto, copies: usize) -> Result<(), Fault> {
-    if copies.saturating_mul(count(body)) <= MOST_FORCED {
+/// Refuses so many copies of a body, should they be too many.
+///
+/// # Errors
+/// When they have more than 4,096 operators in all.
+pub fn check_copies<F: Format>(body: F::Region<'_>, copies: usize) -> Result<(), Fault> {
+    if copies.saturating_mul(count::<F>(body)) <= MOST_FORCED {
         return Ok(());
     }
     Err(Fault::variant(format!("{copies} copies of the body have more than {MOST_FORCED} operators")))
 }
 
-impl Turns<'_> {
-    fn split(&self, mut outputs: Vec<Item>) -> Result<Outputs, Fault> {
+impl<'m, F: Format> Turns<'m, F> {
+    fn split(&self, mut outputs: Vec<F::Item>) -> Result<Outputs<F::Item>, Fault> {
         let head = usize::from(self.numbered);
         let expected = head + self.carried.len() + self.stacked.len();
         if outputs.len() != expected {
@@ -78,43 +83,40 @@ impl Turns<'_> {
         }
         let slices = outputs.split_off(head + self.carried.len());
         let carried = outputs.split_off(head);
-        Ok(Outputs { condition: outputs.pop().unwrap_or(Item::Absent), carried, slices })
+        Ok(Outputs { condition: outputs.pop().unwrap_or_else(F::Item::absent), carried, slices })
     }
 
     fn results(&self) -> usize {
         self.carried.len() + self.stacked.len()
     }
 
-    fn unknown(&self) -> Vec<Item> {
-        vec![Item::Unknown; self.results()]
+    fn unknown(&self) -> Vec<F::Item> {
+        vec![F::Item::unknown(); self.results()]
     }
 }
 
-fn tensors(items: &[Item], what: &str) -> Result<Vec<Value>, Fault> {
-    let tensor = |item: &Item| match item {
-        Item::Tensor(value) => Ok(*value),
-        _ => Err(Fault::variant(format!("{what} must be tensors"))),
-    };
+fn tensors<I: Item>(items: &[I], what: &str) -> Result<Vec<Value>, Fault> {
+    let tensor = |item: &I| item.tensor().ok_or_else(|| Fault::variant(format!("{what} must be tensors")));
     items.iter().map(tensor).collect()
 }
 
-impl<'a> Importer<'a> {
+impl<'m, F: Operators> Importer<'m, F> {
     /// The results of a loop: carried values, then stacked ones.
-    pub(super) fn import_turns(&mut self, site: &Site<'a>, turns: &Turns<'a>) -> Result<Vec<Item>, Fault> {
-        let operators = turns.trip_count.map(|trips| trips.saturating_mul(count(turns.body)));
-        let sequences = turns.carried.iter().any(|item| !matches!(item, Item::Tensor(_)));
+    pub fn import_turns(&mut self, site: &Site<'m, F>, turns: &Turns<'m, F>) -> Result<Vec<F::Item>, Fault> {
+        let operators = turns.trip_count.map(|trips| trips.saturating_mul(count::<F>(turns.body)));
+        let sequences = turns.carried.iter().any(|item| item.tensor().is_none());
         let few = operators.is_none_or(|operators| operators <= MOST_UNROLLED);
         // Without turns only a body tells the shape of what is stacked.
         let stacks_nothing = turns.trip_count == Some(0) && !turns.stacked.is_empty();
-        let (findings, unsupported) = (self.findings.len(), self.unsupported.count());
+        let (mark, unsupported) = (self.findings.mark(), self.findings.count_unsupported());
         if let (true, Some(trips)) = (sequences, turns.trip_count) {
-            check_copies(turns.body, trips)?;
+            check_copies::<F>(turns.body, trips)?;
         }
         if (few || sequences) && !stacks_nothing {
             match self.unrolled(site, turns)? {
                 Unrolled::Done(results) => return Ok(results),
                 // What the attempt warned of, the next one does again.
-                Unrolled::TooLong | Unrolled::Conditional => self.findings.truncate(findings),
+                Unrolled::TooLong | Unrolled::Conditional => drop(self.findings.take_since(mark)),
             }
         }
         let Some(trip_count) = turns.trip_count else { return Err(unbounded()) };
@@ -123,7 +125,7 @@ impl<'a> Importer<'a> {
         }
         let rolled = match self.rolled(site, turns, trip_count, turns.condition.is_some()) {
             Ok(Rolled::Conditional) => {
-                self.findings.truncate(findings);
+                drop(self.findings.take_since(mark));
                 self.rolled(site, turns, trip_count, true)
             }
             other => other,
@@ -134,8 +136,8 @@ impl<'a> Importer<'a> {
             Err(fault) => Some(fault),
         };
         let possible = operators.is_some_and(|operators| operators <= MOST_FORCED) && !few && trip_count > 0;
-        if possible && self.unsupported.count() == unsupported {
-            let reported = self.findings.split_off(findings);
+        if possible && self.findings.count_unsupported() == unsupported {
+            let reported = self.findings.take_since(mark);
             if let Unrolled::Done(results) = self.unrolled(site, turns)? {
                 return Ok(results);
             }
@@ -147,30 +149,30 @@ impl<'a> Importer<'a> {
         }
     }
 
-    fn scalar(&mut self, dtype: DType, value: i64) -> Item {
-        Item::Tensor(self.builder.literal(Literal::integer(dtype, value)))
+    fn scalar(&mut self, dtype: DType, value: i64) -> F::Item {
+        F::Item::of(self.builder.literal(Literal::integer(dtype, value)))
     }
 
     /// The bool that a value is known to be.
-    fn known_bool(&self, item: &Item) -> Option<bool> {
-        let Item::Tensor(value) = item else { return None };
-        let tensor = self.builder.graph().constant(*value).filter(|value| value.ty().elements() == 1)?.to_tensor();
+    fn known_bool(&self, item: &F::Item) -> Option<bool> {
+        let value = item.tensor()?;
+        let tensor = self.builder.graph().constant(value).filter(|value| value.ty().elements() == 1)?.to_tensor();
         tensor.to_integers().first().map(|&value| value != 0)
     }
 
-    fn unrolled(&mut self, site: &Site<'a>, turns: &Turns<'a>) -> Result<Unrolled, Fault> {
-        let findings = self.findings.len();
-        let mut going = turns.condition.map_or(Item::Absent, Item::Tensor);
+    fn unrolled(&mut self, site: &Site<'m, F>, turns: &Turns<'m, F>) -> Result<Unrolled<F::Item>, Fault> {
+        let mark = self.findings.mark();
+        let mut going = turns.condition.map_or_else(F::Item::absent, F::Item::of);
         let mut carried = turns.carried.clone();
         let mut slices: Vec<Vec<Value>> = vec![Vec::new(); turns.stacked.len()];
         let mut turn = 0;
         while turns.trip_count.is_none_or(|trips| turn < trips) {
-            match (&going, self.known_bool(&going)) {
-                (Item::Absent, _) | (_, Some(true)) => {}
-                (_, Some(false)) => break,
-                (_, None) => return Ok(Unrolled::Conditional),
+            match self.known_bool(&going) {
+                Some(false) => break,
+                None if !going.is_absent() => return Ok(Unrolled::Conditional),
+                _ => {}
             }
-            if turns.trip_count.is_none() && turn * count(turns.body) > MOST_FORCED {
+            if turns.trip_count.is_none() && turn * count::<F>(turns.body) > MOST_FORCED {
                 return Ok(Unrolled::TooLong);
             }
             self.builder.begin(&site.name);
@@ -182,11 +184,11 @@ impl<'a> Importer<'a> {
             inputs.append(&mut carried);
             for &(whole, way) in &turns.scanned {
                 let place = way.place(turn, turns.trip_count.unwrap_or(0));
-                inputs.push(Item::Tensor(self.builder.pick(whole, way.axis, place)?));
+                inputs.push(F::Item::of(self.builder.pick(whole, way.axis, place)?));
             }
-            let outputs = self.import_subgraph(turns.body, inputs, format!("{}.{turn}.", site.name))?;
-            let unknown = outputs.contains(&Item::Unknown);
-            if unknown || self.findings[findings..].iter().any(mlc_ir::Diagnostic::is_error) {
+            let outputs = self.import_region(turns.body, inputs, format!("{}.{turn}.", site.name))?;
+            let unknown = outputs.iter().any(Item::is_unknown);
+            if unknown || self.findings.failed_since(mark) {
                 return Ok(Unrolled::Done(turns.unknown()));
             }
             let outputs = turns.split(outputs)?;
@@ -204,7 +206,7 @@ impl<'a> Importer<'a> {
             if list.is_empty() {
                 return Err(Fault::variant("the loop takes no turn, so that the shape of what it stacks isn't known"));
             }
-            carried.push(Item::Tensor(self.builder.stack(list, way.axis)?));
+            carried.push(F::Item::of(self.builder.stack(list, way.axis)?));
         }
         Ok(Unrolled::Done(carried))
     }
@@ -212,11 +214,11 @@ impl<'a> Importer<'a> {
     /// One loop over a body. `conditional` says whether its condition depends on the data.
     fn rolled(
         &mut self,
-        site: &Site<'a>,
-        turns: &Turns<'a>,
+        site: &Site<'m, F>,
+        turns: &Turns<'m, F>,
         trip_count: usize,
         conditional: bool,
-    ) -> Result<Rolled, Fault> {
+    ) -> Result<Rolled<F::Item>, Fault> {
         let first = tensors(&turns.carried, "carried values")?;
         if conditional && !turns.stacked.is_empty() {
             return Err(Fault::new(
@@ -230,16 +232,15 @@ impl<'a> Importer<'a> {
             ty.shape.remove(way.axis);
             types.push(ty);
         }
-        let mut builder = Builder::new(&turns.body.name);
-        builder.fold_up_to(MOST_FOLDED_ELEMENTS);
+        let mut builder = new_builder::<F>(F::region_name(turns.body));
         let turn = builder.input("turn", TensorType::new(DType::I64, []));
         if conditional {
             builder.input("condition", TensorType::new(DType::Bool, []));
         }
-        let names = turns.body.input.iter().skip(if turns.numbered { 2 } else { 0 });
-        let names = names.map(|input| input.name.as_str()).chain(std::iter::repeat("input"));
-        let values: Vec<Item> =
-            types.iter().zip(names).map(|(ty, name)| Item::Tensor(builder.input(name, ty.clone()))).collect();
+        let names = F::region_inputs(turns.body).into_iter().skip(if turns.numbered { 2 } else { 0 });
+        let names = names.map(|name| name.to_string()).chain(std::iter::repeat("input".into()));
+        let values: Vec<F::Item> =
+            types.iter().zip(names).map(|(ty, name)| F::Item::of(builder.input(&name, ty.clone()))).collect();
         self.begin_body(builder);
         let rolled = self.import_body(site, turns, turn, values, conditional);
         let body = self.end_body();
@@ -271,19 +272,19 @@ impl<'a> Importer<'a> {
         operands.extend(turns.scanned.iter().map(|(whole, _)| *whole));
         operands.extend(captured);
         let results = self.builder.apply_all(op, &operands)?;
-        Ok(Rolled::Done(results[usize::from(conditional)..].iter().copied().map(Item::Tensor).collect()))
+        Ok(Rolled::Done(results[usize::from(conditional)..].iter().copied().map(F::Item::of).collect()))
     }
 
     /// The outputs of a loop's body in its graph; or how the attempt ended.
     fn import_body(
         &mut self,
-        site: &Site<'a>,
-        turns: &Turns<'a>,
+        site: &Site<'m, F>,
+        turns: &Turns<'m, F>,
         turn: Value,
-        values: Vec<Item>,
+        values: Vec<F::Item>,
         conditional: bool,
-    ) -> Result<Result<Vec<Value>, Rolled>, Fault> {
-        let findings = self.findings.len();
+    ) -> Result<Result<Vec<Value>, Rolled<F::Item>>, Fault> {
+        let mark = self.findings.mark();
         let expected: Vec<TensorType> = tensors(&values[..turns.carried.len()], "carried values")?
             .into_iter()
             .map(|value| self.builder.ty(value).clone())
@@ -292,15 +293,15 @@ impl<'a> Importer<'a> {
         let mut inputs = Vec::new();
         if turns.numbered {
             // A turn that is taken has found its condition true.
-            inputs.extend([Item::Tensor(turn), self.scalar(DType::Bool, 1)]);
+            inputs.extend([F::Item::of(turn), self.scalar(DType::Bool, 1)]);
         }
         inputs.extend(values);
-        let outputs = self.import_subgraph(turns.body, inputs, format!("{}.", site.name))?;
-        if outputs.contains(&Item::Unknown) || self.findings[findings..].iter().any(mlc_ir::Diagnostic::is_error) {
+        let outputs = self.import_region(turns.body, inputs, format!("{}.", site.name))?;
+        if outputs.iter().any(Item::is_unknown) || self.findings.failed_since(mark) {
             return Ok(Err(Rolled::Failed));
         }
         let outputs = turns.split(outputs)?;
-        let sure = outputs.condition == Item::Absent || self.known_bool(&outputs.condition) == Some(true);
+        let sure = outputs.condition.is_absent() || self.known_bool(&outputs.condition) == Some(true);
         if !sure && !conditional {
             return Ok(Err(Rolled::Conditional));
         }
