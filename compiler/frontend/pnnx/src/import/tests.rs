@@ -67,7 +67,8 @@ fn open_shapes_must_be_given() {
     let lines = ["pnnx.Input image 0 1 x #x=(?,3,%h,8)f32", "nn.ReLU a 1 1 x y", "pnnx.Output out 1 0 y"];
     let error = errors(&lines).remove(0);
     assert_eq!(error.code, Code::InputShapeUnknown);
-    assert!(error.help.unwrap().ends_with("--input-shape 'image=1,3,1,8'"));
+    let help = error.help.unwrap();
+    assert!(help.ends_with("--input-shape 'image=1,3,1,8', or by name: --dim h=N"), "{help}");
     let import_with = |name: &str, shape: &[usize]| {
         let mut options = ImportOptions::default();
         options.input_shapes.insert(name.into(), shape.to_vec());

@@ -74,8 +74,8 @@ fn everything_that_is_unsupported_is_said_at_once() {
             "error[MLC0201]: operator nn.relux, used once, isn't supported (line 3:8, nn.relux \"nn.relux\")",
             "error[MLC0201]: operator unique, used once, isn't supported: the size of its result depends on the data, so no \
              static memory plan exists (line 5:8, unique \"unique\")",
-            "error[MLC0204]: clip: attribute `a_min` is \"no\", a number expected (line 5:20, clip \"clip\")",
-            "error[MLC0205]: nn.relu: 2 operands given, 1 expected (line 5:42, nn.relu \"nn.relu\")",
+            "error[MLC0204]: clip: attribute `a_min` must be a number, found \"no\" (line 5:20, clip \"clip\")",
+            "error[MLC0205]: nn.relu: the operator doesn't take an operand 1; 2 are given (line 5:42, nn.relu \"nn.relu\")",
             "error[MLC0204]: nn.relu: there is no attribute `axis` (line 5:59, nn.relu \"nn.relu\")",
         ]
     );
@@ -95,7 +95,7 @@ fn what_stands_in_the_way_has_a_place() {
             "def @main() { meta[relay.Constant][0] }",
             "error[MLC0105]: the text refers to a constant, but has no metadata that holds it (line 1:15)",
         ),
-        ("def @main(%x: Tensor[(?), int8]) { %x }", "error[MLC0207]: the shape of the input %x is open (line 1:11)"),
+        ("def @main(%x: Tensor[(?), int8]) { %x }", "error[MLC0207]: the shape of the input `x` must be given: the file says [?], which is open (line 1:11)"),
         (
             "def @main(%x: bool) { if (%x) { 1 } else { 2 } }",
             "error[MLC0202]: the condition depends on the data; only conditions of constants are supported (line 1:23)",
@@ -130,7 +130,7 @@ fn small_texts_with_large_results_are_refused() {
         text += &format!("def @f{number}(%x) {{ @f{0}(@f{0}(%x)) }}\n", number - 1);
     }
     let text = text + "def @main(%x: Tensor[(1), float32]) { @f59(%x) }";
-    assert!(faults(&text)[0].contains("operators, functions written out"));
+    assert!(faults(&text)[0].contains("operators, loops and functions written out"));
 }
 
 #[test]
