@@ -3,8 +3,8 @@
 use super::call::{Call, Table, TensorAttributes};
 use crate::tensor;
 use mlc_import::Fault;
-use mlc_ir::ops::BitCast;
 use mlc_import::Handler::One;
+use mlc_ir::ops::BitCast;
 use mlc_ir::{Attribute, DType, TensorType, Value};
 
 pub(super) const OPERATORS: Table =

@@ -3,7 +3,7 @@
 use super::call::{Call, Table};
 use super::convolution::convolution_of;
 use super::linear::expect_matrices;
-use super::quantization::{QuantizedType, saturated};
+use super::quantization::{saturated, type_of};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_ir::scalar::BinaryFunction as B;
@@ -55,20 +55,12 @@ fn aligned(call: &mut Call<'_, '_>, parameter: Value, rank: usize, along: Along)
 
 /// The integers without their zero point, in 32 bits.
 fn centred(call: &mut Call<'_, '_>, x: Value, zero_point: Option<Value>, along: Along) -> Result<Value, Fault> {
-    let (shape, dtype) = (call.shape(x), call.dtype_of(x));
+    let (rank, dtype) = (call.rank(x), call.dtype_of(x));
     if !dtype.is_integer() || dtype.size() > 2 {
         return Err(Fault::operands(format!("{} isn't a quantised tensor", call.builder.ty(x))));
     }
-    let wide = call.builder.cast(x, DType::I32)?;
-    let Some(zero_point) = zero_point else { return Ok(wide) };
-    let zero_point = aligned(call, zero_point, shape.len(), along)?;
-    let zero_point = call.builder.cast(zero_point, DType::I32)?;
-    let difference = call.builder.binary(B::Subtract, wide, zero_point)?;
-    if call.shape(difference) != shape {
-        let (zero_point, x) = (call.builder.ty(zero_point), call.builder.ty(x));
-        return Err(Fault::operands(format!("the zero point {zero_point} doesn't fit {x}")));
-    }
-    Ok(difference)
+    let zero_point = zero_point.map(|zero_point| aligned(call, zero_point, rank, along)).transpose()?;
+    call.builder.centred(x, zero_point)
 }
 
 fn matmul_integer(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
@@ -88,7 +80,7 @@ struct Ratio {
 
 /// `saturate(round(sums * ratio) + zero_point)`, halves to even.
 fn requantized(call: &mut Call<'_, '_>, sums: Value, ratio: Ratio, zero_point: Value) -> Result<Value, Fault> {
-    let ty = QuantizedType::of(call, Some(zero_point));
+    let ty = type_of(call, Some(zero_point));
     let zero_point = aligned(call, zero_point, 0, Along::Nothing)?;
     let single = |call: &mut Call<'_, '_>, x: Value| call.builder.cast(x, DType::F32);
     let (left, right) = (single(call, ratio.left)?, single(call, ratio.right)?);

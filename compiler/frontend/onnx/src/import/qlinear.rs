@@ -2,7 +2,7 @@
 
 use super::call::{Call, Table};
 use super::pooling::average_of;
-use super::quantization::{QuantizedType, dequantized, saturated};
+use super::quantization::saturated;
 use super::softmax::softmax_of;
 use mlc_import::Fault;
 use mlc_import::Handler::One;
@@ -41,14 +41,14 @@ fn parameters(call: &mut Call<'_, '_>, index: usize) -> Result<(Value, Option<Va
 fn real(call: &mut Call<'_, '_>, index: usize) -> Result<Value, Fault> {
     let x = call.input(index)?;
     let (scale, zero_point) = parameters(call, index + 1)?;
-    dequantized(call, x, scale, zero_point, DType::F32)
+    call.builder.dequantize(x, scale, zero_point, DType::F32)
 }
 
 /// Real numbers quantised to the data type of an operand, with the scale and the zero point from a place on.
 fn stored(call: &mut Call<'_, '_>, real: Value, index: usize, like: usize) -> Result<Value, Fault> {
     let (scale, zero_point) = parameters(call, index)?;
     let like = call.input(like)?;
-    let ty = QuantizedType { dtype: call.dtype_of(like), bits: None };
+    let ty = call.dtype_of(like).into();
     let quotient = call.builder.binary(B::Divide, real, scale)?;
     saturated(call, quotient, zero_point, ty)
 }

@@ -4,6 +4,7 @@ use super::call::{Call, Item, Table, TensorAttributes};
 use crate::tensor;
 use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
+use mlc_import::builder::QuantizedType;
 use mlc_ir::ops::ReduceFunction;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};
@@ -18,34 +19,27 @@ pub(super) const OPERATORS: Table = &[
 pub(super) const MICROSOFT_OPERATORS: Table =
     &[("DequantizeLinear", 1, One(dequantize_linear)), ("QuantizeLinear", 1, One(quantize_linear))];
 
-/// The integers of a quantised tensor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct QuantizedType {
-    pub dtype: DType,
-    /// Bits of an element, when they are fewer than the data type's.
-    pub bits: Option<usize>,
+/// The type that a zero point has; bytes without a sign when there is none.
+pub(super) fn type_of(call: &Call<'_, '_>, zero_point: Option<Value>) -> QuantizedType {
+    match zero_point {
+        Some(value) => QuantizedType { dtype: call.dtype_of(value), bits: call.packed_bits(value) },
+        None => DType::U8.into(),
+    }
 }
 
-impl QuantizedType {
-    /// The type that a zero point has; bytes without a sign when there is none.
-    pub fn of(call: &Call<'_, '_>, zero_point: Option<Value>) -> QuantizedType {
-        match zero_point {
-            Some(value) => QuantizedType { dtype: call.dtype_of(value), bits: call.packed_bits(value) },
-            None => QuantizedType { dtype: DType::U8, bits: None },
-        }
+/// `saturate(round(x) + zero_point)` of 16 bits at most, whose bits are noted.
+pub(super) fn saturated(
+    call: &mut Call<'_, '_>,
+    x: Value,
+    zero_point: Option<Value>,
+    ty: QuantizedType,
+) -> Result<Value, Fault> {
+    if ty.dtype.size() > 2 {
+        return Err(Fault::operands(format!("numbers can't be quantised to {}", ty.dtype)));
     }
-
-    /// Smallest and largest number.
-    fn range(self) -> Result<(f64, f64), Fault> {
-        let bits = match (self.dtype, self.bits) {
-            (DType::I8 | DType::U8, Some(bits)) => bits,
-            (DType::I8 | DType::U8, None) => 8,
-            (DType::I16 | DType::U16, None) => 16,
-            (dtype, _) => return Err(Fault::operands(format!("numbers can't be quantised to {dtype}"))),
-        };
-        let count = f64::from(1u32 << bits);
-        Ok(if self.dtype.is_signed() { (-count / 2.0, count / 2.0 - 1.0) } else { (0.0, count - 1.0) })
-    }
+    let y = call.builder.round_to_integers(x, zero_point, ty)?;
+    call.note_packed_bits(y, ty.bits);
+    Ok(y)
 }
 
 /// `saturate(round(x / scale) + zero_point)`, halves to even; all broadcast. The quotient has the data type of both.
@@ -58,70 +52,6 @@ fn quantized(
 ) -> Result<Value, Fault> {
     let quotient = call.builder.binary(B::Divide, x, scale)?;
     saturated(call, quotient, zero_point, ty)
-}
-
-/// `saturate(round(x) + zero_point)`, halves to even; both broadcast.
-pub(super) fn saturated(
-    call: &mut Call<'_, '_>,
-    x: Value,
-    zero_point: Option<Value>,
-    ty: QuantizedType,
-) -> Result<Value, Fault> {
-    let (low, high) = ty.range()?;
-    // Whole numbers of 17 bits are exact from single precision on.
-    let dtype = call.dtype_of(x);
-    let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
-    let operands: Vec<Value> = [x].into_iter().chain(zero_point).collect();
-    let y = call.builder.map(&operands, |b| {
-        let x = b.operand(0);
-        let x = if dtype == wide { x } else { b.cast(wide, x) };
-        let mut y = b.unary(U::Round, x);
-        if zero_point.is_some() {
-            let zero_point = b.operand(1);
-            let zero_point = b.cast(wide, zero_point);
-            y = b.binary(B::Add, y, zero_point);
-        }
-        let (low, high) = (b.number(wide, low), b.number(wide, high));
-        let raised = b.binary(B::Maximum, y, low);
-        let limited = b.binary(B::Minimum, raised, high);
-        b.cast(ty.dtype, limited)
-    })?;
-    call.note_packed_bits(y, ty.bits);
-    Ok(y)
-}
-
-/// `(x - zero_point) * scale`, of a float type; all broadcast.
-pub(super) fn dequantized(
-    call: &mut Call<'_, '_>,
-    x: Value,
-    scale: Value,
-    zero_point: Option<Value>,
-    dtype: DType,
-) -> Result<Value, Fault> {
-    let (stored, scale_dtype) = (call.dtype_of(x), call.dtype_of(scale));
-    if !scale_dtype.is_float() || !stored.is_integer() || stored.size() > 4 {
-        let (x, scale) = (call.builder.ty(x), call.builder.ty(scale));
-        return Err(Fault::operands(format!("{x} with the scale {scale} isn't a quantised tensor")));
-    }
-    let wide = if scale_dtype == DType::F64 { DType::F64 } else { DType::F32 };
-    // Differences of numbers of 16 bits are exact in single precision.
-    let whole = stored.size() > 2 && zero_point.is_some();
-    let operands: Vec<Value> = [x, scale].into_iter().chain(zero_point).collect();
-    Ok(call.builder.map(&operands, |b| {
-        let (mut x, scale) = (b.operand(0), b.operand(1));
-        if !whole {
-            x = b.cast(wide, x);
-        }
-        if zero_point.is_some() {
-            let zero_point = b.operand(2);
-            let zero_point = if whole { zero_point } else { b.cast(wide, zero_point) };
-            x = b.binary(B::Subtract, x, zero_point);
-        }
-        let x = if whole { b.cast(wide, x) } else { x };
-        let scale = if scale_dtype == wide { scale } else { b.cast(wide, scale) };
-        let real = b.binary(B::Multiply, x, scale);
-        if dtype == wide { real } else { b.cast(dtype, real) }
-    })?)
 }
 
 /// A scale or a zero point so that it broadcasts to the tensor: one number, one for each index of the axis, or one for each
@@ -137,12 +67,11 @@ fn aligned(call: &mut Call<'_, '_>, parameter: Value, x: Value, axis: i64, block
     }
     let axis = call.axis(x, axis)?;
     if block == 0 {
-        if extents[..] != [shape[axis]] {
-            return Err(unfit(call));
-        }
-        let mut shape = vec![1; shape.len() - axis];
-        shape[0] = extents[0];
-        return Ok(call.builder.reshape(parameter, &shape)?);
+        return if extents[..] == [shape[axis]] {
+            call.builder.along_axis(parameter, x, axis)
+        } else {
+            Err(unfit(call))
+        };
     }
     let fits = |other: usize| if other == axis { shape[axis].div_ceil(block) } else { shape[other] };
     if extents.len() != shape.len() || (0..shape.len()).any(|other| extents[other] != fits(other)) {
@@ -175,7 +104,7 @@ fn quantize_linear(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (x, given) = (call.input(0)?, call.optional(2)?);
     // It matters for floats of 8 bits only, which are refused.
     call.ignore(&["saturate"]);
-    let of_zero_point = QuantizedType::of(call, given);
+    let of_zero_point = type_of(call, given);
     let ty = match dtype_attribute(call, "output_dtype")? {
         Some(ty) if given.is_some() && ty != of_zero_point => {
             let message =
@@ -201,7 +130,7 @@ fn dequantize_linear(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     if !dtype.is_float() {
         return Err(Fault::parameter(format!("attribute `output_dtype` says {dtype}, which isn't a float")));
     }
-    dequantized(call, x, scale, zero_point, dtype)
+    call.builder.dequantize(x, scale, zero_point, dtype)
 }
 
 /// Quantises to bytes with the scale and the zero point that the extremes of the tensor give.
@@ -214,7 +143,7 @@ fn dynamic_quantize_linear(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> 
     let high = call.builder.binary_number(B::Maximum, high, 0.0)?;
     let distance = call.builder.binary(B::Subtract, high, low)?;
     let scale = call.builder.binary_number(B::Divide, distance, 255.0)?;
-    let ty = QuantizedType { dtype: DType::U8, bits: None };
+    let ty = QuantizedType::from(DType::U8);
     let below = call.builder.unary(U::Negate, low)?;
     let zero_point = quantized(call, below, scale, None, ty)?;
     let y = quantized(call, x, scale, Some(zero_point), ty)?;

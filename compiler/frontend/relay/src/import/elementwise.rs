@@ -2,8 +2,8 @@
 
 use super::call::{Call, Table};
 use mlc_import::Fault;
-use mlc_ir::ops::{BitCast, LeakyRelu};
 use mlc_import::Handler::{Binary, One, Unary};
+use mlc_ir::ops::{BitCast, LeakyRelu};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Code, DType, Float, Value};
 
@@ -113,7 +113,7 @@ fn prelu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (x, slopes) = (call.input(0)?, call.input(1)?);
     let axis = call.int_or("axis", 1)?;
     let axis = call.axis(x, axis)?;
-    let slopes = along(call, slopes, x, axis)?;
+    let slopes = call.builder.along_axis(slopes, x, axis)?;
     let dtype = call.builder.dtype(x);
     Ok(call.builder.map(&[x, slopes], |b| {
         let (x, slope, zero) = (b.operand(0), b.operand(1), b.number(dtype, 0.0));
@@ -128,19 +128,4 @@ fn select(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (condition, x, y) = (call.input(0)?, call.input(1)?, call.input(2)?);
     let condition = call.builder.cast(condition, DType::Bool)?;
     Ok(call.builder.select(condition, x, y)?)
-}
-
-/// A tensor of one number, or one for each index of an axis, so that it broadcasts to x.
-pub(super) fn along(call: &mut Call<'_, '_>, parameter: Value, x: Value, axis: usize) -> Result<Value, Fault> {
-    let (elements, shape) = (call.builder.ty(parameter).elements(), call.shape(x));
-    if elements == 1 {
-        return Ok(call.builder.reshape(parameter, &[])?);
-    }
-    if shape.get(axis) != Some(&elements) {
-        let (parameter, x) = (call.builder.ty(parameter), call.builder.ty(x));
-        return Err(Fault::operands(format!("{parameter} doesn't fit axis {axis} of {x}")));
-    }
-    let mut shape = vec![1; shape.len() - axis];
-    shape[0] = elements;
-    Ok(call.builder.reshape(parameter, &shape)?)
 }

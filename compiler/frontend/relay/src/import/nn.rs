@@ -1,13 +1,12 @@
 //! Convolutions and matrix products.
 
 use super::call::{Arguments, Call, Table};
-use super::elementwise::along;
 use super::window::{layout_permutation, pads};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_ir::ops::{Convolution, Matmul, TransposedConvolution};
 use mlc_ir::scalar::BinaryFunction as B;
-use mlc_ir::{DType, Value};
+use mlc_ir::Value;
 
 pub(super) const OPERATORS: Table = &[
     ("nn.batch_flatten", One(batch_flatten)),
@@ -190,7 +189,7 @@ fn bias_add(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (x, bias) = (call.input(0)?, call.input(1)?);
     let axis = call.int_or("axis", 1)?;
     let axis = call.axis(x, axis)?;
-    let bias = along(call, bias, x, axis)?;
+    let bias = call.builder.along_axis(bias, x, axis)?;
     Ok(call.builder.binary(B::Add, x, bias)?)
 }
 
@@ -203,12 +202,6 @@ fn batch_flatten(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// Integers without their zero point, in 32 bits.
 pub(super) fn centred(call: &mut Call<'_, '_>, x: Value, zero_point: Value, axis: usize) -> Result<Value, Fault> {
-    let wide = call.builder.cast(x, DType::I32)?;
-    let zero = call.builder.graph().constant(zero_point).is_some_and(|zero| zero.bytes().iter().all(|&byte| byte == 0));
-    if zero {
-        return Ok(wide);
-    }
-    let zero_point = along(call, zero_point, x, axis)?;
-    let zero_point = call.builder.cast(zero_point, DType::I32)?;
-    Ok(call.builder.binary(B::Subtract, wide, zero_point)?)
+    let zero_point = call.builder.along_axis(zero_point, x, axis)?;
+    call.builder.centred(x, Some(zero_point))
 }

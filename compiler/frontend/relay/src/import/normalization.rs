@@ -1,7 +1,6 @@
 //! Normalisations.
 
 use super::call::{Arguments, Call, Table};
-use super::elementwise::along;
 use super::item::{Item, tuple};
 use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
@@ -61,8 +60,8 @@ fn dropout(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
 
 /// Multiplies and adds along an axis.
 fn apply_along(call: &mut Call<'_, '_>, y: Value, affine: Affine, axis: usize) -> Result<Value, Fault> {
-    let weight = affine.weight.map(|weight| along(call, weight, y, axis)).transpose()?;
-    let bias = affine.bias.map(|bias| along(call, bias, y, axis)).transpose()?;
+    let weight = affine.weight.map(|weight| call.builder.along_axis(weight, y, axis)).transpose()?;
+    let bias = affine.bias.map(|bias| call.builder.along_axis(bias, y, axis)).transpose()?;
     let scaled = call.builder.multiply_optional(y, weight)?;
     Ok(call.builder.add_optional(scaled, bias)?)
 }

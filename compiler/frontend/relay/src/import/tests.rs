@@ -95,7 +95,10 @@ fn what_stands_in_the_way_has_a_place() {
             "def @main() { meta[relay.Constant][0] }",
             "error[MLC0105]: the text refers to a constant, but has no metadata that holds it (line 1:15)",
         ),
-        ("def @main(%x: Tensor[(?), int8]) { %x }", "error[MLC0207]: the shape of the input `x` must be given: the file says [?], which is open (line 1:11)"),
+        (
+            "def @main(%x: Tensor[(?), int8]) { %x }",
+            "error[MLC0207]: the shape of the input `x` must be given: the file says [?], which is open (line 1:11)",
+        ),
         (
             "def @main(%x: bool) { if (%x) { 1 } else { 2 } }",
             "error[MLC0202]: the condition depends on the data; only conditions of constants are supported (line 1:23)",

@@ -1,0 +1,375 @@
+//! Quantised tensors: integers that stand for real numbers, `real = scale * (integer - zero_point)`.
+//!
+//! The arithmetic is spelled here for all formats; where they differ (what a parameter runs along, which rounding a change of
+//! scale has) the format says so.
+
+use super::Builder;
+use crate::fault::Fault;
+use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
+use mlc_ir::{Attribute, DType, Literal, Value};
+
+/// The integers of a quantised tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuantizedType {
+    /// What an element is stored as.
+    pub dtype: DType,
+    /// Bits of an element, when they are fewer than the data type's.
+    pub bits: Option<usize>,
+}
+
+impl QuantizedType {
+    /// Smallest and largest number.
+    ///
+    /// # Errors
+    /// When the type isn't one of integers of up to 32 bits.
+    pub fn range(self) -> Result<(f64, f64), Fault> {
+        let whole = 8 * self.dtype.size();
+        if !self.dtype.is_integer() || whole > 32 {
+            return Err(Fault::operands(format!("numbers can't be quantised to {}", self.dtype)));
+        }
+        let count = 2f64.powi(self.bits.unwrap_or(whole) as i32);
+        Ok(if self.dtype.is_signed() { (-count / 2.0, count / 2.0 - 1.0) } else { (0.0, count - 1.0) })
+    }
+}
+
+impl From<DType> for QuantizedType {
+    fn from(dtype: DType) -> Self {
+        QuantizedType { dtype, bits: None }
+    }
+}
+
+/// Zero point and type of a quantised result.
+#[derive(Debug, Clone, Copy)]
+pub struct QuantizedResult {
+    /// It broadcasts to the result.
+    pub zero_point: Value,
+    /// Its integers.
+    pub ty: QuantizedType,
+}
+
+/// Positive factors as 64-bit integers apply them: shift left, multiply by a number below 2^31, add a half, shift right. One for
+/// a tensor, or one for each index of an axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FixedPoint {
+    left: Vec<i64>,
+    numbers: Vec<i64>,
+    halves: Vec<i64>,
+    right: Vec<i64>,
+}
+
+impl FixedPoint {
+    /// The factors nearest to real ones.
+    ///
+    /// # Errors
+    /// When a factor is negative, not finite, or 2^30 and more.
+    pub fn of(factors: &[f64]) -> Result<Self, Fault> {
+        let pairs = factors.iter().map(|&factor| fixed_point(factor)).collect::<Result<Vec<_>, Fault>>()?;
+        let parts = pairs.into_iter().map(|(number, exponent)| (number, exponent.max(0), 31 - exponent.min(0)));
+        Ok(parts.collect())
+    }
+
+    /// One factor, `number * 2^(exponent - 31)`.
+    ///
+    /// # Errors
+    /// When the number has more than 32 bits, or the exponent isn't from -31 to 30.
+    pub fn of_parts(number: i64, exponent: i64) -> Result<Self, Fault> {
+        if !(-31..=30).contains(&exponent) || number.unsigned_abs() > 1 << 31 {
+            return Err(Fault::parameter(format!("the multiplier {number} with the shift {exponent}")));
+        }
+        let exponent = exponent as i32;
+        Ok([(number, exponent.max(0), 31 - exponent.min(0))].into_iter().collect())
+    }
+}
+
+impl FromIterator<(i64, i32, i32)> for FixedPoint {
+    /// Of the number and both shifts of each factor.
+    fn from_iter<T: IntoIterator<Item = (i64, i32, i32)>>(factors: T) -> Self {
+        let factors: Vec<(i64, i32, i32)> = factors.into_iter().collect();
+        FixedPoint {
+            left: factors.iter().map(|&(_, left, _)| i64::from(left)).collect(),
+            numbers: factors.iter().map(|&(number, _, _)| number).collect(),
+            halves: factors.iter().map(|&(_, _, right)| 1 << (right - 1)).collect(),
+            right: factors.iter().map(|&(_, _, right)| i64::from(right)).collect(),
+        }
+    }
+}
+
+/// A factor as a number below 2^31 and the power of two that it is multiplied by.
+fn fixed_point(factor: f64) -> Result<(i64, i32), Fault> {
+    if factor == 0.0 {
+        return Ok((0, 0));
+    }
+    if !(factor.is_finite() && factor > 0.0) {
+        return Err(Fault::operands(format!("the quotient of two scales is {factor}")));
+    }
+    let (significand, mut exponent) = split(factor);
+    let mut number = (significand * f64::from(1u32 << 31)).round() as i64;
+    if number == 1 << 31 {
+        number /= 2;
+        exponent += 1;
+    }
+    if exponent > 30 {
+        return Err(Fault::operands(format!("the quotient of two scales is {factor}, which is too large")));
+    }
+    // What is shifted out beyond this is 0 anyway.
+    if exponent < -31 { Ok((0, 0)) } else { Ok((number, exponent)) }
+}
+
+/// A positive number as one in 0.5..1 and a power of two.
+fn split(value: f64) -> (f64, i32) {
+    let mut exponent = value.log2().floor() as i32 + 1;
+    let mut significand = value / 2f64.powi(exponent);
+    while significand >= 1.0 {
+        significand /= 2.0;
+        exponent += 1;
+    }
+    while significand < 0.5 {
+        significand *= 2.0;
+        exponent -= 1;
+    }
+    (significand, exponent)
+}
+
+impl Builder {
+    /// A tensor of one number, or of one for each index of an axis of `x`, so that it broadcasts to `x`.
+    ///
+    /// # Errors
+    /// When it has another number of elements.
+    pub fn along_axis(&mut self, parameter: Value, x: Value, axis: usize) -> Result<Value, Fault> {
+        let (elements, shape) = (self.ty(parameter).elements(), self.shape(x));
+        if elements == 1 {
+            return Ok(self.reshape(parameter, &[])?);
+        }
+        if shape.get(axis) != Some(&elements) {
+            let (parameter, x) = (self.ty(parameter), self.ty(x));
+            return Err(Fault::operands(format!("{parameter} doesn't fit axis {axis} of {x}")));
+        }
+        let mut shape = vec![1; shape.len() - axis];
+        shape[0] = elements;
+        Ok(self.reshape(parameter, &shape)?)
+    }
+
+    /// `saturate(round(x / scale) + zero_point)`, halves to even; all broadcast. The quotient has the data type of both.
+    ///
+    /// # Errors
+    /// When the types don't fit.
+    pub fn quantize(
+        &mut self,
+        x: Value,
+        scale: Value,
+        zero_point: Option<Value>,
+        ty: QuantizedType,
+    ) -> Result<Value, Fault> {
+        if !self.dtype(x).is_float() || self.dtype(x) != self.dtype(scale) {
+            let (x, scale) = (self.ty(x), self.ty(scale));
+            return Err(Fault::operands(format!("{x} with the scale {scale} can't be quantised")));
+        }
+        let quotient = self.binary(B::Divide, x, scale)?;
+        self.round_to_integers(quotient, zero_point, ty)
+    }
+
+    /// `saturate(round(x) + zero_point)`, halves to even; both broadcast.
+    ///
+    /// # Errors
+    /// When the type isn't one of integers of up to 32 bits.
+    pub fn round_to_integers(
+        &mut self,
+        x: Value,
+        zero_point: Option<Value>,
+        ty: QuantizedType,
+    ) -> Result<Value, Fault> {
+        let (low, high) = ty.range()?;
+        // Whole numbers of 17 bits are exact from single precision on.
+        let dtype = self.dtype(x);
+        let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+        let operands: Vec<Value> = [x].into_iter().chain(zero_point).collect();
+        Ok(self.map(&operands, |b| {
+            let x = b.operand(0);
+            let x = if dtype == wide { x } else { b.cast(wide, x) };
+            let mut y = b.unary(U::Round, x);
+            if zero_point.is_some() {
+                let zero_point = b.operand(1);
+                let zero_point = b.cast(wide, zero_point);
+                y = b.binary(B::Add, y, zero_point);
+            }
+            let (low, high) = (b.number(wide, low), b.number(wide, high));
+            let raised = b.binary(B::Maximum, y, low);
+            let limited = b.binary(B::Minimum, raised, high);
+            b.cast(ty.dtype, limited)
+        })?)
+    }
+
+    /// `(x - zero_point) * scale`, of a float type; all broadcast.
+    ///
+    /// # Errors
+    /// When `x` isn't one of integers of up to 32 bits, or the scale isn't a float.
+    pub fn dequantize(
+        &mut self,
+        x: Value,
+        scale: Value,
+        zero_point: Option<Value>,
+        dtype: DType,
+    ) -> Result<Value, Fault> {
+        let (stored, scale_dtype) = (self.dtype(x), self.dtype(scale));
+        if !scale_dtype.is_float() || !stored.is_integer() || stored.size() > 4 {
+            let (x, scale) = (self.ty(x), self.ty(scale));
+            return Err(Fault::operands(format!("{x} with the scale {scale} isn't a quantised tensor")));
+        }
+        let wide = if scale_dtype == DType::F64 { DType::F64 } else { DType::F32 };
+        // Differences of numbers of 16 bits are exact in single precision.
+        let whole = stored.size() > 2 && zero_point.is_some();
+        let operands: Vec<Value> = [x, scale].into_iter().chain(zero_point).collect();
+        Ok(self.map(&operands, |b| {
+            let (mut x, scale) = (b.operand(0), b.operand(1));
+            if !whole {
+                x = b.cast(wide, x);
+            }
+            if zero_point.is_some() {
+                let zero_point = b.operand(2);
+                let zero_point = if whole { zero_point } else { b.cast(wide, zero_point) };
+                x = b.binary(B::Subtract, x, zero_point);
+            }
+            let x = if whole { b.cast(wide, x) } else { x };
+            let scale = if scale_dtype == wide { scale } else { b.cast(wide, scale) };
+            let real = b.binary(B::Multiply, x, scale);
+            if dtype == wide { real } else { b.cast(dtype, real) }
+        })?)
+    }
+
+    /// The integers of a quantised tensor without their zero point, in 32 bits; the zero point broadcasts to them.
+    ///
+    /// # Errors
+    /// When `x` isn't one of integers, or the zero point doesn't fit.
+    pub fn centred(&mut self, x: Value, zero_point: Option<Value>) -> Result<Value, Fault> {
+        let shape = self.shape(x);
+        if !self.dtype(x).is_integer() {
+            return Err(Fault::operands(format!("{} isn't a quantised tensor", self.ty(x))));
+        }
+        let wide = self.cast(x, DType::I32)?;
+        let is_zero = |value: &Value| {
+            let known = self.graph().constant(*value);
+            known.is_some_and(|constant| constant.bytes().iter().all(|&byte| byte == 0))
+        };
+        let Some(zero_point) = zero_point.filter(|value| !is_zero(value)) else { return Ok(wide) };
+        let wide_zero = self.cast(zero_point, DType::I32)?;
+        let difference = self.binary(B::Subtract, wide, wide_zero)?;
+        if self.shape(difference) != shape {
+            let (zero_point, x) = (self.ty(zero_point), self.ty(x));
+            return Err(Fault::operands(format!("the zero point {zero_point} doesn't fit {x}")));
+        }
+        Ok(difference)
+    }
+
+    /// `saturate(zero_point + round((x - x_zero) * factor))` of integers, halves upwards. Factors run along an axis of `x`; zero
+    /// points are one number, or one for each of its indices.
+    ///
+    /// # Errors
+    /// When the types don't fit, or a factor is out of range.
+    pub fn requantize(
+        &mut self,
+        x: Value,
+        x_zero: Value,
+        (factors, axis): (&[f64], usize),
+        result: QuantizedResult,
+    ) -> Result<Value, Fault> {
+        if !self.dtype(x).is_integer() {
+            return Err(Fault::operands(format!("{} isn't a quantised tensor", self.ty(x))));
+        }
+        let unit = factors.iter().all(|&factor| factor == 1.0);
+        let factors = FixedPoint::of(factors)?;
+        let mut operands = vec![x, self.along_axis(x_zero, x, axis)?, self.along_axis(result.zero_point, x, axis)?];
+        if !unit {
+            operands.extend(self.fixed_point_operands(&factors, x, axis)?);
+        }
+        let (low, high) = result.ty.range()?;
+        Ok(self.map(&operands, |b| {
+            let wide = DType::I64;
+            let [x, x_zero, zero] = [0, 1, 2].map(|operand| {
+                let operand = b.operand(operand);
+                b.cast(wide, operand)
+            });
+            let mut y = b.binary(B::Subtract, x, x_zero);
+            if !unit {
+                let [left, number, half, right] = [3, 4, 5, 6].map(|operand| b.operand(operand));
+                let shifted = b.binary(B::ShiftLeft, y, left);
+                let product = b.binary(B::Multiply, shifted, number);
+                let raised = b.binary(B::Add, product, half);
+                y = b.binary(B::ShiftRight, raised, right);
+            }
+            let y = b.binary(B::Add, y, zero);
+            let (low, high) = (b.number(wide, low), b.number(wide, high));
+            let y = b.binary(B::Maximum, y, low);
+            let y = b.binary(B::Minimum, y, high);
+            b.cast(result.ty.dtype, y)
+        })?)
+    }
+
+    /// Shift, number, half and shift back of factors, as constants that broadcast to `x`.
+    fn fixed_point_operands(&mut self, factors: &FixedPoint, x: Value, axis: usize) -> Result<Vec<Value>, Fault> {
+        let lists = [&factors.left, &factors.numbers, &factors.halves, &factors.right];
+        let operands = lists.map(|list| {
+            let constant = Attribute::from_i64(&[list.len()], list);
+            let constant = constant.ok_or_else(|| Fault::operands("there are no scales"))?;
+            let constant = self.constant("factor", constant);
+            self.along_axis(constant, x, axis)
+        });
+        operands.into_iter().collect()
+    }
+
+    /// `round(x * factor)` of integers by one factor, computed in 64 bits, halves upwards.
+    ///
+    /// # Errors
+    /// When `x` isn't one of integers.
+    pub fn multiply_fixed_point(&mut self, x: Value, factor: &FixedPoint) -> Result<Value, Fault> {
+        let dtype = self.dtype(x);
+        let parts = [&factor.left, &factor.numbers, &factor.halves, &factor.right];
+        let parts = parts.map(|list| Literal::integer(DType::I64, list.first().copied().unwrap_or(0)));
+        Ok(self.map(&[x], |b| {
+            let x = b.operand(0);
+            let x = b.cast(DType::I64, x);
+            let [left, number, half, right] = parts.map(|part| b.literal(part));
+            let shifted = b.binary(B::ShiftLeft, x, left);
+            let product = b.binary(B::Multiply, shifted, number);
+            let raised = b.binary(B::Add, product, half);
+            let y = b.binary(B::ShiftRight, raised, right);
+            b.cast(dtype, y)
+        })?)
+    }
+
+    /// Integers as ones of fewer bits, up to the ends of their range.
+    ///
+    /// # Errors
+    /// When the type isn't one of integers of up to 32 bits.
+    pub fn saturate(&mut self, x: Value, ty: QuantizedType) -> Result<Value, Fault> {
+        let (low, high) = ty.range()?;
+        let from = self.dtype(x);
+        Ok(self.map(&[x], |b| {
+            let (x, low, high) = (b.operand(0), b.number(from, low), b.number(from, high));
+            let x = b.binary(B::Maximum, x, low);
+            let x = b.binary(B::Minimum, x, high);
+            b.cast(ty.dtype, x)
+        })?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_are_numbers_of_31_bits_and_shifts() {
+        let factors = FixedPoint::of(&[0.5, 3.0, 0.0, 2f64.powi(-40)]).unwrap();
+        assert_eq!(factors.numbers, [1 << 30, 3 << 29, 0, 0]);
+        assert_eq!((factors.left, factors.right), (vec![0, 2, 0, 0], vec![31, 31, 31, 31]));
+        assert!(FixedPoint::of(&[f64::NAN]).is_err() && FixedPoint::of(&[2f64.powi(31)]).is_err());
+        assert_eq!(FixedPoint::of_parts(1 << 30, -1).unwrap().right, [32]);
+        assert!(FixedPoint::of_parts(1, 31).is_err());
+    }
+
+    #[test]
+    fn ranges_follow_bits_and_sign() {
+        assert_eq!(QuantizedType { dtype: DType::I8, bits: Some(4) }.range().unwrap(), (-8.0, 7.0));
+        assert_eq!(QuantizedType::from(DType::U16).range().unwrap(), (0.0, 65535.0));
+        assert!(QuantizedType::from(DType::I64).range().is_err() && QuantizedType::from(DType::F32).range().is_err());
+    }
+}
