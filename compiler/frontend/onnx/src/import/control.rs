@@ -51,12 +51,12 @@ fn repeat<'a>(importer: &mut Importer<'a>, site: &Site<'a>, inputs: Vec<Item>) -
         _ => None,
     };
     let mut limit = trip_count;
-    if let Some(value) = condition {
-        if let Some(taken) = importer.decided(value)? {
-            condition = None;
-            if !taken {
-                limit = Some(0);
-            }
+    if let Some(value) = condition
+        && let Some(taken) = importer.decided(value)?
+    {
+        condition = None;
+        if !taken {
+            limit = Some(0);
         }
     }
     let carried = inputs.get(2..).unwrap_or_default().to_vec();

@@ -63,8 +63,8 @@ fn initializers(graph: &GraphProto) -> Rc<IndexMap<&str, Initializer<'_>>> {
 }
 
 /// A name; an empty one stands for nothing.
-fn named(name: &String) -> Option<&str> {
-    (!name.is_empty()).then_some(name.as_str())
+fn named(name: &str) -> Option<&str> {
+    (!name.is_empty()).then_some(name)
 }
 
 fn function<'m>(model: &'m Model, node: &NodeProto) -> Option<&'m FunctionProto> {
@@ -107,11 +107,11 @@ impl Format for Onnx {
     }
 
     fn operands<'m>(_source: Self::Model<'m>, node: Self::Operator<'m>) -> Vec<Option<Self::Name<'m>>> {
-        node.input.iter().map(named).collect()
+        node.input.iter().map(|name| named(name)).collect()
     }
 
     fn results<'m>(_source: Self::Model<'m>, node: Self::Operator<'m>) -> Vec<Option<Self::Name<'m>>> {
-        node.output.iter().map(named).collect()
+        node.output.iter().map(|name| named(name)).collect()
     }
 
     /// In a function, attributes that stand for the call's are replaced by them.
