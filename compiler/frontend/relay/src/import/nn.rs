@@ -4,9 +4,9 @@ use super::call::{Arguments, Call, Table};
 use super::window::{layout_permutation, pads};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
+use mlc_ir::Value;
 use mlc_ir::ops::{Convolution, Matmul, TransposedConvolution};
 use mlc_ir::scalar::BinaryFunction as B;
-use mlc_ir::Value;
 
 pub(super) const OPERATORS: Table = &[
     ("nn.batch_flatten", One(batch_flatten)),
