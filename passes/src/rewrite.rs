@@ -105,8 +105,8 @@ pub enum Exactness {
     Exact,
     /// The same, where no element is NaN or infinite: a product with zero is left out, which would be NaN then.
     Finite,
-    /// Up to rounding, for sums and products that stay in the type's range: floating-point operations are reassociated. What
-    /// is finite stays finite, and what is NaN or infinite stays one of them.
+    /// Up to rounding, for finite constants, and for sums and products that stay in the type's range: floating-point operations
+    /// are reassociated. What is finite stays finite, and what is NaN or infinite stays one of them.
     Reassociation,
 }
 

@@ -59,9 +59,10 @@ fn moves_sink_below_every_elementwise_operator() {
                 |n, y| n.reshape("flat", &[result.elements()], y),
             );
             for graph in [turned, flat] {
-                let list = kernels(&optimized(graph).graph);
+                let result = optimized(graph);
+                let list = kernels(&result.graph);
                 let moves = list.iter().filter(|name| ["transpose", "reshape"].contains(&name.as_str())).count();
-                assert_eq!(moves, 0, "{list:?} of {op:?} on {types:?}");
+                assert_eq!(moves, 0, "{}", result.shown());
             }
         }
     }
@@ -82,9 +83,10 @@ fn every_elementwise_operator_becomes_an_epilogue() {
             let reduce = Reduce { function: ReduceFunction::Maximum, axes: vec![0], keep_axes: false };
             operands[place] = n.apply("anchor", reduce, &[stack]);
             let y = n.apply("y", op.clone(), &operands);
-            let list = kernels(&optimized(n.finish(&[y])).graph);
+            let result = optimized(n.finish(&[y]));
+            let list = kernels(&result.graph);
             let single = list == ["kernel(reduce)"] || list == ["reduce"];
-            assert!(single, "{list:?} of {op:?} on {types:?}");
+            assert!(single, "{list:?}\n{}", result.shown());
         }
     }
 }

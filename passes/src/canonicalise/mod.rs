@@ -5,6 +5,7 @@
 
 pub(crate) mod builder;
 pub mod rules;
+mod scalars;
 
 use crate::rewrite::Rule;
 use builder::Builder;

@@ -150,18 +150,9 @@ fn splat(op: &Op, children: &[&Facts]) -> Option<Literal> {
             let types: Vec<TensorType> = children.iter().map(|child| child.results[0].clone()).collect();
             let expression = op.expression(&types)?;
             let dtypes = expression.dtypes(&types.iter().map(|ty| ty.dtype).collect::<Vec<_>>()).ok()?;
-            let scalars: Vec<Scalar> = literals
-                .iter()
-                .map(|literal| match *literal {
-                    Literal::Float(_, value) => Scalar::Float(value.0),
-                    Literal::Integer(_, value) => Scalar::Integer(value),
-                })
-                .collect();
+            let scalars: Vec<Scalar> = literals.iter().map(|&literal| literal.into()).collect();
             let dtype = dtypes.last().copied()?;
-            Some(match evaluate_scalar(&expression, &dtypes, &scalars, &mut Vec::new()) {
-                Scalar::Float(value) => Literal::float(dtype, value),
-                Scalar::Integer(value) => Literal::integer(dtype, value),
-            })
+            Some(evaluate_scalar(&expression, &dtypes, &scalars, &mut Vec::new()).literal(dtype))
         }
         _ => None,
     }

@@ -10,9 +10,11 @@ use mlc_ir::{Attribute, Category, DType, Generator, Graph, Literal, NodeId, Op, 
 use std::collections::BTreeMap;
 
 /// Samples of each rule.
-const SAMPLES: u64 = 6;
-/// Near misses of each sample.
-const NEAR_MISSES: usize = 8;
+const SAMPLES: u64 = 8;
+/// Of these, so many have every field of every operator changed once.
+const MUTATED: u64 = 4;
+/// Random near misses of each sample.
+const NEAR_MISSES: usize = 6;
 /// Random applications of each operator.
 const APPLICATIONS: u64 = 4;
 /// Random networks.
@@ -25,11 +27,12 @@ pub(super) fn graphs(rules: &[Rule]) -> Vec<(String, Graph)> {
         for seed in 0..SAMPLES {
             let mut random = Generator::new(seed);
             let sample = (rule.sample)(&mut random);
-            for number in 0..NEAR_MISSES {
-                let near = near_miss(&sample, &mut random);
-                graphs
-                    .extend(near.map(|graph| (format!("near miss {number} of sample {seed} of {}", rule.name), graph)));
-            }
+            let mut near: Vec<Graph> = if seed < MUTATED { all_mutated(&sample) } else { Vec::new() };
+            near.extend((0..NEAR_MISSES).filter_map(|_| near_miss(&sample, &mut random)));
+            let named = near.into_iter().enumerate();
+            graphs.extend(
+                named.map(|(number, near)| (format!("near miss {number} of sample {seed} of {}", rule.name), near)),
+            );
             graphs.push((format!("sample {seed} of {}", rule.name), sample));
         }
     }
@@ -89,6 +92,27 @@ fn rebuilt(graph: &Graph, mut add: impl FnMut(&mut Copy<'_>, NodeId) -> Option<V
     Some(copy.graph)
 }
 
+/// The graph with another operator in one place; `None` when what is computed from it doesn't accept that.
+fn with_operator(graph: &Graph, node: NodeId, op: &Op) -> Option<Graph> {
+    rebuilt(graph, |copy, id| {
+        let operands = copy.operands(id);
+        if id == node { copy.apply(op.clone(), &operands) } else { copy.unchanged(id) }
+    })
+}
+
+/// The graphs in which one field of one operator is changed.
+fn all_mutated(graph: &Graph) -> Vec<Graph> {
+    let mut graphs = Vec::new();
+    for id in graph.topological_order() {
+        let op = &graph.node(id).op;
+        if op.category() != Category::Source {
+            let mutants = mutants::operator(op).into_iter();
+            graphs.extend(mutants.filter_map(|(_, op)| with_operator(graph, id, &op)));
+        }
+    }
+    graphs
+}
+
 /// The graph with one thing changed at random; `None` when nothing can be, or it makes no sense then.
 fn near_miss(graph: &Graph, random: &mut Generator) -> Option<Graph> {
     let (sources, others): (Vec<NodeId>, Vec<NodeId>) =
@@ -97,16 +121,12 @@ fn near_miss(graph: &Graph, random: &mut Generator) -> Option<Graph> {
         return None;
     }
     let (source, other) = (random.choose(&sources), random.choose(&others));
-    match random.range(0, 7) {
-        0..=2 => {
+    match random.range(0, 5) {
+        0 => {
             let mutants = mutants::operator(&graph.node(other).op);
-            let op = if mutants.is_empty() { return None } else { random.choose(&mutants).1 };
-            rebuilt(graph, |copy, id| {
-                let operands = copy.operands(id);
-                if id == other { copy.apply(op.clone(), &operands) } else { copy.unchanged(id) }
-            })
+            if mutants.is_empty() { None } else { with_operator(graph, other, &random.choose(&mutants).1) }
         }
-        3 => rebuilt(graph, |copy, id| {
+        1 => rebuilt(graph, |copy, id| {
             let mut operands = copy.operands(id);
             if id != other {
                 return copy.unchanged(id);
@@ -114,7 +134,7 @@ fn near_miss(graph: &Graph, random: &mut Generator) -> Option<Graph> {
             operands.reverse();
             copy.apply(graph.node(id).op.clone(), &operands)
         }),
-        4 => rebuilt(graph, |copy, id| {
+        2 => rebuilt(graph, |copy, id| {
             let op = &graph.node(id).op;
             match op {
                 _ if id != source => copy.unchanged(id),
@@ -122,7 +142,7 @@ fn near_miss(graph: &Graph, random: &mut Generator) -> Option<Graph> {
                 _ => copy.input(graph.node(id).results[0].clone()),
             }
         }),
-        5 => rebuilt(graph, |copy, id| {
+        3 => rebuilt(graph, |copy, id| {
             if id != source {
                 return copy.unchanged(id);
             }
@@ -135,7 +155,7 @@ fn near_miss(graph: &Graph, random: &mut Generator) -> Option<Graph> {
                 _ => copy.input(ty),
             }
         }),
-        6 => {
+        4 => {
             let same: Vec<Value> = graph.node_ids().filter(|&id| id != other).map(Value::from).collect();
             let another = random.choose(&same);
             rebuilt(graph, |copy, id| {
@@ -148,7 +168,7 @@ fn near_miss(graph: &Graph, random: &mut Generator) -> Option<Graph> {
             })
         }
         _ => {
-            let to = random.choose(&[DType::I32, DType::I8, DType::F64, DType::F16]);
+            let to = random.choose(&[DType::I32, DType::I8, DType::U8, DType::F64, DType::F16]);
             of_type(graph, to, random)
         }
     }

@@ -22,7 +22,9 @@ const OF_EVERY_RULE: &[(&str, &str)] = &[
 
 /// Of one rule: rule, mutant with `*` for numbers of list elements, reason.
 const OF_ONE_RULE: &[(&str, &str, &str)] = &[
-    ("drop-identity-cast", "another value", "all values of a chain of such casts are equal"),
+    ("negative-unit-factor-as-negation", "0/another value", "the negation of the left side is x"),
+    ("negative-unit-factor-as-negation", "operand 0 of map alone", "the left side is negated in the map"),
+    ("sum-over-count-as-mean", "0/another value", "the type stays, so each group has one element"),
     ("merge-casts", "operand 0 of cast alone", "the outer cast is to the type that the inner one is from"),
     ("slice-of-concat", "operand 0 of slice alone", "the type stays, so the whole part is taken"),
     ("join-adjacent-slices", "0/operand 0 of slice alone", "the type stays, so the slices cover the whole"),

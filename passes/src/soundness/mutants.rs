@@ -3,7 +3,7 @@
 use crate::rewrite::{Class, Term, View};
 use mlc_ir::ops::Binary;
 use mlc_ir::scalar::{BinaryFunction as B, Expression, ScalarNode, UnaryFunction as U};
-use mlc_ir::{Attribute, FieldValue, Float, Literal, Op, Tensor};
+use mlc_ir::{Attribute, DType, FieldValue, Float, Literal, Op, Tensor};
 
 /// Words that stand for a function or a mode in some operator.
 const WORDS: &[&str] = &[
@@ -25,6 +25,8 @@ const WORDS: &[&str] = &[
     "reflect",
     "edge",
     "f32",
+    "i8",
+    "u8",
     "i32",
 ];
 
@@ -122,6 +124,11 @@ fn expression(body: &Expression) -> Vec<Mutant<Expression>> {
                 }
                 for other in [B::Add, B::Multiply, B::Subtract].into_iter().filter(|&other| other != function) {
                     changed(format!("{} -> {}", function.name(), other.name()), place, ScalarNode::Binary(other, x, y));
+                }
+            }
+            ScalarNode::Cast(old, x) => {
+                for dtype in [DType::F32, DType::I32, DType::U8].into_iter().filter(|&dtype| dtype != old) {
+                    changed(format!("cast to {old} -> {dtype}"), place, ScalarNode::Cast(dtype, x));
                 }
             }
             ScalarNode::Select(c, x, y) => changed("select turned round".into(), place, ScalarNode::Select(c, y, x)),

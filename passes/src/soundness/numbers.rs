@@ -147,6 +147,12 @@ pub(super) fn evaluate(graph: &Graph, seed: u64, numbers: Numbers) -> BTreeMap<N
     values
 }
 
+/// Whether all constants of a graph are finite.
+pub(super) fn has_finite_constants(graph: &Graph) -> bool {
+    let finite = |tensor: Tensor| !tensor.ty().dtype.is_float() || tensor.to_floats().iter().all(|x| x.is_finite());
+    graph.node_ids().filter_map(|id| graph.constant(id.into())).all(|value| finite(value.to_tensor()))
+}
+
 /// Whether some of these nodes computed an infinity or NaN from finite numbers.
 pub(super) fn overflow(graph: &Graph, nodes: &[NodeId], values: &BTreeMap<NodeId, Vec<Tensor>>) -> bool {
     let finite = |id: &NodeId| {

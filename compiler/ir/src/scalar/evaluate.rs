@@ -16,7 +16,24 @@ pub enum Scalar {
     Integer(i64),
 }
 
+impl From<Literal> for Scalar {
+    fn from(literal: Literal) -> Scalar {
+        match literal {
+            Literal::Float(_, value) => Scalar::Float(value.0),
+            Literal::Integer(_, value) => Scalar::Integer(value),
+        }
+    }
+}
+
 impl Scalar {
+    /// As a literal of the type that it is of.
+    pub fn literal(self, dtype: DType) -> Literal {
+        match self {
+            Scalar::Float(value) => Literal::float(dtype, value),
+            Scalar::Integer(value) => Literal::integer(dtype, value),
+        }
+    }
+
     fn float(self) -> f64 {
         match self {
             Scalar::Float(value) => value,
@@ -43,8 +60,7 @@ pub fn evaluate_scalar(
     for (node, &dtype) in expression.nodes().iter().zip(dtypes) {
         let value = match *node {
             ScalarNode::Operand(k) => operands[k as usize],
-            ScalarNode::Literal(Literal::Float(_, value)) => Scalar::Float(value.0),
-            ScalarNode::Literal(Literal::Integer(_, value)) => Scalar::Integer(value),
+            ScalarNode::Literal(literal) => literal.into(),
             ScalarNode::Unary(function, x) => unary(function, dtypes[x as usize], steps[x as usize]),
             ScalarNode::Binary(function, x, y) => {
                 binary(function, dtypes[x as usize], steps[x as usize], steps[y as usize])

@@ -2,6 +2,8 @@
 
 mod elementwise;
 mod movement;
+mod normalization;
+mod scalar;
 
 use crate::rewrite::Rule;
 
@@ -9,5 +11,5 @@ pub(crate) use movement::moves_unit_axes_only;
 
 /// Every canonical rule, in the order in which they are tried.
 pub fn all() -> Vec<Rule> {
-    [elementwise::RULES, movement::RULES].concat()
+    [elementwise::RULES, scalar::RULES, normalization::RULES, movement::RULES].concat()
 }
