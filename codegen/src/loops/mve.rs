@@ -25,9 +25,10 @@ pub fn load(address: &str, valid: usize) -> String {
     format!("vldrwq_z_f32({address}, vctp32q({valid}))")
 }
 
-/// The statement that stores the first `valid` lanes of a variable.
+/// The statement that stores the first `valid` lanes of a variable. gcc 12 takes it for a store of all lanes, and leaves out earlier
+/// ones that it believes to be overwritten, unless something between them may read memory.
 pub fn store(address: &str, value: &str, valid: usize) -> String {
-    format!("vstrwq_p_f32({address}, {value}, vctp32q({valid}));")
+    format!("vstrwq_p_f32({address}, {value}, vctp32q({valid})); __asm__ volatile(\"\" ::: \"memory\");")
 }
 
 /// The definition of a helper, or `None` where that of GNU vectors does.

@@ -3,7 +3,7 @@
 
 use crate::common::{check, embedded};
 use mlc_codegen::Target;
-use mlc_ir::ops::{Pad, PadMode, Slice, Transpose, Unary};
+use mlc_ir::ops::{Pad, PadMode, Slice, Transpose, TransposedConvolution, Unary};
 use mlc_ir::scalar::UnaryFunction;
 use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Op, OpKind, TensorType, Value};
 
@@ -91,4 +91,18 @@ fn operators_agree_with_the_evaluator_on_an_emulated_machine_with_vectors() {
     for kinds in OpKind::OWN.chunks(16) {
         check(&samples(kinds, 2), &embedded("cortex-m55"), 2e-4);
     }
+}
+
+#[test]
+fn stores_of_some_lanes_beside_each_other_are_all_done_on_an_emulated_machine() {
+    let mut graph = Graph::new("partial");
+    let x = graph.add_input("x", TensorType::new(DType::F32, [1, 2, 3]));
+    let weights = Generator::new(7).tensor(&TensorType::new(DType::F32, [4, 3, 2]));
+    let weights = graph.add_constant("weights", Attribute::from_tensor(&weights));
+    let pads = vec![(0, 1)];
+    let op = TransposedConvolution { strides: vec![3], dilations: vec![2], pads, output_pads: vec![0], groups: 1 };
+    let y = graph.add(op, &[x, weights], "y").unwrap();
+    let y = graph.add(Unary { function: UnaryFunction::Absolute }, &[y.into()], "absolute").unwrap();
+    graph.add_output("y", y.into());
+    check(&[graph], &embedded("cortex-m55"), 2e-4);
 }
