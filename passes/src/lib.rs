@@ -1,6 +1,6 @@
 //! The optimiser: named stages of named rewrite rules, from a frontend's graph to a graph of fused kernels.
 //!
-//! [`pipeline::optimize`] runs the stages. The first, canonicalisation, rewrites eagerly in linear time
+//! [`pipeline::optimize`] runs the [`stages`]. The first, canonicalisation, rewrites eagerly in linear time
 //! ([`canonicalise`]); the others saturate an e-graph with rules and choose the cheapest graph in it ([`egraph`]). Every
 //! rule is a [`rewrite::Rule`], which carries the sampler that the soundness check needs.
 //!
@@ -20,7 +20,7 @@ mod sketch;
 extern crate self as mlc_passes;
 #[cfg(test)]
 mod soundness;
-pub mod stateful;
+pub mod stages;
 
 pub use cost::CostModel;
 pub use pipeline::{OptimizeOptions, OptimizeReport, Pipeline, optimize};

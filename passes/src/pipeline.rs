@@ -1,4 +1,4 @@
-//! The stages of the optimiser, in one place, and [`optimize`], which runs them.
+//! [`optimize`], which runs the [`stages`](crate::stages) of the optimiser one after the other.
 
 use crate::canonicalise::{self, canonicalise};
 use crate::cost::CostModel;
@@ -6,48 +6,16 @@ use crate::egraph::extract::{Problem, Selection};
 use crate::egraph::rebuild::{Rebuilt, from_egraph};
 use crate::egraph::saturate::{Budget, Saturation, saturate};
 use crate::egraph::space::Space;
-use crate::egraph::{explain, regions, rules};
+use crate::egraph::{explain, regions};
 use crate::report::{Explanation, SaturationReport, StageReport, Step};
 use crate::rewrite::Rule;
+use crate::stages::{self, Stage, Work};
 use indexmap::{IndexMap, IndexSet};
 use mlc_ir::ops::Loop;
 use mlc_ir::{Category, Code, Diagnostic, Graph, Location, NodeId, Op, OperatorError, Subgraph, verify};
 use std::sync::Arc;
 
 pub use crate::report::OptimizeReport;
-
-/// A group of rules within a stage.
-#[derive(Debug, Clone)]
-pub struct Pass {
-    /// Its name.
-    pub name: &'static str,
-    /// What it does, in a line.
-    pub summary: &'static str,
-    /// Its rules.
-    pub rules: Vec<Rule>,
-}
-
-/// How a stage applies its rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strategy {
-    /// Eagerly, while the graph is rebuilt.
-    Canonicalise,
-    /// In an e-graph, from which the cheapest graph is taken.
-    Saturate,
-}
-
-/// A named step of the optimiser.
-#[derive(Debug, Clone)]
-pub struct Stage {
-    /// Its name.
-    pub name: &'static str,
-    /// What it does, in a line.
-    pub summary: &'static str,
-    /// How it applies the rules.
-    pub strategy: Strategy,
-    /// The rules, in groups.
-    pub passes: Vec<Pass>,
-}
 
 /// The stages, in the order in which they run.
 #[derive(Debug, Clone)]
@@ -58,34 +26,15 @@ pub struct Pipeline {
 
 impl Default for Pipeline {
     fn default() -> Self {
-        let canonical = || Pass {
-            name: "canonical",
-            summary: "identities, equal applications, small constants, dead nodes",
-            rules: canonicalise::rules::all(),
-        };
-        let stage = |name, summary, passes| Stage { name, summary, strategy: Strategy::Saturate, passes };
-        let mut stages = vec![Stage {
-            name: "canonicalise",
-            summary: "normal forms: what is never worse, in linear time",
-            strategy: Strategy::Canonicalise,
-            passes: vec![canonical()],
-        }];
-        for (name, summary, passes) in rules::stages(&canonical()) {
-            stages.push(stage(name, summary, passes));
-        }
-        Pipeline { stages }
+        Pipeline { stages: stages::all() }
     }
 }
 
 /// Every rule of the default pipeline once, in the order of first use.
 pub fn all_rules() -> Vec<Rule> {
     let mut rules: IndexMap<&'static str, Rule> = IndexMap::new();
-    for stage in Pipeline::default().stages {
-        for pass in stage.passes {
-            pass.rules.into_iter().for_each(|rule| {
-                rules.entry(rule.name).or_insert(rule);
-            });
-        }
+    for rule in Pipeline::default().stages.iter().flat_map(Stage::rules) {
+        rules.entry(rule.name).or_insert(*rule);
     }
     rules.into_values().collect()
 }
@@ -181,7 +130,7 @@ impl Pipeline {
 }
 
 impl Stage {
-    /// Runs the stage on a graph, and before that on the bodies of its loops.
+    /// Runs the stage on a graph, and before that on the bodies of its loops. What it leaves is brought to canonical form.
     fn run(
         &self,
         mut graph: Graph,
@@ -189,8 +138,6 @@ impl Stage {
         report: &mut StageReport,
         history: &mut History,
     ) -> Result<Graph, Diagnostic> {
-        let mut rules: Vec<Rule> = self.passes.iter().flat_map(|pass| pass.rules.iter().copied()).collect();
-        rules.retain(|rule| options.keeps(rule));
         let failed = |error: OperatorError| failure(self.name, &error);
         let nodes: Vec<NodeId> = graph.node_ids().collect();
         for id in nodes {
@@ -199,9 +146,17 @@ impl Stage {
             let body = self.run(op.body.graph().clone(), options, report, &mut History::new())?;
             graph.replace_op(id, Loop { body: Subgraph::new(body), ..op }).map_err(failed)?;
         }
-        if self.strategy == Strategy::Saturate {
-            graph = saturated(graph, self.name, &rules, options, report, history).map_err(failed)?;
-            checked(&graph, self.name)?;
+        match &self.work {
+            Work::Canonicalise(_) => {}
+            Work::Saturate(_) => {
+                let rules: Vec<Rule> = self.rules().filter(|rule| options.keeps(rule)).copied().collect();
+                graph = saturated(graph, self.name, &rules, options, report, history).map_err(failed)?;
+                checked(&graph, self.name)?;
+            }
+            Work::Transform(transform) => {
+                graph = transform(&graph).map_err(failed)?;
+                checked(&graph, self.name)?;
+            }
         }
         let graph = canonical(&graph, self.name, options, report, history).map_err(failed)?;
         checked(&graph, self.name)?;

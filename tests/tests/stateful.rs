@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc_codegen::Port;
+use mlc_ir::stateful;
 use mlc_ir::{Generator, Graph, Tensor, TensorType, evaluate, evaluate_runs, text, verify};
-use mlc_passes::stateful;
 use mlc_tests::compile::compile_graph;
 use mlc_tests::mode::Mode;
 use mlc_tests::program::Unpacked;

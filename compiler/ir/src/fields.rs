@@ -1,6 +1,7 @@
 //! Operators' typed fields, seen generically: the text form, hashing in the e-graph and the documentation are derived from them.
 
-use crate::attribute::{Attribute, Literal};
+use crate::attribute::Attribute;
+use crate::literal::Literal;
 use crate::ops::Op;
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::subgraph::Subgraph;

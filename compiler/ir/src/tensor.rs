@@ -1,9 +1,9 @@
 //! [`Tensor`]: the evaluator's values. Floats of every width are held as doubles that their type can represent, integers as
 //! `i64` (`u64` by its bits), so that each operator has one plain evaluation for all of them.
 
-use crate::attribute::Literal;
+use crate::literal::Literal;
+use crate::rounding::{float_bits, float_of_bits, round_float, saturate, wrap_integer};
 use crate::types::{DType, TensorType};
-use half::{bf16, f16};
 
 /// The elements, in row-major order.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +64,7 @@ impl Tensor {
         } else {
             let value = match literal {
                 Literal::Integer(_, value) => value,
-                Literal::Float(_, value) => crate::scalar::saturate(ty.dtype, value.0),
+                Literal::Float(_, value) => saturate(ty.dtype, value.0),
             };
             Tensor::from_integers(ty, vec![value; elements])
         }
@@ -158,59 +158,4 @@ fn read_bits(chunk: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..chunk.len()].copy_from_slice(chunk);
     u64::from_le_bytes(word)
-}
-
-/// The bits that represent a value of a floating-point type; the upper ones are 0.
-pub fn float_bits(dtype: DType, value: f64) -> u64 {
-    match dtype {
-        DType::F64 => value.to_bits(),
-        DType::F16 => u64::from(f16::from_f32(value as f32).to_bits()),
-        DType::Bf16 => u64::from(bf16::from_f32(value as f32).to_bits()),
-        _ => u64::from((value as f32).to_bits()),
-    }
-}
-
-/// The value of a floating-point type that the lower bits represent.
-pub fn float_of_bits(dtype: DType, bits: u64) -> f64 {
-    match dtype {
-        DType::F64 => f64::from_bits(bits),
-        DType::F16 => f16::from_bits(bits as u16).to_f64(),
-        DType::Bf16 => bf16::from_bits(bits as u16).to_f64(),
-        _ => f64::from(f32::from_bits(bits as u32)),
-    }
-}
-
-/// The nearest value that a floating-point type can represent.
-pub fn round_float(dtype: DType, value: f64) -> f64 {
-    match dtype {
-        DType::F16 => f16::from_f32(round_to_odd(value)).to_f64(),
-        DType::Bf16 => bf16::from_f32(round_to_odd(value)).to_f64(),
-        DType::F32 => f64::from(value as f32),
-        _ => value,
-    }
-}
-
-/// The single beside a double whose last bit is set, unless it is exact. Rounding it to a narrower type rounds the double
-/// once; by way of the nearest single, as some machines convert, it would be rounded twice.
-fn round_to_odd(value: f64) -> f32 {
-    let single = value as f32;
-    if value.is_nan() || f64::from(single) == value {
-        return single;
-    }
-    let away = f64::from(single).abs() > value.abs();
-    f32::from_bits((single.to_bits() - u32::from(away)) | 1)
-}
-
-/// The value that two's complement arithmetic of an integer type leaves; for bool, whether it isn't 0.
-pub fn wrap_integer(dtype: DType, value: i64) -> i64 {
-    match dtype {
-        DType::I8 => i64::from(value as i8),
-        DType::U8 => i64::from(value as u8),
-        DType::I16 => i64::from(value as i16),
-        DType::U16 => i64::from(value as u16),
-        DType::I32 => i64::from(value as i32),
-        DType::U32 => i64::from(value as u32),
-        DType::Bool => i64::from(value != 0),
-        _ => value,
-    }
 }

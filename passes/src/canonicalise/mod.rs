@@ -3,14 +3,14 @@
 //! Equal applications become one, small constants are computed, dead nodes vanish, and the rules of [`rules`] simplify each
 //! application before it is added.
 
-pub(crate) mod builder;
 pub mod rules;
 mod scalars;
+pub(crate) mod simplifier;
 
 use crate::rewrite::Rule;
-use builder::Builder;
 use indexmap::IndexMap;
 use mlc_ir::{Graph, OperatorError};
+use simplifier::Simplifier;
 use std::sync::Arc;
 
 /// What canonicalisation did.
@@ -27,9 +27,9 @@ pub struct Canonicalised {
 /// # Errors
 /// When an operator of the graph doesn't accept its operands, which a verified graph excludes.
 pub fn canonicalise(graph: &Graph, rules: &[Rule]) -> Result<(Graph, Canonicalised), OperatorError> {
-    let mut builder = Builder::new(&graph.name, rules, true);
-    builder.import(graph)?;
-    let Builder { graph: mut result, mut fired, steps, .. } = builder;
+    let mut simplifier = Simplifier::new(&graph.name, rules, true);
+    simplifier.import(graph)?;
+    let Simplifier { graph: mut result, mut fired, steps, .. } = simplifier;
     result.states.clone_from(&graph.states);
     let before = result.len();
     if result.remove_dead() {

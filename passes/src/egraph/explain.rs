@@ -1,6 +1,6 @@
 //! Chains of rule names, read from egg's explanations.
 
-use super::language::{Head, Node};
+use super::language::{ENode, Head};
 use super::rebuild::Rebuilt;
 use super::space::Space;
 use egg::{Id, Language, TreeTerm};
@@ -15,7 +15,7 @@ const LIMIT: usize = 64;
 /// For each new node the rules that turn the source's term for its class into the chosen one.
 ///
 /// Precondition: the space was made to explain.
-pub fn chains(space: &mut Space, rebuilt: &Rebuilt, chosen: &IndexMap<Id, Node>) -> IndexMap<NodeId, Vec<String>> {
+pub fn chains(space: &mut Space, rebuilt: &Rebuilt, chosen: &IndexMap<Id, ENode>) -> IndexMap<NodeId, Vec<String>> {
     let first = first_ids(space);
     let mut chains = IndexMap::new();
     for (&new, (class, made_of)) in &rebuilt.made_of {
@@ -43,7 +43,7 @@ pub fn chains(space: &mut Space, rebuilt: &Rebuilt, chosen: &IndexMap<Id, Node>)
 
 type Key = (Head, SmallVec<[Id; 4]>);
 
-fn canonical(space: &Space, node: &Node) -> Key {
+fn canonical(space: &Space, node: &ENode) -> Key {
     (node.head.clone(), node.children().iter().map(|&child| space.egraph.find(child)).collect())
 }
 
@@ -58,9 +58,9 @@ fn first_ids(space: &Space) -> IndexMap<Key, Id> {
 
 /// Rules of a proof and, where an operand was rewritten on the way, of that proof.
 fn collect(
-    proof: &[Rc<TreeTerm<Node>>],
+    proof: &[Rc<TreeTerm<ENode>>],
     rules: &mut IndexSet<String>,
-    seen: &mut IndexSet<*const TreeTerm<Node>>,
+    seen: &mut IndexSet<*const TreeTerm<ENode>>,
     depth: usize,
 ) {
     for term in proof {

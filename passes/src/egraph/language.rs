@@ -29,7 +29,7 @@ pub enum Head {
 
 /// An e-node.
 #[derive(Debug, Clone)]
-pub struct Node {
+pub struct ENode {
     /// What is applied.
     pub head: Head,
     /// The operator, for [`Head::Op`].
@@ -40,34 +40,34 @@ pub struct Node {
     pub results: Arc<[TensorType]>,
 }
 
-impl PartialEq for Node {
+impl PartialEq for ENode {
     fn eq(&self, other: &Self) -> bool {
         self.head == other.head && self.children == other.children
     }
 }
 
-impl Eq for Node {}
+impl Eq for ENode {}
 
-impl Hash for Node {
+impl Hash for ENode {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.head.hash(state);
         self.children.hash(state);
     }
 }
 
-impl PartialOrd for Node {
+impl PartialOrd for ENode {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Node {
+impl Ord for ENode {
     fn cmp(&self, other: &Self) -> Ordering {
         (&self.head, &self.children).cmp(&(&other.head, &other.children))
     }
 }
 
-impl Language for Node {
+impl Language for ENode {
     type Discriminant = Head;
 
     fn discriminant(&self) -> Head {
@@ -104,10 +104,10 @@ pub struct Facts {
 #[derive(Debug, Default)]
 pub struct TypeAnalysis;
 
-impl Analysis<Node> for TypeAnalysis {
+impl Analysis<ENode> for TypeAnalysis {
     type Data = Facts;
 
-    fn make(egraph: &mut EGraph<Node, Self>, node: &Node, _id: Id) -> Facts {
+    fn make(egraph: &mut EGraph<ENode, Self>, node: &ENode, _id: Id) -> Facts {
         facts(egraph, node)
     }
 
@@ -123,7 +123,7 @@ impl Analysis<Node> for TypeAnalysis {
     }
 }
 
-fn facts(egraph: &EGraph<Node, TypeAnalysis>, node: &Node) -> Facts {
+fn facts(egraph: &EGraph<ENode, TypeAnalysis>, node: &ENode) -> Facts {
     let results = node.results.clone();
     let unknown = Facts { results: results.clone(), constant: false, splat: None, value: None };
     let Some(op) = &node.op else { return unknown };
@@ -159,7 +159,7 @@ fn splat(op: &Op, children: &[&Facts]) -> Option<Literal> {
 }
 
 /// The e-graph of the language.
-pub type Graph = EGraph<Node, TypeAnalysis>;
+pub type Graph = EGraph<ENode, TypeAnalysis>;
 
 /// Type of the only value of a class.
 pub fn ty(egraph: &Graph, class: Class) -> &TensorType {

@@ -1,7 +1,7 @@
 //! The way out: a graph from a selection, with derived constants computed and names kept.
 
 use super::extract::Selection;
-use super::language::{Head, Node};
+use super::language::{ENode, Head};
 use super::provenance::Ancestry;
 use super::space::Space;
 use crate::folding;
@@ -88,7 +88,7 @@ impl Rebuilder<'_> {
         order
     }
 
-    fn node(&mut self, class: Id, node: &Node) -> Result<(), OperatorError> {
+    fn node(&mut self, class: Id, node: &ENode) -> Result<(), OperatorError> {
         if self.space.egraph[class].data.constant {
             return Ok(());
         }
@@ -112,7 +112,7 @@ impl Rebuilder<'_> {
         }
     }
 
-    fn operator(&mut self, class: Id, op: &Op, node: &Node) -> Result<(), OperatorError> {
+    fn operator(&mut self, class: Id, op: &Op, node: &ENode) -> Result<(), OperatorError> {
         let operands = node.children.iter().map(|&child| self.value(child)).collect::<Result<Vec<_>, _>>()?;
         let made_of = self.ancestry.replaced(class);
         let name = self.ancestry.name(class, &made_of, op);
@@ -161,7 +161,7 @@ impl Rebuilder<'_> {
         self.constants.get(&root).cloned().ok_or_else(not_constant)
     }
 
-    fn computed(&self, class: Id, node: &Node, operands: &[Id]) -> Result<Attribute, OperatorError> {
+    fn computed(&self, class: Id, node: &ENode, operands: &[Id]) -> Result<Attribute, OperatorError> {
         if let Some(value) = &self.space.egraph[class].data.value {
             return Ok(value.clone());
         }

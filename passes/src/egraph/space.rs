@@ -1,7 +1,7 @@
 //! [`Space`]: an e-graph with what it needs to talk to rules and graphs. Two doors only: [`Space::into_egraph`] lets a graph
 //! in, [`super::rebuild::from_egraph`] lets the chosen one out.
 
-use super::language::{self, Graph as EGraph, Head, Node, TypeAnalysis};
+use super::language::{self, ENode, Graph as EGraph, Head, TypeAnalysis};
 use crate::folding;
 use crate::rewrite::{Application, Class, Term, View};
 use egg::Id;
@@ -101,7 +101,7 @@ impl Space {
 
     fn add(&mut self, head: Head, op: Option<Arc<Op>>, children: SmallVec<[Id; 4]>, results: Arc<[TensorType]>) -> Id {
         let classes = self.egraph.number_of_classes();
-        let added = self.egraph.add_uncanonical(Node { head, op, children, results });
+        let added = self.egraph.add_uncanonical(ENode { head, op, children, results });
         if self.egraph.number_of_classes() > classes {
             self.made.push(added);
         }

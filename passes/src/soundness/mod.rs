@@ -11,7 +11,7 @@ mod equivalent;
 mod mutants;
 mod numbers;
 
-use crate::canonicalise::builder::{Builder, Provenance};
+use crate::canonicalise::simplifier::{Provenance, Simplifier};
 use crate::rewrite::{Application, Class, Exactness, Match, Rule, Search, Term, View};
 use mlc_ir::{Generator, Graph, NodeId, Tensor, Value, text};
 use numbers::{Numbers, evaluate, excess, has_finite_constants, overflow};
@@ -25,14 +25,14 @@ const MOST: u64 = 1500;
 const ACCEPTED: usize = 15;
 
 /// A builder that neither simplifies nor folds, holding the graph as it is.
-fn raw(graph: &Graph) -> Builder<'static> {
-    let mut builder = Builder::new("raw", &[], false);
+fn raw(graph: &Graph) -> Simplifier<'static> {
+    let mut builder = Simplifier::new("raw", &[], false);
     builder.import(graph).unwrap();
     builder
 }
 
 /// All matches of a rule in a graph.
-fn matches(rule: &Rule, view: &Builder<'_>) -> Vec<(Class, Term)> {
+fn matches(rule: &Rule, view: &Simplifier<'_>) -> Vec<(Class, Term)> {
     match rule.search {
         Search::Groups(find) => find(view),
         Search::Each(kinds, find) => {
@@ -52,7 +52,7 @@ fn matches(rule: &Rule, view: &Builder<'_>) -> Vec<(Class, Term)> {
 }
 
 /// The right side as a value of the builder, when it type-checks and has the left side's type.
-fn right_side(builder: &mut Builder<'_>, left: Class, term: &Term) -> Option<Value> {
+fn right_side(builder: &mut Simplifier<'_>, left: Class, term: &Term) -> Option<Value> {
     let right = builder.build(term, &Provenance { name: "right".into(), ..Provenance::default() }, 0).ok()?;
     (builder.ty(right) == builder.ty(left)).then(|| builder.value_of(right))
 }
@@ -63,7 +63,7 @@ fn at(values: &BTreeMap<NodeId, Vec<Tensor>>, value: Value) -> Option<&Tensor> {
 }
 
 /// What a rule that is wrong on a graph shows: the graph, with both sides as further outputs.
-fn counterexample(rule: &Rule, builder: &Builder<'_>, left: Value, right: Value, excess: f64) -> String {
+fn counterexample(rule: &Rule, builder: &Simplifier<'_>, left: Value, right: Value, excess: f64) -> String {
     let mut graph = builder.graph.clone();
     graph.add_output("left", left);
     graph.add_output("right", right);

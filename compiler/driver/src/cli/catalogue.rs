@@ -68,7 +68,7 @@ pub(super) fn passes(arguments: &Listing, console: &Console) -> Result<(), Failu
             name: stage.name,
             summary: stage.summary,
             passes: stage
-                .passes
+                .passes()
                 .iter()
                 .map(|pass| PassEntry {
                     name: pass.name,

@@ -12,8 +12,8 @@ use crate::render::Sources;
 use crate::toolchain::{Program, Toolchain};
 use crate::{files, targets};
 use mlc_codegen::WeightsAs;
+use mlc_ir::stateful;
 use mlc_ir::{Code, Diagnostic, Tensor};
-use mlc_passes::stateful;
 
 /// What the options say about loading a model, which is the one of a name where an archive holds several.
 pub(super) fn load_options(model: &Model, model_name: &str) -> LoadOptions {

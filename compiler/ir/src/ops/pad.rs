@@ -8,7 +8,7 @@ use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
-use crate::attribute::Literal;
+use crate::literal::Literal;
 
 crate::operator_fields! {
     /// Adds elements before and after each axis.

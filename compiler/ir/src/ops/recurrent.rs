@@ -10,6 +10,8 @@ use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
 use cell::Layer;
 
+pub use cell::RecurrentCell;
+
 crate::operator_fields! {
     /// A recurrent layer in one direction, after its input projection.
     pub struct Recurrent {
@@ -22,58 +24,6 @@ crate::operator_fields! {
         pub reverse: bool,
         /// The optional operands that follow, in this order.
         pub with: Vec<RecurrentOperand>,
-    }
-}
-
-crate::word_enum! {
-    /// The equations of a recurrent cell; x is the projected input, h the hidden state, R and b recurrent weights and bias. A
-    /// gate is its activation of x + R h + b.
-    pub enum RecurrentCell {
-        /// Gates i, f, g, o: c' = f * c + i * g, h' = o * activation(c').
-        Lstm = "lstm",
-        /// An lstm of gates i, g, o, whose f is 1 - i.
-        CoupledLstm = "coupled_lstm",
-        /// Gates r, z, n: n = activation(x_n + r * (R_n h + b_n)), h' = (1 - z) * n + z * h.
-        Gru = "gru",
-        /// A gru with n = activation(x_n + R_n (r * h) + b_n).
-        ResetFirstGru = "reset_first_gru",
-        /// h' = activation(x + R h + b)
-        Rnn = "rnn",
-    }
-}
-
-impl RecurrentCell {
-    /// Number of gates.
-    pub fn gates(self) -> usize {
-        match self {
-            RecurrentCell::Lstm => 4,
-            RecurrentCell::CoupledLstm | RecurrentCell::Gru | RecurrentCell::ResetFirstGru => 3,
-            RecurrentCell::Rnn => 1,
-        }
-    }
-
-    /// Whether it has a cell state beside the hidden state.
-    pub fn has_cell_state(self) -> bool {
-        matches!(self, RecurrentCell::Lstm | RecurrentCell::CoupledLstm)
-    }
-
-    /// The functions that the equations usually have.
-    pub fn usual_activations(self) -> Vec<Expression> {
-        let (sigmoid, tanh) = (Expression::unary(UnaryFunction::Sigmoid), Expression::unary(UnaryFunction::Tanh));
-        match self {
-            RecurrentCell::Lstm | RecurrentCell::CoupledLstm => vec![sigmoid, tanh.clone(), tanh],
-            RecurrentCell::Gru | RecurrentCell::ResetFirstGru => vec![sigmoid, tanh],
-            RecurrentCell::Rnn => vec![tanh],
-        }
-    }
-
-    /// Number of weight vectors that a gate has for the cell state.
-    pub fn peepholes(self) -> usize {
-        match self {
-            RecurrentCell::Lstm => 3,
-            RecurrentCell::CoupledLstm => 2,
-            _ => 0,
-        }
     }
 }
 
@@ -194,7 +144,9 @@ impl Operator for Recurrent {
     fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
         let sequence = operands[0];
         let [time, batch, width] = *sequence.shape() else { return Err(OperatorError::types("x isn't [T, B, G * H]")) };
-        let mut layer = Layer::new(self, operands)?;
+        let optional = |operand| self.operand(operand).map(|place| operands[place]);
+        let further = [optional(RecurrentOperand::Projection), optional(RecurrentOperand::Peepholes)];
+        let mut layer = Layer::new(self.cell, &self.activations, [operands[1], operands[2]], further)?;
         let (units, state) = (layer.units, layer.state);
         let (inputs, mut hidden) = (sequence.to_floats(), operands[3].to_floats());
         let mut cells = if self.cell.has_cell_state() { operands[4].to_floats() } else { Vec::new() };

@@ -3,8 +3,8 @@
 
 use super::expression::{Expression, ScalarNode};
 use super::functions::{BinaryFunction, UnaryFunction};
-use crate::attribute::Literal;
-use crate::tensor::{float_bits, float_of_bits, round_float, wrap_integer};
+use crate::literal::Literal;
+use crate::rounding::{float_bits, float_of_bits, round_float, saturate, wrap_integer};
 use crate::types::DType;
 
 /// One number during evaluation.
@@ -104,20 +104,6 @@ fn integer_to_float(from: DType, to: DType, value: i64) -> f64 {
         (DType::U64, _) => value as u64 as f64,
         (_, DType::F32) => f64::from(value as f32),
         _ => value as f64,
-    }
-}
-
-/// A number without its fraction, within the range of an integer type; NaN gives 0.
-pub(crate) fn saturate(to: DType, value: f64) -> i64 {
-    match to {
-        DType::I8 => i64::from(value as i8),
-        DType::U8 => i64::from(value as u8),
-        DType::I16 => i64::from(value as i16),
-        DType::U16 => i64::from(value as u16),
-        DType::I32 => i64::from(value as i32),
-        DType::U32 => i64::from(value as u32),
-        DType::U64 => (value as u64) as i64,
-        _ => value as i64,
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`Expression`]: a scalar program in single-assignment form, the body of every elementwise operator and every epilogue.
 
 use super::functions::{BinaryFunction, UnaryFunction};
-use crate::attribute::Literal;
+use crate::literal::Literal;
 use crate::types::DType;
 use std::sync::Arc;
 
@@ -176,30 +176,6 @@ impl Expression {
         dtypes.last().copied().ok_or_else(|| "the expression is empty".to_owned())
     }
 
-    /// The same function made of primitive functions only.
-    pub fn primitive(&self, operands: &[DType]) -> Expression {
-        self.primitive_except(operands, |_| false)
-    }
-
-    /// The same function made of primitive functions, and composite ones that are to stay.
-    pub fn primitive_except(&self, operands: &[DType], stays: fn(UnaryFunction) -> bool) -> Expression {
-        let Ok(dtypes) = self.dtypes(operands) else { return self.clone() };
-        Expression::build(|b| {
-            let mut map: Vec<ScalarId> = Vec::new();
-            for node in self.nodes.iter() {
-                let id = match node.map_children(|child| map[child as usize]) {
-                    ScalarNode::Unary(function, x) if !stays(function) => {
-                        let ScalarNode::Unary(_, child) = *node else { return x };
-                        b.expanded_unary(function, x, dtypes[child as usize])
-                    }
-                    other => b.push(other),
-                };
-                map.push(id);
-            }
-            map.last().copied().unwrap_or(0)
-        })
-    }
-
     /// Replaces operand `k` by `operands[k]`, which are expressions over a common new list of operands.
     pub fn substitute(&self, operands: &[Expression]) -> Expression {
         Expression::build(|b| b.inline_expressions(self, operands))
@@ -230,7 +206,7 @@ impl std::fmt::Debug for Expression {
 /// Builds an [`Expression`]; equal steps are shared.
 #[derive(Default)]
 pub struct ExpressionBuilder {
-    nodes: indexmap::IndexSet<ScalarNode>,
+    pub(super) nodes: indexmap::IndexSet<ScalarNode>,
 }
 
 impl ExpressionBuilder {
@@ -277,27 +253,6 @@ impl ExpressionBuilder {
     /// The same bits as a number of another type.
     pub fn bit_cast(&mut self, dtype: DType, x: ScalarId) -> ScalarId {
         self.push(ScalarNode::BitCast(dtype, x))
-    }
-
-    /// A function of one step, expanded down to primitive functions.
-    fn expanded_unary(&mut self, function: UnaryFunction, x: ScalarId, dtype: DType) -> ScalarId {
-        let first_new = self.nodes.len();
-        let Some(result) = function.expand(self, x, dtype) else { return self.unary(function, x) };
-        let mut scratch = ExpressionBuilder { nodes: self.nodes.split_off(first_new) };
-        let added: Vec<ScalarNode> = scratch.nodes.drain(..).collect();
-        let mut map: Vec<ScalarId> = Vec::new();
-        for node in added {
-            let resolve = |child: ScalarId| {
-                let child = child as usize;
-                if child < first_new { child as ScalarId } else { map[child - first_new] }
-            };
-            let id = match node.map_children(resolve) {
-                ScalarNode::Unary(inner, y) => self.expanded_unary(inner, y, dtype),
-                other => self.push(other),
-            };
-            map.push(id);
-        }
-        if (result as usize) < first_new { result } else { map[result as usize - first_new] }
     }
 
     /// Adds the steps of `body` with its operand `k` replaced by `operands[k]`.

@@ -2,14 +2,19 @@
 
 use super::cursor::Cursor;
 use super::lexer::{Kind, Token, lex, plain_or_quoted};
-use super::{ConstantSource, VERSION, constants, values};
+use super::suggest::nearest;
+use super::{ConstantSource, VERSION, constants, expression, values};
 use crate::diagnostics::{Code, Diagnostic, Location};
 use crate::fields::FieldValue;
 use crate::graph::{Graph, NodeId, State, Value};
 use crate::ops::OpKind;
+use crate::subgraph::Subgraph;
 use crate::types::TensorType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// How deep lists, operators and graphs may nest.
+const MAXIMUM_DEPTH: usize = 32;
 
 /// Faults are collected up to this many.
 const MAXIMUM_FAULTS: usize = 50;
@@ -37,11 +42,7 @@ fn version(cursor: &mut Cursor<'_>) -> Result<(), Diagnostic> {
 }
 
 /// Parses a graph inside of an operator, `depth` values deep. Of several faults the first is reported.
-pub(super) fn graph(
-    cursor: &mut Cursor<'_>,
-    constants: &dyn ConstantSource,
-    depth: usize,
-) -> Result<Graph, Diagnostic> {
+fn graph(cursor: &mut Cursor<'_>, constants: &dyn ConstantSource, depth: usize) -> Result<Graph, Diagnostic> {
     Parser::new(cursor, constants, depth).parse().map_err(|faults| {
         let more = faults.len() - 1;
         let place = Location::default();
@@ -184,7 +185,7 @@ impl<'a, 'text> Parser<'a, 'text> {
                 Ok(())
             }
             operator => {
-                let kind = values::operator_kind(&token, operator)?;
+                let kind = operator_kind(&token, operator)?;
                 self.application(name, &name_token, kind, &token)
             }
         }
@@ -225,7 +226,7 @@ impl<'a, 'text> Parser<'a, 'text> {
     }
 
     fn fields(&mut self, kind: OpKind) -> Result<Vec<(String, FieldValue)>, Diagnostic> {
-        values::fields(self.cursor, self.constants, kind, self.depth)
+        fields(self.cursor, self.constants, kind, self.depth)
     }
 
     /// Operands up to the fields or the types. A name with a definition's `=` behind it belongs to the next statement.
@@ -266,7 +267,7 @@ impl<'a, 'text> Parser<'a, 'text> {
     fn value(&self, (token, name, slot): &Operand<'text>) -> Result<Value, Diagnostic> {
         let Some(&node) = self.nodes.get(name) else {
             let fault = token.fault(Code::UndefinedValue, format!("%{} isn't defined before", plain_or_quoted(name)));
-            return Err(match super::nearest(name, self.nodes.keys().map(String::as_str)) {
+            return Err(match nearest(name, self.nodes.keys().map(String::as_str)) {
                 Some(near) => fault.with_help(format!("is %{} meant?", plain_or_quoted(near))),
                 None => fault,
             });
@@ -325,5 +326,91 @@ impl<'a, 'text> Parser<'a, 'text> {
             self.graph.add_output(&name, value);
         }
         Ok(())
+    }
+}
+
+/// Parses fields in braces.
+fn fields(
+    cursor: &mut Cursor<'_>,
+    constants: &dyn ConstantSource,
+    kind: OpKind,
+    depth: usize,
+) -> Result<Vec<(String, FieldValue)>, Diagnostic> {
+    cursor.expect('{')?;
+    cursor.list('}', |cursor| {
+        let token = cursor.peek().clone();
+        let name = cursor.word("the name of a field")?;
+        let known = kind.field_descriptions().iter().map(|(known, _)| *known);
+        if !known.clone().any(|known| known == name) {
+            let fault = token.error(format!("{} has no field {name}", kind.name()));
+            let list: Vec<&str> = known.clone().collect();
+            return Err(match nearest(name, known) {
+                Some(near) => fault.with_help(format!("is {near} meant?")),
+                None => fault.with_note(format!("its fields are: {}", list.join(", "))),
+            });
+        }
+        cursor.expect('=')?;
+        Ok((name.to_owned(), value(cursor, constants, depth)?))
+    })
+}
+
+/// Finds an operator by name.
+fn operator_kind(token: &Token<'_>, name: &str) -> Result<OpKind, Diagnostic> {
+    OpKind::parse(name).ok_or_else(|| {
+        let fault = token.error(format!("there is no operator {name}"));
+        match nearest(name, OpKind::ALL.iter().map(|kind| kind.name())) {
+            Some(near) => fault.with_help(format!("is {near} meant?")),
+            None => fault.with_help("`mlc ops` lists the operators"),
+        }
+    })
+}
+
+fn value(cursor: &mut Cursor<'_>, constants: &dyn ConstantSource, depth: usize) -> Result<FieldValue, Diagnostic> {
+    let token = cursor.peek().clone();
+    if depth >= MAXIMUM_DEPTH {
+        return Err(token.error(format!("values nest deeper than {MAXIMUM_DEPTH}")));
+    }
+    match token.kind {
+        Kind::Mark('[') => {
+            cursor.next();
+            cursor.list(']', |cursor| value(cursor, constants, depth + 1)).map(FieldValue::List)
+        }
+        Kind::Number(_) => values::number(cursor),
+        Kind::Word(word) => word_value(cursor, constants, &token, word, depth),
+        _ => Err(cursor.unexpected("a value")),
+    }
+}
+
+fn word_value(
+    cursor: &mut Cursor<'_>,
+    constants: &dyn ConstantSource,
+    token: &Token<'_>,
+    word: &str,
+    depth: usize,
+) -> Result<FieldValue, Diagnostic> {
+    if let Some(special) = values::special_number(cursor)? {
+        return Ok(special);
+    }
+    match cursor.second() {
+        Kind::Symbol(_) if word == "graph" => {
+            graph(cursor, constants, depth + 1).map(|graph| FieldValue::Graph(Subgraph::new(graph)))
+        }
+        Kind::Mark('(' | '=') => expression::parse(cursor).map(FieldValue::Expression),
+        Kind::Mark('[' | '<') => constants::type_or_constant(cursor, constants),
+        Kind::Mark('{') => {
+            let kind = operator_kind(token, word)?;
+            cursor.next();
+            let fields = fields(cursor, constants, kind, depth + 1)?;
+            let op = kind.with_fields(&fields).map_err(|message| token.error(format!("{word}: {message}")))?;
+            Ok(FieldValue::Operator(Box::new(op)))
+        }
+        _ => {
+            cursor.next();
+            Ok(match word {
+                "true" => FieldValue::Bool(true),
+                "false" => FieldValue::Bool(false),
+                word => FieldValue::Word(word.to_owned()),
+            })
+        }
     }
 }

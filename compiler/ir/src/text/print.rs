@@ -1,10 +1,10 @@
 //! Prints graphs.
 
+use super::VERSION;
 use super::constants::constant_text;
 use super::lexer::{plain_or_quoted, quote};
-use super::values::fields_text;
-use super::{VERSION, values};
 use crate::attribute::Attribute;
+use crate::fields::FieldValue;
 use crate::graph::{Graph, Node, NodeId, Value};
 use crate::ops::Op;
 use crate::types::TensorType;
@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 use std::fmt::Write;
 
 /// Large constants by the names that the text gives them.
-pub(super) type Constants = IndexMap<String, Attribute>;
+type Constants = IndexMap<String, Attribute>;
 
 /// The text of a graph; large constants appear by name and hash only. Nodes on a cycle, which no sound graph has, are
 /// left out.
@@ -28,7 +28,7 @@ pub fn print_with_constants(graph: &Graph) -> (String, IndexMap<String, Attribut
 }
 
 /// The graph without the version, its lines behind the first one indented.
-pub(super) fn graph_text(graph: &Graph, constants: &mut Constants, indent: &str) -> String {
+fn graph_text(graph: &Graph, constants: &mut Constants, indent: &str) -> String {
     let inputs: Vec<String> = graph.inputs().iter().map(|&input| input_text(graph.node(input))).collect();
     let outputs = graph.outputs().iter();
     let outputs: Vec<String> =
@@ -58,7 +58,7 @@ pub(super) fn graph_text(graph: &Graph, constants: &mut Constants, indent: &str)
 }
 
 /// The type and values of a constant; large ones go to the side table.
-pub(super) fn stored_text(name: &str, value: &Attribute, constants: &mut Constants) -> String {
+fn stored_text(name: &str, value: &Attribute, constants: &mut Constants) -> String {
     let name = stored_name(name, value, constants);
     let (body, stored) = constant_text(&name, value);
     if stored {
@@ -100,6 +100,34 @@ fn operator_text(graph: &Graph, id: NodeId, op: &Op, constants: &mut Constants, 
     format!("{} {}{fields} : {}", op.name(), operands.join(", "), types.join(", "))
 }
 
+/// The text of a field's value; lines of a graph behind its first one are indented.
+fn field_text(value: &FieldValue, constants: &mut Constants, indent: &str) -> String {
+    match value {
+        FieldValue::Bool(value) => value.to_string(),
+        FieldValue::Integer(value) => value.to_string(),
+        FieldValue::Float(value) => value.to_string(),
+        FieldValue::Word(word) => word.clone(),
+        FieldValue::List(values) => {
+            let values: Vec<String> = values.iter().map(|value| field_text(value, constants, indent)).collect();
+            format!("[{}]", values.join(", "))
+        }
+        FieldValue::Literal(literal) => literal.to_string(),
+        FieldValue::Expression(expression) => expression.to_string(),
+        FieldValue::Type(ty) => ty.to_string(),
+        FieldValue::Attribute(attribute) => stored_text("data", attribute, constants),
+        FieldValue::Operator(op) => format!("{} {}", op.name(), fields_text(op, constants, indent)),
+        FieldValue::Graph(graph) => graph_text(graph, constants, indent),
+    }
+}
+
+/// The text of an operator's fields, in braces.
+fn fields_text(op: &Op, constants: &mut Constants, indent: &str) -> String {
+    let fields = op.fields();
+    let fields = fields.iter().map(|(name, value)| format!("{name} = {}", field_text(value, constants, indent)));
+    let fields: Vec<String> = fields.collect();
+    format!("{{{}}}", fields.join(", "))
+}
+
 fn origins_text(node: &Node) -> String {
     if node.origins.is_empty() {
         return String::new();
@@ -108,9 +136,9 @@ fn origins_text(node: &Node) -> String {
     format!(" from({})", origins.join(", "))
 }
 
-impl std::fmt::Display for crate::fields::FieldValue {
+impl std::fmt::Display for FieldValue {
     /// As in the text form.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&values::value_text(self, &mut Constants::new(), ""))
+        f.write_str(&field_text(self, &mut Constants::new(), ""))
     }
 }

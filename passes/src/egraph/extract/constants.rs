@@ -1,15 +1,15 @@
 //! Which node computes each constant class. Rules may make a constant of one that they make of it again, so not every node
 //! of such a class can be evaluated.
 
-use crate::egraph::language::Node;
+use crate::egraph::language::ENode;
 use crate::egraph::space::Space;
 use egg::Id;
 use indexmap::IndexMap;
 
 /// For each constant class a node whose operands come before it; a constant itself if there is one. `classes` are those of
 /// the space.
-pub(super) fn computed_by(space: &Space, classes: &[Id]) -> IndexMap<Id, Node> {
-    let mut known: IndexMap<Id, Node> = IndexMap::new();
+pub(super) fn computed_by(space: &Space, classes: &[Id]) -> IndexMap<Id, ENode> {
+    let mut known: IndexMap<Id, ENode> = IndexMap::new();
     let mut open: Vec<Id> = classes.iter().copied().filter(|&id| space.egraph[id].data.constant).collect();
     loop {
         let before = known.len();
@@ -17,7 +17,7 @@ pub(super) fn computed_by(space: &Space, classes: &[Id]) -> IndexMap<Id, Node> {
             let nodes = &space.egraph[id].nodes;
             let leaf = nodes.iter().find(|node| node.children.is_empty());
             let is_known =
-                |node: &&Node| node.children.iter().all(|&child| known.contains_key(&space.egraph.find(child)));
+                |node: &&ENode| node.children.iter().all(|&child| known.contains_key(&space.egraph.find(child)));
             let found = leaf.or_else(|| nodes.iter().find(is_known)).cloned();
             let is_open = found.is_none();
             known.extend(found.map(|node| (id, node)));

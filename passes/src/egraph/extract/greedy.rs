@@ -1,6 +1,6 @@
 //! Greedy extraction on a directed acyclic graph: each class takes the node whose set of needed classes is cheapest.
 
-use super::{Choice, Problem};
+use super::problem::{Choice, Problem};
 
 /// Passes over all classes before the search gives up on improving.
 const PASSES: usize = 30;

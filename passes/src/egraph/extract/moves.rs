@@ -1,7 +1,7 @@
 //! Deterministic local search on a choice: single classes, then groups of classes that would share an ingredient, change
 //! their option whenever the whole graph gets cheaper.
 
-use super::{Choice, Problem};
+use super::problem::{Choice, Problem};
 
 /// Passes over all moves.
 const PASSES: usize = 20;

@@ -4,7 +4,6 @@
 //! operands becomes a transpose of the operator over the operands, its axes renumbered by p.
 
 use super::pattern::{per_channel, reshaped};
-use super::{axes, blocks};
 use crate::canonicalise::rules::moves_unit_axes_only;
 use crate::rewrite::{Class, Match, Rule, Term};
 use crate::sketch::{Sketch, binary, reshape, transpose, unary};
@@ -316,9 +315,4 @@ fn sample_reshape(g: &mut Generator) -> Graph {
         }
     };
     s.finish(y)
-}
-
-/// All rules of this stage: those of this file, of [`axes`] and of [`blocks`].
-pub fn rules() -> Vec<Rule> {
-    [RULES, axes::RULES, blocks::RULES].concat()
 }

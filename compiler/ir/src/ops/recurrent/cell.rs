@@ -1,10 +1,61 @@
-//! The equations of recurrent cells for one item of a batch, in double precision but for the activations.
+//! Recurrent cells, and their equations for one item of a batch, in double precision but for the activations.
 
-use super::{Recurrent, RecurrentCell, RecurrentOperand};
 use crate::operator::OperatorError;
-use crate::scalar::{Expression, Scalar, evaluate_scalar};
+use crate::scalar::{Expression, Scalar, UnaryFunction, evaluate_scalar};
 use crate::tensor::Tensor;
 use crate::types::DType;
+
+crate::word_enum! {
+    /// The equations of a recurrent cell; x is the projected input, h the hidden state, R and b recurrent weights and bias. A
+    /// gate is its activation of x + R h + b.
+    pub enum RecurrentCell {
+        /// Gates i, f, g, o: c' = f * c + i * g, h' = o * activation(c').
+        Lstm = "lstm",
+        /// An lstm of gates i, g, o, whose f is 1 - i.
+        CoupledLstm = "coupled_lstm",
+        /// Gates r, z, n: n = activation(x_n + r * (R_n h + b_n)), h' = (1 - z) * n + z * h.
+        Gru = "gru",
+        /// A gru with n = activation(x_n + R_n (r * h) + b_n).
+        ResetFirstGru = "reset_first_gru",
+        /// h' = activation(x + R h + b)
+        Rnn = "rnn",
+    }
+}
+
+impl RecurrentCell {
+    /// Number of gates.
+    pub fn gates(self) -> usize {
+        match self {
+            RecurrentCell::Lstm => 4,
+            RecurrentCell::CoupledLstm | RecurrentCell::Gru | RecurrentCell::ResetFirstGru => 3,
+            RecurrentCell::Rnn => 1,
+        }
+    }
+
+    /// Whether it has a cell state beside the hidden state.
+    pub fn has_cell_state(self) -> bool {
+        matches!(self, RecurrentCell::Lstm | RecurrentCell::CoupledLstm)
+    }
+
+    /// The functions that the equations usually have.
+    pub fn usual_activations(self) -> Vec<Expression> {
+        let (sigmoid, tanh) = (Expression::unary(UnaryFunction::Sigmoid), Expression::unary(UnaryFunction::Tanh));
+        match self {
+            RecurrentCell::Lstm | RecurrentCell::CoupledLstm => vec![sigmoid, tanh.clone(), tanh],
+            RecurrentCell::Gru | RecurrentCell::ResetFirstGru => vec![sigmoid, tanh],
+            RecurrentCell::Rnn => vec![tanh],
+        }
+    }
+
+    /// Number of weight vectors that a gate has for the cell state.
+    pub fn peepholes(self) -> usize {
+        match self {
+            RecurrentCell::Lstm => 3,
+            RecurrentCell::CoupledLstm => 2,
+            _ => 0,
+        }
+    }
+}
 
 /// The weights of a layer.
 pub(super) struct Layer {
@@ -21,23 +72,28 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    /// Takes the weights out of the operands, which fit.
+    /// Takes the weights out of the operands, which fit: recurrent weights and bias, and where the layer has them projection
+    /// and peepholes.
     ///
     /// # Errors
     /// When an activation isn't defined for the operands' type.
-    pub fn new(op: &Recurrent, operands: &[&Tensor]) -> Result<Layer, OperatorError> {
-        let dtype = operands[0].ty().dtype;
-        let optional = |operand| op.operand(operand).map(|place| operands[place].to_floats());
-        let activations = op.activations.iter().map(|activation| Activation::new(activation, dtype));
-        let bias = operands[2].to_floats();
+    pub fn new(
+        cell: RecurrentCell,
+        activations: &[Expression],
+        [weights, bias]: [&Tensor; 2],
+        [projection, peepholes]: [Option<&Tensor>; 2],
+    ) -> Result<Layer, OperatorError> {
+        let dtype = weights.ty().dtype;
+        let activations = activations.iter().map(|activation| Activation::new(activation, dtype));
+        let floats = bias.to_floats();
         Ok(Layer {
-            cell: op.cell,
-            units: bias.len() / op.cell.gates(),
-            state: operands[1].shape()[0],
-            weights: operands[1].to_floats(),
-            bias,
-            projection: optional(RecurrentOperand::Projection),
-            peepholes: optional(RecurrentOperand::Peepholes),
+            cell,
+            units: floats.len() / cell.gates(),
+            state: weights.shape()[0],
+            weights: weights.to_floats(),
+            bias: floats,
+            projection: projection.map(Tensor::to_floats),
+            peepholes: peepholes.map(Tensor::to_floats),
             activations: activations.collect::<Result<_, _>>()?,
         })
     }

@@ -1,4 +1,4 @@
-//! [`Builder`]: a graph under construction in which equal applications are one, and every application is simplified before
+//! [`Simplifier`]: a graph under construction in which equal applications are one, and every application is simplified before
 //! it is added.
 
 use crate::folding;
@@ -35,7 +35,7 @@ pub(crate) struct Provenance {
 }
 
 /// See the module.
-pub(crate) struct Builder<'r> {
+pub(crate) struct Simplifier<'r> {
     /// What has been built.
     pub(crate) graph: Graph,
     rules: &'r [Rule],
@@ -49,10 +49,10 @@ pub(crate) struct Builder<'r> {
     pub(crate) steps: IndexMap<Arc<str>, Vec<&'static str>>,
 }
 
-impl<'r> Builder<'r> {
-    /// A builder that applies rules and, with `fold`, computes small constants.
+impl<'r> Simplifier<'r> {
+    /// A simplifier that applies rules and, with `fold`, computes small constants.
     pub(crate) fn new(name: &str, rules: &'r [Rule], fold: bool) -> Self {
-        Builder {
+        Simplifier {
             graph: Graph::new(name),
             rules,
             fold,
@@ -203,10 +203,10 @@ impl<'r> Builder<'r> {
         first
     }
 
-    /// Copies a graph into the builder. Gives the class of each node's first result.
+    /// Copies a graph into the one under construction. Gives the class of each node's first result.
     ///
     /// # Errors
-    /// When a rule of the builder or the graph is at fault; an operator refused operands.
+    /// When a rule or the graph is at fault; an operator refused operands.
     pub(crate) fn import(&mut self, graph: &Graph) -> Result<IndexMap<NodeId, Class>, OperatorError> {
         let mut classes: IndexMap<NodeId, Class> = IndexMap::new();
         for &input in graph.inputs() {
@@ -235,7 +235,7 @@ impl<'r> Builder<'r> {
     }
 }
 
-impl View for Builder<'_> {
+impl View for Simplifier<'_> {
     fn ty(&self, class: Class) -> &TensorType {
         self.graph.ty(self.value_of(class))
     }

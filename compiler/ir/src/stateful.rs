@@ -1,8 +1,13 @@
 //! States: makes a model keep values from one run to the next, for data that comes as a stream. It changes the interface, so
 //! it is done on request, before the optimiser runs.
 
-use mlc_ir::ops::Recurrent;
-use mlc_ir::{Attribute, Code, Diagnostic, Graph, Literal, Location, NodeId, Op, State, Tensor, TensorType, Value};
+use crate::attribute::Attribute;
+use crate::diagnostics::{Code, Diagnostic, Location};
+use crate::graph::{Graph, NodeId, State, Value};
+use crate::literal::Literal;
+use crate::ops::{Op, Recurrent};
+use crate::tensor::Tensor;
+use crate::types::TensorType;
 use std::collections::BTreeSet;
 
 /// States of more bytes aren't made: generated code holds them in static memory.
