@@ -11,7 +11,6 @@
 pub mod canonicalise;
 pub mod cost;
 pub mod egraph;
-mod folding;
 pub mod pipeline;
 pub mod report;
 pub mod rewrite;

@@ -6,9 +6,10 @@
 
 use crate::kernels;
 use crate::target::Borders;
+use mlc_ir::folding;
 use mlc_ir::operator::OperatorError;
 use mlc_ir::ops::{Constant, Kernel, Loop, Pad, PadMode, Slice, Transpose};
-use mlc_ir::{Attribute, Category, Code, Diagnostic, Graph, Literal, Location, Node, Op, Tensor, Value};
+use mlc_ir::{Attribute, Code, Diagnostic, Graph, Literal, Location, Node, Op, Value};
 use std::collections::BTreeMap;
 
 /// Pads around each axis.
@@ -69,20 +70,18 @@ fn add(graph: &mut Graph, op: Op, operands: &[Value], node: &Node) -> Result<Vec
     Ok((0..count).map(|slot| Value { node: id, slot: slot as u32 }).collect())
 }
 
-/// Evaluates a node whose operands are all constants.
+/// Computes a node whose operands are all constants.
 fn fold(graph: &mut Graph, node: &Node, operands: &[Value]) -> Option<Result<Vec<Value>, OperatorError>> {
     if let Op::Constant(Constant { value }) = &node.op {
         return Some(Ok(vec![graph.add_constant(&node.name, value.clone())]));
     }
-    let constants: Vec<Tensor> =
-        operands.iter().map(|&operand| graph.constant(operand).map(Attribute::to_tensor)).collect::<Option<_>>()?;
-    if constants.is_empty() || matches!(node.op, Op::Broadcast(_)) || node.op.category() == Category::Control {
+    // A broadcast stays a view of its operand: its elements are stored once.
+    if operands.is_empty() || matches!(node.op, Op::Broadcast(_)) || !folding::is_computable(&node.op) {
         return None;
     }
-    let references: Vec<&Tensor> = constants.iter().collect();
-    Some(node.op.evaluate(&references, &node.results).map(|results| {
-        results.iter().map(|tensor| graph.add_constant(&node.name, Attribute::from_tensor(tensor))).collect()
-    }))
+    let constants: Vec<&Attribute> = operands.iter().map(|&operand| graph.constant(operand)).collect::<Option<_>>()?;
+    let results = folding::compute(&node.op, &constants);
+    Some(results.map(|results| results.into_iter().map(|value| graph.add_constant(&node.name, value)).collect()))
 }
 
 /// Adds a loop that walks outermost axes only: transposes put scanned axes there, and take stacked ones to their places.

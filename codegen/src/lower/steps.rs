@@ -9,6 +9,7 @@ use crate::kernels::{self, Argument, Epilogue, KernelWriter};
 use crate::loops::{Function, LoopBuilder, Parameter, Stmt, Var};
 use crate::names::Names;
 use crate::target::Target;
+use mlc_ir::folding;
 use mlc_ir::ops::{Map, PadMode, TransposedConvolution};
 use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, NodeId, Op, TensorType, Value};
 use std::collections::BTreeSet;
@@ -235,9 +236,7 @@ impl Maker<'_> {
             Op::Constant(constant) => Some(constant.value.clone()),
             op if is_view(op) => {
                 let inner = self.constant_values(self.graph.operands(value.node)[0])?;
-                let tensor = inner.to_tensor();
-                let results = op.evaluate(&[&tensor], &node.results).ok()?;
-                results.first().map(Attribute::from_tensor)
+                folding::compute(op, &[&inner]).ok()?.into_iter().next()
             }
             _ => None,
         }

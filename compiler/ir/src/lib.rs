@@ -13,6 +13,7 @@ pub mod attribute;
 pub mod diagnostics;
 pub mod evaluator;
 pub mod fields;
+pub mod folding;
 pub mod generator;
 pub mod graph;
 mod literal;

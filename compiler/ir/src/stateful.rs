@@ -3,11 +3,13 @@
 
 use crate::attribute::Attribute;
 use crate::diagnostics::{Code, Diagnostic, Location};
+use crate::folding;
 use crate::graph::{Graph, NodeId, State, Value};
 use crate::literal::Literal;
 use crate::ops::{Op, Recurrent};
 use crate::tensor::Tensor;
 use crate::types::TensorType;
+use indexmap::IndexMap;
 use std::collections::BTreeSet;
 
 /// States of more bytes aren't made: generated code holds them in static memory.
@@ -116,15 +118,20 @@ fn constant_value(graph: &Graph, order: &[NodeId], value: Value) -> Option<Resul
     if let Some(large) = results.clone().find(|ty| ty.bytes() > LARGEST) {
         return Some(Err(mismatch(format!("an initial state is made of {large}, which is too large to be kept"))));
     }
-    let mut values: indexmap::IndexMap<NodeId, Vec<Tensor>> = indexmap::IndexMap::new();
+    let mut values: IndexMap<NodeId, Vec<Attribute>> = IndexMap::new();
     for id in order.iter().filter(|id| needed.contains(*id)) {
-        let operands = graph.operands(*id);
-        let operands: Vec<&Tensor> =
-            operands.iter().map(|operand| &values[&operand.node][operand.slot as usize]).collect();
-        values.insert(*id, graph.node(*id).op.evaluate(&operands, &graph.node(*id).results).ok()?);
+        let results = match &graph.node(*id).op {
+            Op::Constant(constant) => vec![constant.value.clone()],
+            op => {
+                let operands = graph.operands(*id);
+                let operands: Vec<&Attribute> =
+                    operands.iter().map(|operand| &values[&operand.node][operand.slot as usize]).collect();
+                folding::compute(op, &operands).ok()?
+            }
+        };
+        values.insert(*id, results);
     }
-    let tensor = values.get(&value.node)?.get(value.slot as usize)?;
-    Some(Ok(Attribute::from_tensor(tensor)))
+    values.get(&value.node)?.get(value.slot as usize).cloned().map(Ok)
 }
 
 fn zeros(ty: &TensorType) -> Result<Attribute, Diagnostic> {

@@ -1,18 +1,16 @@
 //! [`Simplifier`]: a graph under construction in which equal applications are one, and every application is simplified before
 //! it is added.
 
-use crate::folding;
 use crate::rewrite::{Application, Class, Match, Rule, Search, Term, View};
 use egg::Id;
 use indexmap::IndexMap;
+use mlc_ir::folding;
 use mlc_ir::ops::Constant;
 use mlc_ir::{Attribute, Category, Graph, Literal, NodeId, Op, OperatorError, TensorType, Value};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Constants of more elements are left for the end of the optimisation.
-const SMALL: usize = 4096;
 /// How many rules may fire in a row on one application.
 const FUEL: u32 = 100;
 
@@ -152,16 +150,13 @@ impl<'r> Simplifier<'r> {
         }
     }
 
+    /// An operator over constants as one of them, where it is computed early; a value that can't be stays as it is.
     fn folded(&mut self, op: &Op, operands: &[Class], results: &[TensorType]) -> Option<Op> {
-        let [ty] = results else { return None };
-        if !self.fold || op.category() == Category::Source || ty.elements() > SMALL || operands.is_empty() {
+        if !self.fold || results.len() != 1 {
             return None;
         }
         let values: Vec<&Attribute> = operands.iter().map(|&operand| self.value(operand)).collect::<Option<_>>()?;
-        if values.iter().any(|value| value.ty().elements() > SMALL * 4) {
-            return None;
-        }
-        let value = folding::evaluate(op, &values)?;
+        let value = folding::compute_early(op, &values).ok()??.into_iter().next()?;
         *self.fired.entry("fold-constants").or_default() += 1;
         Some(Constant { value }.into())
     }
@@ -188,7 +183,7 @@ impl<'r> Simplifier<'r> {
         let source = op.category() == Category::Source;
         let constant = match op {
             Op::Constant(_) => true,
-            op if !folding::is_foldable(op, &self.graph.node(node).results) => false,
+            op if self.graph.node(node).results.len() != 1 || !folding::is_computable(op) => false,
             _ => !source && !operands.is_empty() && operands.iter().all(|&operand| self.is_constant(operand)),
         };
         let splat = match op {

@@ -4,9 +4,9 @@
 //! so nothing would bind such a child, and classes hold tensors only. The type of a node is a payload that identity ignores:
 //! it follows from head and children, and carrying it means that inference runs once per node, before the node is added.
 
-use crate::folding::is_foldable;
 use crate::rewrite::Class;
 use egg::{Analysis, DidMerge, EGraph, Id, Language};
+use mlc_ir::folding::is_computable;
 use mlc_ir::scalar::{Scalar, evaluate_scalar};
 use mlc_ir::{Attribute, Category, Literal, Op, TensorType};
 use smallvec::SmallVec;
@@ -132,7 +132,7 @@ fn facts(egraph: &EGraph<ENode, TypeAnalysis>, node: &ENode) -> Facts {
         return Facts { results, constant: true, splat, value };
     }
     let children: Vec<&Facts> = node.children.iter().map(|&child| &egraph[child].data).collect();
-    if !is_foldable(op, &results) || children.is_empty() || children.iter().any(|child| !child.constant) {
+    if results.len() != 1 || !is_computable(op) || children.is_empty() || children.iter().any(|child| !child.constant) {
         return unknown;
     }
     Facts { splat: splat(op, &children), constant: true, ..unknown }

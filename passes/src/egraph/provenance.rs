@@ -17,7 +17,6 @@ pub struct Ancestry<'s> {
     selection: &'s Selection,
     sources: IndexMap<Id, Vec<NodeId>>,
     built_for: IndexMap<Id, IndexSet<Id>>,
-    computed_from: IndexMap<Id, Id>,
 }
 
 impl<'s> Ancestry<'s> {
@@ -32,9 +31,7 @@ impl<'s> Ancestry<'s> {
             let entry = built_for.entry(space.egraph.find(built)).or_default();
             entry.extend(sites.iter().map(|&site| space.egraph.find(site)));
         }
-        let computed = space.computed_from.iter();
-        let computed_from = computed.map(|(&constant, &from)| (space.egraph.find(constant), from)).collect();
-        Ancestry { space, selection, sources, built_for, computed_from }
+        Ancestry { space, selection, sources, built_for }
     }
 
     /// The source nodes of a class, or of the classes for which it was built.
@@ -99,7 +96,7 @@ impl<'s> Ancestry<'s> {
                 return self.space.source.node(*node).name.clone();
             }
             let first = self.space.egraph[class].nodes.iter().find_map(|node| node.children.first());
-            match first.or(self.computed_from.get(&class)) {
+            match first {
                 Some(&child) => class = self.space.egraph.find(child),
                 None => break,
             }

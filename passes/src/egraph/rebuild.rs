@@ -4,9 +4,9 @@ use super::extract::Selection;
 use super::language::{ENode, Head};
 use super::provenance::Ancestry;
 use super::space::Space;
-use crate::folding;
 use egg::Id;
 use indexmap::{IndexMap, IndexSet};
+use mlc_ir::folding;
 use mlc_ir::{Attribute, Graph, NodeId, Op, OperatorError, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -167,8 +167,7 @@ impl Rebuilder<'_> {
         }
         let references: Vec<&Attribute> = operands.iter().filter_map(|operand| self.constants.get(operand)).collect();
         let op = node.op.as_deref().ok_or_else(not_constant)?;
-        folding::evaluate(op, &references)
-            .ok_or_else(|| OperatorError::Evaluation(format!("{} of constants can't be computed", op.name())))
+        folding::compute(op, &references)?.into_iter().next().ok_or_else(not_constant)
     }
 }
 

@@ -2,17 +2,12 @@
 //! in, [`super::rebuild::from_egraph`] lets the chosen one out.
 
 use super::language::{self, ENode, Graph as EGraph, Head, TypeAnalysis};
-use crate::folding;
 use crate::rewrite::{Application, Class, Term, View};
 use egg::Id;
 use indexmap::{IndexMap, IndexSet};
-use mlc_ir::ops::Constant;
 use mlc_ir::{Attribute, Graph, Literal, NodeId, Op, TensorType};
 use smallvec::SmallVec;
 use std::sync::Arc;
-
-/// Constants of at most so many elements are computed as soon as they are built.
-const SMALL: usize = 64;
 
 /// A graph's e-graph.
 pub struct Space {
@@ -28,8 +23,6 @@ pub struct Space {
     pub built_for: IndexMap<Id, IndexSet<Id>>,
     /// For each e-node that a rule built, the rule's name.
     pub built_by: IndexMap<Id, &'static str>,
-    /// For each constant that was computed at once, the first constant that it was computed from.
-    pub computed_from: IndexMap<Id, Id>,
     operators: IndexMap<Arc<Op>, u32>,
     outputs: IndexSet<Id>,
     /// The e-nodes in the order in which they were made. What egg keeps for explanations beside them isn't among them, so
@@ -50,7 +43,6 @@ impl Space {
             root: Id::from(0),
             built_for: IndexMap::new(),
             built_by: IndexMap::new(),
-            computed_from: IndexMap::new(),
             operators: IndexMap::new(),
             outputs: IndexSet::new(),
             made: Vec::new(),
@@ -129,18 +121,8 @@ impl Space {
                     return None;
                 }
                 let before = self.made.len();
-                let added = match self.folded(op, &children, &results) {
-                    Some(value) => {
-                        let (head, op) = self.intern(Constant { value }.into());
-                        let added = self.add(head, Some(op), SmallVec::new(), results.into());
-                        self.computed_from.entry(added).or_insert(children[0]);
-                        added
-                    }
-                    None => {
-                        let (head, op) = self.intern((**op).clone());
-                        self.add(head, Some(op), children, results.into())
-                    }
-                };
+                let (head, op) = self.intern((**op).clone());
+                let added = self.add(head, Some(op), children, results.into());
                 if self.made.len() > before {
                     self.built_by.insert(added, rule);
                 }
@@ -148,18 +130,6 @@ impl Space {
                 Some(added)
             }
         }
-    }
-
-    fn folded(&self, op: &Op, children: &[Id], results: &[TensorType]) -> Option<Attribute> {
-        if results[0].elements() > SMALL || children.is_empty() {
-            return None;
-        }
-        let values: Vec<&Attribute> =
-            children.iter().map(|&child| self.egraph[child].data.value.as_ref()).collect::<Option<_>>()?;
-        if values.iter().any(|value| value.ty().elements() > SMALL * 4) {
-            return None;
-        }
-        folding::evaluate(op, &values)
     }
 }
 
