@@ -143,7 +143,7 @@ fn mean_squares(view: &dyn View, class: Class) -> Vec<(Class, Vec<usize>, f64)> 
     let mut sums: Vec<(Class, f64)> = vec![(class, 0.0)];
     for (x, y) in binaries(view, class, B::Add) {
         let shifted = [(x, y), (y, x)].into_iter().find_map(|(x, y)| Some((x, view.splat(y)?.to_f64())));
-        sums.extend(shifted.filter(|(x, _)| view.ty(*x) == view.ty(class)));
+        sums.extend(shifted.filter(|(x, number)| view.ty(*x) == view.ty(class) && number.is_finite()));
     }
     let mut found = Vec::new();
     for (mean, epsilon) in sums {

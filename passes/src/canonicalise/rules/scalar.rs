@@ -205,6 +205,19 @@ pub(super) const RULES: &[Rule] = &[
         },
     ),
     Rule::exact(
+        "self-comparison-as-truth",
+        "x = x, x <= x and x >= x hold for integers, the others don't",
+        KINDS,
+        |m| rewrites(m, compare_with_itself),
+        |g| {
+            sample(g, &[DType::I32, DType::I8, DType::U8], |b, g, _| {
+                let (x, y, function) = (b.operand(0), b.operand(1), g.choose(COMPARISONS));
+                let truth = b.binary(function, x, x);
+                b.select(truth, x, y)
+            })
+        },
+    ),
+    Rule::exact(
         "compute-numbers",
         "a function of numbers is a number",
         KINDS,
@@ -235,6 +248,8 @@ pub(super) const RULES: &[Rule] = &[
 
 /// Functions for which f(f(x)) = f(x).
 const PROJECTIONS: &[U] = &[U::Absolute, U::Relu, U::Relu6, U::Ceil, U::Floor, U::Round, U::Truncate, U::Sign];
+/// Functions whose result is a truth value.
+const COMPARISONS: &[B] = &[B::Equal, B::NotEqual, B::Less, B::LessEqual, B::Greater, B::GreaterEqual];
 /// Functions for which f(-x) = f(x).
 const EVEN: &[U] = &[U::Absolute, U::Square, U::Cos, U::Cosh];
 
@@ -375,6 +390,13 @@ fn turn_selection(s: &Scalars<'_>) -> Option<ScalarTerm> {
         ScalarNode::Unary(U::Not, c) => Some(ScalarTerm::Select(c, y, x)),
         _ => None,
     }
+}
+
+fn compare_with_itself(s: &Scalars<'_>) -> Option<ScalarTerm> {
+    let (function, x, y) = binary(s, COMPARISONS)?;
+    let truth = matches!(function, B::Equal | B::LessEqual | B::GreaterEqual);
+    let known = x == y && !s.dtype(x).is_float();
+    known.then(|| ScalarTerm::Number(Literal::integer(DType::Bool, i64::from(truth))))
 }
 
 fn compute(s: &Scalars<'_>) -> Option<ScalarTerm> {
