@@ -38,6 +38,12 @@ pub fn unary_text(helpers: &mut dyn Helpers, function: UnaryFunction, dtype: DTy
     format!("{library}{suffix}({})", unparenthesised(x))
 }
 
+/// A bitwise function of two truth values, as integers: clang warns of conditions as its operands, and a logical one would load
+/// on a condition.
+fn of_bools(x: &str, operator: &str, y: &str) -> String {
+    format!("(bool)((int){x} {operator} {y})")
+}
+
 /// A function of two scalars as C.
 pub fn binary_text(helpers: &mut dyn Helpers, function: BinaryFunction, dtype: DType, x: &str, y: &str) -> String {
     use BinaryFunction as B;
@@ -48,10 +54,10 @@ pub fn binary_text(helpers: &mut dyn Helpers, function: BinaryFunction, dtype: D
     }
     // C compilers warn of the order of a bool and a constant.
     match function {
-        B::Less if dtype == DType::Bool => return format!("(!{x} && {y})"),
-        B::LessEqual if dtype == DType::Bool => return format!("(!{x} || {y})"),
-        B::Greater if dtype == DType::Bool => return format!("({x} && !{y})"),
-        B::GreaterEqual if dtype == DType::Bool => return format!("({x} || !{y})"),
+        B::Less if dtype == DType::Bool => return of_bools(&format!("!{x}"), "&", y),
+        B::LessEqual if dtype == DType::Bool => return of_bools(&format!("!{x}"), "|", y),
+        B::Greater if dtype == DType::Bool => return of_bools(x, "&", &format!("!{y}")),
+        B::GreaterEqual if dtype == DType::Bool => return of_bools(x, "|", &format!("!{y}")),
         _ => {}
     }
     if function.is_comparison() || (dtype.is_float() && c_operator(function).is_some()) {
@@ -64,8 +70,10 @@ pub fn binary_text(helpers: &mut dyn Helpers, function: BinaryFunction, dtype: D
         _ => None,
     };
     if let Some(operator) = bitwise {
-        let ty = if dtype == DType::Bool { "bool" } else { c_type(dtype) };
-        return format!("({ty})({x} {operator} {y})");
+        return match dtype {
+            DType::Bool => of_bools(x, operator, y),
+            _ => format!("({})({x} {operator} {y})", c_type(dtype)),
+        };
     }
     let suffix = if dtype == DType::F64 { "" } else { "f" };
     match function {

@@ -3,9 +3,10 @@
 
 use super::adapt::{extended, shaped};
 use super::draft::Draft;
+use super::selections::{masked, truths};
 use mlc_ir::ops::{
     AveragePool, Binary, Clamp, Concat, Convolution, LeakyRelu, Matmul, MaxPool, Normalize, Pad, PadMode, Reduce,
-    ReduceFunction, Reshape, Select, Slice, Softmax, Transpose, TransposedConvolution, Unary,
+    ReduceFunction, Reshape, Slice, Softmax, Transpose, TransposedConvolution, Unary,
 };
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Float, Literal, TensorType, Value};
@@ -14,7 +15,7 @@ use mlc_ir::{DType, Float, Literal, TensorType, Value};
 pub type Layer = fn(&mut Draft<'_>) -> Option<()>;
 
 /// Every kind of layer.
-pub const LAYERS: [Layer; 13] = [
+pub const LAYERS: [Layer; 15] = [
     convolutions,
     convolutions,
     depthwise_separable,
@@ -28,6 +29,8 @@ pub const LAYERS: [Layer; 13] = [
     gate,
     normalization,
     masked,
+    masked,
+    truths,
 ];
 
 const ACTIVATIONS: [UnaryFunction; 10] = [
@@ -43,11 +46,11 @@ const ACTIVATIONS: [UnaryFunction; 10] = [
     UnaryFunction::Negate,
 ];
 
-fn binary(draft: &mut Draft<'_>, function: BinaryFunction, x: Value, y: Value) -> Value {
+pub(super) fn binary(draft: &mut Draft<'_>, function: BinaryFunction, x: Value, y: Value) -> Value {
     draft.try_apply(Binary { function }, &[x, y])
 }
 
-fn unary(draft: &mut Draft<'_>, function: UnaryFunction, x: Value) -> Value {
+pub(super) fn unary(draft: &mut Draft<'_>, function: UnaryFunction, x: Value) -> Value {
     draft.try_apply(Unary { function }, &[x])
 }
 
@@ -405,22 +408,5 @@ fn normalization(draft: &mut Draft<'_>) -> Option<()> {
         y = binary(draft, function, y, constant);
     }
     draft.tame(y);
-    Some(())
-}
-
-/// One of two values where a comparison holds, the other elsewhere.
-fn masked(draft: &mut Draft<'_>) -> Option<()> {
-    let x = draft.pick_where(|ty| ty.dtype != DType::Bool)?;
-    let ty = draft.ty(x);
-    let bound = draft.constant(&TensorType::new(ty.dtype, []));
-    let functions = [BinaryFunction::Greater, BinaryFunction::LessEqual, BinaryFunction::NotEqual];
-    let function = draft.random.choose(&functions);
-    let mask = draft.apply(Binary { function }, &[x, bound])?[0];
-    let mask = if draft.random.one_in(3) { unary(draft, UnaryFunction::Not, mask) } else { mask };
-    let other = match draft.pick_where(|other| *other == ty) {
-        Some(other) if !draft.random.one_in(3) => other,
-        _ => draft.constant(&ty),
-    };
-    draft.apply(Select {}, &[mask, x, other])?;
     Some(())
 }

@@ -10,6 +10,7 @@ mod draft;
 mod grow;
 mod layers;
 mod noise;
+mod selections;
 mod shrink;
 mod unit;
 
