@@ -1,8 +1,8 @@
 //! Adapters: movements and conversions that make an earlier value fit as an operand of another type.
 
 use super::draft::Draft;
-use mlc_ir::ops::{Binary, Broadcast, Cast, Pad, PadMode, Reduce, ReduceFunction, Reshape, Slice, Transpose};
-use mlc_ir::scalar::BinaryFunction;
+use mlc_ir::ops::{Binary, Broadcast, Cast, Pad, PadMode, Reduce, ReduceFunction, Reshape, Slice, Transpose, Unary};
+use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal, TensorType, Value};
 
 /// A value of the given type, made of another value; `None` when the attempt fails.
@@ -153,4 +153,14 @@ fn padding_mode(draft: &mut Draft<'_>, own: usize, most: usize) -> PadMode {
         modes.push(PadMode::Circular);
     }
     draft.random.choose(&modes)
+}
+
+/// A function of two values; the first one where it can't be applied.
+pub fn binary(draft: &mut Draft<'_>, function: BinaryFunction, x: Value, y: Value) -> Value {
+    draft.try_apply(Binary { function }, &[x, y])
+}
+
+/// A function of a value; the value itself where it can't be applied.
+pub fn unary(draft: &mut Draft<'_>, function: UnaryFunction, x: Value) -> Value {
+    draft.try_apply(Unary { function }, &[x])
 }

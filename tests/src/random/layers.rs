@@ -1,12 +1,12 @@
 //! Layers as models have them: what the optimiser's rules and the memory planner look for. Each takes earlier values and adds
 //! its results to the draft; where an operator can't be applied, its operand goes on in its place.
 
-use super::adapt::{extended, shaped};
+use super::adapt::{binary, extended, shaped, unary};
 use super::draft::Draft;
 use super::selections::{masked, truths};
 use mlc_ir::ops::{
     AveragePool, Binary, Clamp, Concat, Convolution, LeakyRelu, Matmul, MaxPool, Normalize, Pad, PadMode, Reduce,
-    ReduceFunction, Reshape, Slice, Softmax, Transpose, TransposedConvolution, Unary,
+    ReduceFunction, Reshape, Slice, Softmax, Transpose, TransposedConvolution,
 };
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Float, Literal, TensorType, Value};
@@ -45,14 +45,6 @@ const ACTIVATIONS: [UnaryFunction; 10] = [
     UnaryFunction::Mish,
     UnaryFunction::Negate,
 ];
-
-pub(super) fn binary(draft: &mut Draft<'_>, function: BinaryFunction, x: Value, y: Value) -> Value {
-    draft.try_apply(Binary { function }, &[x, y])
-}
-
-pub(super) fn unary(draft: &mut Draft<'_>, function: UnaryFunction, x: Value) -> Value {
-    draft.try_apply(Unary { function }, &[x])
-}
 
 /// A random constant of the value's data type.
 fn weights(draft: &mut Draft<'_>, x: Value, shape: &[usize]) -> Value {

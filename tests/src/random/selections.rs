@@ -1,8 +1,8 @@
 //! Layers of selections and truth values: conditions that are constant, broadcast or compared, divisions in arms, and extents
 //! that vectors don't divide.
 
+use super::adapt::{binary, unary};
 use super::draft::Draft;
-use super::layers::{binary, unary};
 use mlc_ir::ops::{Binary, Cast, Reduce, ReduceFunction, Select};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, TensorType, Value};
