@@ -81,12 +81,20 @@ pub(super) const OPERATORS: Table = &[
 
 fn identity(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     call.ignore(&["p"]);
-    if call.flag_or("training", false)? {
-        return Err(
-            Fault::variant("in training mode its result is random").with_help("export the model after `model.eval()`")
-        );
-    }
+    refuse_training(call)?;
     call.x()
+}
+
+fn refuse_training(call: &mut Call<'_, '_>) -> Result<(), Fault> {
+    if call.flag_or("training", false)? {
+        return Err(random());
+    }
+    Ok(())
+}
+
+/// Why what drops elements is refused.
+pub(super) fn random() -> Fault {
+    Fault::variant("in training mode its result is random").with_help("export the model after `model.eval()`")
 }
 
 fn function(call: &mut Call<'_, '_>, function: U) -> Result<Value, Fault> {
@@ -164,6 +172,7 @@ fn leaky_relu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 fn rrelu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
+    refuse_training(call)?;
     let (lower, upper) = (call.float_or("lower", 1.0 / 8.0)?, call.float_or("upper", 1.0 / 3.0)?);
     leaky(call, x, (lower + upper) / 2.0)
 }

@@ -1,26 +1,28 @@
 //! Attention: projections, scores, softmax over the keys, weighted sum of the values.
 
+use super::activation::random;
 use super::call::{Call, Operands, Table};
 use super::item::Item;
 use super::linear::linear;
 use super::promotion::promote;
 use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
-use mlc_ir::ops::{Matmul, ReduceFunction, Softmax};
+use mlc_ir::ops::{Matmul, ReduceFunction};
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table =
     &[("F.scaled_dot_product_attention", One(scaled_dot_product)), ("nn.MultiheadAttention", Many(multihead))];
 
-/// softmax(query key^T * scale + mask) value; also gives the weights.
+/// softmax(query key^T * scale + mask) value; also gives the weights. Queries that the mask hides all keys from get zeros if
+/// `vanishing`, else NaN.
 fn attend(
     call: &mut Call<'_, '_>,
     query: Value,
     key: Value,
     value: Value,
     scale: f64,
-    mask: Option<Value>,
+    (mask, vanishing): (Option<Value>, bool),
 ) -> Result<(Value, Value), Fault> {
     let mut scores = call.builder.apply(Matmul { transpose_left: false, transpose_right: true }, &[query, key])?;
     if scale != 1.0 {
@@ -30,8 +32,10 @@ fn attend(
         let operands = promote(call.builder, &[&Item::Tensor(scores), &Item::Tensor(mask)])?;
         scores = call.builder.binary(BinaryFunction::Add, operands[0], operands[1])?;
     }
-    let axis = call.builder.rank(scores) - 1;
-    let weights = call.builder.apply(Softmax { axis, logarithm: false }, &[scores])?;
+    let weights = match mask.filter(|_| vanishing) {
+        Some(mask) => call.builder.masked_softmax(scores, mask)?,
+        None => call.builder.softmax_of_last(scores)?,
+    };
     let result = call.builder.apply(Matmul { transpose_left: false, transpose_right: false }, &[weights, value])?;
     Ok((result, weights))
 }
@@ -59,6 +63,10 @@ fn scaled_dot_product(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let mut value = call.labelled_input("value", 2)?;
     let mask = call.optional_labelled_input("attn_mask", 3)?;
     call.ignore(&["attn_mask"]);
+    // Unlike a module, the function drops weights whatever the mode of the model.
+    if call.float_or("dropout_p", 0.0)? != 0.0 {
+        return Err(random());
+    }
     let (query_shape, dtype) = (call.shape(query), call.builder.dtype(query));
     let (Some(&width), true) = (query_shape.last(), query_shape.len() >= 2 && call.builder.rank(key) >= 2) else {
         return Err(Fault::operands("query and key must be matrices"));
@@ -76,7 +84,7 @@ fn scaled_dot_product(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         }
         mask = Some(causal_mask(call, rows, columns, dtype));
     }
-    Ok(attend(call, query, key, value, scale, mask)?.0)
+    Ok(attend(call, query, key, value, scale, (mask, true))?.0)
 }
 
 /// Repeats each head of x [.., heads, L, E] until there are as many as the query has.
@@ -302,7 +310,7 @@ fn multihead(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let query = call.builder.split_heads(query, heads)?;
     let (key, value) = (call.builder.split_heads(key, heads)?, call.builder.split_heads(value, heads)?);
     let scale = 1.0 / ((width / heads) as f64).sqrt();
-    let (result, weights) = attend(call, query, key, value, scale, mask)?;
+    let (result, weights) = attend(call, query, key, value, scale, (mask, false))?;
     let result = call.builder.merge_heads(result)?;
     let (out, bias) = (call.weight("out_proj.weight")?, call.optional_weight("out_proj.bias")?);
     let mut result = linear(call, result, out, bias)?;

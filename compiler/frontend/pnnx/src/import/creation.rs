@@ -2,6 +2,7 @@
 
 use super::call::{Call, Operands, Table};
 use super::item::Item;
+use super::positional::int_at;
 use super::promotion::operand;
 use mlc_import::Fault;
 use mlc_import::Handler::One;
@@ -129,7 +130,7 @@ fn arange(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 /// `aten::tril (x, diagonal)` and `aten::triu`: zeros above, or below, a diagonal.
 fn triangle(call: &mut Call<'_, '_>, lower: bool) -> Result<Value, Fault> {
     let x = call.x()?;
-    let diagonal = call.labelled("diagonal", 1).and_then(|item| item.int()).unwrap_or(0);
+    let diagonal = int_at(call, "diagonal", 1)?.unwrap_or(0);
     let diagonal = call.builder.literal(Literal::integer(DType::I64, diagonal));
     Ok(call.builder.triangle(x, diagonal, lower)?)
 }

@@ -101,11 +101,10 @@ impl Format for Pnnx {
 
     /// What is False, None or about training can't change the result.
     fn attribute_matters<'m>(name: &str, value: &Self::Attribute<'m>) -> bool {
-        const HARMLESS: [&str; 17] = [
+        const HARMLESS: [&str; 14] = [
             "copy",
             "device",
             "dropout",
-            "dropout_p",
             "inplace",
             "layout",
             "memory_format",
@@ -115,9 +114,7 @@ impl Format for Pnnx {
             "requires_grad",
             "scale_grad_by_freq",
             "sparse",
-            "training",
             "momentum",
-            "padding_idx",
             "affine",
         ];
         !HARMLESS.contains(&name) && !matches!(value.item, Item::None | Item::Bool(false))

@@ -4,6 +4,7 @@
 use super::arithmetic::{binary, unary};
 use super::call::{Call, Operands, Table};
 use super::item::Item;
+use super::positional::{flag_at, float_at, int_at};
 use super::reduction::{deviation, norm, reduce};
 use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
@@ -49,22 +50,6 @@ fn result(call: &mut Call<'_, '_>, item: &Item) -> Result<Value, Fault> {
     call.as_tensor("`result`", item)
 }
 
-/// A whole number among the operands.
-fn int_at(call: &mut Call<'_, '_>, key: &str, position: usize) -> Result<Option<i64>, Fault> {
-    let Some(item) = call.labelled(key, position) else { return Ok(None) };
-    let number = call.host_number(item);
-    let refused = || Fault::operands(format!("operand `{key}` must be a whole number, found {}", number.description()));
-    Ok(Some(number.int().ok_or_else(refused)?))
-}
-
-/// A number among the operands.
-fn float_at(call: &mut Call<'_, '_>, key: &str, position: usize, default: f64) -> Result<f64, Fault> {
-    let Some(item) = call.labelled(key, position) else { return Ok(default) };
-    let number = call.host_number(item);
-    let refused = || Fault::operands(format!("operand `{key}` must be a number, found {}", number.description()));
-    number.float().ok_or_else(refused)
-}
-
 /// Axes among the operands, ascending; all of them when there are none.
 fn axes_at(call: &mut Call<'_, '_>, x: Value, position: usize) -> Result<Vec<usize>, Fault> {
     let all = (0..call.builder.rank(x)).collect();
@@ -77,10 +62,6 @@ fn axes_at(call: &mut Call<'_, '_>, x: Value, position: usize) -> Result<Vec<usi
     axes.sort_unstable();
     axes.dedup();
     Ok(axes)
-}
-
-fn flag_at(call: &mut Call<'_, '_>, key: &str, position: usize) -> bool {
-    call.labelled(key, position) == Some(Item::Bool(true))
 }
 
 fn pair(call: &mut Call<'_, '_>, function: B) -> Result<Value, Fault> {
@@ -152,7 +133,7 @@ fn is_finite(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 fn is_close(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (x, y) = (call.labelled_item("input", 0)?, call.labelled_item("other", 1)?);
     let (relative, absolute) = (float_at(call, "rtol", 2, 1e-5)?, float_at(call, "atol", 3, 1e-8)?);
-    if flag_at(call, "equal_nan", 4) {
+    if flag_at(call, "equal_nan", 4, false)? {
         return Err(Fault::variant("`equal_nan=True` isn't supported"));
     }
     let difference = with(call, B::Subtract, &x, &y)?;
@@ -226,7 +207,7 @@ fn count_nonzero(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 fn extremes(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
     let axes = axes_at(call, x, 1)?;
-    let keep_axes = flag_at(call, "keepdim", 2);
+    let keep_axes = flag_at(call, "keepdim", 2, false)?;
     let low = reduce(call, x, ReduceFunction::Minimum, axes.clone(), keep_axes)?;
     let high = reduce(call, x, ReduceFunction::Maximum, axes, keep_axes)?;
     Ok(vec![Item::Tensor(low), Item::Tensor(high)])
@@ -244,7 +225,7 @@ fn spread(call: &mut Call<'_, '_>, root: bool) -> Result<(Value, Value), Fault> 
         ((0..call.builder.rank(x)).collect(), unbiased(call.labelled("unbiased", 1))?, false)
     } else {
         let correction = unbiased(call.labelled("correction", 2))?;
-        (axes_at(call, x, 1)?, correction, flag_at(call, "keepdim", 3))
+        (axes_at(call, x, 1)?, correction, flag_at(call, "keepdim", 3, false)?)
     };
     let spread = deviation(call, x, axes.clone(), keep_axes, correction, root)?;
     Ok((spread, reduce(call, x, ReduceFunction::Mean, axes, keep_axes)?))
@@ -259,7 +240,7 @@ fn spread_and_mean(call: &mut Call<'_, '_>, root: bool) -> Result<Vec<Item>, Fau
 fn linalg_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axes = axes_at(call, x, 2)?;
-    let keep_axes = flag_at(call, "keepdim", 3);
+    let keep_axes = flag_at(call, "keepdim", 3, false)?;
     if call.labelled("dtype", 4).is_some() {
         return Err(Fault::variant("`dtype` isn't supported; convert the tensor in the source model"));
     }
@@ -295,7 +276,7 @@ fn median(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let axis = int_at(call, "dim", 1)?.unwrap_or(0);
     let axis = call.axis(x, axis)?;
     let last = call.shape(x)[axis].checked_sub(1).ok_or_else(|| Fault::operands("there are no elements"))?;
-    let keep_axis = flag_at(call, "keepdim", 2);
+    let keep_axis = flag_at(call, "keepdim", 2, false)?;
     let mut results = ranked(call, x, axis, last / 2, keep_axis)?;
     if whole {
         results.truncate(1);
@@ -311,6 +292,6 @@ fn kth_value(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let extent = call.shape(x)[axis];
     let rank = int_at(call, "k", 1)?.and_then(|k| usize::try_from(k - 1).ok()).filter(|&rank| rank < extent);
     let rank = rank.ok_or_else(|| Fault::operands(format!("`k` must be from 1 to {extent}")))?;
-    let keep_axis = flag_at(call, "keepdim", 3);
+    let keep_axis = flag_at(call, "keepdim", 3, false)?;
     ranked(call, x, axis, rank, keep_axis)
 }

@@ -7,7 +7,7 @@ use crate::expression::Expression;
 use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_ir::ops::ScatterReduction;
-use mlc_ir::{Code, DType, Value};
+use mlc_ir::{Code, DType, Op, Value};
 
 pub(super) const OPERATORS: Table = &[
     ("F.embedding", One(functional_embedding)),
@@ -22,13 +22,13 @@ pub(super) const OPERATORS: Table = &[
 fn embedding(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let positions = call.x()?;
     let rows = call.weight("weight")?;
-    call.ignore(&["num_embeddings", "embedding_dim"]);
+    call.ignore(&["num_embeddings", "embedding_dim", "padding_idx"]);
     Ok(call.builder.gather(rows, positions, 0)?)
 }
 
 fn functional_embedding(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (positions, rows) = (call.x()?, call.labelled_input("weight", 1)?);
-    call.ignore(&["padding_idx", "max_norm", "norm_type"]);
+    call.ignore(&["padding_idx"]);
     Ok(call.builder.gather(rows, positions, 0)?)
 }
 
@@ -68,6 +68,11 @@ fn as_strided(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         return Err(Fault::parameter(format!("size {size:?} by strides {stride:?} from {offset} leaves {ty}")));
     }
     check_table(size.iter().fold(1, |product: usize, &extent| product.saturating_mul(extent)))?;
+    // Views, and functions of their elements, lie in memory in another order than their elements have; these don't.
+    if !matches!(call.builder.graph().node(x.node).op, Op::Input(_) | Op::Pad(_) | Op::Concat(_)) {
+        return Err(Fault::variant("how the tensor lies in memory isn't in the file")
+            .with_help("index it, or use Tensor.unfold, in the source model"));
+    }
     let positions: Vec<i64> =
         flat_offsets(&size, |axis| stride[axis]).into_iter().map(|position| position + offset as i64).collect();
     let positions = call.builder.indices(&size, &positions)?;

@@ -304,6 +304,23 @@ pub(super) fn complex_dtype(element_type: ElementType) -> Option<DType> {
     }
 }
 
+/// The data type of a number with which TorchScript's operators name it.
+pub(super) fn dtype_of_code(code: i64) -> Option<DType> {
+    Some(match code {
+        0 => DType::U8,
+        1 => DType::I8,
+        2 => DType::I16,
+        3 => DType::I32,
+        4 => DType::I64,
+        5 => DType::F16,
+        6 => DType::F32,
+        7 => DType::F64,
+        11 => DType::Bool,
+        15 => DType::Bf16,
+        _ => return None,
+    })
+}
+
 /// The data type of a word such as `torch.float`.
 pub(super) fn dtype_of_word(word: &str) -> Option<DType> {
     Some(match word.strip_prefix("torch.").unwrap_or(word) {

@@ -31,6 +31,7 @@ mod normalization;
 mod ordering;
 mod padding;
 mod pooling;
+mod positional;
 mod promotion;
 mod recurrent;
 mod reduction;

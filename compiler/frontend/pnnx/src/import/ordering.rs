@@ -3,6 +3,7 @@
 use super::call::{Call, Operands, Table};
 use super::format::Pnnx;
 use super::item::Item;
+use super::positional::{flag_at, int_at};
 use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
 use mlc_ir::Value;
@@ -32,11 +33,12 @@ fn topk(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     ordered(call, x, axis, count, largest)
 }
 
-/// `aten::sort (x, dim, descending)`
+/// `aten::sort (x, dim, descending)` or `(x, stable, dim, descending)`
 fn sort(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.x()?;
-    let axis = call.labelled("dim", 1).and_then(|item| item.int()).unwrap_or(-1);
-    let descending = call.labelled("descending", 2) == Some(Item::Bool(true));
+    let dim = if call.inputs.len() == 4 { 2 } else { 1 };
+    let axis = int_at(call, "dim", dim)?.unwrap_or(-1);
+    let descending = flag_at(call, "descending", dim + 1, false)?;
     let axis = call.axis(x, axis)?;
     let extent = call.shape(x)[axis];
     ordered(call, x, axis, extent, descending)

@@ -5,8 +5,10 @@
 //! The exporter writes those results of a module that its model uses, in the order in which it uses them. Where the shapes
 //! in the file prove it, that order is taken.
 
+use super::activation::random;
 use super::call::{Call, Operands, Table};
 use super::item::Item;
+use super::positional::float_at;
 use mlc_import::Fault;
 use mlc_import::Handler::Many;
 use mlc_import::builder::{RecurrentRun, RecurrentWeights};
@@ -105,6 +107,9 @@ fn function_layers(call: &mut Call<'_, '_>, op: Recurrent) -> Result<Layers, Fau
     };
     let bias = flag(call, "has_biases", 3)?;
     let layers = call.labelled_item("num_layers", 4)?.int().and_then(|layers| usize::try_from(layers).ok());
+    if flag(call, "train", 6)? && float_at(call, "dropout", 5, 0.0)? != 0.0 {
+        return Err(random());
+    }
     let directions = if flag(call, "bidirectional", 7)? { 2 } else { 1 };
     let batch_first = flag(call, "batch_first", 8)?;
     let runs = layers.unwrap_or(0).saturating_mul(directions);

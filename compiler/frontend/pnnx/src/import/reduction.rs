@@ -2,6 +2,7 @@
 
 use super::call::{Call, Operands, Table};
 use super::item::Item;
+use super::positional::{dtype_at, flag_at, float_at, int_at};
 use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
 use mlc_ir::ops::{ArgFunction, ArgReduce, Cumulative, CumulativeFunction, Reduce, ReduceFunction};
@@ -69,12 +70,9 @@ fn axes_reduction(call: &mut Call<'_, '_>, function: ReduceFunction) -> Result<V
 /// `aten::prod (x, dtype)`
 fn whole_product(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
-    let x = match call.labelled("dtype", 1) {
-        Some(Item::Word(word)) => match super::item::dtype_of_word(&word) {
-            Some(dtype) => call.builder.cast(x, dtype)?,
-            None => return Err(Fault::variant(format!("data type {word} isn't supported"))),
-        },
-        _ => x,
+    let x = match dtype_at(call, "dtype", 1)? {
+        Some(dtype) => call.builder.cast(x, dtype)?,
+        None => x,
     };
     let axes = (0..call.builder.rank(x)).collect();
     reduce(call, x, ReduceFunction::Product, axes, false)
@@ -94,7 +92,7 @@ fn truth(call: &mut Call<'_, '_>, function: ReduceFunction) -> Result<Value, Fau
         }
         None => (0..call.builder.rank(x)).collect(),
     };
-    let keep_axes = call.labelled("keepdim", 2) == Some(Item::Bool(true));
+    let keep_axes = flag_at(call, "keepdim", 2, false)?;
     Ok(call.builder.apply(Reduce { function, axes, keep_axes }, &[x])?)
 }
 
@@ -253,8 +251,8 @@ fn pairwise_distance(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 /// `aten::cosine_similarity (a, b, dim, eps)`: each norm is at least epsilon.
 fn cosine_similarity(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (left, right) = (call.labelled_input("x1", 0)?, call.labelled_input("x2", 1)?);
-    let axis = call.labelled("dim", 2).and_then(|item| item.int()).unwrap_or(1);
-    let epsilon = call.labelled("eps", 3).and_then(|item| item.float()).unwrap_or(1e-8);
+    let axis = int_at(call, "dim", 2)?.unwrap_or(1);
+    let epsilon = float_at(call, "eps", 3, 1e-8)?;
     let product = call.builder.binary(BinaryFunction::Multiply, left, right)?;
     let axis = call.axis(product, axis)?;
     let mut normalized = |x: Value| -> Result<Value, Fault> {

@@ -3,6 +3,7 @@
 use super::call::{Call, Operands, Table};
 use super::format::Pnnx;
 use super::item::Item;
+use super::positional::flag_at;
 use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_import::builder::Rows;
@@ -80,9 +81,19 @@ fn resize(call: &mut Call<'_, '_>, mode: &str, align_corners: bool) -> Result<Va
     if shape.len() < 3 {
         return Err(Fault::operands(format!("the input {} has no spatial axes", call.builder.ty(x))));
     }
-    let (sizes, ratios) = sizes(call, &shape[2..])?;
+    let (sizes, mut ratios) = sizes(call, &shape[2..])?;
     if sizes.contains(&0) {
         return Err(Fault::parameter(format!("the result would have the extents {sizes:?}")));
+    }
+    if mode == "nearest" && sizes.len() == 2 {
+        // PyTorch doesn't look at an image's scale factors where its extent stays or doubles.
+        for (axis, ratio) in ratios.iter_mut().enumerate() {
+            match shape[2 + axis] {
+                extent if sizes[axis] == extent => *ratio = 1.0,
+                extent if sizes[axis] == 2 * extent => *ratio = 0.5,
+                _ => {}
+            }
+        }
     }
     if mode == "area" {
         return Ok(call.builder.adaptive_pool(x, PoolFunction::Mean, &sizes)?);
@@ -128,7 +139,7 @@ const CUBIC: Filter = Filter {
 /// `(x, size, align_corners, scale_h, scale_w)`, or `(x, size, align_corners, scales)`; either size or scales may be None.
 fn positional_antialiased(call: &mut Call<'_, '_>, filter: Filter) -> Result<Value, Fault> {
     let x = call.x()?;
-    if call.labelled("align_corners", 2) == Some(Item::Bool(true)) {
+    if flag_at(call, "align_corners", 2, false)? {
         return Err(Fault::variant("antialiased interpolation with aligned corners isn't supported"));
     }
     let shape = call.shape(x);

@@ -224,12 +224,36 @@ fn strided_views_are_read_by_position() {
     let beyond =
         ["pnnx.Input in 0 1 0 #0=(2,4)f32", "torch.as_strided v 1 1 0 1 size=(3) stride=(4)", "pnnx.Output o 1 0 1"];
     assert_eq!(errors(&beyond)[0].code, Code::ParameterInvalid);
+    // The memory behind a transposed tensor is that of the other one.
+    let of_view = [
+        "pnnx.Input in 0 1 0 #0=(2,4)f32",
+        "torch.t t 1 1 0 1",
+        "torch.as_strided v 1 1 1 2 size=(3) stride=(1)",
+        "pnnx.Output o 1 0 2",
+    ];
+    assert_eq!(errors(&of_view)[0].code, Code::VariantUnsupported);
 }
 
 #[test]
-fn dropout_in_training_mode_is_refused() {
-    let lines = ["pnnx.Input in 0 1 0 #0=(2)f32", "F.dropout d 1 1 0 1 p=0.5 training=True", "pnnx.Output o 1 0 1"];
-    assert_eq!(errors(&lines)[0].code, Code::VariantUnsupported);
+fn what_is_random_in_training_mode_is_refused() {
+    for operator in [
+        "F.dropout d 1 1 0 1 p=0.5 training=True",
+        "F.rrelu d 1 1 0 1 training=True",
+        "F.scaled_dot_product_attention d 3 1 0 0 0 1 dropout_p=0.5 is_causal=False",
+    ] {
+        let errors = errors(&["pnnx.Input in 0 1 0 #0=(2,2)f32", operator, "pnnx.Output o 1 0 1"]);
+        assert_eq!(errors[0].code, Code::VariantUnsupported, "{operator}");
+    }
+}
+
+/// An option of another kind than expected stands at another place, or means something else.
+#[test]
+fn positional_options_of_another_kind_are_refused() {
+    let lines = |flag: &'static str| {
+        ["pnnx.Input in 0 1 0 #0=(2,3)f32", flag, "aten::sort s 2 2 0 1 2 3", "pnnx.Output o 1 0 2"]
+    };
+    assert!(try_import(&lines("pnnx.Expression e 0 1 1 expr=0")).is_ok());
+    assert_eq!(errors(&lines("pnnx.Expression e 0 1 1 expr=True"))[0].code, Code::OperandTypes);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::call::{Call, Operands, Table};
 use super::convolution::{batched, unbatched};
 use super::format::Pnnx;
+use super::positional::float_at;
 use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_ir::ops::{PadMode, TransposedConvolution};
@@ -128,7 +129,7 @@ fn sliding(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 /// `aten::cdist (a, b, p, mode)`: norm of every difference of a row of a (.., P, M) and one of b (.., R, M).
 fn cdist(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (left, right) = (call.labelled_input("x1", 0)?, call.labelled_input("x2", 1)?);
-    let p = call.labelled("p", 2).and_then(|item| item.float()).unwrap_or(2.0);
+    let p = float_at(call, "p", 2, 2.0)?;
     let rank = call.builder.rank(left);
     if rank < 2 || call.builder.rank(right) < 2 {
         return Err(Fault::operands("matrices expected"));

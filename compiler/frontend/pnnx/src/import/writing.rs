@@ -2,6 +2,7 @@
 
 use super::call::{Call, Operands, Table};
 use super::item::Item;
+use super::positional::float_at;
 use super::promotion::operand;
 use mlc_import::Fault;
 use mlc_import::Handler::One;
@@ -95,8 +96,7 @@ fn index_add(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.x()?;
     let axis = second_axis(call, x)?;
     let mut source = call.labelled_input("source", 3)?;
-    let alpha = call.labelled("alpha", 4).map_or(Some(1.0), |item| item.float());
-    let alpha = alpha.ok_or_else(|| Fault::operands("operand `alpha` must be a number"))?;
+    let alpha = float_at(call, "alpha", 4, 1.0)?;
     if alpha != 1.0 {
         source = call.builder.binary_number(BinaryFunction::Multiply, source, alpha)?;
     }
