@@ -28,6 +28,7 @@ mod reduce;
 mod resize;
 mod round_trips;
 mod scatter;
+mod search_sorted;
 mod softmax;
 mod sort;
 mod space;
@@ -67,6 +68,7 @@ pub fn schedule(op: &Op, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic
         Op::Reduce(reduce_op) => reduce::reduce(kernel, reduce_op)?,
         Op::ArgReduce(arg_reduce_op) => arg_reduce::arg_reduce(kernel, arg_reduce_op)?,
         Op::Scatter(scatter_op) => scatter::scatter(kernel, scatter_op)?,
+        Op::SearchSorted(search_sorted_op) => search_sorted::search_sorted(kernel, search_sorted_op)?,
         Op::Sort(sort_op) => sort::sort(kernel, sort_op)?,
         Op::Softmax(softmax_op) => softmax::softmax(kernel, softmax_op)?,
         Op::Normalize(normalize_op) => normalize::normalize(kernel, normalize_op)?,

@@ -160,6 +160,7 @@ op_set! {
     reshape => Reshape,
     resize => Resize,
     scatter => Scatter,
+    search_sorted => SearchSorted,
     select => Select,
     slice => Slice,
     softmax => Softmax,

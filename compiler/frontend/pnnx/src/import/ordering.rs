@@ -1,16 +1,20 @@
-//! Sorting, and undoing pools.
+//! Sorting, places in what is sorted, and undoing pools.
 
 use super::call::{Call, Operands, Table};
 use super::format::Pnnx;
 use super::item::Item;
 use super::positional::{flag_at, int_at};
+use super::promotion::promote;
 use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
-use mlc_ir::Value;
+use mlc_ir::ops::SearchSorted;
+use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[
     ("aten::argsort", Many(argsort)),
+    ("aten::bucketize", One(bucketize)),
     ("aten::max_unpool2d", One(positional_unpool)),
+    ("aten::searchsorted", One(search_sorted)),
     ("aten::sort", Many(sort)),
     ("nn.MaxUnpool2d", One(unpool)),
     ("torch.topk", Many(topk)),
@@ -42,6 +46,37 @@ fn sort(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let axis = call.axis(x, axis)?;
     let extent = call.shape(x)[axis];
     ordered(call, x, axis, extent, descending)
+}
+
+/// `aten::bucketize (x, boundaries, out_int32, right)`
+fn bucketize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (values, sequence) = (call.labelled_item("input", 0)?, call.labelled_input("boundaries", 1)?);
+    let narrow = flag_at(call, "out_int32", 2, false)?;
+    let right = flag_at(call, "right", 3, false)?;
+    places(call, sequence, &values, right, narrow)
+}
+
+/// `aten::searchsorted (sorted_sequence, values, out_int32, right, side, sorter)`
+fn search_sorted(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (sequence, values) = (call.labelled_input("sorted_sequence", 0)?, call.labelled_item("self", 1)?);
+    let narrow = flag_at(call, "out_int32", 2, false)?;
+    let right = flag_at(call, "right", 3, false)?;
+    let right = match call.labelled("side", 4) {
+        None => right,
+        Some(Item::Word(side)) if side == "left" || side == "right" => right || side == "right",
+        Some(other) => return Err(Fault::parameter(format!("`side` can't be {}", other.description()))),
+    };
+    if call.labelled("sorter", 5).is_some() {
+        return Err(Fault::variant("a sequence in another order (sorter) isn't supported"));
+    }
+    places(call, sequence, &values, right, narrow)
+}
+
+/// Where values, of the data type that both have in common, would be inserted into sequences.
+fn places(call: &mut Call<'_, '_>, sequence: Value, values: &Item, right: bool, narrow: bool) -> Result<Value, Fault> {
+    let operands = promote(call.builder, &[&Item::Tensor(sequence), values])?;
+    let places = call.builder.apply(SearchSorted { right }, &operands)?;
+    Ok(call.builder.cast(places, if narrow { DType::I32 } else { DType::I64 })?)
 }
 
 fn argsort(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {

@@ -3,12 +3,25 @@
 use super::call::{Arguments, Call, Table, axis_of};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
-use mlc_ir::ops::Slice;
+use mlc_ir::ops::{SearchSorted, Slice};
 use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{DType, Value};
 
-pub(super) const OPERATORS: Table =
-    &[("gather", One(gather)), ("strided_slice", One(strided_slice)), ("take", One(take))];
+pub(super) const OPERATORS: Table = &[
+    ("gather", One(gather)),
+    ("searchsorted", One(search_sorted)),
+    ("strided_slice", One(strided_slice)),
+    ("take", One(take)),
+];
+
+/// Where values would be inserted into sequences that are sorted along the last axis.
+fn search_sorted(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (sequence, values) = (call.input(0)?, call.input(1)?);
+    let right = call.flag_or("right", false)?;
+    let dtype = call.dtype("dtype")?.unwrap_or(DType::I32);
+    let places = call.builder.apply(SearchSorted { right }, &[sequence, values])?;
+    Ok(call.builder.cast(places, dtype)?)
+}
 
 fn strided_slice(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.input(0)?;
