@@ -32,33 +32,31 @@ pub use regions::RegionPool;
 pub use sampling::{SampleMode, SampleRim};
 pub use window::{PoolWindow, SlidingWindow, ceil_mode_pads};
 
+use mlc_ir::folding;
 use mlc_ir::ops::{Binary, Cast, Unary};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
-use mlc_ir::{Attribute, Category, DType, Graph, Literal, Op, OperatorError, Shape, Tensor, TensorType, Value};
+use mlc_ir::{Attribute, Category, DType, Graph, Literal, Op, OperatorError, Shape, TensorType, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// Most multiplications of an operator that is computed at once.
-const MOST_FOLDED_MACS: u64 = 1 << 22;
 
 /// Builds a graph, operator by operator of the source.
 pub struct Builder {
     graph: Graph,
     source: Arc<str>,
-    /// Constants of up to so many elements are computed at once.
-    folded_elements: usize,
+    /// Whether operators of constants are computed at once, where [`folding`] does so early.
+    computes_constants: bool,
 }
 
 impl Builder {
     /// Starts an empty graph.
     pub fn new(name: &str) -> Self {
-        Builder { graph: Graph::new(name), source: "graph".into(), folded_elements: 0 }
+        Builder { graph: Graph::new(name), source: "graph".into(), computes_constants: false }
     }
 
-    /// From now on, computes operators of constants at once when operands and results have at most this many elements in all:
-    /// for formats whose files compute shapes by operators.
-    pub fn fold_up_to(&mut self, elements: usize) {
-        self.folded_elements = elements;
+    /// From now on, computes operators of constants at once, by the one rule of [`folding`]: for formats whose files compute
+    /// shapes by operators.
+    pub fn compute_constants(&mut self) {
+        self.computes_constants = true;
     }
 
     /// Says which source operator the nodes that follow stand for.
@@ -150,7 +148,7 @@ impl Builder {
             }
         };
         if let Some(values) = self.computed(&op, operands)? {
-            let constants = values.iter().map(|value| self.graph.add_constant(&name, Attribute::from_tensor(value)));
+            let constants = values.into_iter().map(|value| self.graph.add_constant(&name, value));
             return Ok(constants.collect());
         }
         let origins = BTreeSet::from([self.source.clone()]);
@@ -159,28 +157,13 @@ impl Builder {
         Ok((0..results).map(|slot| Value { node, slot }).collect())
     }
 
-    /// The results of an operator of small constants, when those are to be computed at once.
-    fn computed(&self, op: &Op, operands: &[Value]) -> Result<Option<Vec<Tensor>>, OperatorError> {
-        // A loop may run for long, whatever the size of its operands.
-        if self.folded_elements == 0 || op.category() == Category::Control {
-            return Ok(None);
+    /// The results of an operator of constants, when those are to be computed at once.
+    fn computed(&self, op: &Op, operands: &[Value]) -> Result<Option<Vec<Attribute>>, OperatorError> {
+        let constants: Option<Vec<&Attribute>> = operands.iter().map(|&value| self.graph.constant(value)).collect();
+        match constants {
+            Some(constants) if self.computes_constants => folding::compute_early(op, &constants),
+            _ => Ok(None),
         }
-        let Some(constants) = operands.iter().map(|&value| self.graph.constant(value)).collect::<Option<Vec<_>>>()
-        else {
-            return Ok(None);
-        };
-        let types: Vec<TensorType> = constants.iter().map(|constant| constant.ty().clone()).collect();
-        let results = op.infer(&types)?;
-        let elements = types.iter().chain(&results).try_fold(0usize, |sum, ty| {
-            let bytes = ty.checked_bytes()?;
-            sum.checked_add(bytes / ty.dtype.size())
-        });
-        let small = elements.is_some_and(|elements| elements <= self.folded_elements);
-        if !small || op.work(&types, &results).macs > MOST_FOLDED_MACS {
-            return Ok(None);
-        }
-        let tensors: Vec<Tensor> = constants.iter().map(|constant| constant.to_tensor()).collect();
-        op.evaluate(&tensors.iter().collect::<Vec<_>>(), &results).map(Some)
     }
 
     /// A function of each element.

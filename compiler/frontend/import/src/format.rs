@@ -54,8 +54,8 @@ pub trait Format: Sized + 'static {
     const HELP_FOR_OLD_VERSION: &'static str = "export the model again with a newer exporter";
     /// Whether an input's leading open dimension beside known ones is a batch, of which one item is taken.
     const LEADING_DIMENSION_IS_BATCH: bool = false;
-    /// Constants of up to so many elements are computed while a model is imported.
-    const FOLDED_ELEMENTS: usize = 1 << 16;
+    /// Whether files compute shapes by operators, so that operators of constants are computed while a model is imported.
+    const COMPUTES_SHAPES: bool = true;
     /// Most operators that are imported, functions, unrolled loops and branches counted with every use: no small file may keep
     /// mlc busy for long.
     const MOST_OPERATORS: usize = 1 << 20;

@@ -145,7 +145,9 @@ impl<'m, F: Operators> Importer<'m, F> {
 /// A builder as the format's models want it.
 pub(crate) fn new_builder<F: Format>(name: &str) -> Builder {
     let mut builder = Builder::new(name);
-    builder.fold_up_to(F::FOLDED_ELEMENTS);
+    if F::COMPUTES_SHAPES {
+        builder.compute_constants();
+    }
     builder
 }
 

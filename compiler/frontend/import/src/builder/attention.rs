@@ -194,7 +194,7 @@ mod tests {
 
     fn builder() -> Builder {
         let mut builder = Builder::new("test");
-        builder.fold_up_to(1000);
+        builder.compute_constants();
         builder
     }
 

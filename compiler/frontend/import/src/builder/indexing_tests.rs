@@ -1,6 +1,7 @@
 //! What indexing, sorting, sums by equation and sampling compute, on small tensors.
 
 use super::*;
+use mlc_ir::Tensor;
 use mlc_ir::evaluate;
 use mlc_ir::ops::ScatterReduction;
 

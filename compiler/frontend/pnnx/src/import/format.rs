@@ -63,7 +63,7 @@ impl Format for Pnnx {
     const ATTRIBUTE: &'static str = "parameter";
     const SURPLUS_OPERANDS: Surplus = Surplus::Warned;
     /// The exporter computes on shapes itself.
-    const FOLDED_ELEMENTS: usize = 0;
+    const COMPUTES_SHAPES: bool = false;
 
     type Model<'m> = &'m Model;
     type Operator<'m> = &'m Operator;

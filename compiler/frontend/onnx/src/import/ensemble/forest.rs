@@ -281,7 +281,7 @@ mod tests {
 
     fn leaves(forest: &Forest, missing_is_true: bool) -> Result<Vec<i64>, Fault> {
         let mut builder = Builder::new("test");
-        builder.fold_up_to(1000);
+        builder.compute_constants();
         let mut nodes = forest.nodes.clone();
         nodes[0].missing_is_true = missing_is_true;
         let forest = Forest { nodes, roots: forest.roots.clone() };
