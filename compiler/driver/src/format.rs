@@ -48,6 +48,19 @@ impl fmt::Display for Format {
     }
 }
 
+impl Format {
+    /// The Cargo feature that a format's reader is behind.
+    pub fn feature(self) -> Option<&'static str> {
+        match self {
+            Format::Pnnx => Some("pnnx"),
+            Format::Onnx => Some("onnx"),
+            Format::Relay => Some("relay"),
+            Format::Mlf => Some("mlf"),
+            _ => None,
+        }
+    }
+}
+
 /// The bytes that start the fourth to eighth byte of a TenniS file.
 const TENNIS_CODE: [u8; 4] = [0x29, 0x09, 0x91, 0x19];
 

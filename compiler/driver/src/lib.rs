@@ -7,6 +7,7 @@
 pub mod bundle;
 pub mod cli;
 pub mod compare;
+#[cfg(feature = "onnx")]
 mod external;
 pub mod files;
 pub mod format;

@@ -5,6 +5,7 @@ use super::console::Console;
 use super::words::mismatch;
 use crate::format::Format;
 use crate::pipeline::Failure;
+use crate::pipeline::frontends;
 use crate::targets;
 use mlc_import::OperatorSupport;
 use mlc_ir::{Code, OpKind};
@@ -114,10 +115,10 @@ struct OperatorEntry {
 pub(super) fn ops(arguments: &Ops, console: &Console) -> Result<(), Failure> {
     match arguments.format {
         None | Some(Format::Ir) => ir_operators(arguments.json, console),
-        Some(Format::Pnnx) => format_operators(&mlc_pnnx::operator_support(), arguments.json, console),
-        Some(Format::Relay) => format_operators(&mlc_relay::operator_support(), arguments.json, console),
-        Some(Format::Onnx) => format_operators(&mlc_onnx::operator_support(), arguments.json, console),
-        Some(other) => return Err(mismatch(format!("the format {other} has no operators of its own")).into()),
+        Some(format) => match frontends::find(format).and_then(|frontend| frontend.operators) {
+            Some(operators) => format_operators(&operators(), arguments.json, console),
+            None => return Err(mismatch(format!("mlc knows no operators of the format {format}")).into()),
+        },
     }
     Ok(())
 }

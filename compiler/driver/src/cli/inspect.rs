@@ -8,10 +8,10 @@ use super::subject::load_options;
 use super::words::bytes;
 use crate::files;
 use crate::format::Format;
-use crate::pipeline::{self, Failure, RawPnnx};
-use mlc_ir::{Graph, Op, TensorType};
+use crate::pipeline::frontends::{self, Contents, ModelFile};
+use crate::pipeline::{self, Failure};
+use mlc_ir::{Graph, TensorType};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// An input or output.
 #[derive(Serialize)]
@@ -38,15 +38,6 @@ struct ModelReport {
     graph: Option<GraphReport>,
 }
 
-/// What can be counted without knowing what the operators mean.
-#[derive(Default, Serialize)]
-struct Contents {
-    /// Number of operators of each kind, in the file's own words.
-    operators: BTreeMap<String, usize>,
-    weights: usize,
-    weight_bytes: u64,
-}
-
 #[derive(Serialize)]
 struct GraphReport {
     inputs: Vec<PortEntry>,
@@ -62,15 +53,9 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
         return archive::inspect(path, &file, arguments.json, console);
     }
     // What the file says is shown even when the model can't be compiled; why it can't is reported after that.
-    let contents = match format {
-        Format::Pnnx => {
-            let RawPnnx { model, .. } = pipeline::read_pnnx(path, &file, arguments.model.weights.as_deref())?;
-            Some(Contents::of_pnnx(&model))
-        }
-        Format::Onnx => Some(Contents::of_onnx(&pipeline::read_onnx(path, &file)?)),
-        _ => None,
-    };
     let options = load_options(&arguments.model, "default");
+    let told = frontends::find(format).and_then(|frontend| frontend.contents);
+    let contents = told.map(|contents| contents(&ModelFile { path, bytes: &file, options: &options })).transpose()?;
     let loaded = pipeline::load(path, &options);
     let contents = contents.or_else(|| loaded.as_ref().ok().map(|loaded| Contents::of_graph(&loaded.graph)));
     if let Some(contents) = contents {
@@ -85,49 +70,6 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
     let loaded = loaded?;
     console.report(&loaded.warnings, &loaded.sources);
     Ok(())
-}
-
-impl Contents {
-    fn of_pnnx(model: &mlc_pnnx::Model) -> Contents {
-        let mut contents = Contents::default();
-        for operator in &model.operators {
-            *contents.operators.entry(operator.kind.clone()).or_default() += 1;
-            for attribute in operator.attributes.values() {
-                contents.weights += 1;
-                contents.weight_bytes += attribute.byte_size().unwrap_or_default();
-            }
-        }
-        contents
-    }
-
-    fn of_onnx(model: &mlc_onnx::Model) -> Contents {
-        let (weights, weight_bytes) = model.weights();
-        Contents { operators: model.operators(), weights, weight_bytes }
-    }
-
-    fn of_graph(graph: &Graph) -> Contents {
-        let mut contents = Contents::default();
-        contents.add_graph(graph);
-        contents
-    }
-
-    /// Counts a graph and the bodies of its loops.
-    fn add_graph(&mut self, graph: &Graph) {
-        for id in graph.node_ids() {
-            let op = &graph.node(id).op;
-            match op {
-                Op::Input(_) => continue,
-                Op::Constant(constant) => {
-                    self.weights += 1;
-                    self.weight_bytes += constant.value.ty().bytes() as u64;
-                    continue;
-                }
-                Op::Loop(op) => self.add_graph(&op.body),
-                _ => {}
-            }
-            *self.operators.entry(op.name().to_owned()).or_default() += 1;
-        }
-    }
 }
 
 fn graph_report(graph: &Graph) -> GraphReport {

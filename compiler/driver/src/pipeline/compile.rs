@@ -55,15 +55,20 @@ pub struct Compiled {
     pub report: OptimizeReport,
     options: CompileOptions,
     graph_text: String,
+    /// The model as it was imported, for its Relay text.
+    #[cfg(feature = "relay")]
     relay: RelayText,
 }
 
 /// Writes a text piece by piece.
+#[cfg(feature = "relay")]
 type WriteText = dyn Fn(&mut dyn std::io::Write) -> std::io::Result<()> + Send + Sync;
 
 /// Writes the model as it was imported.
+#[cfg(feature = "relay")]
 struct RelayText(Box<WriteText>);
 
+#[cfg(feature = "relay")]
 impl std::fmt::Debug for RelayText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("RelayText")
@@ -80,8 +85,11 @@ pub fn compile(
     observer: &mut dyn FnMut(&str, &Graph),
 ) -> Result<Compiled, Vec<Diagnostic>> {
     let exact = options.target.is_strict();
-    let imported = graph.clone();
-    let relay = RelayText(Box::new(move |out: &mut dyn std::io::Write| mlc_relay::write(&imported, out)));
+    #[cfg(feature = "relay")]
+    let relay = {
+        let imported = graph.clone();
+        RelayText(Box::new(move |out: &mut dyn std::io::Write| mlc_relay::write(&imported, out)))
+    };
     let optimize_options = OptimizeOptions { explain: options.explain, exact, ..OptimizeOptions::default() };
     let (graph, report) =
         mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
@@ -90,7 +98,15 @@ pub fn compile(
     let module = mlc_codegen::generate(&graph, &generator_options)?;
     options.limits.check(&[&module])?;
     let graph_text = mlc_ir::text::print(&graph);
-    Ok(Compiled { module, graph, report, options: options.clone(), graph_text, relay })
+    Ok(Compiled {
+        module,
+        graph,
+        report,
+        options: options.clone(),
+        graph_text,
+        #[cfg(feature = "relay")]
+        relay,
+    })
 }
 
 impl Compiled {
@@ -143,7 +159,10 @@ fn package<'a>(models: &'a [Compiled], options: &'a CompileOptions) -> Package<'
     let model = |compiled: &'a Compiled| PackageModel {
         module: &compiled.module,
         graph_text: &compiled.graph_text,
+        #[cfg(feature = "relay")]
         relay: Some(&*compiled.relay.0),
+        #[cfg(not(feature = "relay"))]
+        relay: None,
     };
     Package {
         models: models.iter().map(model).collect(),

@@ -3,11 +3,13 @@
 
 mod compile;
 mod failure;
+#[cfg(feature = "relay")]
 mod from_relay;
+pub mod frontends;
 mod load;
 mod model;
 
 pub use compile::{CompileOptions, Compiled, compile, files_of, model_name, write_archive, write_files};
 pub use failure::Failure;
-pub use load::{RawPnnx, detect, load, read_onnx, read_pnnx};
+pub use load::{detect, load};
 pub use model::{LoadOptions, Loaded};

@@ -92,7 +92,8 @@ fn single(scale: f64) -> f64 {
 fn convolution(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (x, weights, x_zero, zero) = (call.input(0)?, call.input(1)?, call.input(2)?, call.input(3)?);
     // What the sums are worth is for a requantize behind this.
-    (call.input(4)?, call.input(5)?);
+    call.input(4)?;
+    call.input(5)?;
     let geometry = Geometry::read(call, 2)?;
     sums_of_32_bits(call)?;
     let x = centred(call, x, x_zero, geometry.channel_axis())?;
@@ -102,7 +103,8 @@ fn convolution(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 fn dense(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (x, weights, x_zero, zero) = (call.input(0)?, call.input(1)?, call.input(2)?, call.input(3)?);
-    (call.input(4)?, call.input(5)?);
+    call.input(4)?;
+    call.input(5)?;
     sums_of_32_bits(call)?;
     let x = centred(call, x, x_zero, 0)?;
     let weights = centred(call, weights, zero, 0)?;

@@ -1,0 +1,42 @@
+//! What can be counted in a model's file without knowing what the operators mean.
+
+use mlc_ir::{Graph, Op};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Operators and weights of a file.
+#[derive(Debug, Default, Serialize)]
+pub struct Contents {
+    /// Number of operators of each kind, in the file's own words.
+    pub operators: BTreeMap<String, usize>,
+    /// Number of weights.
+    pub weights: usize,
+    /// What they take in all.
+    pub weight_bytes: u64,
+}
+
+impl Contents {
+    /// Those of a graph and the bodies of its loops.
+    pub fn of_graph(graph: &Graph) -> Contents {
+        let mut contents = Contents::default();
+        contents.add_graph(graph);
+        contents
+    }
+
+    fn add_graph(&mut self, graph: &Graph) {
+        for id in graph.node_ids() {
+            let op = &graph.node(id).op;
+            match op {
+                Op::Input(_) => continue,
+                Op::Constant(constant) => {
+                    self.weights += 1;
+                    self.weight_bytes += constant.value.ty().bytes() as u64;
+                    continue;
+                }
+                Op::Loop(op) => self.add_graph(&op.body),
+                _ => {}
+            }
+            *self.operators.entry(op.name().to_owned()).or_default() += 1;
+        }
+    }
+}

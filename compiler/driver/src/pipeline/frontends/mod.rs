@@ -1,0 +1,37 @@
+//! The formats that have a reader, each behind a Cargo feature of its own: adding one is a file here and a line in [`FRONTENDS`].
+
+mod contents;
+mod frontend;
+#[cfg(feature = "mlf")]
+mod mlf;
+#[cfg(feature = "onnx")]
+mod onnx;
+mod outcome;
+#[cfg(feature = "pnnx")]
+mod pnnx;
+#[cfg(feature = "relay")]
+mod relay;
+
+pub use contents::Contents;
+pub use frontend::{Frontend, ModelFile};
+#[cfg(feature = "pnnx")]
+pub use pnnx::{RawPnnx, read_pnnx};
+
+use crate::format::Format;
+
+/// The formats that this build of mlc reads.
+pub const FRONTENDS: &[Frontend] = &[
+    #[cfg(feature = "mlf")]
+    mlf::FRONTEND,
+    #[cfg(feature = "onnx")]
+    onnx::FRONTEND,
+    #[cfg(feature = "pnnx")]
+    pnnx::FRONTEND,
+    #[cfg(feature = "relay")]
+    relay::FRONTEND,
+];
+
+/// The reader of a format, where this build has one.
+pub fn find(format: Format) -> Option<&'static Frontend> {
+    FRONTENDS.iter().find(|frontend| frontend.format == format)
+}
