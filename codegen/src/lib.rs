@@ -14,6 +14,7 @@ pub mod lower;
 pub mod module;
 pub mod names;
 pub mod package;
+pub mod quantized;
 pub mod target;
 
 pub use emit::generate;

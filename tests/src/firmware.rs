@@ -201,7 +201,8 @@ mod tests {
     use super::*;
 
     fn measured(instructions: u64) -> Vec<(&'static str, Vec<Measured>)> {
-        let footprint = Footprint { flash_bytes: 1000, constants_bytes: 800, ram_bytes: 640, data_bytes: 0 };
+        let footprint =
+            Footprint { flash_bytes: 1000, constants_bytes: 800, ram_bytes: 640, data_bytes: 0, pool_bytes: 0 };
         let cost = Cost { instructions, stack_bytes: 100 };
         let machine = "cortex-m4".to_owned();
         vec![("net", vec![Measured { machine, cost, footprint, arena_bytes: 640, macs: 50_000 }])]

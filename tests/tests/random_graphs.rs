@@ -85,8 +85,11 @@ fn mutated(graph: &Graph, skipped: usize) -> Option<Graph> {
 
 fn disagrees(sample: &Sample, skipped: usize) -> bool {
     let Some(wrong) = mutated(&sample.graph, skipped) else { return false };
-    let (Ok(bounds), Ok(outputs)) = (Bounds::of(sample), evaluate(&wrong, &sample.inputs)) else { return false };
-    judge(sample, &bounds, &outputs).is_err()
+    let (Ok(bounds), Ok(outputs)) = (Bounds::of(&sample.graph, &sample.inputs), evaluate(&wrong, &sample.inputs))
+    else {
+        return false;
+    };
+    judge(&sample.graph, &sample.inputs, &bounds, &outputs).is_err()
 }
 
 #[test]
@@ -127,7 +130,7 @@ fn a_shrunk_graph_can_be_read_back() {
         let read =
             text::parse(&text_with_seeds(&sample), &()).unwrap_or_else(|findings| panic!("{seed}: {findings:?}"));
         let values = evaluate(&read, &sample.inputs).unwrap();
-        let judged = judge(&sample, &Bounds::of(&sample).unwrap(), &values);
+        let judged = judge(&sample.graph, &sample.inputs, &Bounds::of(&sample.graph, &sample.inputs).unwrap(), &values);
         judged.unwrap_or_else(|message| panic!("{seed}: {message}"));
     }
 }

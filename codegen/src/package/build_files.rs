@@ -49,6 +49,7 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
         .map(|module| format!(" codegen/host/include/tvmgen_{}.h", module.model_name))
         .collect();
     let runtime = runtime_sources(modules);
+    let c_library = make_c_library(target);
     let mut includes = "-Icodegen/host/include -Iruntime/include".to_owned();
     let (mut runtime_list, mut runtime_rule, mut runtime_objects) = (String::new(), String::new(), "");
     if !runtime.is_empty() {
@@ -61,7 +62,7 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
              RUNTIME_SOURCES = \\\n  {}\nRUNTIME_OBJECTS = $(RUNTIME_SOURCES:runtime/%.c=$(BUILD)/runtime/%.o)\n",
             runtime.join(" \\\n  ")
         );
-        runtime_rule = "$(BUILD)/runtime/%.o: runtime/%.c\n\tmkdir -p $(@D)\n\t$(CC) $(CPPFLAGS) $(CFLAGS) $(INCLUDES) -c $< -o $@\n\n".into();
+        runtime_rule = "$(BUILD)/runtime/%.o: runtime/%.c\n\tmkdir -p $(@D)\n\t$(CC) $(CPPFLAGS) $(CFLAGS)@LIBRARY@ $(INCLUDES) -c $< -o $@\n\n".replace("@LIBRARY@", c_library);
         runtime_objects = " $(RUNTIME_OBJECTS)";
     }
     format!(
@@ -79,10 +80,10 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
          example: $(BUILD)/example\n\n\
          $(BUILD):\n\tmkdir -p $(BUILD)\n\n\
          $(BUILD)/%.c.o: codegen/host/src/%.c{headers} | $(BUILD)\n\
-         \t$(CC) $(CPPFLAGS) $(CFLAGS) $(INCLUDES) -c $< -o $@\n\n{runtime_rule}\
+         \t$(CC) $(CPPFLAGS) $(CFLAGS){c_library} $(INCLUDES) -c $< -o $@\n\n{runtime_rule}\
          $(LIBRARY): $(OBJECTS)\n\t$(AR) rcs $@ $(OBJECTS)\n\n\
          $(BUILD)/example: example/main.c $(LIBRARY){runtime_objects}\n\
-         \t$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(INCLUDES) example/main.c{runtime_objects} $(LIBRARY) -lm -o $@\n\n\
+         \t$(CC) $(CPPFLAGS) $(CFLAGS){c_library} $(LDFLAGS) $(INCLUDES) example/main.c{runtime_objects} $(LIBRARY) -lm -o $@\n\n\
          clean:\n\trm -rf $(BUILD)\n",
         name = target.name,
         tools = make_tools(target),
@@ -91,17 +92,51 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
     )
 }
 
-/// Lines that choose another machine's tools, unless the user did.
-fn make_tools(target: &Target) -> String {
+/// Lines of a Makefile that choose another machine's tools, unless the user did, and their C library; empty for this machine's.
+pub fn make_tools(target: &Target) -> String {
     let Some(prefix) = &target.tool_prefix else { return String::new() };
     let tool = |(variable, tool): (&str, &str)| {
         format!("ifeq ($(origin {variable}),default)\n{variable} = {prefix}{tool}\nendif\n")
     };
-    [("CC", "gcc"), ("AR", "ar")].into_iter().map(tool).collect()
+    let tools: String = [("CC", "gcc"), ("AR", "ar")].into_iter().map(tool).collect();
+    tools + PICOLIBC_FOR_MAKE
 }
 
-/// Lines that choose another machine's compiler, unless the user or a project around this one did.
-fn cmake_tools(target: &Target) -> String {
+/// What the compiler's options in a Makefile with [`make_tools`] are followed by.
+pub fn make_c_library(target: &Target) -> &'static str {
+    if target.tool_prefix.is_some() { " $(C_LIBRARY)" } else { "" }
+}
+
+/// Debian's cross compilers have no C library of their own.
+const PICOLIBC_FOR_MAKE: &str = "\
+# A compiler that has no C library by itself takes picolibc where that is installed.
+ifeq ($(shell $(CC) -E -include math.h -x c /dev/null >/dev/null 2>&1 && echo found),)
+ifneq ($(shell $(CC) -print-file-name=picolibc.specs 2>/dev/null),picolibc.specs)
+C_LIBRARY = --specs=picolibc.specs
+endif
+endif
+";
+
+/// Lines for behind `project(…)` in a CMake project with [`cmake_tools`]: the C library; empty for this machine's tools.
+pub fn cmake_c_library(target: &Target) -> &'static str {
+    if target.tool_prefix.is_some() { PICOLIBC_FOR_CMAKE } else { "" }
+}
+
+/// As [`PICOLIBC_FOR_MAKE`].
+const PICOLIBC_FOR_CMAKE: &str = "\
+# A compiler that has no C library by itself takes picolibc where that is installed.
+include(CheckIncludeFile)
+check_include_file(math.h MLC_MATH_H)
+execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=picolibc.specs
+  OUTPUT_VARIABLE MLC_PICOLIBC OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT MLC_MATH_H AND IS_ABSOLUTE \"${MLC_PICOLIBC}\")
+  set(CMAKE_C_FLAGS \"${CMAKE_C_FLAGS} --specs=picolibc.specs\")
+endif()
+";
+
+/// Lines of a CMake project that choose another machine's compiler, unless the user or a project around this one did; empty
+/// for this machine's.
+pub fn cmake_tools(target: &Target) -> String {
     let Some(prefix) = &target.tool_prefix else { return String::new() };
     format!(
         "if(NOT CMAKE_TOOLCHAIN_FILE AND NOT CMAKE_C_COMPILER)\n  set(CMAKE_SYSTEM_NAME Generic)\n  \
@@ -118,7 +153,7 @@ pub(super) fn cmake_lists(modules: &[&Module], target: &Target) -> String {
         "# Builds {models} as a static library; -DMLC_EXAMPLE=ON adds a program that runs {them} once.\n\
          # Generated for the target '{name}'.\n\
          cmake_minimum_required(VERSION 3.10)\n\
-         {tools}project(mlc_{library} LANGUAGES C)\n\n\
+         {tools}project(mlc_{library} LANGUAGES C)\n{c_library}\n\
          option(MLC_EXAMPLE \"build the example program\" OFF)\n\
          set(MLC_C_FLAGS \"{flags}\" CACHE STRING \"options of the C compiler, separated by ';'\")\n\n\
          file(GLOB sources CONFIGURE_DEPENDS \"${{CMAKE_CURRENT_SOURCE_DIR}}/codegen/host/src/*.c\"\n  \
@@ -134,6 +169,7 @@ pub(super) fn cmake_lists(modules: &[&Module], target: &Target) -> String {
          if(NOT WIN32)\n  target_link_libraries(tvmgen_{library} PUBLIC m)\nendif()\n\n",
         name = target.name,
         tools = cmake_tools(target),
+        c_library = cmake_c_library(target),
         flags = target.c_flags.join(";"),
     );
     let mut example = format!(

@@ -4,7 +4,7 @@
 //! machine; a time stamp comes from the caller. The archive is complete: it builds with a C compiler and nothing else.
 
 mod arena;
-mod build_files;
+pub mod build_files;
 mod content;
 mod description;
 mod entry;

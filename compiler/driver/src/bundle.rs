@@ -150,6 +150,14 @@ impl Bundle {
         Some(target.with_floating_point(origin.floating_point))
     }
 
+    /// Bytes of the memory pools for intermediate results that the caller gives to every run.
+    pub fn workspace_pool_bytes(&self) -> usize {
+        let Call::CInterface(header) = &self.call else { return 0 };
+        let pools = header.pools.iter().filter(|pool| !header.is_constant(pool));
+        let bytes = pools.filter_map(|pool| header.pool_bytes(pool)).fold(0, u64::saturating_add);
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
     /// The archive's files.
     pub fn archive(&self) -> &Archive {
         &self.archive

@@ -1,5 +1,6 @@
 //! How far two tensors are apart.
 
+use crate::conditioning::Bound;
 use mlc_ir::{DType, Tensor, TensorType, Values};
 use serde::Serialize;
 
@@ -32,8 +33,10 @@ pub struct Comparison {
     pub max_absolute: f64,
     /// Largest number of representable values between two elements.
     pub max_ulps: u64,
-    /// Elements outside the tolerance.
+    /// Elements outside the tolerance, and beyond what rounding alone may do to them.
     pub mismatches: usize,
+    /// Elements outside the tolerance that rounding alone may move as far.
+    pub ill_conditioned: usize,
     /// All elements.
     pub elements: usize,
     /// The worst element outside the tolerance.
@@ -63,6 +66,19 @@ impl Comparison {
 /// # Errors
 /// A message when the types differ.
 pub fn compare(actual: &Tensor, expected: &Tensor, tolerance: Tolerance) -> Result<Comparison, String> {
+    compare_within(actual, expected, tolerance, &|_| Bound::Within(0.0))
+}
+
+/// Compares two tensors as [`compare`] does; an element outside the tolerance may still be within its bound.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_within(
+    actual: &Tensor,
+    expected: &Tensor,
+    tolerance: Tolerance,
+    bound: &dyn Fn(usize) -> Bound,
+) -> Result<Comparison, String> {
     let (left, right) = (actual.ty(), expected.ty());
     if left.dtype != right.dtype || left.shape != right.shape {
         return Err(format!("the output is {}{:?}, {}{:?} expected", left.dtype, left.shape, right.dtype, right.shape));
@@ -76,8 +92,14 @@ pub fn compare(actual: &Tensor, expected: &Tensor, tolerance: Tolerance) -> Resu
         }
         _ => return Err("one output holds floating-point numbers, the other integers".into()),
     };
-    let mut comparison =
-        Comparison { max_absolute: 0.0, max_ulps: 0, mismatches: 0, elements: elements.len(), worst: None };
+    let mut comparison = Comparison {
+        max_absolute: 0.0,
+        max_ulps: 0,
+        mismatches: 0,
+        ill_conditioned: 0,
+        elements: elements.len(),
+        worst: None,
+    };
     let mut worst_distance = -1.0;
     for (position, element) in elements.iter().enumerate() {
         comparison.max_absolute = comparison.max_absolute.max(element.distance);
@@ -85,6 +107,10 @@ pub fn compare(actual: &Tensor, expected: &Tensor, tolerance: Tolerance) -> Resu
         let allowed = tolerance.absolute + tolerance.relative * element.expected.abs();
         // An infinite expectation would allow everything.
         if element.distance == 0.0 || (element.distance <= allowed && allowed.is_finite()) {
+            continue;
+        }
+        if bound(position).allows(element.actual, element.expected) {
+            comparison.ill_conditioned += 1;
             continue;
         }
         comparison.mismatches += 1;

@@ -1,5 +1,6 @@
 //! The formats of model files, and how to tell them apart by their first bytes.
 
+use crate::signatures::{self, ZipContents};
 use clap::ValueEnum;
 use mlc_mlf::is_gzip;
 use std::fmt;
@@ -26,6 +27,27 @@ pub enum Format {
     /// LightNet JSON or intermediate language
     #[value(skip)]
     Lightnet,
+    /// TensorFlow's SavedModel (saved_model.pb)
+    #[value(skip)]
+    SavedModel,
+    /// A graph of TensorFlow (.pb)
+    #[value(skip)]
+    GraphDef,
+    /// Keras: HDF5 (.h5), or a zip archive (.keras)
+    #[value(skip)]
+    Keras,
+    /// TorchScript (.pt)
+    #[value(skip)]
+    TorchScript,
+    /// A program of torch.export (.pt2)
+    #[value(skip)]
+    TorchExport,
+    /// What torch.save has pickled (.pt, .pth)
+    #[value(skip)]
+    TorchPickle,
+    /// Weights alone (.safetensors)
+    #[value(skip)]
+    Safetensors,
     /// Model Library Format archive (.tar)
     Mlf,
     /// The text of mlc's intermediate representation (.mlc)
@@ -42,6 +64,13 @@ impl fmt::Display for Format {
             Format::Tennis => "TenniS",
             Format::Ark => "ARK",
             Format::Lightnet => "LightNet",
+            Format::SavedModel => "TensorFlow SavedModel",
+            Format::GraphDef => "TensorFlow GraphDef",
+            Format::Keras => "Keras",
+            Format::TorchScript => "TorchScript",
+            Format::TorchExport => "torch.export",
+            Format::TorchPickle => "PyTorch (pickled)",
+            Format::Safetensors => "safetensors",
             Format::Mlf => "Model Library Format",
             Format::Ir => "intermediate representation",
         })
@@ -58,6 +87,43 @@ impl Format {
             Format::Mlf => Some("mlf"),
             _ => None,
         }
+    }
+
+    /// How a model of a format without a reader gets into one that has a reader.
+    pub fn way_in(self) -> Option<&'static str> {
+        Some(match self {
+            Format::Pnnx | Format::Onnx | Format::Relay | Format::Mlf | Format::Ir => return None,
+            Format::Tflite => "tf2onnx makes ONNX of it: 'python -m tf2onnx.convert --tflite FILE --output model.onnx'",
+            Format::SavedModel => {
+                "tf2onnx makes ONNX of it: 'python -m tf2onnx.convert --saved-model FOLDER --output model.onnx', with the folder \
+                 that the file is in"
+            }
+            Format::GraphDef => {
+                "tf2onnx makes ONNX of it: 'python -m tf2onnx.convert --graphdef FILE --inputs NAME:0 --outputs NAME:0 --output \
+                 model.onnx', with the names of the graph's inputs and outputs"
+            }
+            Format::Keras => {
+                "load it in Python; 'model.export(\"model.onnx\", format=\"onnx\")' of Keras 3 makes ONNX of it, or tf2onnx of what \
+                 'model.export(\"folder\")' writes: 'python -m tf2onnx.convert --saved-model folder --output model.onnx'"
+            }
+            Format::TorchScript => {
+                "pnnx makes PNNX of it: 'pnnx FILE inputshape=[1,3,224,224]', with the shapes of the model's inputs"
+            }
+            Format::TorchExport => {
+                "load it in Python with 'torch.export.load'; 'torch.onnx.export(program, f=\"model.onnx\")' makes ONNX of it"
+            }
+            Format::TorchPickle => {
+                "load it into the module in Python; 'torch.onnx.export(module, inputs, \"model.onnx\")' makes ONNX of that, \
+                 'pnnx.export(module, \"model.pt\", inputs)' PNNX"
+            }
+            Format::Safetensors => {
+                "the file has weights and no network: load them into the model in Python, and export that, for example with \
+                 'torch.onnx.export(module, inputs, \"model.onnx\")'"
+            }
+            Format::Tennis | Format::Ark | Format::Lightnet => {
+                "export the model as ONNX from the framework that it was trained in"
+            }
+        })
     }
 }
 
@@ -92,7 +158,35 @@ pub fn detect(bytes: &[u8]) -> Option<Format> {
     if text.first() == Some(&b'{') {
         return detect_json(&text[..text.len().min(JSON_START)]);
     }
-    is_onnx(bytes).then_some(Format::Onnx)
+    if signatures::is_onnx(bytes) {
+        return Some(Format::Onnx);
+    }
+    detect_foreign(bytes)
+}
+
+/// The formats of other frameworks, none of which has a reader.
+fn detect_foreign(bytes: &[u8]) -> Option<Format> {
+    if let Some(contents) = signatures::zip_contents(bytes) {
+        return Some(match contents {
+            ZipContents::TorchScript => Format::TorchScript,
+            ZipContents::TorchExport => Format::TorchExport,
+            ZipContents::TorchPickle => Format::TorchPickle,
+            ZipContents::Keras => Format::Keras,
+        });
+    }
+    if bytes.starts_with(signatures::HDF5) {
+        Some(Format::Keras)
+    } else if bytes.starts_with(signatures::TORCH_PICKLE) {
+        Some(Format::TorchPickle)
+    } else if signatures::is_safetensors(bytes) {
+        Some(Format::Safetensors)
+    } else if signatures::is_saved_model(bytes) {
+        Some(Format::SavedModel)
+    } else if signatures::is_graph_def(bytes) {
+        Some(Format::GraphDef)
+    } else {
+        None
+    }
 }
 
 /// Whether the first line that isn't empty or a comment is `mlc` and a version.
@@ -126,41 +220,6 @@ fn detect_json(start: &[u8]) -> Option<Format> {
     }
 }
 
-/// Whether the bytes look like a protobuf `ModelProto`: from the start, fields that it has, with the wire types they have,
-/// as far as the graph.
-fn is_onnx(mut bytes: &[u8]) -> bool {
-    let mut seen = 0;
-    while let Some((key, rest)) = varint(bytes) {
-        let after = match (key >> 3, key & 7) {
-            // ir_version, model_version
-            (1 | 5, 0) => varint(rest).map(|(_, rest)| rest),
-            // The graph itself: large, so that its end isn't looked at.
-            (7, 2) => return varint(rest).is_some_and(|(length, rest)| length <= rest.len() as u64),
-            // producer_name, producer_version, domain, doc_string, opset_import, metadata_props, training_info, functions
-            (2 | 3 | 4 | 6 | 8 | 14 | 20 | 25, 2) => varint(rest)
-                .and_then(|(length, rest)| usize::try_from(length).ok().and_then(|length| rest.get(length..))),
-            _ => None,
-        };
-        seen += 1;
-        match after {
-            Some(after) if seen < 1000 => bytes = after,
-            _ => return false,
-        }
-    }
-    false
-}
-
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let mut value = 0u64;
-    for (index, &byte) in bytes.iter().take(9).enumerate() {
-        value |= u64::from(byte & 0x7f) << (7 * index);
-        if byte < 0x80 {
-            return Some((value, &bytes[index + 1..]));
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,6 +248,11 @@ mod tests {
             (b"{\"name\": 1}", None),
             (b"\x08\x07\x12\x02ab\x3a\x01\x00", Some(Format::Onnx)),
             (b"\x08\x07\x12\x7fab", None),
+            (b"\x89HDF\r\n\x1a\n\0", Some(Format::Keras)),
+            (signatures::TORCH_PICKLE, Some(Format::TorchPickle)),
+            (b"\x08\x01\x12\x04\x0a\x02ab", Some(Format::SavedModel)),
+            (b"\x0a\x0a\x0a\x01x\x12\x05Const", Some(Format::GraphDef)),
+            (b"\x02\0\0\0\0\0\0\0{}", Some(Format::Safetensors)),
             (b"", None),
             (b"hello", None),
         ] {

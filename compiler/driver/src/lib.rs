@@ -7,6 +7,7 @@
 pub mod bundle;
 pub mod cli;
 pub mod compare;
+pub mod conditioning;
 #[cfg(feature = "onnx")]
 mod external;
 pub mod files;
@@ -16,5 +17,7 @@ pub mod npy;
 pub mod pipeline;
 pub mod project;
 pub mod render;
+mod signatures;
 pub mod targets;
 pub mod toolchain;
+pub mod weights;

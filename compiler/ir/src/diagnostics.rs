@@ -313,6 +313,10 @@ codes! {
     /// what is certain before a C compiler has run: for RAM the working memory, the states, the inputs and the outputs; for
     /// flash the constants. `mlc run --on` builds the model and counts its code and its stack too.
     MemoryExceeded = 402,
+    /// Operators on 8-bit integers are computed in floating point: the numbers are right, the code is larger and slower than integer
+    /// arithmetic would be. A model with `QLinearConv`, `QLinearMatMul` and their kin in the place of pairs of `QuantizeLinear` and
+    /// `DequantizeLinear` is computed in integers.
+    FloatingPointIntegers = 403,
 }
 
 impl Code {

@@ -51,6 +51,19 @@ pub fn evaluate(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, Diagnos
 /// # Errors
 /// As [`evaluate`].
 pub fn evaluate_runs(graph: &Graph, runs: &[Vec<Tensor>]) -> Result<Vec<Vec<Tensor>>, Diagnostic> {
+    in_a_row(graph, runs, |inputs| evaluate(graph, inputs))
+}
+
+/// The open outputs of several runs in a row, each on its open inputs and on the states that the one before has left; `compute` gives
+/// all outputs for all inputs.
+///
+/// # Errors
+/// As `compute`, and when a run has another number of inputs than the graph has open ones.
+pub fn in_a_row(
+    graph: &Graph,
+    runs: &[Vec<Tensor>],
+    mut compute: impl FnMut(&[Tensor]) -> Result<Vec<Tensor>, Diagnostic>,
+) -> Result<Vec<Vec<Tensor>>, Diagnostic> {
     let (open_inputs, open_outputs) = (graph.open_inputs(), graph.open_outputs());
     let mut states: BTreeMap<usize, Tensor> =
         graph.states.iter().map(|state| (state.input, state.initial.to_tensor())).collect();
@@ -63,7 +76,7 @@ pub fn evaluate_runs(graph: &Graph, runs: &[Vec<Tensor>]) -> Result<Vec<Vec<Tens
         let mut inputs = states.clone();
         inputs.extend(open_inputs.iter().copied().zip(given.iter().cloned()));
         let inputs: Vec<Tensor> = inputs.into_values().collect();
-        let outputs = evaluate(graph, &inputs)?;
+        let outputs = compute(&inputs)?;
         for state in &graph.states {
             if let Some(output) = outputs.get(state.output) {
                 states.insert(state.input, output.clone());

@@ -30,7 +30,7 @@ pub mod verify;
 
 pub use attribute::{Attribute, AttributeError};
 pub use diagnostics::{Code, Diagnostic, Location, Severity};
-pub use evaluator::{evaluate, evaluate_all, evaluate_runs};
+pub use evaluator::{evaluate, evaluate_all, evaluate_runs, in_a_row};
 pub use fields::{Field, FieldValue, Fields};
 pub use generator::Generator;
 pub use graph::{Graph, Node, NodeId, Output, State, Value};

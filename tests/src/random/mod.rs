@@ -9,14 +9,13 @@ pub mod batch;
 mod draft;
 mod grow;
 mod layers;
-mod noise;
 mod selections;
 mod shrink;
 mod unit;
 
 pub use draft::Sample;
 pub use grow::random_graph;
-pub use noise::{Bounds, Compared, judge};
+pub use mlc::conditioning::{Bounds, Compared, judge};
 pub use shrink::{shrunk, text_with_seeds};
 
 use crate::compile::{Compiled, compile_graph, compile_kernels};
@@ -218,11 +217,11 @@ pub fn check(samples: &[Sample], stages: &[Stage], mode: &Mode) -> Vec<Vec<Resul
     let mut outputs = batch::run_each(&jobs, mode).into_iter();
     let mut outcomes = Vec::new();
     for (sample, code) in samples.iter().zip(code) {
-        let bounds = Bounds::of(sample);
+        let bounds = Bounds::of(&sample.graph, &sample.inputs).map_err(|error| error.to_string());
         let outcome = |code: Result<Compiled, String>| {
             code?;
             let outputs = outputs.next().unwrap_or_else(|| Err("the program gives nothing".into()))?;
-            judge(sample, bounds.as_ref().map_err(String::clone)?, &outputs)
+            judge(&sample.graph, &sample.inputs, bounds.as_ref().map_err(String::clone)?, &outputs)
         };
         outcomes.push(code.into_iter().map(outcome).collect());
     }

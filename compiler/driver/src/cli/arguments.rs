@@ -181,7 +181,8 @@ pub struct Compile {
     /// Further models for the same archive, compiled with the same options
     #[arg(value_name = "MODEL")]
     pub further_models: Vec<PathBuf>,
-    /// Where to write; without it, the model's name with .tar in this folder, and standard output for --emit ir
+    /// Where to write, '-' for standard output; without it, the model's name with .tar in this folder, and standard output for
+    /// --emit ir
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// What the code is for.
@@ -280,7 +281,8 @@ Without --expect, the program is compared with the evaluator, which computes the
 graph as it was imported, before any optimisation, in double precision. With states,
 that is done for three runs in a row; known outputs are those of the first. An element
 passes when |actual - expected| <= atol + rtol * |expected|. Integers must be equal
-unless a tolerance is given.")]
+unless a tolerance is given. Without a tolerance, an element further off passes where
+noise of the size of rounding errors moves the evaluator's value as far.")]
 pub struct Verify {
     /// The model.
     #[command(flatten)]

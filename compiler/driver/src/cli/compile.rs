@@ -3,13 +3,16 @@
 use super::arguments::{CodeOptions, Compile, Emit, Model};
 use super::console::Console;
 use super::subject::{compile_options, in_model, load_for};
-use super::words::{bytes, mismatch};
+use super::words::{STANDARD_OUTPUT, bytes, folder, is_standard_output, mismatch};
 use crate::files;
 use crate::pipeline::{self, CompileOptions, Compiled, Failure};
-use crate::toolchain::Toolchain;
+use crate::render::Sources;
+use crate::toolchain::{Toolchain, temporary};
+use crate::weights::{self, Weights};
 use indexmap::IndexMap;
 use mlc_codegen::Module;
-use mlc_ir::Diagnostic;
+use mlc_codegen::quantized::floating_point_kernels;
+use mlc_ir::{Code, Diagnostic, Graph, Location};
 use std::path::{Path, PathBuf};
 
 pub(super) fn compile(arguments: &Compile, console: &Console) -> Result<(), Failure> {
@@ -65,31 +68,68 @@ fn compile_model(
     console: &Console,
 ) -> Result<Compiled, Failure> {
     let loaded = load_for(model, &arguments.code, &[], console)?;
-    let mut dump = Vec::new();
+    let mut dump = Dump::default();
     if arguments.dump_ir.is_some() {
-        dump.push(("00-import.mlc".to_owned(), mlc_ir::text::print(&loaded.graph)));
+        dump.add("import", &loaded.graph);
     }
     let progress = console.progress("compiling");
     let compiled = pipeline::compile(&loaded.graph, options, &mut |stage, graph| {
         if arguments.dump_ir.is_some() {
-            dump.push((format!("{}0-{stage}.mlc", dump.len()), mlc_ir::text::print(graph)));
+            dump.add(stage, graph);
         }
     });
     drop(progress);
-    if let Some(folder) = &arguments.dump_ir {
+    if let Some(path) = &arguments.dump_ir {
         // Several models get a folder each.
-        let own = folder.join(&options.model_name);
-        let folder = if arguments.further_models.is_empty() { folder } else { &own };
+        let own = path.join(&options.model_name);
         // Even when the compilation failed: the stages before are what one wants to see then.
-        files::write_folder(folder, dump.iter().map(|(name, text)| (name.as_str(), text.as_bytes())))?;
+        dump.write(if arguments.further_models.is_empty() { path } else { &own })?;
     }
     let compiled = compiled.map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
-    if arguments.explain {
-        for explanation in &compiled.report.explanations {
-            console.print(&format!("{explanation}\n"));
+    console.report(&floating_point_integers(&compiled, model), &Sources::new());
+    for explanation in &compiled.report.explanations {
+        let text = format!("{explanation}\n");
+        // What is explained must not get into what is written.
+        if arguments.output.as_deref().is_some_and(is_standard_output) {
+            console.remark(&text);
+        } else {
+            console.print(&text);
         }
     }
     Ok(compiled)
+}
+
+/// What to say of operators on 8-bit integers that are computed in floating point.
+fn floating_point_integers(compiled: &Compiled, model: &Model) -> Vec<Diagnostic> {
+    let kernels = floating_point_kernels(&compiled.graph, &compiled.module);
+    if kernels.is_empty() {
+        return Vec::new();
+    }
+    let message = "operators on 8-bit integers are computed in floating point, which takes more time and memory";
+    let location = Location::default().in_file(model.path.display().to_string());
+    let warning = Diagnostic::warning(Code::FloatingPointIntegers, location, message);
+    vec![warning.with_note(format!("in the kernels {}", kernels.join(", ")))]
+}
+
+/// The graphs of all stages as texts, with one file of their large constants.
+#[derive(Default)]
+struct Dump {
+    texts: Vec<(String, String)>,
+    weights: Weights,
+}
+
+impl Dump {
+    fn add(&mut self, stage: &str, graph: &Graph) {
+        let (text, constants) = mlc_ir::text::print_with_constants(graph);
+        self.texts.push((format!("{}0-{stage}.mlc", self.texts.len()), text));
+        self.weights.add(&constants);
+    }
+
+    fn write(&self, folder: &Path) -> Result<(), Diagnostic> {
+        let weights = if self.weights.is_empty() { None } else { Some(self.weights.to_bytes()?) };
+        let texts = self.texts.iter().map(|(name, text)| (name.as_str(), text.as_bytes()));
+        files::write_folder(folder, texts.chain(weights.as_deref().map(|bytes| (weights::SHARED_FILE, bytes))))
+    }
 }
 
 /// The files of the archive, with object files in the place of sources if that is wanted.
@@ -106,53 +146,73 @@ fn archive_files(arguments: &Compile, models: &[Compiled]) -> Result<IndexMap<St
 fn emit(arguments: &Compile, models: &[Compiled], console: &Console) -> Result<Option<PathBuf>, Failure> {
     let stem = stem(&arguments.model.path);
     let output = |default: String| arguments.output.clone().unwrap_or_else(|| PathBuf::from(default));
+    let path = match arguments.emit {
+        Emit::Tar => output(format!("{stem}.tar")),
+        Emit::Ir => output(STANDARD_OUTPUT.to_owned()),
+        Emit::Dir | Emit::C => folder(output(stem))?,
+    };
+    let to_standard_output = is_standard_output(&path);
+    if !to_standard_output {
+        refuse_input(&path, arguments)?;
+    }
     match arguments.emit {
-        Emit::Tar => {
-            let path = output(format!("{stem}.tar"));
-            refuse_input(&path, arguments)?;
-            if arguments.packaging.emit_lib {
-                pipeline::write_files(
-                    archive_files(arguments, models)?,
-                    models.first().map_or(0, Compiled::modified),
-                    &path,
-                )?;
-            } else {
-                pipeline::write_archive(models, &path)?;
-            }
-            Ok(Some(path))
+        Emit::Tar if to_standard_output => {
+            // An archive isn't written from its start to its end.
+            let spool = tempfile::tempdir().map_err(|error| temporary(&error))?;
+            let file = spool.path().join("archive");
+            write_archive(arguments, models, &file)?;
+            console.write(&files::read(&file)?)?;
         }
-        Emit::Ir => {
-            let text: String = models.iter().map(Compiled::graph_text).collect();
-            let Some(path) = &arguments.output else {
-                console.print(&text);
-                return Ok(None);
-            };
-            refuse_input(path, arguments)?;
-            files::write_atomically(path, text.as_bytes())?;
-            Ok(Some(path.clone()))
-        }
+        Emit::Tar => write_archive(arguments, models, &path)?,
+        Emit::Ir => write_texts(models, (!to_standard_output).then_some(path.as_path()), console)?,
         Emit::Dir => {
-            let path = output(stem);
             let archive = archive_files(arguments, models)?;
             files::write_folder(&path, archive.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())))?;
-            Ok(Some(path))
         }
         Emit::C => {
-            let path = output(stem);
             let archive = pipeline::files_of(models)?;
             let sources = archive.iter().filter_map(|(name, bytes)| {
                 let source = name.strip_prefix("codegen/host/include/").or(name.strip_prefix("codegen/host/src/"))?;
                 Some((source, bytes.as_slice()))
             });
             files::write_folder(&path, sources)?;
-            Ok(Some(path))
         }
     }
+    Ok((!to_standard_output).then_some(path))
+}
+
+fn write_archive(arguments: &Compile, models: &[Compiled], path: &Path) -> Result<(), Diagnostic> {
+    if arguments.packaging.emit_lib {
+        let modified = models.first().map_or(0, Compiled::modified);
+        return pipeline::write_files(archive_files(arguments, models)?, modified, path);
+    }
+    pipeline::write_archive(models, path)
+}
+
+/// Writes the optimised graphs as text; into a file with the large constants beside it.
+fn write_texts(models: &[Compiled], path: Option<&Path>, console: &Console) -> Result<(), Diagnostic> {
+    let text: String = models.iter().map(Compiled::graph_text).collect();
+    let mut weights = Weights::default();
+    models.iter().for_each(|compiled| weights.add(compiled.graph_constants()));
+    let Some(path) = path else {
+        console.write(text.as_bytes())?;
+        if !weights.is_empty() {
+            console.status("the text has no weights in it: with '-o FILE', they are written beside the file");
+        }
+        return Ok(());
+    };
+    if !weights.is_empty() {
+        // The weights first: a text whose weights are missing is of no use.
+        files::write_atomically(&weights::file_of(path), &weights.to_bytes()?)?;
+    }
+    files::write_atomically(path, text.as_bytes())
 }
 
 /// The output must not replace a model.
 fn refuse_input(output: &Path, arguments: &Compile) -> Result<(), Diagnostic> {
-    let same = |input: &Path| matches!((output.canonicalize(), input.canonicalize()), (Ok(output), Ok(input)) if output == input);
+    let outputs = [output.to_owned(), weights::file_of(output)].map(|path| path.canonicalize());
+    let same =
+        |input: &Path| input.canonicalize().is_ok_and(|input| outputs.iter().flatten().any(|output| *output == input));
     let replaced = paths(arguments).any(|path| same(path) || same(&path.with_extension("bin")));
     if replaced || arguments.model.weights.as_deref().is_some_and(same) {
         return Err(mismatch(format!("the output '{}' would replace the model", output.display())));

@@ -1,10 +1,11 @@
 //! Standard output and standard error: the only place that prints.
 
+use crate::files;
 use crate::render::{self, MessageFormat, Sources};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use mlc_ir::{Diagnostic, Severity};
-use std::io::{IsTerminal, Write};
+use mlc_ir::{Code, Diagnostic, Location, Severity};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -54,10 +55,30 @@ impl Console {
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
+    /// Writes a result that isn't text for people to standard output. A reader that closed its end is no error.
+    ///
+    /// # Errors
+    /// `MLC0002` when what standard output leads to refuses.
+    pub fn write(&self, contents: &[u8]) -> Result<(), Diagnostic> {
+        let mut out = std::io::stdout().lock();
+        match out.write_all(contents).and_then(|()| out.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                let message = format!("can't write to standard output: {}", files::describe(&error));
+                Err(Diagnostic::error(Code::FileUnwritable, Location::default(), message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Prints a value as JSON to standard output.
     pub fn print_json(&self, value: &impl serde::Serialize) {
         // Structures of strings, numbers and lists: writing them to memory can't fail.
         self.print(&(serde_json::to_string_pretty(value).unwrap_or_default() + "\n"));
+    }
+
+    /// Prints a result to standard error, where standard output is another one's.
+    pub fn remark(&self, text: &str) {
+        say(text);
     }
 
     /// Says what was done, unless the user wants silence.

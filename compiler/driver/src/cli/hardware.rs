@@ -37,20 +37,15 @@ impl Memory {
         self.ram.is_some() || self.flash.is_some()
     }
 
-    /// Checks what a C compiler has made of a model: constants with code, and static memory. Inputs and outputs, which the
-    /// firmware of a user owns, count as RAM here too.
+    /// Checks what a C compiler has made of a model: constants with code, and static memory. Inputs, outputs and
+    /// pools, which the firmware of a user owns, count as RAM here too.
     ///
     /// # Errors
     /// `MLC0402` for each memory that is exceeded.
     pub(super) fn check_built(self, footprint: &Footprint, io_bytes: usize) -> Result<(), Failure> {
-        let ram = footprint.ram_bytes + io_bytes;
+        let ram = footprint.ram_bytes.saturating_add(footprint.pool_bytes).saturating_add(io_bytes);
         let faults: Vec<Diagnostic> = [
-            (
-                "RAM",
-                self.ram,
-                ram,
-                format!("{} bytes of static memory, {io_bytes} of inputs and outputs", footprint.ram_bytes),
-            ),
+            ("RAM", self.ram, ram, format!("{}, {io_bytes} of inputs and outputs", describe_ram(footprint))),
             ("flash", self.flash, footprint.flash_bytes, describe_flash(footprint)),
         ]
         .into_iter()
@@ -91,13 +86,22 @@ impl Machine {
 /// Says what an emulated board has counted.
 pub(super) fn report(footprint: &Footprint, cost: &Cost, console: &Console) {
     console.print(&format!(
-        "{} executed instructions\nflash {} bytes: {}\nRAM {} bytes of static memory, {} bytes of stack\n",
+        "{} executed instructions\nflash {} bytes: {}\nRAM {}, {} bytes of stack\n",
         cost.instructions,
         footprint.flash_bytes,
         describe_flash(footprint),
-        footprint.ram_bytes,
+        describe_ram(footprint),
         cost.stack_bytes,
     ));
+}
+
+/// Static memory, and what the caller gives to every run.
+fn describe_ram(footprint: &Footprint) -> String {
+    let pools = match footprint.pool_bytes {
+        0 => String::new(),
+        bytes => format!(", {bytes} of the caller's pools"),
+    };
+    format!("{} bytes of static memory{pools}", footprint.ram_bytes)
 }
 
 fn describe_flash(footprint: &Footprint) -> String {
@@ -134,7 +138,8 @@ mod tests {
 
     #[test]
     fn built_models_are_held_to_the_limits() {
-        let footprint = Footprint { flash_bytes: 1000, constants_bytes: 900, ram_bytes: 500, data_bytes: 0 };
+        let footprint =
+            Footprint { flash_bytes: 1000, constants_bytes: 900, ram_bytes: 500, data_bytes: 0, pool_bytes: 0 };
         let memory = |ram, flash| Memory { ram: Some(ram), flash: Some(flash) };
         assert!(memory(510, 1000).check_built(&footprint, 10).is_ok());
         let failure = memory(509, 999).check_built(&footprint, 10).unwrap_err();
@@ -142,5 +147,10 @@ mod tests {
         assert_eq!(messages[0], "510 bytes of RAM are needed, 1 more than the limit of 509");
         assert_eq!(messages[1], "1000 bytes of flash are needed, 1 more than the limit of 999");
         assert_eq!(failure.diagnostics[1].notes, ["900 of constants, 100 of code"]);
+        let pools = Footprint { pool_bytes: 64_000, ..footprint };
+        let failure = memory(64_509, 1000).check_built(&pools, 10).unwrap_err();
+        assert_eq!(failure.diagnostics[0].message, "64510 bytes of RAM are needed, 1 more than the limit of 64509");
+        let parts = "500 bytes of static memory, 64000 of the caller's pools, 10 of inputs and outputs";
+        assert_eq!(failure.diagnostics[0].notes, [parts]);
     }
 }

@@ -1,7 +1,7 @@
 //! `mlc project`
 
 use super::console::Console;
-use super::words::mismatch;
+use super::words::{folder, mismatch};
 use crate::bundle::Bundle;
 use crate::pipeline::Failure;
 use crate::project::Template;
@@ -43,8 +43,9 @@ pub(super) fn project(arguments: &Project, console: &Console) -> Result<(), Fail
             .with_help("name a new folder: a project is edited, and nothing of it is overwritten")
             .into());
     }
+    let output = folder(arguments.output.clone())?;
     let made = project::project(&bundle, arguments.template).map_err(|error| error.in_file(&file))?;
-    files::write_folder(&arguments.output, made.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())))?;
+    files::write_folder(&output, made.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())))?;
     console.status(&format!("wrote {} files to {}", made.len(), arguments.output.display()));
     Ok(())
 }

@@ -90,16 +90,20 @@ pub(super) fn compile_options(code: &CodeOptions, target: &str, console: &Consol
     Ok(CompileOptions { model_name, target, limits, modified, ..CompileOptions::default() })
 }
 
-/// What the options say of code that is only run: nobody keeps the archive, so weights are an object file where the machine's is
-/// known. As text they would be most of what the C compiler reads.
+/// What the options say of code that is only run: nobody keeps the archive, so the linker gets the weights, as an object file where
+/// the machine's is known, or by the assembler. As text they would be most of what the C compiler reads.
 pub(super) fn program_options(
     code: &CodeOptions,
     machine: &Machine,
     console: &Console,
 ) -> Result<CompileOptions, Failure> {
     let mut options = compile_options(code, machine.default_target(), console)?;
-    if machine.on.is_none() && options.target.object_format().is_some() {
-        options.execution.weights = WeightsAs::Object;
+    if machine.on.is_none() {
+        options.execution.weights = match options.target.object_format() {
+            Some(_) => WeightsAs::Object,
+            None if machine.toolchain()?.includes_files() => WeightsAs::Incbin,
+            None => WeightsAs::C,
+        };
     }
     Ok(options)
 }

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
 use mlc_codegen::{Execution, Limits, Module, Target};
 
-use mlc_ir::{Code, Diagnostic, Graph, Location};
+use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location};
 use mlc_passes::{OptimizeOptions, OptimizeReport};
 use std::path::Path;
 
@@ -55,6 +55,7 @@ pub struct Compiled {
     pub report: OptimizeReport,
     options: CompileOptions,
     graph_text: String,
+    constants: IndexMap<String, Attribute>,
     /// The model as it was imported, for its Relay text.
     #[cfg(feature = "relay")]
     relay: RelayText,
@@ -97,13 +98,14 @@ pub fn compile(
     let generator_options = mlc_codegen::Options { model_name, target, execution };
     let module = mlc_codegen::generate(&graph, &generator_options)?;
     options.limits.check(&[&module])?;
-    let graph_text = mlc_ir::text::print(&graph);
+    let (graph_text, constants) = mlc_ir::text::print_with_constants(&graph);
     Ok(Compiled {
         module,
         graph,
         report,
         options: options.clone(),
         graph_text,
+        constants,
         #[cfg(feature = "relay")]
         relay,
     })
@@ -146,6 +148,11 @@ impl Compiled {
     /// Time stamp of its archive in seconds since 1970.
     pub fn modified(&self) -> u64 {
         self.options.modified
+    }
+
+    /// The large constants that the optimised graph's text refers to, by name.
+    pub fn graph_constants(&self) -> &IndexMap<String, Attribute> {
+        &self.constants
     }
 
     /// The optimised graph as text.

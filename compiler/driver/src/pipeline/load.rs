@@ -8,6 +8,7 @@ use crate::format::{self, Format};
 use crate::render::Sources;
 #[cfg(not(feature = "relay"))]
 use crate::toolchain::Toolchain;
+use crate::weights::{self, StoredWeights};
 use bytes::Bytes;
 use mlc_ir::{Code, Diagnostic, Location};
 use std::path::Path;
@@ -43,7 +44,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
         return load_from_relay(path, &bytes, options, toolchain);
     }
     if format == Format::Ir {
-        return load_ir(path, &bytes);
+        return load_ir(path, &bytes, options);
     }
     match frontends::find(format) {
         Some(frontend) => (frontend.load)(&ModelFile { path, bytes: &bytes, options }),
@@ -59,8 +60,8 @@ fn load_from_relay(path: &Path, _: &Bytes, _: &LoadOptions, _: &Toolchain) -> Re
     Err(unreadable_format(path, Format::Relay).into())
 }
 
-/// Reads the text of a graph. Large constants live outside of the text, so it can hold small ones only.
-fn load_ir(path: &Path, bytes: &Bytes) -> Result<Loaded, Failure> {
+/// Reads the text of a graph, and its large constants from the file beside it.
+fn load_ir(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded, Failure> {
     let name = path.display().to_string();
     let sources: Sources = [(name.clone(), bytes.clone())].into_iter().collect();
     let fail = |diagnostics: Vec<Diagnostic>| {
@@ -71,7 +72,9 @@ fn load_ir(path: &Path, bytes: &Bytes) -> Result<Loaded, Failure> {
         let location = Location::byte_offset(error.valid_up_to() as u64);
         fail(vec![Diagnostic::error(Code::TextSyntax, location, "the text isn't UTF-8")])
     })?;
-    let graph = mlc_ir::text::parse(text, &()).map_err(fail)?;
+    let file = options.weights.clone().or_else(|| weights::find(path));
+    let stored = file.as_deref().map_or(Ok(StoredWeights::default()), weights::read)?;
+    let graph = mlc_ir::text::parse(text, &stored).map_err(fail)?;
     mlc_ir::verify(&graph).map_err(fail)?;
     Ok(Loaded { graph, format: Format::Ir, warnings: Vec::new(), sources })
 }
@@ -84,6 +87,6 @@ fn unreadable_format(path: &Path, format: Format) -> Diagnostic {
             .with_help(format!("build mlc with the feature '{feature}', which is on by default"));
     }
     let message = format!("the file is of the format {format}, which this version of mlc recognises but can't read");
-    Diagnostic::error(Code::FormatUnknown, named(path), message)
-        .with_help("convert the model to PNNX, for example with the tool 'pnnx'")
+    let diagnostic = Diagnostic::error(Code::FormatUnknown, named(path), message);
+    format.way_in().map_or(diagnostic.clone(), |help| diagnostic.with_help(help))
 }

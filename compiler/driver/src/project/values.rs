@@ -3,7 +3,8 @@
 use super::crate_values;
 use super::template::Template;
 use crate::bundle::{Bundle, Port};
-use mlc_codegen::c_type;
+use mlc_codegen::package::build_files::{cmake_c_library, cmake_tools, make_c_library, make_tools};
+use mlc_codegen::{Target, c_type};
 use mlc_ir::{DType, Diagnostic};
 use mlc_mlf::Header;
 use std::collections::BTreeMap;
@@ -17,6 +18,31 @@ pub(super) struct Values {
     /// Whether the code asks for memory at run time.
     pub needs_workspace: bool,
 }
+
+/// Options of the linker for a program on a microcontroller with picolibc: start-up code, files, and how large the memories are.
+fn link_flags(target: &Target) -> String {
+    let sizes = target.memories.map_or(String::new(), |memories| {
+        let (flash, ram) = (memories.flash_bytes, memories.ram_bytes);
+        format!(" -Wl,--defsym=__flash_size={flash:#x},--defsym=__ram_size={ram:#x}")
+    });
+    format!("--oslib=semihost --crt0=semihost{sizes}")
+}
+
+/// Lines of a Makefile for a program on a microcontroller.
+const MAKE_PROGRAM: &str = "\
+# Files of the program go through a debugger or an emulator; the memories are those of a usual part. Or set LDFLAGS.
+ifneq ($(C_LIBRARY),)
+LDFLAGS ?= @FLAGS@
+endif
+";
+
+/// As [`MAKE_PROGRAM`].
+const CMAKE_PROGRAM: &str = "\
+# Files of the program go through a debugger or an emulator; the memories are those of a usual part. Or set linker flags.
+if(CMAKE_C_FLAGS MATCHES \"picolibc\" AND NOT CMAKE_EXE_LINKER_FLAGS)
+  set(CMAKE_EXE_LINKER_FLAGS \"@FLAGS@\")
+endif()
+";
 
 /// Options for code of other generators.
 const FOREIGN_FLAGS: &str = "-std=gnu11 -O2";
@@ -44,6 +70,7 @@ impl Values {
         values.set("MODEL_SOURCES", model_sources.join("\n  "));
         values.set("OBJECTS", objects.join(" "));
         values.set("C_FLAGS", flags.join(" "));
+        values.set_tools(&bundle.target().unwrap_or_else(Target::generic));
         let filter: Vec<String> = model_sources.iter().map(|source| format!("+<../{source}>")).collect();
         values.set("PLATFORMIO_SOURCES", filter.join(" "));
         values.set("MACRO", format!("TVMGEN_{}", model.to_ascii_uppercase()));
@@ -70,6 +97,19 @@ impl Values {
             values.set(word, text);
         }
         Ok(values)
+    }
+
+    /// What chooses the tools of the machine that the archive is for.
+    fn set_tools(&mut self, target: &Target) {
+        let is_foreign = target.tool_prefix.is_some();
+        let for_other_machines = |text: String| if is_foreign { text } else { String::new() };
+        let program = |lines: &str| lines.replace("@FLAGS@", &link_flags(target));
+        self.set("MAKE_TOOLS", make_tools(target) + &for_other_machines(program(MAKE_PROGRAM)));
+        self.set("MAKE_C_LIBRARY", make_c_library(target).to_owned());
+        self.set("CMAKE_TOOLS", cmake_tools(target));
+        let flags = format!("set(CMAKE_C_FLAGS \"${{CMAKE_C_FLAGS}} {}\")\n", target.c_flags.join(" "));
+        let machine = flags + cmake_c_library(target) + &program(CMAKE_PROGRAM);
+        self.set("CMAKE_MACHINE", for_other_machines(machine));
     }
 
     fn set(&mut self, word: &'static str, text: String) {

@@ -57,6 +57,20 @@ impl Toolchain {
         command
     }
 
+    /// Whether C code can have the assembler include a file: with a GNU compiler for an ELF machine of little-endian order.
+    pub fn includes_files(&self) -> bool {
+        let mut command = self.command();
+        command.args(["-dM", "-E", "-x", "c", "-"]).stdin(Stdio::null()).stderr(Stdio::null());
+        // A compiler that can't be started, or fails, is reported where it is to build something.
+        let Ok(output) = command.output() else { return false };
+        let said = String::from_utf8_lossy(&output.stdout);
+        let defines = |line: &str| {
+            said.lines().any(|defined| defined.trim_end() == line || defined.starts_with(&format!("{line} ")))
+        };
+        let little_endian = "#define __BYTE_ORDER__ __ORDER_LITTLE_ENDIAN__";
+        defines("#define __GNUC__") && defines("#define __ELF__") && defines(little_endian)
+    }
+
     /// Starts a tool in a folder; what it prints is kept.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ pub(super) fn start_of(text: &str) -> String {
 }
 
 /// The fault of a folder for temporary files.
-pub(super) fn temporary(error: &std::io::Error) -> Diagnostic {
+pub(crate) fn temporary(error: &std::io::Error) -> Diagnostic {
     let message = format!("can't use a temporary folder: {}", files::describe(error));
     Diagnostic::error(Code::FileUnwritable, Location::default(), message)
         .with_help("check the space in the folder for temporary files, or set TMPDIR")

@@ -73,7 +73,7 @@ impl Toolchain {
         };
         let whole = Footprint::parse(&size(&[image.to_owned()])?, constants.unwrap_or_default());
         let data_bytes = Footprint::parse(&size(objects)?, 0).data_bytes;
-        Ok(Footprint { data_bytes, ..whole })
+        Ok(Footprint { data_bytes, pool_bytes: bundle.workspace_pool_bytes(), ..whole })
     }
 
     fn link(

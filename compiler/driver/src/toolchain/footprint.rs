@@ -8,8 +8,10 @@ pub struct Footprint {
     pub flash_bytes: usize,
     /// The part of it that is the model's constants.
     pub constants_bytes: usize,
-    /// Static memory, with the arena; without inputs, outputs and stack, which are the caller's.
+    /// Static memory, with the arena unless it is the caller's; without inputs, outputs and stack, which are the caller's.
     pub ram_bytes: usize,
+    /// Memory that the caller gives to every run for intermediate results; it is in no section.
+    pub pool_bytes: usize,
     /// What of the model's own objects has initial values, and so takes flash and RAM; none of mlc's code has any. Some C
     /// libraries' functions have a few bytes.
     pub data_bytes: usize,
@@ -51,7 +53,8 @@ mod tests {
     fn sections_are_summed() {
         let listing = "model.elf  :\nsection  size  addr\n.init  0  0\n.text  1000  0\n.data  8  536870912\n.tbss  4  0\n\
                        .tbss_space  4  0\n.bss  200  0\n.stack  65536  0\n.comment  50  0\nTotal  1300\n\n";
-        let expected = Footprint { flash_bytes: 1008, constants_bytes: 900, ram_bytes: 212, data_bytes: 8 };
+        let expected =
+            Footprint { flash_bytes: 1008, constants_bytes: 900, ram_bytes: 212, data_bytes: 8, pool_bytes: 0 };
         assert_eq!(Footprint::parse(listing, 900), expected);
     }
 }

@@ -22,7 +22,7 @@ pub use footprint::Footprint;
 pub use program::{Cost, Program};
 
 use crate::bundle::Bundle;
-use faults::temporary;
+pub(crate) use faults::temporary;
 use mlc_codegen::{FloatingPoint, Target};
 use mlc_ir::Diagnostic;
 use recipe::{Recipe, Unit};

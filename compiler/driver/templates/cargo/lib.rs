@@ -2,7 +2,6 @@
 #![no_std]
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Memory at the alignment that the model's code wants.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,24 +39,37 @@ extern "C" {
     fn tvmgen_@MODEL@_run(inputs: *mut RawInputs, outputs: *mut RawOutputs) -> i32;
 }
 
-static BUSY: AtomicBool = AtomicBool::new(false);
+/// Runs the model once, unless another run goes on. Cores without an atomic exchange, such as Cortex-M0, have [`run_alone`] only.
+///
+/// # Errors
+/// When another run goes on, or the generated code fails.
+#[cfg(target_has_atomic = "8")]
+pub fn run(inputs: &Inputs<'_>, outputs: &mut Outputs<'_>) -> Result<(), Error> {
+        static BUSY: AtomicBool = AtomicBool::new(false);
+    if BUSY.swap(true, Ordering::Acquire) {
+        return Err(Error::Busy);
+    }
+    // SAFETY: whoever else comes here before the end finds it busy.
+    let result = unsafe { run_alone(inputs, outputs) };
+    BUSY.store(false, Ordering::Release);
+    result
+}
 
 /// Runs the model once.
 ///
 /// # Errors
-/// When another run goes on, or the generated code fails.
-pub fn run(inputs: &Inputs<'_>, outputs: &mut Outputs<'_>) -> Result<(), Error> {
-    if BUSY.swap(true, Ordering::Acquire) {
-        return Err(Error::Busy);
-    }
+/// When the generated code fails.
+///
+/// # Safety
+/// No other run may go on, in another thread or an interrupted one: the model's working memory is static.
+pub unsafe fn run_alone(inputs: &Inputs<'_>, outputs: &mut Outputs<'_>) -> Result<(), Error> {
     let mut raw_inputs = RawInputs {
 @BIND_INPUTS@    };
     let mut raw_outputs = RawOutputs {
 @BIND_OUTPUTS@    };
     // SAFETY: the pointers are to tensors of the sizes that the header of the C code declares; the code keeps none of them,
-    // doesn't write to inputs, and no other run goes on.
+    // doesn't write to inputs, and no other run goes on, as the caller promises.
     let status = unsafe { tvmgen_@MODEL@_run(&mut raw_inputs, &mut raw_outputs) };
-    BUSY.store(false, Ordering::Release);
     if status == 0 {
         Ok(())
     } else {

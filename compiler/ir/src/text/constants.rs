@@ -153,7 +153,7 @@ fn stored(
     let Kind::Symbol(name) = &token.kind else { return Err(token.error("the name of a constant expected")) };
     let Kind::Hash(hash) = *cursor.kind() else { return Err(cursor.unexpected("the hash of the constant")) };
     cursor.next();
-    let value = constants.constant(name, hash).ok_or_else(|| {
+    let value = constants.constant(name, hash, &ty).ok_or_else(|| {
         let message = format!("the constant @{} isn't in the side table", plain_or_quoted(name));
         token.fault(Code::WeightMissing, message)
     })?;

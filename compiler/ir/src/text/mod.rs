@@ -20,6 +20,7 @@ pub use suggest::nearest;
 pub use values::parse_type;
 
 use crate::attribute::Attribute;
+use crate::types::TensorType;
 use indexmap::IndexMap;
 
 /// The version of the text form, in its first line.
@@ -27,20 +28,20 @@ pub const VERSION: u32 = 1;
 
 /// Where a parsed graph's large constants come from.
 pub trait ConstantSource {
-    /// The constant of a name, and the content hash that it should have.
-    fn constant(&self, name: &str, hash: u64) -> Option<Attribute>;
+    /// The constant of a name, and the content hash and the type that it should have.
+    fn constant(&self, name: &str, hash: u64, ty: &TensorType) -> Option<Attribute>;
 }
 
 /// No large constants at all.
 impl ConstantSource for () {
-    fn constant(&self, _name: &str, _hash: u64) -> Option<Attribute> {
+    fn constant(&self, _name: &str, _hash: u64, _ty: &TensorType) -> Option<Attribute> {
         None
     }
 }
 
 /// The side table of [`print_with_constants`].
 impl ConstantSource for IndexMap<String, Attribute> {
-    fn constant(&self, name: &str, _hash: u64) -> Option<Attribute> {
+    fn constant(&self, name: &str, _hash: u64, _ty: &TensorType) -> Option<Attribute> {
         self.get(name).cloned()
     }
 }

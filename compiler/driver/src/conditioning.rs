@@ -4,11 +4,13 @@
 //! Elements that the noise moves far, or to other integers, are badly conditioned and say nothing: they are left out, and
 //! counted.
 
-use super::draft::Sample;
 use mlc_ir::ops::{Binary, BitCast, Broadcast, Cast, Map, PoolFunction, ReduceFunction, Select, Unary};
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
 use mlc_ir::types::broadcast_shapes;
-use mlc_ir::{Category, DType, Generator, Op, Operator, Tensor, TensorType, Value, Values, evaluate};
+use mlc_ir::{
+    Category, Code, DType, Diagnostic, Generator, Graph, Location, Op, Operator, Tensor, TensorType, Value, Values,
+    evaluate_runs, in_a_row,
+};
 use std::collections::BTreeMap;
 
 /// Evaluations with noise.
@@ -28,14 +30,25 @@ const USEFUL: f64 = 0.01;
 
 /// What an output element may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Bound {
+pub enum Bound {
     /// So far from the evaluator's value at most.
     Within(f64),
     /// Anything.
     Loose,
 }
 
-/// What a sample's outputs may be.
+impl Bound {
+    /// Whether an element may be `found` where `right` is right.
+    pub fn allows(self, found: f64, right: f64) -> bool {
+        match self {
+            Bound::Within(distance) => agree(found, right, distance),
+            Bound::Loose => true,
+        }
+    }
+}
+
+/// What the outputs of a run may be.
+#[derive(Debug)]
 pub struct Bounds {
     expected: Vec<Tensor>,
     bounds: Vec<Vec<Bound>>,
@@ -59,19 +72,49 @@ impl Compared {
 }
 
 impl Bounds {
-    /// The bounds of a sample's outputs.
+    /// The bounds of a graph's outputs for some inputs.
     ///
     /// # Errors
     /// When the evaluator has no value for it.
-    pub fn of(sample: &Sample) -> Result<Bounds, String> {
-        Bounds::from_rounds(sample, ROUNDS)
+    pub fn of(graph: &Graph, inputs: &[Tensor]) -> Result<Bounds, Diagnostic> {
+        Bounds::from_rounds(graph, inputs, ROUNDS)
     }
 
-    fn from_rounds(sample: &Sample, rounds: u64) -> Result<Bounds, String> {
-        let expected = evaluate(&sample.graph, &sample.inputs).map_err(|error| error.to_string())?;
-        let noisy: Vec<Option<Vec<Tensor>>> = (0..rounds).map(|round| with_noise(sample, round)).collect();
-        let bounds = expected.iter().enumerate().map(|(output, right)| bounds(right, output, &noisy)).collect();
-        Ok(Bounds { expected, bounds })
+    fn from_rounds(graph: &Graph, inputs: &[Tensor], rounds: u64) -> Result<Bounds, Diagnostic> {
+        let mut all = Bounds::of_runs_from_rounds(graph, &[inputs.to_vec()], rounds)?;
+        Ok(all.remove(0))
+    }
+
+    /// The bounds of a graph's open outputs in several runs in a row, each on its open inputs and the states that the one before has
+    /// left.
+    ///
+    /// # Errors
+    /// When the evaluator has no value for it.
+    pub fn of_runs(graph: &Graph, runs: &[Vec<Tensor>]) -> Result<Vec<Bounds>, Diagnostic> {
+        Bounds::of_runs_from_rounds(graph, runs, ROUNDS)
+    }
+
+    fn of_runs_from_rounds(graph: &Graph, runs: &[Vec<Tensor>], rounds: u64) -> Result<Vec<Bounds>, Diagnostic> {
+        let mut noisy: Vec<Option<Vec<Vec<Tensor>>>> = Vec::new();
+        for round in 0..rounds {
+            let mut random = Generator::new(round ^ 0x6e6f_6973_6500);
+            let no_value = || Diagnostic::error(Code::Evaluation, Location::default(), "noise leaves no value");
+            let outputs = in_a_row(graph, runs, |inputs| with_noise(graph, inputs, &mut random).ok_or_else(no_value));
+            noisy.push(outputs.ok());
+        }
+        let all = evaluate_runs(graph, runs)?.into_iter().enumerate().map(|(run, expected)| {
+            let rounds: Option<Vec<&[Tensor]>> =
+                noisy.iter().map(|runs| Some(runs.as_ref()?[run].as_slice())).collect();
+            let bounds = expected.iter().enumerate().map(|(output, right)| bounds(right, output, rounds.as_deref()));
+            let bounds = bounds.collect();
+            Bounds { expected, bounds }
+        });
+        Ok(all.collect())
+    }
+
+    /// What the elements of an output may be; none of an output that there isn't.
+    pub fn of_output(&self, output: usize) -> &[Bound] {
+        self.bounds.get(output).map_or(&[], Vec::as_slice)
     }
 
     /// Compares outputs with the evaluator's.
@@ -91,9 +134,7 @@ impl Bounds {
             for (element, bound) in bounds.iter().enumerate() {
                 match bound {
                     Bound::Loose => compared.loose += 1,
-                    Bound::Within(distance) if agree(found[element], right[element], *distance) => {
-                        compared.agreeing += 1
-                    }
+                    bound if bound.allows(found[element], right[element]) => compared.agreeing += 1,
                     Bound::Within(_) => wrong.push(element),
                 }
             }
@@ -116,15 +157,15 @@ impl Bounds {
     }
 }
 
-/// Compares a sample's outputs with the evaluator's; looks more closely at the conditioning before it reports a difference.
+/// Compares a graph's outputs with the evaluator's; looks more closely at the conditioning before it reports a difference.
 ///
 /// # Errors
 /// What differs, in words.
-pub fn judge(sample: &Sample, bounds: &Bounds, outputs: &[Tensor]) -> Result<Compared, String> {
+pub fn judge(graph: &Graph, inputs: &[Tensor], bounds: &Bounds, outputs: &[Tensor]) -> Result<Compared, String> {
     if let Ok(compared) = bounds.compare(outputs) {
         return Ok(compared);
     }
-    Bounds::from_rounds(sample, THOROUGH_ROUNDS)?.compare(outputs)
+    Bounds::from_rounds(graph, inputs, THOROUGH_ROUNDS).map_err(|error| error.to_string())?.compare(outputs)
 }
 
 fn agree(found: f64, right: f64, distance: f64) -> bool {
@@ -155,12 +196,11 @@ fn smallest_normal(dtype: DType) -> f64 {
     }
 }
 
-/// The bounds of one output's elements.
-fn bounds(right: &Tensor, output: usize, noisy: &[Option<Vec<Tensor>>]) -> Vec<Bound> {
-    let rounds: Option<Vec<Vec<f64>>> =
-        noisy.iter().map(|round| round.as_ref().map(|tensors| tensors[output].to_floats())).collect();
+/// The bounds of one output's elements, from the outputs of each round, if all have some.
+fn bounds(right: &Tensor, output: usize, noisy: Option<&[&[Tensor]]>) -> Vec<Bound> {
     let values = right.to_floats();
-    let Some(rounds) = rounds else { return vec![Bound::Loose; values.len()] };
+    let Some(noisy) = noisy else { return vec![Bound::Loose; values.len()] };
+    let rounds: Vec<Vec<f64>> = noisy.iter().map(|tensors| tensors[output].to_floats()).collect();
     let is_float = right.ty().dtype.is_float();
     let unit = unit(right.ty().dtype);
     let smallest = 2.0 * smallest_normal(right.ty().dtype);
@@ -182,11 +222,9 @@ fn bounds(right: &Tensor, output: usize, noisy: &[Option<Vec<Tensor>>]) -> Vec<B
 }
 
 /// The outputs of an evaluation with noise; `None` when a value has no result then.
-fn with_noise(sample: &Sample, seed: u64) -> Option<Vec<Tensor>> {
-    let graph = &sample.graph;
-    let mut random = Generator::new(seed ^ 0x6e6f_6973_6500);
+fn with_noise(graph: &Graph, inputs: &[Tensor], random: &mut Generator) -> Option<Vec<Tensor>> {
     let mut values: BTreeMap<Value, Tensor> = BTreeMap::new();
-    for (&input, tensor) in graph.inputs().iter().zip(&sample.inputs) {
+    for (&input, tensor) in graph.inputs().iter().zip(inputs) {
         values.insert(input.into(), tensor.clone());
     }
     for id in graph.topological_order() {
@@ -203,7 +241,7 @@ fn with_noise(sample: &Sample, seed: u64) -> Option<Vec<Tensor>> {
             Some(expression) => Map { expression: expression.renumber(twice) }.into(),
             None => node.op.clone(),
         };
-        for (slot, result) in applied(&op, tensors, &mut random)?.into_iter().enumerate() {
+        for (slot, result) in applied(&op, tensors, random)?.into_iter().enumerate() {
             values.insert(Value { node: id, slot: slot as u32 }, result);
         }
     }
