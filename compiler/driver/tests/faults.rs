@@ -85,6 +85,7 @@ impl Folder {
 }
 
 /// Whether a tool isn't there, which is said.
+#[allow(clippy::print_stderr)]
 fn is_missing(tool: &str) -> bool {
     let missing = Command::new(tool).arg("--version").output().is_err();
     if missing {
