@@ -45,7 +45,8 @@ extern "C" {
 /// When another run goes on, or the generated code fails.
 #[cfg(target_has_atomic = "8")]
 pub fn run(inputs: &Inputs<'_>, outputs: &mut Outputs<'_>) -> Result<(), Error> {
-        static BUSY: AtomicBool = AtomicBool::new(false);
+    use core::sync::atomic::{AtomicBool, Ordering};
+    static BUSY: AtomicBool = AtomicBool::new(false);
     if BUSY.swap(true, Ordering::Acquire) {
         return Err(Error::Busy);
     }

@@ -1,25 +1,21 @@
 //! Operators that only move elements. On constants they are carried out at once; those that move nothing are left out.
 
 use super::Builder;
+use mlc_ir::folding;
 use mlc_ir::ops::{Broadcast, Concat, Gather, Pad, PadMode, Reshape, Slice, Transpose};
-use mlc_ir::{Attribute, AttributeError, Literal, OperatorError, Value};
-
-fn fold_error(error: AttributeError) -> OperatorError {
-    OperatorError::types(error.to_string())
-}
+use mlc_ir::{Literal, Op, OperatorError, Value};
 
 impl Builder {
-    /// A constant computed from another one, or `None` when the value isn't a constant.
-    fn fold(
-        &mut self,
-        x: Value,
-        what: &str,
-        compute: impl FnOnce(&Attribute) -> Result<Attribute, AttributeError>,
-    ) -> Option<Result<Value, OperatorError>> {
-        let folded = compute(self.graph.constant(x)?);
-        let name = self.graph.node(x.node).name.to_string();
+    /// Applies an operator that only moves elements. A constant is moved at once, whatever the format, and keeps its name, so that
+    /// a transposed weight stays a weight.
+    fn moved(&mut self, op: impl Into<Op>, x: Value) -> Result<Value, OperatorError> {
+        let op = op.into();
+        let Some(constant) = self.graph.constant(x) else { return self.apply(op, &[x]) };
+        let Some(moved) = folding::compute_early(&op, &[constant])? else { return self.apply(op, &[x]) };
+        let (what, name) = (op.name(), self.graph.node(x.node).name.to_string());
         let name = if name.ends_with(what) { name } else { format!("{name}.{what}") };
-        Some(folded.map(|attribute| self.graph.add_constant(&name, attribute)).map_err(fold_error))
+        let mut values = moved.into_iter().map(|value| self.graph.add_constant(&name, value));
+        values.next().ok_or_else(|| OperatorError::Evaluation(format!("{what} gave no result")))
     }
 
     /// The same elements under another shape.
@@ -30,13 +26,7 @@ impl Builder {
         if self.ty(x).shape[..] == *shape {
             return Ok(x);
         }
-        let fits = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent));
-        if fits == Some(self.ty(x).elements())
-            && let Some(folded) = self.fold(x, "reshape", |attribute| attribute.reshape(shape))
-        {
-            return folded;
-        }
-        self.apply(Reshape { shape: shape.into() }, &[x])
+        self.moved(Reshape { shape: shape.into() }, x)
     }
 
     /// Permutes axes: axis `i` of the result is axis `permutation[i]` of `x`.
@@ -47,10 +37,7 @@ impl Builder {
         if permutation.iter().copied().eq(0..self.rank(x)) {
             return Ok(x);
         }
-        if let Some(folded) = self.fold(x, "transpose", |attribute| attribute.transpose(permutation)) {
-            return folded;
-        }
-        self.apply(Transpose { permutation: permutation.to_vec() }, &[x])
+        self.moved(Transpose { permutation: permutation.to_vec() }, x)
     }
 
     /// Swaps two axes.
@@ -187,15 +174,9 @@ impl Builder {
         if start == 0 && size == shape[axis] && step == 1 {
             return Ok(x);
         }
-        let end = start.checked_add(size).filter(|&end| step == 1 && end <= shape[axis]);
-        if let Some(end) = end
-            && let Some(folded) = self.fold(x, "slice", |attribute| attribute.slice(axis, start, end))
-        {
-            return folded;
-        }
         let mut slice = Slice { starts: vec![0; shape.len()], sizes: shape.to_vec(), steps: vec![1; shape.len()] };
         (slice.starts[axis], slice.sizes[axis], slice.steps[axis]) = (start, size, step);
-        self.apply(slice, &[x])
+        self.moved(slice, x)
     }
 
     /// One element of an axis, which vanishes.
