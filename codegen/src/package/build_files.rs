@@ -110,7 +110,7 @@ pub fn make_c_library(target: &Target) -> &'static str {
 /// Debian's cross compilers have no C library of their own.
 const PICOLIBC_FOR_MAKE: &str = "\
 # A compiler that has no C library by itself takes picolibc where that is installed.
-ifeq ($(shell $(CC) -E -include math.h -x c /dev/null >/dev/null 2>&1 && echo found),)
+ifeq ($(shell $(CC) $(CPPFLAGS) $(CFLAGS) -E -include math.h -x c /dev/null >/dev/null 2>&1 && echo found),)
 ifneq ($(shell $(CC) -print-file-name=picolibc.specs 2>/dev/null),picolibc.specs)
 C_LIBRARY = --specs=picolibc.specs
 endif
