@@ -166,6 +166,13 @@ fn quantised_arithmetic_keeps_to_the_real_one() {
 }
 
 #[test]
+fn places_in_sorted_sequences_follow_the_side() {
+    let places = |side: &str| run(&format!("searchsorted(%x, %x{side})"), &[0.0, 1.0, 1.0, 2.0]);
+    assert_eq!(places(""), [0.0, 1.0, 1.0, 3.0]);
+    assert_eq!(places(", right=True, dtype=\"int64\""), [1.0, 3.0, 3.0, 4.0]);
+}
+
+#[test]
 fn layouts_of_convolutions_agree() {
     let numbers = |count: usize| {
         Attribute::from_f32(&[count], &(0..count).map(|i| (i % 7) as f32 - 3.0).collect::<Vec<_>>()).unwrap()
