@@ -2,10 +2,12 @@
 
 use crate::attribute::Attribute;
 use crate::literal::Literal;
-use crate::ops::Op;
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
-use crate::subgraph::Subgraph;
 use crate::types::{DType, Float, Shape, TensorType};
+use std::any::Any;
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// The value of an operator's field, without its Rust type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,10 +30,62 @@ pub enum FieldValue {
     Type(TensorType),
     /// A weight.
     Attribute(Attribute),
-    /// An operator inside an operator.
-    Operator(Box<Op>),
-    /// A graph inside an operator.
-    Graph(Subgraph),
+    /// An operator or a graph inside an operator: something that has fields itself.
+    Nested(Nested),
+}
+
+/// A value of a type that this file needn't know: types with fields hold values of fields, not the other way round. What knows the
+/// type wraps it and finds it again ([`FieldValue::of_operator`], [`FieldValue::of_graph`]).
+#[derive(Debug, Clone)]
+pub struct Nested(Arc<dyn NestedValue>);
+
+/// What a value must allow to be nested; every such type does.
+trait NestedValue: Any + Debug + Send + Sync {
+    fn as_any(&self) -> &dyn Any;
+
+    fn equals(&self, other: &dyn NestedValue) -> bool;
+
+    fn feed(&self, hasher: &mut dyn Hasher);
+}
+
+impl<T: Any + Debug + Eq + Hash + Send + Sync> NestedValue for T {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn equals(&self, other: &dyn NestedValue) -> bool {
+        other.as_any().downcast_ref::<T>().is_some_and(|other| self == other)
+    }
+
+    fn feed(&self, mut hasher: &mut dyn Hasher) {
+        self.hash(&mut hasher);
+    }
+}
+
+impl Nested {
+    /// Wraps a value.
+    pub(crate) fn new(value: impl Any + Debug + Eq + Hash + Send + Sync) -> Self {
+        Nested(Arc::new(value))
+    }
+
+    /// The value, if it is of this type.
+    pub(crate) fn get<T: Any>(&self) -> Option<&T> {
+        (*self.0).as_any().downcast_ref()
+    }
+}
+
+impl PartialEq for Nested {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.equals(&*other.0)
+    }
+}
+
+impl Eq for Nested {}
+
+impl Hash for Nested {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.feed(state);
+    }
 }
 
 /// A Rust type that a field can have.
@@ -154,8 +208,6 @@ simple_field!(bool, Bool);
 simple_field!(i64, Integer);
 simple_field!(TensorType, Type);
 simple_field!(Attribute, Attribute);
-simple_field!(Box<Op>, Operator);
-simple_field!(Subgraph, Graph);
 
 /// A bare word that isn't one of a list, such as a symbol of C.
 impl Field for String {

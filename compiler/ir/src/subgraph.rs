@@ -1,5 +1,6 @@
 //! [`Subgraph`]: a graph as a field of an operator.
 
+use crate::fields::{Field, FieldValue, Nested};
 use crate::graph::Graph;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
@@ -29,6 +30,31 @@ impl Subgraph {
     /// The graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
+    }
+}
+
+impl FieldValue {
+    /// A graph as a field's value.
+    pub fn of_graph(graph: Subgraph) -> Self {
+        FieldValue::Nested(Nested::new(graph))
+    }
+
+    /// The graph, if the value is one.
+    pub fn as_graph(&self) -> Option<&Subgraph> {
+        match self {
+            FieldValue::Nested(nested) => nested.get(),
+            _ => None,
+        }
+    }
+}
+
+impl Field for Subgraph {
+    fn to_value(&self) -> FieldValue {
+        FieldValue::of_graph(self.clone())
+    }
+
+    fn from_value(value: &FieldValue) -> Option<Self> {
+        value.as_graph().cloned()
     }
 }
 

@@ -48,9 +48,9 @@ fn field(name: &str, value: &FieldValue) -> Vec<Mutant<FieldValue>> {
             let others = WORDS.iter().filter(|word| *word != old);
             others.map(|word| (format!("{name} {old} -> {word}"), FieldValue::Word((*word).to_owned()))).collect()
         }
-        FieldValue::Operator(op) => {
-            let mutants = operator(op).into_iter();
-            mutants.map(|(what, op)| (format!("{name}: {what}"), FieldValue::Operator(Box::new(op)))).collect()
+        FieldValue::Nested(_) => {
+            let mutants = value.as_operator().into_iter().flat_map(operator);
+            mutants.map(|(what, op)| (format!("{name}: {what}"), FieldValue::of_operator(op))).collect()
         }
         FieldValue::List(list) => list_field(name, list),
         FieldValue::Attribute(attribute) if attribute.ty().dtype.is_float() && attribute.ty().elements() > 0 => {

@@ -7,7 +7,7 @@ pub mod window;
 
 pub use table::ops_table;
 
-use crate::fields::{FieldValue, Fields};
+use crate::fields::{Field, FieldValue, Fields, Nested};
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work};
 use crate::scalar::Expression;
@@ -35,6 +35,31 @@ macro_rules! op_set {
         pub enum OpKind {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name,)+
         }
+
+impl FieldValue {
+    /// An operator as a field's value.
+    pub fn of_operator(op: Op) -> Self {
+        FieldValue::Nested(Nested::new(op))
+    }
+
+    /// The operator, if the value is one.
+    pub fn as_operator(&self) -> Option<&Op> {
+        match self {
+            FieldValue::Nested(nested) => nested.get(),
+            _ => None,
+        }
+    }
+}
+
+impl Field for Box<Op> {
+    fn to_value(&self) -> FieldValue {
+        FieldValue::of_operator(Op::clone(self))
+    }
+
+    fn from_value(value: &FieldValue) -> Option<Self> {
+        value.as_operator().cloned().map(Box::new)
+    }
+}
 
         impl OpKind {
             /// Every operator, alphabetically.

@@ -393,7 +393,7 @@ fn word_value(
     }
     match cursor.second() {
         Kind::Symbol(_) if word == "graph" => {
-            graph(cursor, constants, depth + 1).map(|graph| FieldValue::Graph(Subgraph::new(graph)))
+            graph(cursor, constants, depth + 1).map(|graph| FieldValue::of_graph(Subgraph::new(graph)))
         }
         Kind::Mark('(' | '=') => expression::parse(cursor).map(FieldValue::Expression),
         Kind::Mark('[' | '<') => constants::type_or_constant(cursor, constants),
@@ -402,7 +402,7 @@ fn word_value(
             cursor.next();
             let fields = fields(cursor, constants, kind, depth + 1)?;
             let op = kind.with_fields(&fields).map_err(|message| token.error(format!("{word}: {message}")))?;
-            Ok(FieldValue::Operator(Box::new(op)))
+            Ok(FieldValue::of_operator(op))
         }
         _ => {
             cursor.next();

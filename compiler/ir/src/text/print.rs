@@ -115,8 +115,12 @@ fn field_text(value: &FieldValue, constants: &mut Constants, indent: &str) -> St
         FieldValue::Expression(expression) => expression.to_string(),
         FieldValue::Type(ty) => ty.to_string(),
         FieldValue::Attribute(attribute) => stored_text("data", attribute, constants),
-        FieldValue::Operator(op) => format!("{} {}", op.name(), fields_text(op, constants, indent)),
-        FieldValue::Graph(graph) => graph_text(graph, constants, indent),
+        FieldValue::Nested(_) => {
+            let operator =
+                value.as_operator().map(|op| format!("{} {}", op.name(), fields_text(op, constants, indent)));
+            let graph = || value.as_graph().map(|graph| graph_text(graph, constants, indent));
+            operator.or_else(graph).unwrap_or_default()
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::spelled::{Source, Store};
 use crate::syntax::AttributeValue;
 use mlc_import::Fault;
 use mlc_ir::scalar::{Expression, ScalarNode};
-use mlc_ir::{DType, Diagnostic, FieldValue, Float, Literal, OpKind};
+use mlc_ir::{DType, Diagnostic, FieldValue, Float, Literal, Op, OpKind};
 
 /// What the text calls constants.
 pub(crate) const CONSTANT: &str = "relay.Constant";
@@ -24,16 +24,22 @@ pub(super) fn encoded(value: &FieldValue, store: &mut dyn Store) -> AttributeVal
         FieldValue::Expression(expression) => tagged("expression", expression.to_string()),
         FieldValue::Type(ty) => tagged("type", ty.to_string()),
         FieldValue::Attribute(attribute) => AttributeValue::Meta(CONSTANT.into(), store.constant(attribute)),
-        FieldValue::Operator(op) => {
-            let mut list = vec![tagged("operator", op.name().to_owned())];
-            for (name, value) in op.fields() {
-                list.push(AttributeValue::Text(name.to_owned()));
-                list.push(encoded(&value, store));
-            }
-            AttributeValue::List(list)
-        }
-        FieldValue::Graph(graph) => tagged("graph", store.graph(graph)),
+        FieldValue::Nested(_) => match (value.as_operator(), value.as_graph()) {
+            (Some(op), _) => operator_value(op, store),
+            (None, Some(graph)) => tagged("graph", store.graph(graph)),
+            (None, None) => AttributeValue::None,
+        },
     }
+}
+
+/// `["operator: name", "field", value, …]`
+fn operator_value(op: &Op, store: &mut dyn Store) -> AttributeValue {
+    let mut list = vec![AttributeValue::Text(format!("operator: {}", op.name()))];
+    for (name, value) in op.fields() {
+        list.push(AttributeValue::Text(name.to_owned()));
+        list.push(encoded(&value, store));
+    }
+    AttributeValue::List(list)
 }
 
 /// A number as a value that reads back to the same bits.
@@ -78,7 +84,7 @@ fn tagged(tag: &str, text: &str, source: &mut dyn Source) -> Result<FieldValue, 
         "literal" => FieldValue::Literal(literal()?),
         "expression" => FieldValue::Expression(Expression::parse(text).map_err(unfit)?),
         "type" => FieldValue::Type(mlc_ir::text::parse_type(text).map_err(unfit)?),
-        "graph" => FieldValue::Graph(source.graph(text)?),
+        "graph" => FieldValue::of_graph(source.graph(text)?),
         "word" => FieldValue::Word(text.to_owned()),
         _ => return Err(Fault::parameter(format!("{tag:?} isn't a kind of values"))),
     })
@@ -94,5 +100,5 @@ fn operator(first: &str, values: &[AttributeValue], source: &mut dyn Source) -> 
     });
     let fields = fields.collect::<Result<Vec<(String, FieldValue)>, Fault>>()?;
     let op = kind.with_fields(&fields).map_err(|message| Fault::parameter(format!("{name}: {message}")))?;
-    Ok(FieldValue::Operator(Box::new(op)))
+    Ok(FieldValue::of_operator(op))
 }
