@@ -4,7 +4,7 @@
 //! Elements that the noise moves far, or to other integers, are badly conditioned and say nothing: they are left out, and
 //! counted.
 
-use mlc_ir::ops::{Binary, BitCast, Broadcast, Cast, Map, PoolFunction, ReduceFunction, Select, Unary};
+use mlc_ir::ops::{Binary, BitCast, Broadcast, Cast, Map, PoolFunction, RecurrentCell, ReduceFunction, Select, Unary};
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
 use mlc_ir::types::broadcast_shapes;
 use mlc_ir::{
@@ -268,7 +268,28 @@ fn applied(op: &Op, operands: Vec<Tensor>, random: &mut Generator) -> Option<Vec
     }
     let moved: Vec<Tensor> = operands.iter().map(|operand| disturbed(operand, random)).collect();
     let results = op.evaluate(&moved.iter().collect::<Vec<_>>(), &results).ok()?;
-    Some(results.iter().map(|result| flipped_zeros(disturbed(result, random), random)).collect())
+    let results = results.iter().map(|result| {
+        let mut result = disturbed(result, random);
+        if has_gates(op) {
+            result = shifted(&result, random);
+        }
+        flipped_zeros(result, random)
+    });
+    Some(results.collect())
+}
+
+/// Whether a cell mixes its state by gates: the evaluator computes those exactly, generated code rounds each as a number of up to
+/// 1, and `1 - gate` keeps that distance however small it is.
+fn has_gates(op: &Op) -> bool {
+    matches!(op, Op::Recurrent(recurrent) if recurrent.cell != RecurrentCell::Rnn)
+}
+
+/// Every float moved by as much as [`disturbed`] moves 1.
+fn shifted(tensor: &Tensor, random: &mut Generator) -> Tensor {
+    let Values::Float(values) = tensor.values() else { return tensor.clone() };
+    let noise = noise(tensor.ty().dtype);
+    let values = values.iter().map(|value| value + noise * random.unit()).collect();
+    Tensor::from_floats(tensor.ty().clone(), values)
 }
 
 /// A scalar expression with noise on every step of its primitive form, which is what generated code computes.
