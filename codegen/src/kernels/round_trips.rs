@@ -58,15 +58,9 @@ fn holds(float: DType, integer: DType) -> bool {
     integer.is_integer() && integer != DType::Bool && integer.size() * 8 <= digits
 }
 
-/// The smallest and the largest number of an integer type that a float type holds.
-fn range(integer: DType) -> (f64, f64) {
-    let bits = integer.size() as i32 * 8;
-    if integer.is_signed() { (-(2f64.powi(bits - 1)), 2f64.powi(bits - 1) - 1.0) } else { (0.0, 2f64.powi(bits) - 1.0) }
-}
-
 /// The step `x`, of which a fact is known, through an integer type and back.
 fn round_trip(b: &mut ExpressionBuilder, x: ScalarId, fact: &Fact, float: DType, through: DType) -> ScalarId {
-    let (low, high) = range(through);
+    let (low, high) = through.integer_range(8 * through.size());
     let mut value = x;
     if fact.low < low {
         let low = b.literal(Literal::float(float, low));
@@ -131,7 +125,7 @@ fn fact(node: &ScalarNode, facts: &[Fact]) -> Fact {
             Fact { low: value, high: value, whole: value.fract() == 0.0, negative_zero, nan: false }
         }
         ScalarNode::Cast(to, _) if to.is_integer() && to != DType::Bool && to.size() <= 4 => {
-            let (low, high) = range(to);
+            let (low, high) = to.integer_range(8 * to.size());
             Fact { low, high, whole: true, negative_zero: false, nan: false }
         }
         // A float type of an integer: exactly that, or nothing is said.

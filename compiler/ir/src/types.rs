@@ -140,6 +140,12 @@ impl DType {
     pub fn is_signed(self) -> bool {
         self.is_float() || matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)
     }
+
+    /// The smallest and the largest number of an integer type that has so many bits; exact for up to 53 of them.
+    pub fn integer_range(self, bits: usize) -> (f64, f64) {
+        let count = 2f64.powi(bits as i32);
+        if self.is_signed() { (-count / 2.0, count / 2.0 - 1.0) } else { (0.0, count - 1.0) }
+    }
 }
 
 impl fmt::Display for DType {

@@ -224,7 +224,7 @@ pub(super) const RULES: &[Rule] = &[
         |m| rewrites(m, compare_with_range_end),
         |g| {
             sample(g, &[DType::I32, DType::I8, DType::U8], |b, g, dtype| {
-                let (x, y, (low, high)) = (b.operand(0), b.operand(1), range_ends(dtype));
+                let (x, y, (low, high)) = (b.operand(0), b.operand(1), dtype.integer_range(8 * dtype.size()));
                 let is_low = g.one_in(2);
                 let end = b.number(dtype, if is_low { low } else { high });
                 let (within, beyond) = if is_low { (B::GreaterEqual, B::Less) } else { (B::LessEqual, B::Greater) };
@@ -415,17 +415,11 @@ fn compare_with_itself(s: &Scalars<'_>) -> Option<ScalarTerm> {
     known.then(|| ScalarTerm::Number(Literal::integer(DType::Bool, i64::from(truth))))
 }
 
-/// The smallest and the largest number of an integer type of up to 32 bits.
-fn range_ends(dtype: DType) -> (f64, f64) {
-    let count = 2f64.powi(8 * dtype.size() as i32);
-    if dtype.is_signed() { (-count / 2.0, count / 2.0 - 1.0) } else { (0.0, count - 1.0) }
-}
-
 fn compare_with_range_end(s: &Scalars<'_>) -> Option<ScalarTerm> {
     let (function, x, end) = binary(s, &[B::Less, B::LessEqual, B::Greater, B::GreaterEqual])?;
     let dtype = s.dtype(x);
     let end = s.literal(end).filter(|_| dtype.is_integer() && dtype.size() <= 4)?.to_f64();
-    let (low, high) = range_ends(dtype);
+    let (low, high) = dtype.integer_range(8 * dtype.size());
     let truth = match function {
         B::GreaterEqual if end == low => true,
         B::Less if end == low => false,

@@ -27,8 +27,7 @@ impl QuantizedType {
         if !self.dtype.is_integer() || whole > 32 {
             return Err(Fault::operands(format!("numbers can't be quantised to {}", self.dtype)));
         }
-        let count = 2f64.powi(self.bits.unwrap_or(whole) as i32);
-        Ok(if self.dtype.is_signed() { (-count / 2.0, count / 2.0 - 1.0) } else { (0.0, count - 1.0) })
+        Ok(self.dtype.integer_range(self.bits.unwrap_or(whole)))
     }
 }
 
@@ -370,6 +369,7 @@ mod tests {
     fn ranges_follow_bits_and_sign() {
         assert_eq!(QuantizedType { dtype: DType::I8, bits: Some(4) }.range().unwrap(), (-8.0, 7.0));
         assert_eq!(QuantizedType::from(DType::U16).range().unwrap(), (0.0, 65535.0));
-        assert!(QuantizedType::from(DType::I64).range().is_err() && QuantizedType::from(DType::F32).range().is_err());
+        assert!(QuantizedType::from(DType::I64).range().is_err() && QuantizedType::from(DType::Bool).range().is_err());
+        assert!(QuantizedType::from(DType::F32).range().is_err());
     }
 }
