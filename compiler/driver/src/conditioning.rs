@@ -270,7 +270,7 @@ fn applied(op: &Op, operands: Vec<Tensor>, random: &mut Generator) -> Option<Vec
     let results = op.evaluate(&moved.iter().collect::<Vec<_>>(), &results).ok()?;
     let results = results.iter().map(|result| {
         let mut result = disturbed(result, random);
-        if has_gates(op) {
+        if rounds_at_one(op) {
             result = shifted(&result, random);
         }
         flipped_zeros(result, random)
@@ -278,18 +278,14 @@ fn applied(op: &Op, operands: Vec<Tensor>, random: &mut Generator) -> Option<Vec
     Some(results.collect())
 }
 
-/// Whether a cell mixes its state by gates: the evaluator computes those exactly, generated code rounds each as a number of up to
-/// 1, and `1 - gate` keeps that distance however small it is.
-fn has_gates(op: &Op) -> bool {
-    matches!(op, Op::Recurrent(recurrent) if recurrent.cell != RecurrentCell::Rnn)
-}
-
-/// Every float moved by as much as [`disturbed`] moves 1.
-fn shifted(tensor: &Tensor, random: &mut Generator) -> Tensor {
-    let Values::Float(values) = tensor.values() else { return tensor.clone() };
-    let noise = noise(tensor.ty().dtype);
-    let values = values.iter().map(|value| value + noise * random.unit()).collect();
-    Tensor::from_floats(tensor.ty().clone(), values)
+/// Whether results keep the rounding of a number around 1, however small they are. A cell's `1 - gate` does, where the evaluator
+/// computes gates exactly; a logarithm of a softmax subtracts that of a sum of 1 and what is little beside it.
+fn rounds_at_one(op: &Op) -> bool {
+    match op {
+        Op::Recurrent(recurrent) => recurrent.cell != RecurrentCell::Rnn,
+        Op::Softmax(softmax) => softmax.logarithm,
+        _ => false,
+    }
 }
 
 /// A scalar expression with noise on every step of its primitive form, which is what generated code computes.
@@ -311,7 +307,11 @@ fn stepped(expression: &Expression, operands: Vec<Tensor>, random: &mut Generato
                 moved[1] = moved[0].clone();
             }
             let result = op.evaluate(&moved.iter().collect::<Vec<_>>(), &results).ok()?.remove(0);
-            Some(flipped_zeros(disturbed(&result, random), random))
+            let mut result = disturbed(&result, random);
+            if let (ScalarNode::Binary(BinaryFunction::Add | BinaryFunction::Subtract, ..), [a, b]) = (node, &*moved) {
+                result = cancelled(result, [a, b], random);
+            }
+            Some(flipped_zeros(result, random))
         };
         let step = match *node {
             ScalarNode::Operand(k) => operands.get(k as usize)?.clone(),
@@ -336,10 +336,42 @@ fn stepped(expression: &Expression, operands: Vec<Tensor>, random: &mut Generato
 
 /// Every float moved by some units of its last place.
 fn disturbed(tensor: &Tensor, random: &mut Generator) -> Tensor {
+    moved(tensor, random, |value, noise| value * (1.0 + noise))
+}
+
+/// Every float moved by as much as [`disturbed`] moves 1.
+fn shifted(tensor: &Tensor, random: &mut Generator) -> Tensor {
+    moved(tensor, random, |value, noise| value + noise)
+}
+
+/// Every float moved by a random noise, which is given as it is at 1.
+fn moved(tensor: &Tensor, random: &mut Generator, moved: fn(f64, f64) -> f64) -> Tensor {
     let Values::Float(values) = tensor.values() else { return tensor.clone() };
     let noise = noise(tensor.ty().dtype);
-    let values = values.iter().map(|value| value * (1.0 + noise * random.unit())).collect();
+    let values = values.iter().map(|&value| moved(value, noise * random.unit())).collect();
     Tensor::from_floats(tensor.ty().clone(), values)
+}
+
+/// A sum or difference that is no larger than the rounding of its two terms may be exactly zero, which matters where a truth
+/// value is made of it. Terms that are single elements or have the sum's shape are looked at.
+fn cancelled(sum: Tensor, terms: [&Tensor; 2], random: &mut Generator) -> Tensor {
+    let (Values::Float(values), Values::Float(a), Values::Float(b)) =
+        (sum.values(), terms[0].values(), terms[1].values())
+    else {
+        return sum;
+    };
+    let noise = noise(sum.ty().dtype);
+    let at = |term: &[f64], element: usize| match term {
+        [one] => one.abs(),
+        term if term.len() == values.len() => term[element].abs(),
+        _ => 0.0,
+    };
+    let zero_or = |(element, &value): (usize, &f64)| {
+        let largest = at(a, element).max(at(b, element));
+        if value.abs() <= noise * largest && random.one_in(2) { 0.0 } else { value }
+    };
+    let values = values.iter().enumerate().map(zero_or).collect();
+    Tensor::from_floats(sum.ty().clone(), values)
 }
 
 /// The sign of a zero is anybody's.
@@ -390,3 +422,7 @@ fn chooses(node: &ScalarNode) -> bool {
         _ => true,
     }
 }
+
+#[cfg(test)]
+#[path = "conditioning_tests.rs"]
+mod tests;
