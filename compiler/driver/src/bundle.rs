@@ -1,13 +1,13 @@
 //! Archives that are read back: Model Library Format tarballs, of mlc and of others.
 //!
-//! An archive is untrusted data: [`mlc_mlf`] checks it, and so are identifiers that reach generated C. Building and
+//! An archive is untrusted data: [`mlc_archive`] checks it, and so are identifiers that reach generated C. Building and
 //! running it, which `mlc run` does on request, runs its code.
 
 use crate::targets;
 use bytes::Bytes;
+use mlc_archive::{Archive, Executor, Header, Interface, Metadata, Model, Style, is_identifier};
 use mlc_codegen::{FloatingPoint, Target};
 use mlc_ir::{Code, DType, Diagnostic, Location, Shape, TensorType};
-use mlc_mlf::{Archive, Executor, Header, Interface, Metadata, Model, Style, is_identifier};
 use mlc_runtime::params;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -135,7 +135,7 @@ impl Bundle {
             }
             None => {
                 let Interface { inputs, outputs } = interface(&archive, &metadata, &model, &call)?;
-                let ports = |list: Vec<mlc_mlf::Port>| list.into_iter().map(Port::from).collect();
+                let ports = |list: Vec<mlc_archive::Port>| list.into_iter().map(Port::from).collect();
                 (ports(inputs), ports(outputs), None)
             }
         };
@@ -244,8 +244,8 @@ impl Port {
     }
 }
 
-impl From<mlc_mlf::Port> for Port {
-    fn from(mlc_mlf::Port { name, field, ty, shape_known }: mlc_mlf::Port) -> Port {
+impl From<mlc_archive::Port> for Port {
+    fn from(mlc_archive::Port { name, field, ty, shape_known }: mlc_archive::Port) -> Port {
         Port { name, field, ty, shape_known }
     }
 }
@@ -302,7 +302,7 @@ fn call(archive: &Archive, metadata: &Metadata, model: &Model) -> Result<Call, D
         list if list.contains(&Executor::Aot) => Ok(Call::Packed),
         list if list.contains(&Executor::Graph) => {
             let path = metadata.graph_path(&model.name);
-            let graph = mlc_mlf::Graph::read(archive, &path)?;
+            let graph = mlc_archive::Graph::read(archive, &path)?;
             let arguments = graph.nodes.iter().map(|node| node.inputs.len() + node.results);
             Ok(Call::Graph {
                 arguments: arguments.max().unwrap_or_default(),
@@ -323,7 +323,7 @@ fn interface(archive: &Archive, metadata: &Metadata, model: &Model, call: &Call)
         Call::CInterface(header) => Interface::of_entry_point(archive, metadata, model, Some(header)),
         Call::Packed => Interface::of_entry_point(archive, metadata, model, None),
         Call::Graph { graph, parameters, .. } => {
-            let graph = mlc_mlf::Graph::read(archive, graph)?;
+            let graph = mlc_archive::Graph::read(archive, graph)?;
             let list = read_parameters(archive, parameters)?;
             let names: BTreeSet<&str> = list.iter().map(|named| &*named.name).collect();
             Ok(Interface::of_graph(archive, metadata, model, &graph, &names))

@@ -2,7 +2,7 @@
 
 use crate::signatures::{self, ZipContents};
 use clap::ValueEnum;
-use mlc_mlf::is_gzip;
+use mlc_archive::is_gzip;
 use std::fmt;
 
 /// A format of model files. The ones without a reader are recognised, so that the message can name them, but can't be asked

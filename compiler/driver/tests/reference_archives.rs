@@ -107,13 +107,16 @@ fn graph_archives_compile_to_code_with_equal_results_in_less_memory() {
 
         // Both need the inputs and outputs, the graph executor in blocks of its own, which it may use again.
         let archive = bundle.archive();
-        let graph = mlc_mlf::Graph::read(archive, &bundle.metadata.graph_path(&bundle.model.name)).unwrap();
+        let graph = mlc_archive::Graph::read(archive, &bundle.metadata.graph_path(&bundle.model.name)).unwrap();
         let list = bundle::read_parameters(archive, &bundle.metadata.parameters_path(&bundle.model.name)).unwrap();
-        let is_parameter = |block: &mlc_mlf::Storage| {
+        let is_parameter = |block: &mlc_archive::Storage| {
             block.input_binding.as_ref().is_some_and(|name| list.iter().any(|named| named.name == name.as_str()))
         };
-        let blocks: u64 =
-            mlc_mlf::storage(&graph).iter().filter(|block| !is_parameter(block)).map(|block| block.size_bytes).sum();
+        let blocks: u64 = mlc_archive::storage(&graph)
+            .iter()
+            .filter(|block| !is_parameter(block))
+            .map(|block| block.size_bytes)
+            .sum();
         let operators = bundle.model.memory.operators.iter().map(|operator| operator.workspace_size_bytes);
         let interpreter = blocks + operators.max().unwrap_or_default();
         let module = &compiled.module;

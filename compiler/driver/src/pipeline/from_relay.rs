@@ -13,8 +13,8 @@ use crate::inputs;
 use crate::render::Sources;
 use crate::toolchain::Toolchain;
 use bytes::Bytes;
+use mlc_archive::{Archive, Metadata};
 use mlc_ir::{Code, DType, Diagnostic, Graph, Location, Tensor, evaluate};
-use mlc_mlf::{Archive, Metadata};
 use mlc_relay::Parameters;
 use std::path::Path;
 

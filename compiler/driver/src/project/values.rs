@@ -3,10 +3,10 @@
 use super::crate_values;
 use super::template::Template;
 use crate::bundle::{Bundle, Port};
+use mlc_archive::Header;
 use mlc_codegen::package::build_files::{cmake_c_library, cmake_tools, make_c_library, make_tools};
 use mlc_codegen::{Target, c_type};
 use mlc_ir::{DType, Diagnostic};
-use mlc_mlf::Header;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

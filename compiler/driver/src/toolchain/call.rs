@@ -2,8 +2,8 @@
 //! `prepare`, which is called once, and `invoke`, which runs the model on `input` into `output`.
 
 use crate::bundle::{Bundle, Call, Port};
+use mlc_archive::{Executor, Header};
 use mlc_ir::{DType, TensorType};
-use mlc_mlf::{Executor, Header};
 use std::fmt::Write;
 use std::path::Path;
 

@@ -1,11 +1,8 @@
 //! A graph archive as a graph whose operators are the archive's C functions.
 
-use super::archive::Archive;
-use super::code::Source;
-use super::graph::{Graph as Description, Node};
-use super::metadata::{Executor, Metadata, Model};
-use super::{interface::Interface, storage};
+use crate::code::Source;
 use indexmap::IndexMap;
+use mlc_archive::{Archive, Executor, Graph as Description, Interface, Metadata, Model, Node, check_storage, storage};
 use mlc_import::{ImportOptions, Imported};
 use mlc_ir::ops::{Extern, Reshape};
 use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, TensorType, Value};
@@ -49,7 +46,7 @@ pub fn import(
     for (&head, port) in description.heads.iter().zip(&interface.outputs) {
         importer.graph.add_output(&port.name, importer.values[head]);
     }
-    let told = super::check_storage(&model.memory.sids, &storage(&description));
+    let told = check_storage(&model.memory.sids, &storage(&description));
     Ok(Imported { graph: importer.graph, warnings: told.into_iter().collect() })
 }
 

@@ -8,8 +8,8 @@ use crate::pipeline::Failure;
 use crate::render::Sources;
 use bytes::Bytes;
 use indexmap::IndexMap;
+use mlc_archive::{Archive, Executor, Graph, MainMemory, Metadata, Model, OperatorMemory, Storage, Style};
 use mlc_ir::Diagnostic;
-use mlc_mlf::{Archive, Executor, Graph, MainMemory, Metadata, Model, OperatorMemory, Storage, Style};
 use serde::Serialize;
 use std::path::Path;
 
@@ -123,8 +123,8 @@ fn model_report<'a>(
     if model.executors.contains(&Executor::Graph) {
         match Graph::read(archive, &metadata.graph_path(&model.name)) {
             Ok(graph) => {
-                report.storage = mlc_mlf::storage(&graph);
-                mlc_mlf::check_storage(&model.memory.sids, &report.storage).into_iter().for_each(&mut warn);
+                report.storage = mlc_archive::storage(&graph);
+                mlc_archive::check_storage(&model.memory.sids, &report.storage).into_iter().for_each(&mut warn);
             }
             Err(fault) => warn(fault),
         }

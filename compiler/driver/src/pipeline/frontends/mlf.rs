@@ -7,8 +7,8 @@ use crate::format::Format;
 use crate::pipeline::failure::{Failure, in_file};
 use crate::pipeline::model::Loaded;
 use crate::render::Sources;
+use mlc_archive::{Archive, Metadata};
 use mlc_ir::Diagnostic;
-use mlc_mlf::{Archive, Metadata};
 
 pub(super) const FRONTEND: Frontend = Frontend { format: Format::Mlf, load, operators: None, contents: None };
 
