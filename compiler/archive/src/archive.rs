@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use indexmap::IndexMap;
 use mlc_ir::{Code, Diagnostic, Location};
+use mlc_json::Json;
+use serde_json::Value;
 use std::io::Cursor;
 use std::path::{Component, Path};
 use tar::EntryType;
@@ -78,10 +80,26 @@ impl Archive {
         })
     }
 
+    /// A JSON file that must be there.
+    ///
+    /// # Errors
+    /// `MLC0107` when it isn't, `MLC0101` when it isn't JSON, or an object of it has a key twice.
+    pub(super) fn json(&self, path: &str) -> Result<Value, Diagnostic> {
+        mlc_json::parse(self.file(path)?).map_err(|error| {
+            let place = Location::line_column(error.line() as u32, error.column() as u32);
+            Diagnostic::error(Code::Syntax, place, format!("'{path}' of the archive isn't JSON: {error}"))
+        })
+    }
+
     /// All files with their contents, in the archive's order. Names are relative, with `/` between folders and without `..`.
     pub fn files(&self) -> impl Iterator<Item = (&str, &Bytes)> {
         self.files.iter().map(|(path, contents)| (path.as_str(), contents))
     }
+}
+
+/// The value of a JSON file, whose mistakes name it.
+pub(super) fn root<'a>(path: &str, value: &'a Value) -> Json<'a> {
+    Json::root("$", format!("'{path}' of the archive: "), value)
 }
 
 fn missing(path: &str) -> Diagnostic {

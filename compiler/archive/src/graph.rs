@@ -1,9 +1,9 @@
 //! The graph of a graph executor: nodes that call functions, and the type and storage of each of their results.
 
-use super::archive::Archive;
+use super::archive::{self, Archive};
 use super::is_identifier;
-use super::json::{Json, parse};
 use mlc_ir::{Code, DType, Diagnostic, Shape, TensorType};
+use mlc_json::Json;
 
 /// A graph, checked: every reference is to an earlier node, every table has an element for each entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,8 +67,8 @@ impl Graph {
     /// # Errors
     /// When the file is missing or damaged, or breaks the rules of graphs; with the place.
     pub fn read(archive: &Archive, path: &str) -> Result<Graph, Diagnostic> {
-        let value = parse(path, archive.file(path)?)?;
-        Graph::of_json(&Json::root(path, &value))
+        let value = archive.json(path)?;
+        Graph::of_json(&archive::root(path, &value))
     }
 
     /// Numbers of the nodes without a call.

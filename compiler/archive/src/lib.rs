@@ -9,7 +9,6 @@ mod archive;
 mod graph;
 mod header;
 mod interface;
-mod json;
 mod metadata;
 mod signature;
 mod storage;

@@ -1,10 +1,10 @@
 //! `metadata.json` of versions 1 to 7, as one structure. Keys that came without a new version are optional, unknown ones are
 //! ignored.
 
-use super::archive::Archive;
+use super::archive::{self, Archive};
 use super::is_identifier;
-use super::json::{Json, parse};
 use mlc_ir::{Code, DType, Diagnostic};
+use mlc_json::Json;
 use serde::Serialize;
 
 const FILE: &str = "metadata.json";
@@ -130,8 +130,8 @@ impl Metadata {
     /// # Errors
     /// When the file is missing or damaged, when the version isn't known, or a name isn't a C identifier.
     pub fn read(archive: &Archive) -> Result<Metadata, Diagnostic> {
-        let value = parse(FILE, archive.file(FILE)?)?;
-        let root = Json::root(FILE, &value);
+        let value = archive.json(FILE)?;
+        let root = archive::root(FILE, &value);
         let version = root.get("version")?;
         let number = version.count()?;
         if !(1..=LATEST).contains(&number) {
