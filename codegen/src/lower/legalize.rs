@@ -33,7 +33,7 @@ fn rewrite(
     apply: impl Fn(&mut Graph, &Node, &[Value]) -> Result<Vec<Value>, OperatorError>,
 ) -> Result<Graph, Diagnostic> {
     let mut result = Graph::new(graph.name.clone());
-    result.states.clone_from(&graph.states);
+    result.take_interface(graph);
     let mut values: BTreeMap<Value, Value> = BTreeMap::new();
     for &input in graph.inputs() {
         let node = graph.node(input);

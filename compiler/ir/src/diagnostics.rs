@@ -282,6 +282,9 @@ codes! {
     NoOutput = 111,
     /// The file holds something that nothing uses.
     Unused = 112,
+    /// Models of several ranks don't fit each other: another number of ranks, a message that is sent and not received or has two
+    /// types, or ranks that wait for each other.
+    RanksMismatch = 113,
 
     /// An operator isn't supported. All of them are reported at once.
     OperatorUnsupported = 201,

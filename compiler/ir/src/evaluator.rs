@@ -99,36 +99,74 @@ pub fn evaluate_all(graph: &Graph, inputs: &[Tensor]) -> Result<BTreeMap<NodeId,
     Ok(evaluation.results)
 }
 
-struct Evaluation<'a> {
+/// What is known of a graph's values.
+pub(crate) struct Evaluation<'a> {
     graph: &'a Graph,
-    inputs: BTreeMap<NodeId, &'a Tensor>,
     results: BTreeMap<NodeId, Vec<Tensor>>,
 }
 
 impl<'a> Evaluation<'a> {
-    fn new(graph: &'a Graph, inputs: &'a [Tensor]) -> Result<Self, Diagnostic> {
-        let expected = graph.inputs();
-        if expected.len() != inputs.len() {
-            let message = format!("{} inputs given, the graph has {}", inputs.len(), expected.len());
+    fn new(graph: &'a Graph, inputs: &[Tensor]) -> Result<Self, Diagnostic> {
+        let expected = graph.inputs().len();
+        if expected != inputs.len() {
+            let message = format!("{} inputs given, the graph has {expected}", inputs.len());
             return Err(Diagnostic::error(Code::Evaluation, Location::default(), message));
         }
-        for (&node, input) in expected.iter().zip(inputs) {
-            let ty = graph.ty(node.into());
-            if (ty.dtype, &ty.shape) != (input.ty().dtype, &input.ty().shape) {
-                return Err(fault(graph, node, format!("the input is {ty}, {} given", input.ty())));
-            }
+        let mut evaluation = Evaluation::begin(graph);
+        for (number, input) in inputs.iter().enumerate() {
+            evaluation.give(number, input.clone())?;
         }
-        let inputs = expected.iter().copied().zip(inputs).collect();
-        Ok(Evaluation { graph, inputs, results: BTreeMap::new() })
+        Ok(evaluation)
+    }
+
+    /// Nothing is known.
+    pub(crate) fn begin(graph: &'a Graph) -> Self {
+        Evaluation { graph, results: BTreeMap::new() }
+    }
+
+    /// Gives an input its value.
+    ///
+    /// # Errors
+    /// When it has another type, or there is no such input.
+    pub(crate) fn give(&mut self, number: usize, value: Tensor) -> Result<(), Diagnostic> {
+        let Some(&node) = self.graph.inputs().get(number) else {
+            let message = format!("there is no input {number}");
+            return Err(Diagnostic::error(Code::Evaluation, Location::default(), message));
+        };
+        let ty = self.graph.ty(node.into());
+        if (ty.dtype, &ty.shape) != (value.ty().dtype, &value.ty().shape) {
+            return Err(fault(self.graph, node, format!("the input is {ty}, {} given", value.ty())));
+        }
+        self.results.insert(node, vec![value]);
+        Ok(())
+    }
+
+    /// Computes a value and what it needs. Precondition: the graph has no cycle.
+    ///
+    /// # Errors
+    /// As [`evaluate`], and when it needs an input that wasn't given.
+    pub(crate) fn demand(&mut self, value: Value, user: &str) -> Result<&Tensor, Diagnostic> {
+        let mut stack = vec![value.node];
+        while let Some(&node) = stack.last() {
+            let before = stack.len();
+            if !self.results.contains_key(&node) {
+                let operands = self.graph.operands(node).into_iter().map(|operand| operand.node);
+                stack.extend(operands.filter(|operand| !self.results.contains_key(operand)));
+                if stack.len() > before {
+                    continue;
+                }
+                self.compute(node)?;
+            }
+            stack.pop();
+        }
+        self.value(value, user)
     }
 
     fn compute(&mut self, id: NodeId) -> Result<(), Diagnostic> {
         let node = self.graph.node(id);
         let results = match &node.op {
-            Op::Input(_) => {
-                let input = self.inputs.get(&id).ok_or_else(|| fault(self.graph, id, "the input isn't declared"))?;
-                vec![(*input).clone()]
-            }
+            Op::Input(_) if self.results.contains_key(&id) => return Ok(()),
+            Op::Input(_) => return Err(fault(self.graph, id, "the input isn't declared, or has no value")),
             op => {
                 let operands = self.graph.operands(id);
                 let operands: Result<Vec<&Tensor>, _> =
@@ -138,7 +176,7 @@ impl<'a> Evaluation<'a> {
             }
         };
         let types = results.iter().map(Tensor::ty);
-        if !types.eq(node.results.iter()) && !matches!(node.op, Op::Input(_)) {
+        if !types.eq(node.results.iter()) {
             let list: Vec<String> = results.iter().map(Tensor::ty).map(TensorType::to_string).collect();
             return Err(fault(self.graph, id, format!("the evaluation gave {}", list.join(", "))));
         }

@@ -1,6 +1,7 @@
 //! [`Graph`]: operator applications and the values between them, over a petgraph graph.
 
 use crate::attribute::Attribute;
+use crate::distribution::{Distribution, Message};
 use crate::operator::OperatorError;
 use crate::ops::{Constant, Input, Op};
 use crate::types::TensorType;
@@ -80,6 +81,8 @@ pub struct Graph {
     pub name: String,
     /// Values that are kept between two runs.
     pub states: Vec<State>,
+    /// The graph's place among several that run together, if it is one of those.
+    pub distribution: Option<Distribution>,
     pub(crate) nodes: StableDiGraph<Node, Use, u32>,
     pub(crate) inputs: Vec<NodeId>,
     pub(crate) outputs: Vec<Output>,
@@ -137,6 +140,12 @@ impl Graph {
             self.nodes.add_edge(value.node, node, Use { from: value.slot, to: to as u32 });
         }
         Ok(node)
+    }
+
+    /// Takes over what another graph of the same inputs and outputs does with them: its states and its messages.
+    pub fn take_interface(&mut self, other: &Graph) {
+        self.states.clone_from(&other.states);
+        self.distribution.clone_from(&other.distribution);
     }
 
     /// Appends an output.
@@ -242,16 +251,23 @@ impl Graph {
         &self.outputs
     }
 
-    /// Numbers of the inputs that the caller of the model gives: those that no state is for.
+    /// Numbers of the inputs that the caller of the model gives: those that no state and no message is for.
     pub fn open_inputs(&self) -> Vec<usize> {
-        let kept: BTreeSet<usize> = self.states.iter().map(|state| state.input).collect();
-        (0..self.inputs.len()).filter(|number| !kept.contains(number)).collect()
+        let received = self.messages().iter().filter_map(|message| message.transfer.input());
+        let taken: BTreeSet<usize> = self.states.iter().map(|state| state.input).chain(received).collect();
+        (0..self.inputs.len()).filter(|number| !taken.contains(number)).collect()
     }
 
-    /// Numbers of the outputs that the caller of the model gets: those that no state takes.
+    /// Numbers of the outputs that the caller of the model gets: those that no state and no message takes.
     pub fn open_outputs(&self) -> Vec<usize> {
-        let kept: BTreeSet<usize> = self.states.iter().map(|state| state.output).collect();
-        (0..self.outputs.len()).filter(|number| !kept.contains(number)).collect()
+        let sent = self.messages().iter().filter_map(|message| message.transfer.output());
+        let taken: BTreeSet<usize> = self.states.iter().map(|state| state.output).chain(sent).collect();
+        (0..self.outputs.len()).filter(|number| !taken.contains(number)).collect()
+    }
+
+    /// What it exchanges with other ranks, in order.
+    pub fn messages(&self) -> &[Message] {
+        self.distribution.as_ref().map_or(&[], |distribution| &distribution.messages)
     }
 
     /// All nodes, by id.
@@ -338,8 +354,8 @@ impl Graph {
         self.nodes.node_count() != before
     }
 
-    /// Whether both graphs have the same name, inputs, outputs, states and nodes, by their names, and the same connections. The
-    /// numbers of the nodes don't matter.
+    /// Whether both graphs have the same name, inputs, outputs, states, messages and nodes, by their names, and the same
+    /// connections. The numbers of the nodes don't matter.
     pub fn structurally_equal(&self, other: &Graph) -> bool {
         let node_name = |graph: &Graph, node: NodeId| graph.nodes.node_weight(node).map(|node| node.name.clone());
         let inputs = |graph: &Graph| -> Vec<_> { graph.inputs.iter().map(|&node| node_name(graph, node)).collect() };
@@ -358,6 +374,7 @@ impl Graph {
         };
         self.name == other.name
             && self.states == other.states
+            && self.distribution == other.distribution
             && self.len() == other.len()
             && inputs(self) == inputs(other)
             && outputs(self) == outputs(other)

@@ -11,14 +11,17 @@
 
 pub mod attribute;
 pub mod diagnostics;
+pub mod distribution;
 pub mod evaluator;
 pub mod fields;
 pub mod folding;
 pub mod generator;
 pub mod graph;
 mod literal;
+mod messages;
 pub mod operator;
 pub mod ops;
+pub mod ranks;
 mod rounding;
 pub mod scalar;
 pub mod stateful;
@@ -30,6 +33,7 @@ pub mod verify;
 
 pub use attribute::{Attribute, AttributeError};
 pub use diagnostics::{Code, Diagnostic, Location, Severity};
+pub use distribution::{Distribution, Message, Transfer};
 pub use evaluator::{evaluate, evaluate_all, evaluate_runs, in_a_row};
 pub use fields::{Field, FieldValue, Fields};
 pub use generator::Generator;

@@ -3,6 +3,7 @@
 
 use crate::attribute::Attribute;
 use crate::diagnostics::{Code, Diagnostic, Location};
+use crate::distribution::Transfer;
 use crate::folding;
 use crate::graph::{Graph, NodeId, State, Value};
 use crate::literal::Literal;
@@ -33,6 +34,13 @@ pub fn tie(graph: &mut Graph, input: &str, output: &str) -> Result<(), Diagnosti
     let (from, to) = (find("output", &outputs, output)?, find("input", &inputs, input)?);
     if graph.states.iter().any(|state| state.input == to || state.output == from) {
         return Err(mismatch(format!("the input '{input}' or the output '{output}' is tied already")));
+    }
+    if graph
+        .messages()
+        .iter()
+        .any(|message| [Transfer::Send { output: from }, Transfer::Receive { input: to }].contains(&message.transfer))
+    {
+        return Err(mismatch(format!("the input '{input}' or the output '{output}' is a message of another rank's")));
     }
     let ty = graph.ty(graph.inputs()[to].into()).clone();
     let given = graph.ty(graph.outputs()[from].value);

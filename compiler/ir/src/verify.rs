@@ -3,6 +3,7 @@
 
 use crate::diagnostics::{Code, Diagnostic, Location};
 use crate::graph::{Graph, NodeId};
+use crate::messages;
 use crate::ops::Op;
 use petgraph::Direction;
 use petgraph::visit::EdgeRef;
@@ -10,7 +11,8 @@ use std::collections::BTreeSet;
 
 /// Checks that the graph is acyclic; operand slots are dense and refer to results that exist; result types are those that
 /// inference gives; names are unique and the index of names is right; inputs are exactly the input nodes; outputs exist, under
-/// unique names; and each state ties one input and one output of its type. Bodies of loops are checked alike.
+/// unique names; each state ties one input and one output of its type; and messages are of inputs and outputs, in an order that
+/// can be kept. Bodies of loops are checked alike.
 ///
 /// # Errors
 /// One diagnostic for each broken invariant.
@@ -31,6 +33,9 @@ pub fn verify(graph: &Graph) -> Result<(), Vec<Diagnostic>> {
     verifier.check_inputs();
     verifier.check_outputs();
     verifier.check_states();
+    for fault in messages::faults(graph, &order) {
+        verifier.graph_fault(fault);
+    }
     if verifier.faults.is_empty() { Ok(()) } else { Err(verifier.faults) }
 }
 
@@ -94,6 +99,10 @@ impl Verifier<'_> {
             self.fault(id, "the body of a loop keeps no states");
             return false;
         }
+        if op.body.distribution.is_some() {
+            self.fault(id, "the body of a loop exchanges no messages");
+            return false;
+        }
         if op.body.node_ids().any(|inner| matches!(op.body.node(inner).op, Op::Extern(_))) {
             self.fault(id, "the body of a loop calls no functions of archives");
             return false;
@@ -153,7 +162,7 @@ impl Verifier<'_> {
     }
 
     fn check_outputs(&mut self) {
-        if self.graph.outputs().is_empty() {
+        if self.graph.outputs().is_empty() && self.graph.distribution.is_none() {
             self.graph_fault("the graph has no output");
         }
         let mut names = BTreeSet::new();

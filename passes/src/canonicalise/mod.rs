@@ -30,7 +30,7 @@ pub fn canonicalise(graph: &Graph, rules: &[Rule]) -> Result<(Graph, Canonicalis
     let mut simplifier = Simplifier::new(&graph.name, rules, true);
     simplifier.import(graph)?;
     let Simplifier { graph: mut result, mut fired, steps, .. } = simplifier;
-    result.states.clone_from(&graph.states);
+    result.take_interface(graph);
     let before = result.len();
     if result.remove_dead() {
         fired.insert("remove-dead-nodes", before - result.len());

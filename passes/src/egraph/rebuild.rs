@@ -43,7 +43,7 @@ pub fn from_egraph(space: &Space, selection: &Selection) -> Result<Rebuilt, Oper
         constants: IndexMap::new(),
         made_of: IndexMap::new(),
     };
-    rebuilder.graph.states.clone_from(&space.source.states);
+    rebuilder.graph.take_interface(&space.source);
     for &input in space.source.inputs() {
         let node = space.source.node(input);
         let value = rebuilder.graph.add_input(&node.name, node.results[0].clone());

@@ -115,7 +115,7 @@ fn region(graph: &Graph, run: &[NodeId]) -> Result<Region, OperatorError> {
 /// When an operator refuses its operands.
 pub fn join(graph: &Graph, regions: &[Region], parts: &[Graph]) -> Result<Graph, OperatorError> {
     let mut whole = Graph::new(graph.name.clone());
-    whole.states.clone_from(&graph.states);
+    whole.take_interface(graph);
     let mut known: IndexMap<Value, Value> = IndexMap::new();
     for &input in graph.inputs() {
         let node = graph.node(input);

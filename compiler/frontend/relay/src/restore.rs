@@ -6,6 +6,7 @@ mod map;
 
 use super::lexer::Place;
 use super::metadata::Constants;
+use super::ranks::parse_ranks;
 use super::spelling::{Source, unspell};
 use super::syntax::{
     Argument, AttributeValue, Binding, ExpressionId, ExpressionKind, Function, FunctionId, Module, Number, Type,
@@ -99,6 +100,11 @@ impl<'a> Restorer<'a> {
         }
         self.outputs(&mut restored, function)?;
         self.states(&mut restored, function)?;
+        if let Some(attribute) = attribute(function, "mlc_ranks") {
+            let distribution = parse_ranks(&attribute.value);
+            let wrong = || unlike(attribute.place, "`mlc_ranks` is a rank, the number of ranks, and messages");
+            restored.graph.distribution = Some(distribution.ok_or_else(wrong)?);
+        }
         Ok(restored.graph)
     }
 

@@ -5,6 +5,7 @@ mod constants;
 mod map;
 mod text;
 
+use super::ranks::ranks_value;
 use super::spelling::{CONSTANT, Store, spell};
 use super::syntax::AttributeValue;
 use constants::write_metadata;
@@ -162,7 +163,7 @@ impl Printer<'_> {
         }
     }
 
-    /// What Relay has no place for: the graph's name, where inputs stand among the other nodes, names of outputs, and states.
+    /// What Relay has no place for: the graph's name, where inputs stand among the other nodes, names of outputs, states and messages.
     fn attributes(&mut self, graph: &Graph, order: &[NodeId]) -> io::Result<()> {
         let text = |text: &str| AttributeValue::Text(text.to_owned());
         let places = graph.inputs().iter().map(|input| order.iter().position(|node| node == input).unwrap_or(0));
@@ -185,6 +186,9 @@ impl Printer<'_> {
                 self.constants.push(state.initial.clone());
             }
             write!(self.out, "mlc_states={}, ", attribute_text(&AttributeValue::List(states)))?;
+        }
+        if let Some(distribution) = &graph.distribution {
+            write!(self.out, "mlc_ranks={}, ", attribute_text(&ranks_value(distribution)))?;
         }
         write!(self.out, "output_tensor_names={}", attribute_text(&AttributeValue::List(names)))
     }

@@ -123,7 +123,7 @@ impl<'a> Cursor<'a> {
         }
         let stops = |token: &Token<'_>| match &token.kind {
             Kind::End => true,
-            Kind::Value(..) | Kind::Word("return" | "state") | Kind::Mark('}') => token.first,
+            Kind::Value(..) | Kind::Word("return" | "state" | "rank") | Kind::Mark('}') => token.first,
             _ => false,
         };
         while !stops(self.peek()) {

@@ -5,6 +5,7 @@ use super::lexer::{Kind, Token, lex, plain_or_quoted};
 use super::suggest::nearest;
 use super::{ConstantSource, VERSION, constants, expression, values};
 use crate::diagnostics::{Code, Diagnostic, Location};
+use crate::distribution::{Distribution, Message, Transfer};
 use crate::fields::FieldValue;
 use crate::graph::{Graph, NodeId, State, Value};
 use crate::ops::OpKind;
@@ -67,6 +68,9 @@ struct Parser<'a, 'text> {
 /// The use of a value, and where it is.
 type Operand<'text> = (Token<'text>, String, u32);
 
+/// The name of an output, and its type where it is given.
+type DeclaredOutput = (String, Option<TensorType>);
+
 impl<'a, 'text> Parser<'a, 'text> {
     fn new(cursor: &'a mut Cursor<'text>, constants: &'a dyn ConstantSource, depth: usize) -> Self {
         let (nodes, failed, faults) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
@@ -104,6 +108,9 @@ impl<'a, 'text> Parser<'a, 'text> {
         while self.cursor.accept_word("state") {
             self.state(&outputs)?;
         }
+        if self.cursor.accept_word("rank") {
+            self.distribution(&outputs)?;
+        }
         self.results(outputs)?;
         self.cursor.expect('}')
     }
@@ -127,7 +134,7 @@ impl<'a, 'text> Parser<'a, 'text> {
         }
     }
 
-    fn outputs(&mut self) -> Result<Vec<(String, Option<TensorType>)>, Diagnostic> {
+    fn outputs(&mut self) -> Result<Vec<DeclaredOutput>, Diagnostic> {
         if *self.cursor.kind() != Kind::Arrow {
             return Err(self.cursor.unexpected("`->`"));
         }
@@ -281,26 +288,61 @@ impl<'a, 'text> Parser<'a, 'text> {
     }
 
     /// A state, behind the word itself.
-    fn state(&mut self, outputs: &[(String, Option<TensorType>)]) -> Result<(), Diagnostic> {
+    fn state(&mut self, outputs: &[DeclaredOutput]) -> Result<(), Diagnostic> {
         let name = self.cursor.text("the name of a state in quotes")?;
         self.cursor.expect_word("from")?;
-        let token = self.cursor.peek().clone();
-        let text = self.cursor.text("the name of an output in quotes")?;
-        let output = outputs.iter().position(|(output, _)| *output == text);
-        let output =
-            output.ok_or_else(|| token.fault(Code::UndefinedValue, format!("there is no output \"{text}\"")))?;
+        let output = self.output_number(outputs)?;
         self.cursor.expect_word("to")?;
-        let operand = self.operand()?;
-        let value = self.value(&operand)?;
-        let input = self.graph.inputs().iter().position(|&input| Value::from(input) == value);
-        let input = input.ok_or_else(|| operand.0.error("a state goes to an input of the graph"))?;
+        let input = self.input_number("a state goes to an input of the graph")?;
         self.cursor.expect('=')?;
         let initial = constants::parse(self.cursor, self.constants)?;
         self.graph.states.push(State { name: name.into(), input, output, initial });
         Ok(())
     }
 
-    fn results(&mut self, outputs: Vec<(String, Option<TensorType>)>) -> Result<(), Diagnostic> {
+    /// The graph's place among the ranks, behind the first word, and its messages.
+    fn distribution(&mut self, outputs: &[DeclaredOutput]) -> Result<(), Diagnostic> {
+        let rank = values::extent(self.cursor)?;
+        self.cursor.expect_word("of")?;
+        let count = values::extent(self.cursor)?;
+        let mut messages = Vec::new();
+        loop {
+            let transfer = if self.cursor.accept_word("send") {
+                let output = self.output_number(outputs)?;
+                self.cursor.expect_word("to")?;
+                Transfer::Send { output }
+            } else if self.cursor.accept_word("receive") {
+                let input = self.input_number("an input of the graph is received")?;
+                self.cursor.expect_word("from")?;
+                Transfer::Receive { input }
+            } else {
+                break;
+            };
+            let peer = values::extent(self.cursor)?;
+            self.cursor.expect_word("tag")?;
+            messages.push(Message { transfer, peer, tag: values::tag(self.cursor)? });
+        }
+        self.graph.distribution = Some(Distribution { rank, count, messages });
+        Ok(())
+    }
+
+    /// The number of an output that is named in quotes.
+    fn output_number(&mut self, outputs: &[DeclaredOutput]) -> Result<usize, Diagnostic> {
+        let token = self.cursor.peek().clone();
+        let text = self.cursor.text("the name of an output in quotes")?;
+        let output = outputs.iter().position(|(output, _)| *output == text);
+        output.ok_or_else(|| token.fault(Code::UndefinedValue, format!("there is no output \"{text}\"")))
+    }
+
+    /// The number of the input that the value here is; `otherwise` says what is wrong when it is none.
+    fn input_number(&mut self, otherwise: &str) -> Result<usize, Diagnostic> {
+        let operand = self.operand()?;
+        let value = self.value(&operand)?;
+        let input = self.graph.inputs().iter().position(|&input| Value::from(input) == value);
+        input.ok_or_else(|| operand.0.error(otherwise))
+    }
+
+    fn results(&mut self, outputs: Vec<DeclaredOutput>) -> Result<(), Diagnostic> {
         let token = self.cursor.peek().clone();
         self.cursor.expect_word("return")?;
         let mut operands = Vec::new();

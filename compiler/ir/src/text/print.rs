@@ -4,6 +4,7 @@ use super::VERSION;
 use super::constants::constant_text;
 use super::lexer::{plain_or_quoted, quote};
 use crate::attribute::Attribute;
+use crate::distribution::Transfer;
 use crate::fields::FieldValue;
 use crate::graph::{Graph, Node, NodeId, Value};
 use crate::ops::Op;
@@ -52,8 +53,30 @@ fn graph_text(graph: &Graph, constants: &mut Constants, indent: &str) -> String 
         let (name, output, input) = (quote(&state.name), quote(&output.name), plain_or_quoted(&graph.node(input).name));
         let _ = writeln!(text, "{indent}  state {name} from {output} to %{input} = {initial}");
     }
+    text += &distribution_text(graph, indent);
     let results: Vec<String> = graph.outputs().iter().map(|output| value_text(graph, output.value)).collect();
     let _ = write!(text, "{indent}  {}\n{indent}}}", format!("return {}", results.join(", ")).trim_end());
+    text
+}
+
+/// The lines of the graph's place among the ranks and of its messages.
+fn distribution_text(graph: &Graph, indent: &str) -> String {
+    let Some(distribution) = &graph.distribution else { return String::new() };
+    let mut text = format!("{indent}  rank {} of {}\n", distribution.rank, distribution.count);
+    for message in &distribution.messages {
+        let what = match message.transfer {
+            Transfer::Send { output } => {
+                graph.outputs().get(output).map(|output| format!("send {} to", quote(&output.name)))
+            }
+            Transfer::Receive { input } => {
+                let input = graph.inputs().get(input);
+                input.map(|&input| format!("receive %{} from", plain_or_quoted(&graph.node(input).name)))
+            }
+        };
+        if let Some(what) = what {
+            let _ = writeln!(text, "{indent}  {what} {} tag {}", message.peer, message.tag);
+        }
+    }
     text
 }
 

@@ -86,6 +86,16 @@ pub(super) fn extent(cursor: &mut Cursor<'_>) -> Result<usize, Diagnostic> {
     value.ok_or_else(|| token.error(format!("{} found, a number of 0 or more expected", token.kind.describe())))
 }
 
+/// Parses a message's tag.
+pub(super) fn tag(cursor: &mut Cursor<'_>) -> Result<i32, Diagnostic> {
+    let token = cursor.next();
+    let value = match token.kind {
+        Kind::Number(text) => text.parse().ok(),
+        _ => None,
+    };
+    value.ok_or_else(|| token.error(format!("{} found, an integer of 32 bits expected", token.kind.describe())))
+}
+
 /// Parses a tensor type that is all of a text.
 ///
 /// # Errors

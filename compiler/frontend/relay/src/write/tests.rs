@@ -4,7 +4,7 @@ use mlc_import::ImportOptions;
 use mlc_ir::ops::{Binary, Loop, Reshape, Unary};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::text::print_with_constants;
-use mlc_ir::{DType, Generator, OpKind, State};
+use mlc_ir::{DType, Distribution, Generator, Message, OpKind, State, Transfer};
 use std::sync::Arc;
 
 fn printed(graph: &Graph) -> String {
@@ -120,6 +120,20 @@ fn quantised_types_and_states_come_back() {
     graph.states.push(State { name: "a \"state\"".into(), input: 1, output: 2, initial });
     let text = check(&graph);
     assert!(text.contains("mlc_places=[1, 2]"), "{text}");
+}
+
+#[test]
+fn messages_come_back() {
+    let mut graph = Graph::new("rank");
+    let x = graph.add_input("x", TensorType::new(DType::F32, [2]));
+    graph.add_output("x", x);
+    let messages = vec![
+        Message { transfer: Transfer::Receive { input: 0 }, peer: 0, tag: i32::MIN },
+        Message { transfer: Transfer::Send { output: 0 }, peer: 2, tag: 7 },
+    ];
+    graph.distribution = Some(Distribution { rank: 1, count: 3, messages });
+    let text = check(&graph);
+    assert!(text.contains("mlc_ranks=[1, 3, [\"receive\", 0, 0, -2147483648], [\"send\", 0, 2, 7]]"), "{text}");
 }
 
 #[test]
