@@ -3,9 +3,11 @@
 //! [`read()`] makes a [`Model`] of a file of any dialect and checks all that the format demands. Nothing here opens a file.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+mod check;
 pub mod model;
 mod read;
 mod window;
 
+pub use check::{Direction, Message, messages};
 pub use model::{Dialect, Model};
 pub use read::read;

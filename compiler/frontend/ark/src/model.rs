@@ -122,9 +122,16 @@ pub struct Place {
     pub operation: Option<u32>,
 }
 
+impl Place {
+    /// Path of the node.
+    pub fn node_path(&self) -> String {
+        format!("$.{}[{}]", self.list, self.node)
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "$.{}[{}]", self.list, self.node)?;
+        f.write_str(&self.node_path())?;
         match self.operation {
             Some(operation) => write!(f, ".Ops[{operation}]"),
             None => f.write_str(".Op"),

@@ -35,5 +35,5 @@ pub use importer::{Entry, Handler, Importer, Operators};
 pub use interface::{DeclaredInput, Extent};
 pub use item::{AttributeValue, Item, Operand};
 pub use options::{ImportOptions, Imported};
-pub use support::OperatorSupport;
+pub use support::{OperatorSupport, nearest};
 pub use turns::{Turns, check_copies};

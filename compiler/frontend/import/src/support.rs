@@ -23,7 +23,7 @@ pub struct OperatorSupport {
 pub(crate) type Use = (Location, String);
 
 /// The name that differs from a misspelt one in the fewest letters, if they are few.
-pub(crate) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let distances = known.into_iter().map(|known| (strsim::levenshtein(name, known), known));
     distances.min().filter(|(distance, known)| distance * 3 <= known.len()).map(|(_, known)| known)
 }

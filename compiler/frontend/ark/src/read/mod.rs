@@ -11,6 +11,7 @@ mod unknown;
 #[cfg(test)]
 mod tests;
 
+use super::check::{DERIVED, Subject, check_graph, check_operation};
 use super::model::{Dialect, Model, Node, Place};
 use evidence::Evidence;
 use faults::Faults;
@@ -46,7 +47,7 @@ pub fn read(bytes: &[u8]) -> Result<Model, Vec<Diagnostic>> {
         faults.push(Diagnostic::error(Code::NumberOutOfRange, at("$.Rank"), message));
     }
     let mut reading = Reading { tables: Tables::new(first, count), evidence: Evidence::default(), faults };
-    let nodes = reading.nodes(&file);
+    let (nodes, complete) = reading.nodes(&file);
     for (key, value) in file.0.iter().filter(|(key, _)| !["Rank", "WorldSize", "Nodes"].contains(&&***key)) {
         reading.faults.push(unknown::finding(key, at("$")));
         if let Err(error) = mlc_json::check(value.get().as_bytes()) {
@@ -61,8 +62,8 @@ pub fn read(bytes: &[u8]) -> Result<Model, Vec<Diagnostic>> {
             reading.faults.push(Diagnostic::error(Code::ParameterMissing, at("$"), message));
         }
     }
-    let Reading { tables, faults, .. } = reading;
-    let model = Model {
+    let Reading { tables, mut faults, .. } = reading;
+    let mut model = Model {
         dialect,
         rank: first,
         world_size: count,
@@ -71,7 +72,26 @@ pub fn read(bytes: &[u8]) -> Result<Model, Vec<Diagnostic>> {
         buffers: tables.buffers.into_values().collect(),
         warnings: Vec::new(),
     };
+    check(&mut model, complete, &mut faults);
     if faults.failed() { Err(faults.finish()) } else { Ok(Model { warnings: faults.finish(), ..model }) }
+}
+
+/// What must hold beyond the schema. The graph is only looked at when all of its nodes could be read.
+fn check(model: &mut Model, complete: bool, faults: &mut Faults) {
+    if complete {
+        check_graph(model).into_iter().for_each(|finding| faults.push(finding));
+    }
+    for operation in model.nodes.iter().flat_map(|node| &node.operations) {
+        if faults.many() {
+            return;
+        }
+        check_operation(&Subject { model, operation }).into_iter().for_each(|finding| faults.push(finding));
+    }
+    for operation in model.nodes.iter_mut().flat_map(|node| &mut node.operations) {
+        if &*operation.kind == "Matmul" {
+            operation.arguments.retain(|name, _| !DERIVED.contains(&&**name));
+        }
+    }
 }
 
 /// The keys of a node.
@@ -91,21 +111,25 @@ fn number(file: &Members, key: &str, faults: &mut Faults) -> Option<u32> {
 }
 
 impl Reading {
-    fn nodes(&mut self, file: &Members) -> Vec<Node> {
+    /// The nodes that could be read, and whether that is all of them.
+    fn nodes(&mut self, file: &Members) -> (Vec<Node>, bool) {
         let mut nodes = Vec::new();
+        let mut count = 0;
         let Some(list) = file.0.get("Nodes") else {
             let message = "the key 'Nodes' is missing";
             self.faults.push(Diagnostic::error(Code::ParameterMissing, at("$"), message));
-            return nodes;
+            return (nodes, false);
         };
         let walked = raw::walk_list(list, |position, text| {
             nodes.extend(self.node(text, position as u32));
+            count = position + 1;
             !self.faults.many()
         });
         if let Err(error) = walked {
             self.faults.push(Diagnostic::error(Code::Syntax, at("$.Nodes"), raw::without_place(&error)));
         }
-        nodes
+        let complete = nodes.len() == count && !self.faults.many();
+        (nodes, complete)
     }
 
     /// Reads a node; its operations are those that could be read.
