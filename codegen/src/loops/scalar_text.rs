@@ -58,6 +58,10 @@ pub fn binary_text(helpers: &mut dyn Helpers, function: BinaryFunction, dtype: D
         B::LessEqual if dtype == DType::Bool => return of_bools(&format!("!{x}"), "|", y),
         B::Greater if dtype == DType::Bool => return of_bools(x, "&", &format!("!{y}")),
         B::GreaterEqual if dtype == DType::Bool => return of_bools(x, "|", &format!("!{y}")),
+        // They also warn of a negation on the left of a comparison.
+        B::Equal | B::NotEqual if dtype == DType::Bool && x.starts_with('!') => {
+            return format!("(({x}) {} {y})", c_operator(function).unwrap_or("=="));
+        }
         _ => {}
     }
     if function.is_comparison() || (dtype.is_float() && c_operator(function).is_some()) {
