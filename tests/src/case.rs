@@ -51,6 +51,22 @@ struct CaseFile {
     expect: Option<Expectation>,
 }
 
+/// The arrays of a case whose model file doesn't say what goes into it and comes out of it.
+#[derive(Debug, Deserialize)]
+struct PortsFile {
+    inputs: Vec<PortFile>,
+    outputs: Vec<PortFile>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PortFile {
+    name: String,
+    #[serde(default)]
+    role: String,
+    file: String,
+    encoding: String,
+}
+
 /// A named array of a case.
 #[derive(Debug, Clone)]
 pub struct NamedTensor {
@@ -73,6 +89,8 @@ pub struct Case {
     pub operators: Vec<String>,
     /// Inputs in order.
     pub inputs: Vec<NamedTensor>,
+    /// Weights that aren't in the model's file.
+    pub weights: Vec<NamedTensor>,
     /// Golden outputs in order.
     pub outputs: Vec<NamedTensor>,
     /// How far the outputs may be from the golden ones.
@@ -97,7 +115,10 @@ impl Case {
         let model = model_file(folder, &file.format)?;
         let mut inputs = read_listed(folder, &file.inputs)?;
         let mut outputs = read_listed(folder, &file.outputs)?;
-        if inputs.is_empty() && outputs.is_empty() {
+        let mut weights = Vec::new();
+        if file.format == "ark" && file.expect.is_none() {
+            (inputs, weights, outputs) = read_ports(folder)?;
+        } else if inputs.is_empty() && outputs.is_empty() {
             let names = if file.format == "pnnx" { pnnx_inputs(&model) } else { file.input_names };
             inputs = read_numbered(folder, "input", &names)?;
             outputs = read_numbered(folder, "output", &file.output_names)?;
@@ -117,6 +138,7 @@ impl Case {
             format: file.format,
             model,
             inputs,
+            weights,
             outputs,
         })
     }
@@ -150,6 +172,23 @@ fn read_listed(folder: &Path, files: &[ArrayFile]) -> Result<Vec<NamedTensor>, S
         Ok(NamedTensor { name: file.operand.clone(), value })
     };
     files.iter().map(read).collect()
+}
+
+/// The inputs, weights and outputs that `tensors.json` lists.
+fn read_ports(folder: &Path) -> Result<(Vec<NamedTensor>, Vec<NamedTensor>, Vec<NamedTensor>), String> {
+    let path = folder.join("tensors.json");
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let ports: PortsFile = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let read = |port: &&PortFile| {
+        let value = array::read(&folder.join(&port.file), port.encoding == "bf16-bits")?;
+        Ok(NamedTensor { name: port.name.clone(), value })
+    };
+    let (weights, inputs): (Vec<_>, Vec<_>) = ports.inputs.iter().partition(|port| port.role == "weight");
+    Ok((
+        inputs.iter().map(read).collect::<Result<_, String>>()?,
+        weights.iter().map(read).collect::<Result<_, String>>()?,
+        ports.outputs.iter().collect::<Vec<_>>().iter().map(read).collect::<Result<_, String>>()?,
+    ))
 }
 
 /// Reads `<stem>_0.npy`, `<stem>_1.npy`, …, as many as there are.

@@ -4,7 +4,8 @@ use crate::case::Case;
 use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};
 use mlc_codegen::package::Package;
 use mlc_codegen::{Execution, Module, Options, Target, generate};
-use mlc_ir::{Code, Diagnostic, Graph, Location, text};
+use mlc_import::Weight;
+use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, text};
 
 /// What the compiler makes of a model.
 #[derive(Debug)]
@@ -27,6 +28,10 @@ pub fn load(case: &Case) -> Result<Loaded, Vec<Diagnostic>> {
         for input in &case.inputs {
             options.input_shapes.insert(input.name.clone(), input.value.shape().to_vec());
         }
+    }
+    for weight in &case.weights {
+        let weight = (weight.name.clone(), Weight { value: Attribute::from_tensor(&weight.value), has_shape: true });
+        options.bindings.weights.extend([weight]);
     }
     pipeline::load(&case.model, &options).map_err(|failure| failure.diagnostics)
 }

@@ -21,8 +21,7 @@ pub enum Format {
     /// TenniS (.tsm)
     #[value(skip)]
     Tennis,
-    /// ARK model JSON
-    #[value(skip)]
+    /// ARK model JSON (.json), its weights in a file of their own
     Ark,
     /// LightNet JSON or intermediate language
     #[value(skip)]
@@ -81,6 +80,7 @@ impl Format {
     /// The Cargo feature that a format's reader is behind.
     pub fn feature(self) -> Option<&'static str> {
         match self {
+            Format::Ark => Some("ark"),
             Format::Pnnx => Some("pnnx"),
             Format::Onnx => Some("onnx"),
             Format::Relay => Some("relay"),
@@ -92,7 +92,7 @@ impl Format {
     /// How a model of a format without a reader gets into one that has a reader.
     pub fn way_in(self) -> Option<&'static str> {
         Some(match self {
-            Format::Pnnx | Format::Onnx | Format::Relay | Format::Mlf | Format::Ir => return None,
+            Format::Ark | Format::Pnnx | Format::Onnx | Format::Relay | Format::Mlf | Format::Ir => return None,
             Format::Tflite => "tf2onnx makes ONNX of it: 'python -m tf2onnx.convert --tflite FILE --output model.onnx'",
             Format::SavedModel => {
                 "tf2onnx makes ONNX of it: 'python -m tf2onnx.convert --saved-model FOLDER --output model.onnx', with the folder \
@@ -120,9 +120,7 @@ impl Format {
                 "the file has weights and no network: load them into the model in Python, and export that, for example with \
                  'torch.onnx.export(module, inputs, \"model.onnx\")'"
             }
-            Format::Tennis | Format::Ark | Format::Lightnet => {
-                "export the model as ONNX from the framework that it was trained in"
-            }
+            Format::Tennis | Format::Lightnet => "export the model as ONNX from the framework that it was trained in",
         })
     }
 }

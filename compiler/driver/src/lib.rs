@@ -4,6 +4,7 @@
 //! only crate that reads files, prints, starts programs or knows the command line; it holds no knowledge of models itself.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+pub mod arrays;
 pub mod bundle;
 pub mod cli;
 pub mod compare;

@@ -94,14 +94,13 @@ pub struct StoredWeights {
 /// # Errors
 /// `MLC0001` when the file can't be read, `MLC0107` when it isn't a safetensors file.
 pub fn read(path: &Path) -> Result<StoredWeights, Diagnostic> {
-    let bytes = files::read(path)?;
+    parse(files::read(path)?).map_err(|error| error.in_file(&path.display().to_string()))
+}
+
+fn parse(bytes: Bytes) -> Result<StoredWeights, Diagnostic> {
     let fault = |error: SafeTensorError| {
-        let location = Location::default().in_file(path.display().to_string());
-        Diagnostic::error(
-            Code::ArchiveDamaged,
-            location,
-            format!("the file of the weights isn't a safetensors file: {error}"),
-        )
+        let message = format!("the file of the weights isn't a safetensors file: {error}");
+        Diagnostic::error(Code::ArchiveDamaged, Location::default(), message)
     };
     let start = bytes.as_ptr() as usize;
     let stored = |(name, view): (String, TensorView<'_>)| {
@@ -111,6 +110,26 @@ pub fn read(path: &Path) -> Result<StoredWeights, Diagnostic> {
     };
     let tensors = SafeTensors::deserialize(&bytes).map_err(fault)?.tensors().into_iter().map(stored).collect();
     Ok(StoredWeights { bytes, tensors })
+}
+
+/// The tensors of a safetensors file, by name.
+///
+/// # Errors
+/// `MLC0107` when it isn't one, or a tensor has a type that the IR lacks.
+pub fn tensors(bytes: &Bytes) -> Result<IndexMap<String, Attribute>, Diagnostic> {
+    let StoredWeights { bytes, tensors } = parse(bytes.clone())?;
+    let attribute = |(name, Stored { dtype, shape, bytes: range }): (String, Stored)| {
+        let own = DType::ALL.into_iter().find(|&own| stored_dtype(own) == dtype).ok_or_else(|| {
+            let message = format!("the tensor '{name}' has the type {dtype:?}, which isn't supported");
+            Diagnostic::error(Code::ArchiveDamaged, Location::default(), message)
+        })?;
+        let value = Attribute::new(TensorType::new(own, shape), bytes.slice(range)).map_err(|error| {
+            let message = format!("the tensor '{name}': {error}");
+            Diagnostic::error(Code::ArchiveDamaged, Location::default(), message)
+        })?;
+        Ok((name, value))
+    };
+    tensors.into_iter().map(attribute).collect()
 }
 
 impl ConstantSource for StoredWeights {

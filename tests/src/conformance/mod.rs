@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The folders of the conformance collection that the compiler is judged by, and [`NETWORKS_AS_ONNX`].
-pub const FORMATS: [&str; 5] = ["pnnx", "pnnx-malformed", "onnx", "onnx-malformed", NETWORKS_AS_ONNX];
+pub const FORMATS: [&str; 6] = ["pnnx", "pnnx-malformed", "onnx", "onnx-malformed", NETWORKS_AS_ONNX, "ark"];
 
 /// The cases of the folder `pnnx` that also hold an ONNX file of the same network, which is judged by the same numbers.
 pub const NETWORKS_AS_ONNX: &str = "pnnx-nets-as-onnx";
@@ -50,7 +50,9 @@ fn cases(collection: &Path, format: &str, filter: &str) -> Result<Vec<Case>, Str
     let folder = cases_folder(collection, format);
     let folders = paths::subfolders(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut cases = Vec::new();
-    for folder in folders.iter().filter(|folder| folder.to_string_lossy().contains(filter)) {
+    // A model of several ranks is a folder for each.
+    let folders = folders.iter().filter(|folder| !folder.join("rank0").is_dir());
+    for folder in folders.filter(|folder| folder.to_string_lossy().contains(filter)) {
         let case = Case::read(folder)?;
         if format == NETWORKS_AS_ONNX {
             cases.extend(case.as_onnx());

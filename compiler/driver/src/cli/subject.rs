@@ -12,6 +12,7 @@ use crate::render::Sources;
 use crate::toolchain::{Program, Toolchain};
 use crate::{files, targets};
 use mlc_codegen::WeightsAs;
+use mlc_import::Bindings;
 use mlc_ir::stateful;
 use mlc_ir::{Code, Diagnostic, Tensor};
 
@@ -25,6 +26,7 @@ pub(super) fn load_options(model: &Model, model_name: &str) -> LoadOptions {
         input_shapes: model.input_shape.iter().cloned().collect(),
         dimensions: model.dimensions.iter().cloned().collect(),
         model_name: model_name.to_owned(),
+        bindings: Bindings::default(),
     }
 }
 

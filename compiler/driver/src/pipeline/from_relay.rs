@@ -62,7 +62,7 @@ pub(super) fn load(
     };
     mlc_ir::verify(&imported.graph)?;
     let warnings = imported.warnings.into_iter().map(|warning| warning.in_file(&name)).collect();
-    Ok(Loaded { graph: imported.graph, format: Format::Mlf, warnings, sources })
+    Ok(Loaded::new(imported.graph, Format::Mlf, warnings, sources))
 }
 
 fn disagree(message: String) -> Diagnostic {

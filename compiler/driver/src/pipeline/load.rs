@@ -76,7 +76,7 @@ fn load_ir(path: &Path, bytes: &Bytes, options: &LoadOptions) -> Result<Loaded, 
     let stored = file.as_deref().map_or(Ok(StoredWeights::default()), weights::read)?;
     let graph = mlc_ir::text::parse(text, &stored).map_err(fail)?;
     mlc_ir::verify(&graph).map_err(fail)?;
-    Ok(Loaded { graph, format: Format::Ir, warnings: Vec::new(), sources })
+    Ok(Loaded::new(graph, Format::Ir, Vec::new(), sources))
 }
 
 /// A format that is recognised, but has no reader.

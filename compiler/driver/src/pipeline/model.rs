@@ -4,7 +4,7 @@ use crate::format::Format;
 use crate::render::Sources;
 use crate::toolchain::Toolchain;
 use indexmap::IndexMap;
-use mlc_import::ImportOptions;
+use mlc_import::{Bindings, ImportOptions, Update};
 use mlc_ir::{Diagnostic, Graph};
 use std::path::PathBuf;
 
@@ -21,6 +21,8 @@ pub struct LoadOptions {
     pub input_shapes: IndexMap<String, Vec<usize>>,
     /// Extents of the model's named dimensions.
     pub dimensions: IndexMap<String, usize>,
+    /// Weights, inputs and outputs that a file of a format without them leaves to the user.
+    pub bindings: Bindings,
     /// Take the Relay text of an archive instead of its code, which the toolchain builds to check the text.
     pub from_relay: Option<Toolchain>,
     /// Which model of an archive of several.
@@ -33,6 +35,7 @@ impl LoadOptions {
         ImportOptions {
             input_shapes: self.input_shapes.clone(),
             dimensions: self.dimensions.clone(),
+            bindings: self.bindings.clone(),
             ..ImportOptions::default()
         }
     }
@@ -49,4 +52,15 @@ pub struct Loaded {
     pub warnings: Vec<Diagnostic>,
     /// Text files that warnings point into.
     pub sources: Sources,
+    /// Other names of inputs, each with the name in the graph.
+    pub aliases: IndexMap<String, String>,
+    /// Inputs that the model itself updates, with a weight as the first value.
+    pub updates: Vec<Update>,
+}
+
+impl Loaded {
+    /// A model whose inputs have one name each, and which updates none of them.
+    pub fn new(graph: Graph, format: Format, warnings: Vec<Diagnostic>, sources: Sources) -> Self {
+        Loaded { graph, format, warnings, sources, aliases: IndexMap::new(), updates: Vec::new() }
+    }
 }

@@ -87,8 +87,8 @@ impl Findings {
         self.diagnostics.extend(diagnostics);
     }
 
-    /// What was found, when nothing stands in the way.
-    pub(crate) fn into_warnings(self) -> Vec<Diagnostic> {
+    /// What was found beside operators that aren't supported.
+    pub fn into_diagnostics(self) -> Vec<Diagnostic> {
         self.diagnostics
     }
 

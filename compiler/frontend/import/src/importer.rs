@@ -138,7 +138,7 @@ impl<'m, F: Operators> Importer<'m, F> {
             return Err(self.findings.into_errors(&F::support(), F::help_for_unknown));
         }
         let graph: Graph = self.builder.finish();
-        Ok(Imported { graph, warnings: self.findings.into_warnings() })
+        Ok(Imported::new(graph, self.findings.into_diagnostics()))
     }
 }
 

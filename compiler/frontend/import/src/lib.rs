@@ -34,6 +34,6 @@ pub use format::{Attributes, Constant, Description, Format, Surplus};
 pub use importer::{Entry, Handler, Importer, Operators};
 pub use interface::{DeclaredInput, Extent};
 pub use item::{AttributeValue, Item, Operand};
-pub use options::{ImportOptions, Imported};
+pub use options::{Bindings, ImportOptions, Imported, Update, Weight};
 pub use support::{OperatorSupport, nearest};
 pub use turns::{Turns, check_copies};

@@ -47,7 +47,7 @@ pub fn import(
         importer.graph.add_output(&port.name, importer.values[head]);
     }
     let told = check_storage(&model.memory.sids, &storage(&description));
-    Ok(Imported { graph: importer.graph, warnings: told.into_iter().collect() })
+    Ok(Imported::new(importer.graph, told.into_iter().collect()))
 }
 
 fn read_parameters(archive: &Archive, path: &str) -> Result<IndexMap<String, Attribute>, Diagnostic> {

@@ -35,7 +35,7 @@ pub fn read(text: &str, parameters: &Parameters, options: &ImportOptions) -> Res
     let module = parse::parse(text).map_err(|fault| vec![fault])?;
     if let Some(main) = restore::printed_main(&module) {
         let graph = restore::restore(&module, main).map_err(|fault| vec![fault])?;
-        return Ok(Imported { graph, warnings: Vec::new() });
+        return Ok(Imported::new(graph, Vec::new()));
     }
     import::import(&module, parameters, options)
 }

@@ -1,5 +1,7 @@
 //! The formats that have a reader, each behind a Cargo feature of its own: adding one is a file here and a line in [`FRONTENDS`].
 
+#[cfg(feature = "ark")]
+mod ark;
 mod contents;
 mod frontend;
 #[cfg(feature = "mlf")]
@@ -21,6 +23,8 @@ use crate::format::Format;
 
 /// The formats that this build of mlc reads.
 pub const FRONTENDS: &[Frontend] = &[
+    #[cfg(feature = "ark")]
+    ark::FRONTEND,
     #[cfg(feature = "mlf")]
     mlf::FRONTEND,
     #[cfg(feature = "onnx")]

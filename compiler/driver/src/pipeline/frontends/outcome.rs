@@ -20,7 +20,8 @@ pub fn loaded(
         Ok(imported) => {
             warnings.extend(in_file(path, imported.warnings));
             mlc_ir::verify(&imported.graph)?;
-            Ok(Loaded { graph: imported.graph, format, warnings, sources })
+            let Imported { graph, aliases, updates, .. } = imported;
+            Ok(Loaded { graph, format, warnings, sources, aliases, updates })
         }
         Err(errors) => {
             warnings.extend(in_file(path, errors));

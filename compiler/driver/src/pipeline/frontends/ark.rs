@@ -1,0 +1,39 @@
+//! ARK model files. They hold no weights: those are in a file that the user names.
+
+use super::contents::Contents;
+use super::frontend::{Frontend, ModelFile};
+use super::outcome::loaded;
+use crate::arrays;
+use crate::format::Format;
+use crate::pipeline::failure::{Failure, in_file};
+use crate::pipeline::model::Loaded;
+use crate::render::Sources;
+use mlc_ark::Model;
+use mlc_ir::Diagnostic;
+use std::path::Path;
+
+pub(super) const FRONTEND: Frontend =
+    Frontend { format: Format::Ark, load, operators: Some(mlc_ark::operator_support), contents: Some(contents) };
+
+fn load(&ModelFile { path, bytes, options }: &ModelFile<'_>) -> Result<Loaded, Failure> {
+    let sources: Sources = [(path.display().to_string(), bytes.clone())].into_iter().collect();
+    let mut model = read(path, bytes)?;
+    let mut import = options.import_options();
+    if let Some(file) = &options.weights {
+        import.bindings.weights.extend(arrays::read(file)?);
+    }
+    let warnings = in_file(path, std::mem::take(&mut model.warnings));
+    loaded(path, Format::Ark, mlc_ark::import(&model, &import), warnings, sources)
+}
+
+fn read(path: &Path, bytes: &[u8]) -> Result<Model, Failure> {
+    mlc_ark::read(bytes).map_err(|errors: Vec<Diagnostic>| in_file(path, errors).into())
+}
+
+fn contents(&ModelFile { path, bytes, .. }: &ModelFile<'_>) -> Result<Contents, Failure> {
+    let mut contents = Contents::default();
+    for operation in read(path, bytes)?.operations().filter(|operation| !operation.is_virtual) {
+        *contents.operators.entry(operation.kind.to_string()).or_default() += 1;
+    }
+    Ok(contents)
+}

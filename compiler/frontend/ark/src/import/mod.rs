@@ -1,0 +1,77 @@
+//! From an ARK [`Model`] to a [`Graph`](mlc_ir::Graph): the program on memory becomes one on values ([`crate::memory`]), whose
+//! steps are looked up in the tables of the files beside this one.
+//!
+//! A file doesn't say what goes into its program and what comes out of it. Memory that is read before it was written comes from
+//! outside, what nothing uses is an output; [`mlc_import::Bindings`] has what the user says beyond that.
+
+mod call;
+mod elementwise;
+mod format;
+mod interface;
+mod memory_steps;
+mod place;
+mod products;
+mod registry;
+mod structure;
+mod weights;
+
+use crate::memory;
+use crate::model::Model;
+use format::Ark;
+use interface::Interface;
+use mlc_import::{Findings, ImportOptions, Imported, Importer, OperatorSupport, Operators};
+use mlc_ir::{Code, Diagnostic, Location};
+
+/// The operation types that are known, sorted.
+pub fn operator_support() -> Vec<OperatorSupport> {
+    let structure = ["Noop", "Placeholder", "Tensor"];
+    let structure = structure.map(|name| OperatorSupport { domain: "", name, since: None, refused: None });
+    let mut found = Ark::support();
+    found.retain(|entry| !entry.name.starts_with("memory."));
+    found.extend(structure);
+    found.sort_unstable();
+    found
+}
+
+/// Makes a graph of a model.
+///
+/// # Errors
+/// Everything that stands in the way: operations that aren't known, arguments and operands that don't fit, memory that can't be
+/// put on values, weights and names of the user that don't fit the model.
+pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Diagnostic>> {
+    let bindings = &options.bindings;
+    let mut findings = Findings::default();
+    let interface = Interface::of(model, bindings, &mut findings);
+    let program = match memory::lower(model, interface.externals, &interface.outputs) {
+        Ok(program) => program,
+        Err(faults) => {
+            for (operation, fault) in faults {
+                findings.report(operation.map_or_else(Location::default, |it| it.location()), fault);
+            }
+            return Err(findings.into_diagnostics());
+        }
+    };
+    let mut importer: Importer<'_, Ark> = Importer::new(&program, (), options);
+    importer.findings = findings;
+    let (aliases, updates) = interface::import_externals(&mut importer, model, &program.externals, bindings);
+    if !importer.failed() {
+        importer.import_operators(&program.steps);
+    }
+    if !importer.failed() {
+        if program.outputs.is_empty() {
+            let message = "the model has no output: nothing that it writes is left over";
+            let finding = Diagnostic::error(Code::NoOutput, Location::default(), message);
+            importer.findings.push(finding.with_help("--output NAME=tensor:ID names one"));
+        }
+        for output in &program.outputs {
+            match importer.resolve(output.value).map(|item| mlc_import::Item::tensor(&item)) {
+                Ok(Some(value)) => importer.builder.output(&output.name, value),
+                Ok(None) => {}
+                Err(fault) => importer.report_value(&output.name, fault),
+            }
+        }
+    }
+    let mut imported = importer.finish()?;
+    (imported.aliases, imported.updates) = (aliases, updates);
+    Ok(imported)
+}

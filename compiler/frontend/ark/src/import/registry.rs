@@ -1,0 +1,43 @@
+//! Which operation types are known. Each group is a table in its own file; this one joins them.
+
+use super::call::Table;
+use super::format::Ark;
+use super::{elementwise, memory_steps, products, structure};
+use mlc_import::{Entry, Handler, Operators};
+
+const TABLES: &[Table] =
+    &[elementwise::OPERATORS, memory_steps::STEPS, products::OPERATORS, structure::OPERATORS, REFUSED];
+
+const RANKS: &str = "it exchanges tensors with other ranks";
+
+const REFUSED: Table = &[
+    ("AllReducePacketFused", Handler::Refused("no description of it is known; write the sum as sends and receives")),
+    ("DeviceSync", Handler::Refused(RANKS)),
+    ("Recv", Handler::Refused(RANKS)),
+    ("RecvPacket", Handler::Refused(RANKS)),
+    ("RecvReduceSend", Handler::Refused(RANKS)),
+    ("RecvReduceSendPacket", Handler::Refused(RANKS)),
+    ("Send", Handler::Refused(RANKS)),
+    ("SendDone", Handler::Refused(RANKS)),
+    ("SendPacket", Handler::Refused(RANKS)),
+];
+
+impl Operators for Ark {
+    fn entries() -> impl Iterator<Item = Entry<Ark>> {
+        let operations = TABLES.iter().copied().flatten();
+        operations.map(|&(kind, handler)| Entry { domain: "", kind, since: None, handler })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_type_is_listed_twice() {
+        let mut kinds: Vec<&str> = Ark::entries().map(|entry| entry.kind).collect();
+        kinds.sort_unstable();
+        let twice: Vec<_> = kinds.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+        assert!(twice.is_empty(), "{twice:?}");
+    }
+}
