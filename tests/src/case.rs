@@ -117,7 +117,8 @@ impl Case {
         let mut outputs = read_listed(folder, &file.outputs)?;
         let mut weights = Vec::new();
         if file.format == "ark" && file.expect.is_none() {
-            (inputs, weights, outputs) = read_ports(folder)?;
+            let ports = read_ports(folder)?;
+            (inputs, weights, outputs) = (ports.inputs, ports.weights, ports.outputs);
         } else if inputs.is_empty() && outputs.is_empty() {
             let names = if file.format == "pnnx" { pnnx_inputs(&model) } else { file.input_names };
             inputs = read_numbered(folder, "input", &names)?;
@@ -174,21 +175,28 @@ fn read_listed(folder: &Path, files: &[ArrayFile]) -> Result<Vec<NamedTensor>, S
     files.iter().map(read).collect()
 }
 
+struct Ports {
+    inputs: Vec<NamedTensor>,
+    weights: Vec<NamedTensor>,
+    outputs: Vec<NamedTensor>,
+}
+
 /// The inputs, weights and outputs that `tensors.json` lists.
-fn read_ports(folder: &Path) -> Result<(Vec<NamedTensor>, Vec<NamedTensor>, Vec<NamedTensor>), String> {
+fn read_ports(folder: &Path) -> Result<Ports, String> {
     let path = folder.join("tensors.json");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let ports: PortsFile = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-    let read = |port: &&PortFile| {
+    let read = |port: &PortFile| {
         let value = array::read(&folder.join(&port.file), port.encoding == "bf16-bits")?;
         Ok(NamedTensor { name: port.name.clone(), value })
     };
-    let (weights, inputs): (Vec<_>, Vec<_>) = ports.inputs.iter().partition(|port| port.role == "weight");
-    Ok((
-        inputs.iter().map(read).collect::<Result<_, String>>()?,
-        weights.iter().map(read).collect::<Result<_, String>>()?,
-        ports.outputs.iter().collect::<Vec<_>>().iter().map(read).collect::<Result<_, String>>()?,
-    ))
+    let read = |ports: &mut dyn Iterator<Item = &PortFile>| ports.map(read).collect::<Result<Vec<_>, String>>();
+    let is_weight = |port: &&PortFile| port.role == "weight";
+    Ok(Ports {
+        inputs: read(&mut ports.inputs.iter().filter(|port| !is_weight(port)))?,
+        weights: read(&mut ports.inputs.iter().filter(is_weight))?,
+        outputs: read(&mut ports.outputs.iter())?,
+    })
 }
 
 /// Reads `<stem>_0.npy`, `<stem>_1.npy`, …, as many as there are.

@@ -18,16 +18,15 @@ pub fn operators() -> String {
         let _ = writeln!(text, "| {} | {since} |", full_name(operator));
     }
     text += &refused(&onnx);
-    text += "\n# Operators of PNNX models\n\n";
-    let pnnx = mlc_pnnx::operator_support();
-    let names: Vec<String> = pnnx.iter().filter(|operator| operator.refused.is_none()).map(full_name).collect();
-    let _ = writeln!(text, "{}", names.join(", "));
-    text += &refused(&pnnx);
-    text += "\n# Operators of Relay texts\n\n";
-    let relay = mlc_relay::operator_support();
-    let names: Vec<String> = relay.iter().filter(|operator| operator.refused.is_none()).map(full_name).collect();
-    let _ = writeln!(text, "{}", names.join(", "));
-    text += &refused(&relay);
+    let others = [
+        ("PNNX models", mlc_pnnx::operator_support()),
+        ("Relay texts", mlc_relay::operator_support()),
+        ("ARK models", mlc_ark::operator_support()),
+    ];
+    for (files, support) in others {
+        let names: Vec<String> = support.iter().filter(|operator| operator.refused.is_none()).map(full_name).collect();
+        let _ = write!(text, "\n# Operators of {files}\n\n{}\n{}", names.join(", "), refused(&support));
+    }
     format!("{text}\n{GENERATED}\n")
 }
 

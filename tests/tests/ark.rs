@@ -1,5 +1,5 @@
 //! ARK models: what goes into them and comes out of them, which their files don't say.
-
+#![allow(clippy::unwrap_used, clippy::panic)]
 use mlc::pipeline::{self, LoadOptions, Loaded};
 use mlc_ir::{Graph, Tensor, evaluate};
 use mlc_tests::case::Case;

@@ -21,12 +21,14 @@ fn models_on_the_generic_target() {
     check("pnnx", &Mode::generic(false));
     check("onnx", &Mode::generic(false));
     check("relay", &Mode::generic(false));
+    check("ark", &Mode::generic(false));
 }
 
 #[test]
 fn models_on_the_host() {
     check("pnnx", &Mode::host(false));
     check("relay", &Mode::host(false));
+    check("ark", &Mode::host(false));
 }
 
 #[test]

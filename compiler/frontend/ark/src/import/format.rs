@@ -1,6 +1,7 @@
 //! [`Ark`]: what the format brings to the import engine. What the engine walks isn't the file's list of operations but the program
 //! on values that [`crate::memory`] makes of it.
 
+use crate::check::DERIVED;
 use crate::memory::{Program, Step, ValueId};
 use crate::model::Argument;
 use mlc_import::{Attributes, Builder, Description, Fault, Format, Item, Operand, Surplus};
@@ -10,9 +11,6 @@ use std::convert::Infallible;
 
 /// The format.
 pub struct Ark;
-
-/// What old files say of a matrix product beyond its operands: it follows from these, and the reader has compared it.
-const DERIVED: [&str; 4] = ["InputDimNC", "OtherDimNC", "ShapeMNK", "StridesACDB"];
 
 impl Format for Ark {
     const NAME: &'static str = "ark";
