@@ -423,11 +423,7 @@ mod tests {
         let mut generator = mlc_ir::Generator::new(1);
         let mut refused = 0;
         for _ in 0..2000 {
-            let mut bytes = good.to_vec();
-            for _ in 0..generator.range(1, 4) {
-                let at = generator.range(0, bytes.len() - 1);
-                bytes[at] = generator.bits() as u8;
-            }
+            let mut bytes = generator.damaged(&good);
             bytes.truncate(generator.range(0, 2 * bytes.len()));
             refused += usize::from(Bundle::parse(&bytes.into()).is_err());
         }

@@ -39,6 +39,20 @@ impl Generator {
         choices[self.range(0, choices.len() - 1)].clone()
     }
 
+    /// A file with some of its bytes changed, and often with its end cut off: what readers of files must survive.
+    pub fn damaged(&mut self, file: &[u8]) -> Vec<u8> {
+        let mut bytes = file.to_vec();
+        for _ in 0..self.range(1, 4) {
+            if let Some(last) = bytes.len().checked_sub(1) {
+                bytes[self.range(0, last)] = self.bits() as u8;
+            }
+        }
+        if self.one_in(8) {
+            bytes.truncate(self.range(0, bytes.len()));
+        }
+        bytes
+    }
+
     /// A double in -1..1.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 52) as f64 - 1.0

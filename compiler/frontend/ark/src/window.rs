@@ -3,9 +3,6 @@
 use super::model::{Extents, Tensor};
 use std::ops::Range;
 
-/// Runs that [`Tensor::overlaps`] looks at before it takes windows for overlapping.
-const MOST_RUNS: usize = 1 << 20;
-
 impl Tensor {
     /// Number of axes, one to four.
     pub fn rank(&self) -> usize {
@@ -83,23 +80,6 @@ impl Tensor {
         Some((start, extents))
     }
 
-    /// Whether they share a byte of one buffer. Two windows of different arrays with more than a million rows each are taken to.
-    pub fn overlaps(&self, other: &Tensor) -> bool {
-        if self.buffer != other.buffer {
-            return false;
-        }
-        if self.same_array(other) {
-            return self.common_box(other).is_some();
-        }
-        let (mine, others) = (self.interval(), other.interval());
-        if mine.end <= others.start || others.end <= mine.start {
-            return false;
-        }
-        let (few, many) = if self.run_count() <= other.run_count() { (self, other) } else { (other, self) };
-        few.run_count() > MOST_RUNS
-            || few.runs().any(|run| many.first_from(run.start).is_some_and(|byte| byte < run.end))
-    }
-
     /// Number of pieces without gaps that it is made of.
     pub fn run_count(&self) -> usize {
         self.shape[..self.run_axis()].iter().product()
@@ -136,7 +116,7 @@ impl Tensor {
     }
 
     /// The first byte of its elements at or behind this one.
-    fn first_from(&self, byte: usize) -> Option<usize> {
+    pub(crate) fn first_from(&self, byte: usize) -> Option<usize> {
         let steps = self.steps();
         let size = self.data_type.size();
         let first = self.first_byte();

@@ -46,6 +46,11 @@ fn windows() -> Vec<Tensor> {
         window(Byte, &[6, 1], &[6, 8], &[0, 2]),
         window(Byte, &[5], &[48], &[43]),
         window(Byte, &[2, 3, 2], &[2, 6, 4], &[0, 3, 2]),
+        window(Byte, &[3, 4], &[3, 16], &[0, 4]),
+        window(Fp16, &[1, 2, 2], &[3, 2, 4], &[1, 0, 2]),
+        window(Fp16, &[4, 2], &[6, 4], &[2, 0]),
+        window(Fp16, &[4, 1, 2], &[6, 2, 2], &[2, 1, 0]),
+        window(Fp16, &[3, 2], &[6, 4], &[1, 2]),
     ]
 }
 
@@ -73,6 +78,8 @@ fn windows_overlap_that_share_a_byte() {
         for b in windows() {
             let shared = bytes(&a).intersection(&bytes(&b)).count();
             assert_eq!(a.overlaps(&b), shared > 0, "{a:?} {b:?}");
+            let by_runs = a.runs().any(|run| b.first_from(run.start).is_some_and(|byte| byte < run.end));
+            assert_eq!(by_runs, shared > 0, "{a:?} {b:?}");
             if a.same_array(&b) {
                 let elements: usize = a.common_box(&b).map_or(0, |(_, extents)| extents.iter().product());
                 assert_eq!(elements * a.data_type.size(), shared, "{a:?} {b:?}");
@@ -81,4 +88,13 @@ fn windows_overlap_that_share_a_byte() {
     }
     let other = Tensor { buffer: BufferIndex(1), ..window(DataType::Fp32, &[12], &[12], &[0]) };
     assert!(windows().iter().all(|tensor| !tensor.overlaps(&other)));
+}
+
+#[test]
+fn halves_of_many_rows_are_told_apart() {
+    let heads = |first: usize| window(DataType::Fp16, &[100_000, 2, 8], &[100_000, 4, 8], &[0, first, 0]);
+    let columns = |first: usize| window(DataType::Fp32, &[50_000, 2, 8], &[50_000, 2, 16], &[0, 0, first]);
+    assert!(!heads(0).overlaps(&columns(8)));
+    assert!(!heads(2).overlaps(&columns(0)));
+    assert!(heads(1).overlaps(&columns(8)) && heads(0).overlaps(&columns(0)));
 }

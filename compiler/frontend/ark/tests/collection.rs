@@ -2,7 +2,13 @@
 //! is at hand.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+use mlc_ark::model::{Operation, Place};
+use mlc_ark::{Dialect, Form, Model};
+use mlc_ir::{Diagnostic, Generator};
 use std::path::{Path, PathBuf};
+
+/// Damaged files that are read.
+const DAMAGED: usize = 5000;
 
 /// The files below the folders of this name whose names end so.
 fn files(folder: &str, end: &str) -> Vec<PathBuf> {
@@ -41,7 +47,10 @@ fn models_are_read() {
 #[test]
 fn damaged_models_are_refused() {
     let damaged = files("ark-malformed", ".json");
-    for path in damaged.iter().filter(|path| !["index.json", "case.json"].contains(&path.file_name().unwrap().to_str().unwrap())) {
+    for path in damaged
+        .iter()
+        .filter(|path| !["index.json", "case.json"].contains(&path.file_name().unwrap().to_str().unwrap()))
+    {
         let errors = mlc_ark::read(&std::fs::read(path).unwrap()).err();
         let errors = errors.unwrap_or_else(|| panic!("{} is accepted", path.display()));
         for error in &errors {
@@ -49,4 +58,93 @@ fn damaged_models_are_refused() {
             assert!(!error.location.to_string().is_empty(), "{}: {error}", path.display());
         }
     }
+}
+
+/// The file that a model is written as.
+fn written(model: &Model, form: Form) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    mlc_ark::write(model, form, &mut bytes).unwrap();
+    bytes
+}
+
+/// What a model has, apart from how operations are spread over nodes, and where they stood in the file.
+fn substance(model: &Model) -> impl PartialEq + std::fmt::Debug {
+    let operations: Vec<_> = model
+        .operations()
+        .map(|operation| Operation { place: Place { list: "Nodes", node: 0, operation: None }, ..operation.clone() })
+        .collect();
+    (model.rank, model.world_size, operations, model.tensors.clone(), model.buffers.clone())
+}
+
+#[test]
+fn what_is_written_is_read_back_equal() {
+    for path in models() {
+        let model = mlc_ark::read(&std::fs::read(&path).unwrap()).unwrap();
+        for form in [Form::Pretty, Form::Compact] {
+            let bytes = written(&model, form);
+            let again = mlc_ark::read(&bytes).unwrap_or_else(|errors| panic!("{}: {errors:#?}", path.display()));
+            assert_eq!(substance(&again), substance(&model), "{}", path.display());
+            assert!(again.warnings.is_empty(), "{}: {:?}", path.display(), again.warnings);
+            assert_eq!(again.dialect, model.dialect.max(Dialect::Model2024b), "{}", path.display());
+            if model.nodes.iter().all(|node| node.operations.len() == 1) {
+                let neighbours = |model: &Model| -> Vec<_> {
+                    model.nodes.iter().map(|node| (node.id, node.producers.clone(), node.consumers.clone())).collect()
+                };
+                assert_eq!(neighbours(&again), neighbours(&model), "{}", path.display());
+            }
+            assert_eq!(written(&again, form), bytes, "{}", path.display());
+        }
+    }
+}
+
+/// Files of the format's own tools are written as they were, byte for byte.
+#[test]
+fn files_are_written_as_the_formats_own_tools_do() {
+    let mut equal = 0;
+    for path in models() {
+        let bytes = std::fs::read(&path).unwrap();
+        let model = mlc_ark::read(&bytes).unwrap();
+        let form = if bytes.contains(&b'\n') { Form::Pretty } else { Form::Compact };
+        // Other dialects are written anew, and a buffer of this rank says so by one of two numbers.
+        let own = format!("\"Rank\":{},\"SendTags\"", model.rank);
+        if model.dialect == Dialect::Model2024b && !String::from_utf8_lossy(&bytes).contains(&own) {
+            assert!(written(&model, form) == bytes, "{}", path.display());
+            equal += 1;
+        }
+    }
+    assert!(equal > 0);
+}
+
+/// Damage that leaves the text JSON: one digit becomes another.
+fn change_number(bytes: &mut [u8], generator: &mut Generator) {
+    let start = generator.range(0, bytes.len() - 1);
+    if let Some(digit) = bytes[start..].iter_mut().find(|byte| byte.is_ascii_digit()) {
+        *digit = generator.choose(b"0123456789");
+    }
+}
+
+/// Any byte may be anything: a file is refused with a place, or read, and then written and read again.
+#[test]
+fn damage_anywhere_does_no_harm() {
+    let files: Vec<Vec<u8>> = models().iter().map(|path| std::fs::read(path).unwrap()).collect();
+    let mut generator = Generator::new(11);
+    let mut refused = 0;
+    for turn in 0..DAMAGED {
+        let mut bytes = generator.damaged(&files[turn % files.len()]);
+        if turn % 2 == 1 {
+            bytes.clone_from(&files[turn % files.len()]);
+            change_number(&mut bytes, &mut generator);
+        }
+        match mlc_ark::read(&bytes) {
+            Ok(model) => assert!(mlc_ark::read(&written(&model, Form::Compact)).is_ok(), "turn {turn}"),
+            Err(errors) => {
+                refused += 1;
+                assert!(errors.iter().any(Diagnostic::is_error), "turn {turn}");
+                for error in errors {
+                    assert_ne!(error.location.to_string(), "", "turn {turn}: {error}");
+                }
+            }
+        }
+    }
+    assert!((1000..DAMAGED).contains(&refused), "{refused} of {DAMAGED} are refused");
 }

@@ -7,6 +7,8 @@ mod product;
 mod rules;
 mod signature;
 mod subject;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use graph::check_graph;
 pub use messages::{Direction, Message, messages};
