@@ -3,10 +3,10 @@
 use super::call::Importer;
 use super::place::{Place, mismatch};
 use super::weights::{names_of, weight_of};
-use crate::memory::{self, External, ValueId};
+use crate::memory::{self, External, Program, ValueId};
 use crate::model::{Model, Tensor};
 use indexmap::{IndexMap, IndexSet};
-use mlc_import::{Bindings, Fault, Findings, Operand, Update};
+use mlc_import::{Bindings, Fault, Findings, Item, Operand, Update};
 use mlc_ir::{Code, Diagnostic, Location, TensorType};
 
 /// What goes into a model and comes out of it.
@@ -153,6 +153,17 @@ pub fn import_externals(
     }
     report_unused(importer, bindings, &used);
     (aliases, updates)
+}
+
+/// Makes outputs of what is read when the run is over.
+pub fn import_outputs(importer: &mut Importer<'_>, program: &Program<'_>) {
+    for output in &program.outputs {
+        match importer.resolve(output.value).map(|item| item.tensor()) {
+            Ok(Some(value)) => importer.builder.output(&output.name, value),
+            Ok(None) => {}
+            Err(fault) => importer.report_value(&output.name, fault),
+        }
+    }
 }
 
 /// Tells of arrays that nothing takes.

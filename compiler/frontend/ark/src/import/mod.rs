@@ -6,6 +6,7 @@
 
 mod call;
 mod elementwise;
+mod exchanges;
 mod format;
 mod interface;
 mod memory_steps;
@@ -24,7 +25,7 @@ use mlc_ir::{Code, Diagnostic, Location};
 
 /// The operation types that are known, sorted.
 pub fn operator_support() -> Vec<OperatorSupport> {
-    let structure = ["Noop", "Placeholder", "Tensor"];
+    let structure = ["Noop", "Placeholder", "Tensor"].into_iter().chain(exchanges::EXCHANGES);
     let structure = structure.map(|name| OperatorSupport { domain: "", name, since: None, refused: None });
     let mut found = Ark::support();
     found.retain(|entry| !entry.name.starts_with("memory."));
@@ -45,33 +46,29 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Di
     let program = match memory::lower(model, interface.externals, &interface.outputs) {
         Ok(program) => program,
         Err(faults) => {
-            for (operation, fault) in faults {
-                findings.report(operation.map_or_else(Location::default, |it| it.location()), fault);
-            }
+            faults.into_iter().for_each(|fault| findings.push(fault));
             return Err(findings.into_diagnostics());
         }
     };
     let mut importer: Importer<'_, Ark> = Importer::new(&program, (), options);
     importer.findings = findings;
     let (aliases, updates) = interface::import_externals(&mut importer, model, &program.externals, bindings);
+    let received = exchanges::import_received(&mut importer, &program);
     if !importer.failed() {
         importer.import_operators(&program.steps);
     }
+    let mut distribution = None;
     if !importer.failed() {
-        if program.outputs.is_empty() {
+        interface::import_outputs(&mut importer, &program);
+        distribution = exchanges::distribution(&mut importer, model, &program, &received);
+        if program.outputs.is_empty() && distribution.is_none() {
             let message = "the model has no output: nothing that it writes is left over";
             let finding = Diagnostic::error(Code::NoOutput, Location::default(), message);
             importer.findings.push(finding.with_help("--output NAME=tensor:ID names one"));
         }
-        for output in &program.outputs {
-            match importer.resolve(output.value).map(|item| mlc_import::Item::tensor(&item)) {
-                Ok(Some(value)) => importer.builder.output(&output.name, value),
-                Ok(None) => {}
-                Err(fault) => importer.report_value(&output.name, fault),
-            }
-        }
     }
     let mut imported = importer.finish()?;
+    imported.graph.distribution = distribution;
     (imported.aliases, imported.updates) = (aliases, updates);
     Ok(imported)
 }

@@ -2,25 +2,20 @@
 
 use super::call::Table;
 use super::format::Ark;
-use super::{elementwise, memory_steps, products, structure};
+use super::{elementwise, exchanges, memory_steps, products, structure};
 use mlc_import::{Entry, Handler, Operators};
 
-const TABLES: &[Table] =
-    &[elementwise::OPERATORS, memory_steps::STEPS, products::OPERATORS, structure::OPERATORS, REFUSED];
-
-const RANKS: &str = "it exchanges tensors with other ranks";
-
-const REFUSED: Table = &[
-    ("AllReducePacketFused", Handler::Refused("no description of it is known; write the sum as sends and receives")),
-    ("DeviceSync", Handler::Refused(RANKS)),
-    ("Recv", Handler::Refused(RANKS)),
-    ("RecvPacket", Handler::Refused(RANKS)),
-    ("RecvReduceSend", Handler::Refused(RANKS)),
-    ("RecvReduceSendPacket", Handler::Refused(RANKS)),
-    ("Send", Handler::Refused(RANKS)),
-    ("SendDone", Handler::Refused(RANKS)),
-    ("SendPacket", Handler::Refused(RANKS)),
+const TABLES: &[Table] = &[
+    elementwise::OPERATORS,
+    exchanges::OPERATORS,
+    memory_steps::STEPS,
+    products::OPERATORS,
+    structure::OPERATORS,
+    REFUSED,
 ];
+
+const REFUSED: Table =
+    &[("AllReducePacketFused", Handler::Refused("no description of it is known; write the sum as sends and receives"))];
 
 impl Operators for Ark {
     fn entries() -> impl Iterator<Item = Entry<Ark>> {

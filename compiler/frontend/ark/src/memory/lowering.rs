@@ -6,10 +6,11 @@ use super::area::{Area, rows_around, rows_of, share_array};
 use super::content::{Content, Extraction, Source, extraction};
 use super::external::External;
 use super::partition::Partition;
-use super::program::{Action, Output, Program, Step, ValueId, ValueType};
+use super::program::{Action, Exchange, Output, Program, Step, ValueId, ValueType};
+use crate::check::{Direction, Message, messages};
 use crate::model::{DataType, Model, Operation, Tensor};
 use mlc_import::Fault;
-use mlc_ir::Code;
+use mlc_ir::{Code, Diagnostic, Location};
 
 /// Most arrays of different extents that a buffer is written through between two reads.
 const MOST_ARRAYS: usize = 64;
@@ -22,11 +23,11 @@ pub fn lower<'m>(
     model: &'m Model,
     externals: Vec<External>,
     outputs: &[(String, Tensor)],
-) -> Result<Program<'m>, Vec<(Option<&'m Operation>, Fault)>> {
+) -> Result<Program<'m>, Vec<Diagnostic>> {
     let mut lowering = Lowering {
         contents: model.buffers.iter().map(|_| Content::default()).collect(),
         loaded: model.buffers.iter().map(|_| Vec::new()).collect(),
-        program: Program { externals: Vec::new(), steps: Vec::new(), outputs: Vec::new(), types: Vec::new() },
+        program: Program::default(),
         operation: None,
         reader: String::new(),
     };
@@ -38,7 +39,7 @@ pub fn lower<'m>(
     let mut faults = Vec::new();
     for operation in model.operations().filter(|operation| is_active(operation)) {
         if let Err(fault) = lowering.lower(model, operation) {
-            faults.push((Some(operation), fault));
+            faults.push(fault);
         }
     }
     lowering.operation = None;
@@ -46,7 +47,7 @@ pub fn lower<'m>(
         lowering.reader.clone_from(name);
         match lowering.read(window) {
             Ok(value) => lowering.program.outputs.push(Output { name: name.clone(), value }),
-            Err(fault) => faults.push((None, fault)),
+            Err(fault) => faults.push(told(Location { node: Some(name.clone()), ..Location::default() }, fault)),
         }
     }
     if faults.is_empty() { Ok(lowering.program) } else { Err(faults) }
@@ -65,9 +66,14 @@ struct Lowering<'m> {
 }
 
 impl<'m> Lowering<'m> {
-    fn lower(&mut self, model: &'m Model, operation: &'m Operation) -> Result<(), Fault> {
+    fn lower(&mut self, model: &'m Model, operation: &'m Operation) -> Result<(), Diagnostic> {
         self.operation = Some(operation);
         self.reader = operation.name.to_string();
+        if matches!(&*operation.kind, "DeviceSync" | "SendDone") {
+            // Data alone say in which order ranks go.
+            return Ok(());
+        }
+        let messages = messages(model, operation)?;
         let reads = operands(model, operation).into_iter().map(|tensor| model.tensor(tensor));
         let values: Result<Vec<ValueId>, Fault> = reads.map(|window| self.read(window)).collect();
         // What reads of memory saw is fixed before the operation writes.
@@ -78,10 +84,33 @@ impl<'m> Lowering<'m> {
             self.write(window, value);
             results.push(value);
         }
-        let name = self.reader.clone();
-        let step = Step { action: Action::Compute, operation: Some(operation), name, operands: values?, results };
-        self.program.steps.push(step);
+        let mut operands = values.map_err(|fault| told(operation.location(), fault))?;
+        match &*operation.kind {
+            "Send" | "SendPacket" => self.exchange(&messages, &operands),
+            "Recv" | "RecvPacket" => self.exchange(&messages, &results),
+            _ => {
+                let receives = messages.iter().take_while(|message| message.direction == Direction::Receive).count();
+                let blocks: Vec<ValueId> = messages[..receives]
+                    .iter()
+                    .map(|message| model.tensor(message.tensor))
+                    .map(|block| self.value(block.data_type, &block.shape))
+                    .collect();
+                self.exchange(&messages[..receives], &blocks);
+                operands.extend(blocks);
+                let sent = vec![results.first().copied().unwrap_or_default(); messages.len() - receives];
+                let (action, name) = (Action::Compute, self.reader.clone());
+                self.program.steps.push(Step { action, operation: Some(operation), name, operands, results });
+                self.exchange(&messages[receives..], &sent);
+            }
+        }
         Ok(())
+    }
+
+    /// Notes messages, each with its value.
+    fn exchange(&mut self, messages: &[Message], values: &[ValueId]) {
+        for (&message, &value) in messages.iter().zip(values) {
+            self.program.exchanges.push(Exchange { message, value, name: self.reader.clone() });
+        }
     }
 
     /// A value that nothing makes yet.
@@ -251,6 +280,11 @@ impl<'m> Lowering<'m> {
         self.program.steps.push(Step { action, operation: self.operation, name, operands, results });
         result
     }
+}
+
+/// A finding at a place.
+fn told(location: Location, fault: Fault) -> Diagnostic {
+    Diagnostic::error(fault.code, location, fault.message)
 }
 
 fn too_many_parts() -> Fault {

@@ -1,12 +1,13 @@
 //! [`Program`]: the operations of a file on values in place of memory. Each value is made by one step.
 
 use super::external::External;
+use crate::check::Message;
 use crate::model::{DataType, Operation};
 use mlc_ir::Shape;
 use std::fmt;
 
 /// A value, by its number among those of the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ValueId(pub u32);
 
 impl fmt::Display for ValueId {
@@ -80,8 +81,19 @@ pub struct Output {
     pub value: ValueId,
 }
 
+/// A value that another rank gets, or that comes from one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    /// What the file says of it.
+    pub message: Message,
+    /// The value.
+    pub value: ValueId,
+    /// The name of its operation.
+    pub name: String,
+}
+
 /// A file's operations on values.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Program<'m> {
     /// The buffers that come from outside, each with the value that it starts with.
     pub externals: Vec<(External, ValueId)>,
@@ -89,6 +101,8 @@ pub struct Program<'m> {
     pub steps: Vec<Step<'m>>,
     /// In the order of execution.
     pub outputs: Vec<Output>,
+    /// Messages, in the order of execution.
+    pub exchanges: Vec<Exchange>,
     pub(super) types: Vec<ValueType>,
 }
 
