@@ -1,6 +1,6 @@
 //! The formats of model files, and how to tell them apart by their first bytes.
 
-use crate::signatures::{self, ZipContents};
+use crate::signatures::{self, JsonContents, ZipContents};
 use clap::ValueEnum;
 use mlc_archive::is_gzip;
 use std::fmt;
@@ -47,6 +47,15 @@ pub enum Format {
     /// Weights alone (.safetensors)
     #[value(skip)]
     Safetensors,
+    /// The graph of TVM's graph executor, without the rest of its archive
+    #[value(skip)]
+    ExecutorGraph,
+    /// Relay as JSON
+    #[value(skip)]
+    RelayNodes,
+    /// The metadata of a Model Library Format archive, without the rest of it
+    #[value(skip)]
+    ArchiveMetadata,
     /// Model Library Format archive (.tar)
     Mlf,
     /// The text of mlc's intermediate representation (.mlc)
@@ -70,6 +79,9 @@ impl fmt::Display for Format {
             Format::TorchExport => "torch.export",
             Format::TorchPickle => "PyTorch (pickled)",
             Format::Safetensors => "safetensors",
+            Format::ExecutorGraph => "graph of TVM's graph executor",
+            Format::RelayNodes => "Relay as JSON",
+            Format::ArchiveMetadata => "metadata of a Model Library Format archive",
             Format::Mlf => "Model Library Format",
             Format::Ir => "intermediate representation",
         })
@@ -120,6 +132,12 @@ impl Format {
                 "the file has weights and no network: load them into the model in Python, and export that, for example with \
                  'torch.onnx.export(module, inputs, \"model.onnx\")'"
             }
+            Format::ExecutorGraph | Format::ArchiveMetadata => {
+                "the file is a part of a Model Library Format archive: give mlc the whole archive (.tar)"
+            }
+            Format::RelayNodes => {
+                "load it in Python with 'tvm.ir.load_json', and write what 'module.astext()' gives to a .relay file"
+            }
             Format::Tennis | Format::Lightnet => "export the model as ONNX from the framework that it was trained in",
         })
     }
@@ -127,9 +145,6 @@ impl Format {
 
 /// The bytes that start the fourth to eighth byte of a TenniS file.
 const TENNIS_CODE: [u8; 4] = [0x29, 0x09, 0x91, 0x19];
-
-/// How many bytes of a JSON text are searched for a format's keys.
-const JSON_START: usize = 1 << 16;
 
 /// The format of a file, by its content alone.
 pub fn detect(bytes: &[u8]) -> Option<Format> {
@@ -154,7 +169,7 @@ pub fn detect(bytes: &[u8]) -> Option<Format> {
         return Some(Format::Mlf);
     }
     if text.first() == Some(&b'{') {
-        return detect_json(&text[..text.len().min(JSON_START)]);
+        return detect_json(text);
     }
     if signatures::is_onnx(bytes) {
         return Some(Format::Onnx);
@@ -207,15 +222,14 @@ fn is_relay(mut text: &[u8]) -> bool {
     }
 }
 
-fn detect_json(start: &[u8]) -> Option<Format> {
-    let has = |key: &[u8]| start.windows(key.len()).any(|window| window == key);
-    if has(b"\"Nodes\"") || has(b"\"ProducerNodeIds\"") {
-        Some(Format::Ark)
-    } else if has(b"\"ops\"") || has(b"\"optype\"") {
-        Some(Format::Lightnet)
-    } else {
-        None
-    }
+fn detect_json(text: &[u8]) -> Option<Format> {
+    Some(match signatures::json_contents(text)? {
+        JsonContents::Ark => Format::Ark,
+        JsonContents::Lightnet => Format::Lightnet,
+        JsonContents::ExecutorGraph => Format::ExecutorGraph,
+        JsonContents::RelayNodes => Format::RelayNodes,
+        JsonContents::ArchiveMetadata => Format::ArchiveMetadata,
+    })
 }
 
 #[cfg(test)]

@@ -42,6 +42,69 @@ pub(crate) fn zip_contents(bytes: &[u8]) -> Option<ZipContents> {
     }
 }
 
+/// What a JSON text is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JsonContents {
+    /// A model of ARK, or a plan for one.
+    Ark,
+    /// A network of LightNet.
+    Lightnet,
+    /// The graph of TVM's graph executor.
+    ExecutorGraph,
+    /// A module of Relay, as TVM saves its nodes.
+    RelayNodes,
+    /// The metadata of a Model Library Format archive.
+    ArchiveMetadata,
+}
+
+/// What a JSON text is of, by the keys of its outermost object. The text may be damaged behind them.
+pub(crate) fn json_contents(text: &[u8]) -> Option<JsonContents> {
+    let keys: Vec<&[u8]> = outermost_keys(text).collect();
+    let has = |key: &str| keys.contains(&key.as_bytes());
+    if has("Nodes") || has("TaskInfos") || (has("Rank") && has("WorldSize")) {
+        Some(JsonContents::Ark)
+    } else if has("nodes") && has("arg_nodes") {
+        Some(JsonContents::ExecutorGraph)
+    } else if has("nodes") && has("root") {
+        Some(JsonContents::RelayNodes)
+    } else if has("version") && (has("modules") || has("model_name")) {
+        Some(JsonContents::ArchiveMetadata)
+    } else if has("ops") {
+        Some(JsonContents::Lightnet)
+    } else {
+        None
+    }
+}
+
+/// The keys of the outermost object of a JSON text, without their escapes undone.
+fn outermost_keys(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut depth = 0_usize;
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while let Some(&byte) = text.get(at) {
+            at += 1;
+            match byte {
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                b'"' => {
+                    let start = at;
+                    while let Some(&byte) = text.get(at).filter(|&&byte| byte != b'"') {
+                        at += if byte == b'\\' { 2 } else { 1 };
+                    }
+                    let end = at.min(text.len());
+                    at = end + 1;
+                    let behind = text.get(at..).unwrap_or_default().trim_ascii_start();
+                    if depth == 1 && behind.first() == Some(&b':') {
+                        return Some(&text[start..end]);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
+    })
+}
+
 /// Whether the bytes are a safetensors file.
 pub(crate) fn is_safetensors(bytes: &[u8]) -> bool {
     bytes.get(8) == Some(&b'{') && SafeTensors::read_metadata(bytes).is_ok()
@@ -154,6 +217,27 @@ mod tests {
             assert_eq!(zip_contents(&zipped(names)), expected, "{names:?}");
         }
         assert_eq!(zip_contents(b"PK\x03\x04 and nothing else"), None);
+    }
+
+    #[test]
+    fn json_texts_are_told_apart_by_their_outermost_keys() {
+        for (text, expected) in [
+            (r#"{"Rank": 0, "WorldSize": 1, "Nodes": []}"#, Some(JsonContents::Ark)),
+            (r#"{ "Nodes" : [{"Id": 0,"#, Some(JsonContents::Ark)),
+            (r#"{"Rank": 0, "WorldSize": 1}"#, Some(JsonContents::Ark)),
+            (r#"{"Architecture": "ANY", "TaskInfos": []}"#, Some(JsonContents::Ark)),
+            (r#"{"nodes": [], "arg_nodes": [0], "heads": []}"#, Some(JsonContents::ExecutorGraph)),
+            (r#"{"root": 1, "nodes": [{"type_key": ""}], "b64ndarrays": []}"#, Some(JsonContents::RelayNodes)),
+            (r#"{"modules": {"default": {}}, "version": 7}"#, Some(JsonContents::ArchiveMetadata)),
+            (r#"{"version": 3, "model_name": "a"}"#, Some(JsonContents::ArchiveMetadata)),
+            (r#"{"name": "\"ops", "ops": [{"optype": "create"}]}"#, Some(JsonContents::Lightnet)),
+            (r#"{"graph": {"Nodes": []}, "text": "Nodes", "list": ["Nodes"]}"#, None),
+            (r#"{"Nodes"#, None),
+            (r#"{"Nodes\"#, None),
+            ("{", None),
+        ] {
+            assert_eq!(json_contents(text.as_bytes()), expected, "{text}");
+        }
     }
 
     #[test]

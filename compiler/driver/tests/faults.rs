@@ -193,6 +193,9 @@ fn formats_without_a_reader_are_named_with_a_way_in() {
         ("saved_model.pb", b"\x08\x01\x12\x04\x0a\x02ab".to_vec(), ["SavedModel", "--saved-model"]),
         ("frozen.pb", b"\x0a\x0a\x0a\x01x\x12\x05Const".to_vec(), ["GraphDef", "--graphdef"]),
         ("m.safetensors", b"\x02\0\0\0\0\0\0\0{}".to_vec(), ["safetensors", "weights and no network"]),
+        ("graph.json", b"{\"nodes\": [], \"arg_nodes\": []}".to_vec(), ["graph executor", "whole archive"]),
+        ("metadata.json", b"{\"modules\": {}, \"version\": 7}".to_vec(), ["metadata", "whole archive"]),
+        ("module.json", b"{\"root\": 1, \"nodes\": []}".to_vec(), ["Relay as JSON", ".relay"]),
         ("m.tsm", b"\0\0\0\0\x29\x09\x91\x19".to_vec(), ["TenniS", "as ONNX"]),
     ] {
         folder.write(name, bytes);

@@ -330,12 +330,16 @@ pub struct Inspect {
 #[command(after_help = "\
 Example:
   mlc convert old.pnnx.param new.pnnx.param        writes new.pnnx.bin too
-  mlc convert model.onnx model.relay               the model as Relay text, weights included")]
+  mlc convert model.onnx model.relay               the model as Relay text, weights included
+  mlc convert seed.json model.json                 an ARK model in the current dialect")]
 pub struct Convert {
-    /// The model: a PNNX model's .param file, or any model to be written as Relay text
+    /// The model: a PNNX model's .param file, an ARK model's .json, or any model to be written as Relay text
     pub input: PathBuf,
-    /// The new .param file; the weights go into a .bin file beside it. Or a .relay file
+    /// The new .param file; the weights go into a .bin file beside it. Or a .json or a .relay file
     pub output: PathBuf,
+    /// Without white space, for a .json file
+    #[arg(long)]
+    pub compact: bool,
     /// File of the weights, if it isn't beside the model
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,

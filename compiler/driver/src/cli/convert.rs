@@ -4,43 +4,85 @@ use super::arguments::Convert;
 use super::console::Console;
 use super::words::mismatch;
 use crate::pipeline::Failure;
+#[cfg(any(feature = "ark", feature = "pnnx"))]
+use crate::{format::Format, pipeline};
+#[cfg(any(feature = "ark", feature = "pnnx"))]
+use mlc_ir::{Code, Diagnostic, Location};
 use std::ffi::OsStr;
+#[cfg(any(feature = "ark", feature = "pnnx"))]
+use std::path::Path;
 
-/// Writes a model as PNNX, or as Relay text.
-#[cfg_attr(not(any(feature = "pnnx", feature = "relay")), allow(unused_variables))]
+/// Writes a model as ARK, PNNX, or as Relay text.
+#[cfg_attr(not(any(feature = "ark", feature = "pnnx", feature = "relay")), allow(unused_variables))]
 pub(super) fn convert(arguments: &Convert, console: &Console) -> Result<(), Failure> {
     match arguments.output.extension().and_then(OsStr::to_str) {
+        #[cfg(feature = "ark")]
+        Some("json") => ark::write(arguments, console),
         #[cfg(feature = "relay")]
         Some("relay") => relay::write(arguments, console),
         #[cfg(feature = "pnnx")]
         Some("param") => pnnx::write(arguments, console),
         _ => {
             let output = arguments.output.display();
-            let message = format!("'{output}' ends neither in .param nor in .relay, the forms that can be written");
+            let message = format!("'{output}' doesn't end in .json, .param or .relay, the forms that can be written");
             Err(mismatch(message).into())
         }
     }
 }
 
-#[cfg(feature = "pnnx")]
-mod pnnx {
-    use super::{Console, Convert, Failure};
+/// What is said of a model of another format than the one that can be written so.
+#[cfg(any(feature = "ark", feature = "pnnx"))]
+fn check_format(input: &Path, file: &[u8], wanted: Format) -> Result<(), Failure> {
+    let format = pipeline::detect(input, file, None)?;
+    if format == wanted {
+        return Ok(());
+    }
+    let location = Location::default().in_file(input.display().to_string());
+    let message = format!("a model of the format {format} can't be written as {wanted}");
+    Err(Diagnostic::error(Code::RelatedFormat, location, message).into())
+}
+
+#[cfg(feature = "ark")]
+mod ark {
+    use super::{Console, Convert, Failure, check_format};
     use crate::files;
     use crate::format::Format;
-    use crate::pipeline::detect;
+    use crate::pipeline::frontends::read_ark;
+    use crate::render::Sources;
+    use mlc_ark::Form;
+    use std::io::{BufWriter, Write};
+
+    /// Writes an ARK model of any dialect as the current one has it.
+    pub fn write(arguments: &Convert, console: &Console) -> Result<(), Failure> {
+        let Convert { input, output, compact, .. } = arguments;
+        let file = files::read(input)?;
+        check_format(input, &file, Format::Ark)?;
+        let model = read_ark(input, &file)?;
+        console.report(&model.warnings, &Sources::new());
+        let form = if *compact { Form::Compact } else { Form::Pretty };
+        files::write_atomically_with(output, |file| {
+            let mut file = BufWriter::new(file);
+            mlc_ark::write(&model, form, &mut file)?;
+            file.flush()
+        })?;
+        console.status(&format!("wrote {}", output.display()));
+        Ok(())
+    }
+}
+
+#[cfg(feature = "pnnx")]
+mod pnnx {
+    use super::{Console, Convert, Failure, check_format};
+    use crate::files;
+    use crate::format::Format;
     use crate::pipeline::frontends::{RawPnnx, read_pnnx};
     use mlc_ir::{Code, Diagnostic, Location};
 
     /// Writes a PNNX model as the current exporter does.
     pub fn write(arguments: &Convert, console: &Console) -> Result<(), Failure> {
-        let Convert { input, output, weights } = arguments;
+        let Convert { input, output, weights, .. } = arguments;
         let file = files::read(input)?;
-        let format = detect(input, &file, None)?;
-        if format != Format::Pnnx {
-            let location = Location::default().in_file(input.display().to_string());
-            let message = format!("a model of the format {format} can't be written as PNNX");
-            return Err(Diagnostic::error(Code::RelatedFormat, location, message).into());
-        }
+        check_format(input, &file, Format::Pnnx)?;
         let RawPnnx { model, warnings, sources } = read_pnnx(input, &file, weights.as_deref())?;
         console.report(&warnings, &sources);
         let unwritable = |error: mlc_pnnx::WriteError| {
@@ -67,7 +109,7 @@ mod relay {
 
     /// Writes the graph of a model of any format as Relay text.
     pub fn write(arguments: &Convert, console: &Console) -> Result<(), Failure> {
-        let Convert { input, output, weights } = arguments;
+        let Convert { input, output, weights, .. } = arguments;
         let options = LoadOptions { weights: weights.clone(), ..LoadOptions::default() };
         let loaded = load(input, &options)?;
         console.report(&loaded.warnings, &loaded.sources);

@@ -86,6 +86,9 @@ fn graph_report(graph: &Graph) -> GraphReport {
 
 fn model_text(report: &ModelReport) -> String {
     let mut text = format!("format:  {}\n", report.format);
+    for (name, value) in &report.contents.facts {
+        text += &format!("{:<9}{value}\n", format!("{name}:"));
+    }
     if let Some(graph) = &report.graph {
         text += &ports_text("inputs", &graph.inputs);
         text += &ports_text("outputs", &graph.outputs);

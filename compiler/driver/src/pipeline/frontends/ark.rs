@@ -17,7 +17,7 @@ pub(super) const FRONTEND: Frontend =
 
 fn load(&ModelFile { path, bytes, options }: &ModelFile<'_>) -> Result<Loaded, Failure> {
     let sources: Sources = [(path.display().to_string(), bytes.clone())].into_iter().collect();
-    let mut model = read(path, bytes)?;
+    let mut model = read_ark(path, bytes)?;
     let mut import = options.import_options();
     if let Some(file) = &options.weights {
         import.bindings.weights.extend(arrays::read(file)?);
@@ -26,13 +26,26 @@ fn load(&ModelFile { path, bytes, options }: &ModelFile<'_>) -> Result<Loaded, F
     loaded(path, Format::Ark, mlc_ark::import(&model, &import), warnings, sources)
 }
 
-fn read(path: &Path, bytes: &[u8]) -> Result<Model, Failure> {
+/// Reads an ARK model without importing it.
+///
+/// # Errors
+/// Everything that is wrong with the file.
+pub fn read_ark(path: &Path, bytes: &[u8]) -> Result<Model, Failure> {
     mlc_ark::read(bytes).map_err(|errors: Vec<Diagnostic>| in_file(path, errors).into())
 }
 
 fn contents(&ModelFile { path, bytes, .. }: &ModelFile<'_>) -> Result<Contents, Failure> {
-    let mut contents = Contents::default();
-    for operation in read(path, bytes)?.operations().filter(|operation| !operation.is_virtual) {
+    let model = read_ark(path, bytes)?;
+    let memory: usize = model.buffers.iter().filter(|buffer| buffer.remote.is_none()).map(|buffer| buffer.bytes).sum();
+    let mut contents = Contents {
+        facts: vec![
+            ("dialect", model.dialect.to_string()),
+            ("rank", format!("{} of {}", model.rank, model.world_size)),
+            ("buffers", format!("{} ({memory} bytes here)", model.buffers.len())),
+        ],
+        ..Contents::default()
+    };
+    for operation in model.operations().filter(|operation| !operation.is_virtual) {
         *contents.operators.entry(operation.kind.to_string()).or_default() += 1;
     }
     Ok(contents)

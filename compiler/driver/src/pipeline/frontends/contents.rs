@@ -1,7 +1,7 @@
 //! What can be counted in a model's file without knowing what the operators mean.
 
 use mlc_ir::{Graph, Op};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// Operators and weights of a file.
@@ -13,6 +13,13 @@ pub struct Contents {
     pub weights: usize,
     /// What they take in all.
     pub weight_bytes: u64,
+    /// What else a format's files say, by name.
+    #[serde(flatten, serialize_with = "as_members")]
+    pub facts: Vec<(&'static str, String)>,
+}
+
+fn as_members<S: Serializer>(facts: &[(&'static str, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(facts.iter().map(|(name, value)| (name, value)))
 }
 
 impl Contents {

@@ -14,6 +14,8 @@ mod pnnx;
 #[cfg(feature = "relay")]
 mod relay;
 
+#[cfg(feature = "ark")]
+pub use ark::read_ark;
 pub use contents::Contents;
 pub use frontend::{Frontend, ModelFile};
 #[cfg(feature = "pnnx")]

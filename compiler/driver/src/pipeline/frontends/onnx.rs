@@ -21,7 +21,7 @@ fn load(file: &ModelFile<'_>) -> Result<Loaded, Failure> {
 fn contents(file: &ModelFile<'_>) -> Result<Contents, Failure> {
     let model = read(file)?;
     let (weights, weight_bytes) = model.weights();
-    Ok(Contents { operators: model.operators(), weights, weight_bytes })
+    Ok(Contents { operators: model.operators(), weights, weight_bytes, ..Contents::default() })
 }
 
 /// The model without its operators understood.
