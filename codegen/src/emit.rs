@@ -6,6 +6,7 @@ mod emitter;
 mod external;
 mod loop_operator;
 mod operators;
+mod prices;
 mod states;
 
 use crate::Options;
@@ -16,6 +17,7 @@ use crate::loops::{Intrinsics, print};
 use crate::lower::{Binding, Program, Routine, Step, lower};
 use crate::module::{KeptState, KernelSummary, Module, Port, SourceFile};
 use crate::names::{Names, fields};
+use crate::price::Price;
 use arguments::{CallArgument, unused};
 use constants::Constants;
 use emitter::Emitter;
@@ -51,7 +53,8 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     external::check(&program, options.execution).map_err(|error| vec![error])?;
     let (text, graph) = emitter.text(&program, options, &inputs, &outputs).map_err(|error| vec![error])?;
     let foreign = external::sources(&program, &options.model_name)?;
-    let summaries = program.steps.iter().map(|step| summary(&program, step)).collect();
+    let prices = prices::prices(&program, &options.target);
+    let summaries = program.steps.iter().zip(prices).map(|(step, price)| summary(&program, step, price)).collect();
     let model = &options.model_name;
     Ok(Module {
         model_name: model.clone(),
@@ -81,7 +84,7 @@ fn ports<'a>(list: impl Iterator<Item = (&'a str, &'a TensorType)> + Clone) -> V
     list.zip(fields).map(|((name, ty), field)| Port { name: name.to_owned(), field, ty: ty.clone() }).collect()
 }
 
-fn summary(program: &Program, step: &Step) -> KernelSummary {
+fn summary(program: &Program, step: &Step, price: Price) -> KernelSummary {
     let node = program.graph.node(step.node);
     let bytes = |binding: &Binding| if let Binding::Scratch { bytes, .. } = binding { *bytes as u64 } else { 0 };
     KernelSummary {
@@ -91,6 +94,7 @@ fn summary(program: &Program, step: &Step) -> KernelSummary {
         origins: node.origins.iter().map(ToString::to_string).collect(),
         macs: step.macs,
         workspace_bytes: step.bindings.iter().map(bytes).sum(),
+        price,
     }
 }
 

@@ -14,6 +14,7 @@ pub mod lower;
 pub mod module;
 pub mod names;
 pub mod package;
+pub mod price;
 pub mod quantized;
 pub mod target;
 
@@ -26,7 +27,7 @@ pub use module::{KeptState, KernelSummary, MemoryPlan, Module, PackedConstant, P
 pub use target::{FloatingPoint, Memories, ObjectFormat, Target, VectorSpelling};
 
 /// How code is generated.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Name of the model, made of lower case letters, digits and `_`; part of every symbol.
     pub model_name: String,

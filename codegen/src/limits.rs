@@ -132,6 +132,7 @@ fn ram_contributors(module: &Module) -> Vec<Contributor> {
 mod tests {
     use super::*;
     use crate::module::{KernelSummary, MemoryPlan, PlannedBuffer, Port};
+    use crate::price::Price;
     use mlc_ir::{Attribute, DType, TensorType};
 
     fn buffer(name: &str, bytes: usize, first: usize, last: usize) -> PlannedBuffer {
@@ -146,6 +147,7 @@ mod tests {
             origins: vec![],
             macs: 0,
             workspace_bytes: 0,
+            price: Price::default(),
         };
         let port = |name: &str| Port { name: name.into(), field: name.into(), ty: TensorType::new(DType::F32, [10]) };
         Module {

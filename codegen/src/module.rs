@@ -2,6 +2,7 @@
 
 use crate::execution::Execution;
 use crate::graph::ExecutorGraph;
+use crate::price::Price;
 use mlc_ir::{Attribute, TensorType};
 use serde::Serialize;
 
@@ -31,6 +32,9 @@ pub struct KernelSummary {
     pub macs: u64,
     /// Bytes of scratch memory in the arena that only this kernel uses.
     pub workspace_bytes: u64,
+    /// What it costs on the target.
+    #[serde(skip)]
+    pub price: Price,
 }
 
 /// One buffer of the arena.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::module::{KernelSummary, MemoryPlan, PackedConstant, PlannedBuffer, SourceFile};
+use crate::price::Price;
 use crate::{Module, Port};
 use mlc_ir::{Attribute, DType, TensorType};
 use std::path::Path;
@@ -37,6 +38,7 @@ fn module() -> Module {
             origins: vec!["add_0".into(), "add_1".into()],
             macs: 0,
             workspace_bytes: 0,
+            price: Price::default(),
         }],
         plan: MemoryPlan {
             arena_bytes: 64,

@@ -1,6 +1,6 @@
 //! The microcontrollers that code can be generated for.
 
-use super::{Borders, FloatingPoint, Memories, Target, VectorSpelling};
+use super::{Borders, FloatingPoint, Machine, Memories, Target, VectorSpelling};
 
 /// What sets one microcontroller apart from another.
 struct Part {
@@ -106,6 +106,7 @@ impl Part {
             alignment: self.alignment,
             borders: Borders::Clipped,
             in_order: true,
+            machine: if self.float_unit { Machine::in_order() } else { Machine::soft_float() },
             c_flags: FLAGS.iter().chain(self.machine_flags).copied().map(String::from).collect(),
             tool_prefix: Some(self.tool_prefix.into()),
             memories: Some(Memories { flash_bytes: flash << 10, ram_bytes: ram << 10 }),

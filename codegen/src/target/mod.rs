@@ -1,8 +1,10 @@
 //! [`Target`]: what the code generator must know of a machine, as data.
 
 mod embedded;
+mod machine;
 mod object_format;
 
+pub use machine::{Cache, Instructions, Library, Machine, Overlap};
 pub use object_format::ObjectFormat;
 
 use serde::{Deserialize, Serialize};
@@ -62,7 +64,7 @@ pub enum Borders {
 }
 
 /// A machine that C is generated for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Target {
     /// Name on the command line.
     pub name: String,
@@ -83,6 +85,9 @@ pub struct Target {
     pub borders: Borders,
     /// Whether it runs one instruction after the other, so that each counts; other machines load while they compute.
     pub in_order: bool,
+    /// What its instructions and memory cost.
+    #[serde(skip)]
+    pub machine: Machine,
     /// Options that the generated Makefile gives the C compiler.
     pub c_flags: Vec<String>,
     /// What the names of its compiler and tools start with, such as `arm-none-eabi-`; `None` when they are this machine's.
@@ -107,6 +112,7 @@ impl Target {
             alignment: 16,
             borders: Borders::Clipped,
             in_order: false,
+            machine: Machine::host(),
             c_flags: ["-std=c99", "-O3", "-ffp-contract=fast"].map(String::from).to_vec(),
             tool_prefix: None,
             memories: None,
@@ -126,6 +132,7 @@ impl Target {
             alignment: 64,
             borders: Borders::Memory,
             in_order: false,
+            machine: Machine::host(),
             c_flags: ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno"]
                 .map(String::from)
                 .to_vec(),

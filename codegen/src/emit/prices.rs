@@ -1,0 +1,33 @@
+//! Prices of a program's steps.
+
+use crate::lower::{Binding, Program, Routine};
+use crate::price::{Price, price};
+use crate::target::Target;
+use std::ops::Add;
+
+/// What a program costs, step by step: loops as often as they turn at most, functions that an archive brought along nothing.
+pub fn prices(program: &Program, target: &Target) -> Vec<Price> {
+    let constants = program.steps.iter().flat_map(|step| &step.bindings);
+    let constants = constants.map(|binding| match binding {
+        Binding::Packed { value, .. } => value.ty().bytes(),
+        _ => 0,
+    });
+    let working_set = program.plan.arena_bytes + constants.sum::<usize>();
+    program.steps.iter().map(|step| of_routine(&step.routine, target, working_set)).collect()
+}
+
+fn of_routine(routine: &Routine, target: &Target, working_set: usize) -> Price {
+    match routine {
+        Routine::Kernel(function) => price(function, target, working_set),
+        Routine::Loop(routine) => {
+            let turn = prices(&routine.body, target).into_iter().fold(Price::default(), Add::add);
+            let turns = routine.trip_count as u64;
+            Price {
+                time: turn.time.saturating_mul(turns),
+                traffic_bytes: turn.traffic_bytes.saturating_mul(turns),
+                ..turn
+            }
+        }
+        Routine::Extern(_) => Price::default(),
+    }
+}

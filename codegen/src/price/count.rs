@@ -1,0 +1,277 @@
+//! Instructions of a block of statements.
+
+use crate::loops::{Atom, Expr, Index, ValueType, VarInfo, value_type};
+use crate::target::{Instructions, Library, Target, VectorSpelling};
+use mlc_ir::DType;
+use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
+
+/// Instructions by kind, as [`Instructions`] names them.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Counts {
+    pub multiply_add: f64,
+    pub float: f64,
+    pub divide: f64,
+    pub function: f64,
+    pub exp: f64,
+    pub log: f64,
+    pub tanh: f64,
+    pub erf: f64,
+    pub other: f64,
+    pub copied_byte: f64,
+    pub convert: f64,
+    pub integer: f64,
+    pub load: f64,
+    pub store: f64,
+    pub lane: f64,
+    pub turn: f64,
+    pub branch: f64,
+    pub address: f64,
+    /// Sums that wait for each other.
+    pub chain: f64,
+}
+
+impl Counts {
+    /// So much of each.
+    pub fn scaled(&self, share: f64) -> Counts {
+        Counts {
+            multiply_add: share * self.multiply_add,
+            float: share * self.float,
+            divide: share * self.divide,
+            function: share * self.function,
+            exp: share * self.exp,
+            log: share * self.log,
+            tanh: share * self.tanh,
+            erf: share * self.erf,
+            other: share * self.other,
+            copied_byte: share * self.copied_byte,
+            convert: share * self.convert,
+            integer: share * self.integer,
+            load: share * self.load,
+            store: share * self.store,
+            lane: share * self.lane,
+            turn: share * self.turn,
+            branch: share * self.branch,
+            address: share * self.address,
+            chain: share * self.chain,
+        }
+    }
+
+    /// Instructions times what each costs, by the unit that it needs: arithmetic, loads, stores, the rest.
+    fn units(&self, each: &Instructions) -> [f64; 4] {
+        let arithmetic = self.multiply_add * each.multiply_add
+            + self.float * each.float
+            + self.divide * each.divide
+            + self.function * each.function
+            + self.library(each)
+            + self.copied_byte * each.copied_byte
+            + self.convert * each.convert
+            + self.lane * each.lane;
+        let others = self.integer * each.integer
+            + self.address * each.address
+            + self.turn * each.turn
+            + self.branch * each.branch;
+        [arithmetic, self.load * each.load, self.store * each.store, others]
+    }
+
+    fn library(&self, each: &Instructions) -> f64 {
+        let Library { exp, log, tanh, erf, other } = each.library;
+        self.exp * exp + self.log * log + self.tanh * tanh + self.erf * erf + self.other * other
+    }
+
+    /// Time where one instruction follows the other.
+    pub fn one_by_one(&self, each: &Instructions) -> f64 {
+        self.units(each).iter().sum()
+    }
+
+    /// Time where units work at once and `width` instructions can start in a cycle. Functions are many instructions.
+    pub fn at_once(&self, each: &Instructions, width: f64) -> f64 {
+        let [arithmetic, load, store, others] = self.units(each);
+        let started = self.instructions() / width;
+        arithmetic.max(load).max(store).max(others).max(started)
+    }
+
+    /// Instructions in all, functions as calls.
+    pub fn instructions(&self) -> f64 {
+        self.multiply_add
+            + self.float
+            + self.divide
+            + self.function
+            + self.exp
+            + self.log
+            + self.tanh
+            + self.erf
+            + self.other
+            + self.convert
+            + self.integer
+            + self.load
+            + self.store
+            + self.lane
+            + 2.0 * self.turn
+            + self.branch
+            + self.address
+    }
+}
+
+/// Counts instructions of values over a function's variables.
+pub struct Counter<'a> {
+    pub target: &'a Target,
+    pub vars: &'a [VarInfo],
+}
+
+impl Counter<'_> {
+    /// Vector registers, or scalar ones, that a value takes.
+    fn registers(&self, ty: ValueType) -> f64 {
+        if ty.lanes == 1 {
+            return 1.0;
+        }
+        let size = if ty.dtype == DType::Bool { 4 } else { ty.dtype.size() };
+        (ty.lanes * size).div_ceil(self.target.vector_bytes.max(1)).max(1) as f64
+    }
+
+    fn ty(&self, expr: &Expr) -> ValueType {
+        value_type(self.vars, expr)
+    }
+
+    /// Adds the instructions that compute a value.
+    pub fn value(&self, expr: &Expr, counts: &mut Counts) {
+        let registers = self.registers(self.ty(expr));
+        match expr {
+            Expr::Literal(_) | Expr::Var(_) | Expr::BitCast(..) => {}
+            Expr::Load { index, .. } => {
+                counts.load += registers;
+                self.index(index, counts);
+            }
+            Expr::Gather { index, valid, .. } => {
+                let is_one = self.target.vectors == VectorSpelling::Mve;
+                counts.load += if is_one { registers } else { *valid as f64 };
+                counts.lane += if is_one { 0.0 } else { *valid as f64 };
+                self.index(index, counts);
+            }
+            Expr::Unary(function, x) => self.unary(*function, x, counts),
+            Expr::Binary(function, x, y) => {
+                if self.multiplies_and_adds(*function, x, y, counts) {
+                    return;
+                }
+                self.binary(*function, self.ty(x), counts);
+            }
+            Expr::Select(..) => self.arithmetic(self.ty(expr), counts),
+            Expr::Cast(to, x) => {
+                let from = self.ty(x);
+                let wider = registers.max(self.registers(from));
+                counts.convert += if *to == from.dtype { 0.0 } else { wider };
+            }
+            // A scalar that is loaded is spread by the load.
+            Expr::Splat(x, _) => {
+                counts.lane += if matches!(**x, Expr::Load { .. } | Expr::Literal(_)) { 0.0 } else { 0.5 }
+            }
+            Expr::Lane(..) => counts.lane += 1.0,
+            Expr::Fold(function, x) => {
+                let lanes = self.ty(x).lanes as f64;
+                let mut steps = 1.0;
+                while steps * 2.0 < lanes {
+                    steps *= 2.0;
+                    counts.lane += 2.0;
+                    self.binary(*function, self.ty(x), counts);
+                }
+            }
+            Expr::Index(_, index) => {
+                counts.integer += 1.0;
+                self.index(index, counts);
+            }
+        }
+        expr.children().for_each(|child| self.value(child, counts));
+    }
+
+    /// Counts a sum with a product as one instruction, where the target rounds them as one.
+    fn multiplies_and_adds(&self, function: BinaryFunction, x: &Expr, y: &Expr, counts: &mut Counts) -> bool {
+        let ty = self.ty(x);
+        let product = |expr: &Expr| matches!(expr, Expr::Binary(BinaryFunction::Multiply, ..));
+        let is_sum = matches!(function, BinaryFunction::Add | BinaryFunction::Subtract);
+        if !is_sum || !ty.dtype.is_float() || self.target.is_strict() {
+            return false;
+        }
+        let (product, other) = match (product(y), product(x)) {
+            (true, _) => (y, x),
+            (_, true) => (x, y),
+            _ => return false,
+        };
+        let ty = ValueType { lanes: ty.lanes.max(self.ty(y).lanes), ..ty };
+        counts.multiply_add += self.registers(ty);
+        self.value(other, counts);
+        product.children().for_each(|child| self.value(child, counts));
+        true
+    }
+
+    fn arithmetic(&self, ty: ValueType, counts: &mut Counts) {
+        let registers = self.registers(ty);
+        if ty.dtype.is_float() { counts.float += registers } else { counts.integer += registers }
+    }
+
+    fn binary(&self, function: BinaryFunction, ty: ValueType, counts: &mut Counts) {
+        use BinaryFunction as B;
+        match function {
+            B::Divide if ty.dtype.is_float() => counts.divide += self.registers(ty),
+            B::Divide | B::FloorDivide | B::Modulo | B::Remainder => counts.divide += ty.lanes as f64,
+            B::Power | B::Atan2 | B::LogAddExp => counts.other += ty.lanes as f64,
+            // NaN is looked at.
+            B::Maximum | B::Minimum if ty.dtype.is_float() => counts.float += 3.0 * self.registers(ty),
+            _ => self.arithmetic(ty, counts),
+        }
+    }
+
+    fn unary(&self, function: UnaryFunction, x: &Expr, counts: &mut Counts) {
+        use UnaryFunction as U;
+        let ty = self.ty(x);
+        let is_fast = ty.lanes > 1 && ty.dtype == DType::F32 && !self.target.is_strict();
+        let lanes = ty.lanes as f64;
+        // In vectors, in units of an exponential function; and what the C library has.
+        let (fast, library) = match function {
+            U::Sqrt => return counts.divide += self.registers(ty),
+            U::Exp => (1.0, &mut counts.exp),
+            U::Log | U::Sin | U::Cos => (1.4, &mut counts.log),
+            U::Tanh | U::Log1p => (1.8, &mut counts.tanh),
+            U::Erf | U::Expm1 => (2.4, &mut counts.erf),
+            U::Relu | U::Sign => {
+                counts.float += self.registers(ty);
+                return self.arithmetic(ty, counts);
+            }
+            U::Negate
+            | U::Absolute
+            | U::Not
+            | U::IsNan
+            | U::IsInfinite
+            | U::Ceil
+            | U::Floor
+            | U::Round
+            | U::Truncate => return self.arithmetic(ty, counts),
+            _ => (2.0, &mut counts.other),
+        };
+        if is_fast {
+            counts.function += fast * self.registers(ty);
+        } else {
+            *library += lanes;
+        }
+    }
+
+    /// Adds the arithmetic of an index that isn't a sum of loop counters, which C compilers count along with the loop.
+    pub fn index(&self, index: &Index, counts: &mut Counts) {
+        for (atom, _) in &index.terms {
+            match atom {
+                Atom::Var(_) => {}
+                Atom::Quotient(inner, _) | Atom::Remainder(inner, _) => {
+                    counts.integer += 3.0;
+                    self.index(inner, counts);
+                }
+                Atom::Maximum(left, right) | Atom::Minimum(left, right) => {
+                    counts.integer += 2.0;
+                    self.index(left, counts);
+                    self.index(right, counts);
+                }
+                Atom::Value(value) => {
+                    counts.address += 1.0;
+                    self.value(value, counts);
+                }
+            }
+        }
+    }
+}

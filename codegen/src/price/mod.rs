@@ -1,0 +1,68 @@
+//! What a kernel costs on a machine, read off its loop program: trip counts are constants, so instructions can be counted, and
+//! with them the bytes that have to come from each level of cache.
+//!
+//! [`price`] walks a function. [`samples`] knows how often a statement runs, [`count`] the instructions of a block of statements,
+//! [`traffic`] the memory. Everything is computed in a fixed order, so that a price is the same on every machine.
+
+mod count;
+mod samples;
+mod traffic;
+mod walk;
+
+use crate::loops::Function;
+use crate::target::{Cache, Overlap, Target};
+use serde::Serialize;
+use std::ops::Add;
+
+/// What a kernel costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Price {
+    /// Cycles where instructions overlap, executed instructions elsewhere.
+    pub time: u64,
+    /// Bytes that come from behind the nearest cache; 0 without caches.
+    pub traffic_bytes: u64,
+    /// Bytes of code.
+    pub code_bytes: u64,
+}
+
+impl Add for Price {
+    type Output = Price;
+
+    fn add(self, other: Price) -> Price {
+        Price {
+            time: self.time.saturating_add(other.time),
+            traffic_bytes: self.traffic_bytes.saturating_add(other.traffic_bytes),
+            code_bytes: self.code_bytes.saturating_add(other.code_bytes),
+        }
+    }
+}
+
+/// What a kernel costs on a target, run again and again in a program that touches `working_set` bytes in all (arena and
+/// constants): what doesn't fit a cache has to come anew each time.
+pub fn price(function: &Function, target: &Target, working_set: usize) -> Price {
+    let walked = walk::walk(function, target);
+    let machine = &target.machine;
+    let each = &machine.instructions;
+    let code_bytes = walked.instructions() * machine.code_bytes;
+    let (time, traffic) = match machine.overlap {
+        Overlap::None => {
+            let time = walked.blocks.iter().map(|block| block.weight * block.counts.one_by_one(each)).sum();
+            (time, 0.0)
+        }
+        Overlap::Ports { width, latency } => {
+            let block_time = |block: &walk::Block| {
+                block.weight * block.counts.at_once(each, width).max(block.counts.chain * latency)
+            };
+            let computing: f64 = walked.blocks.iter().map(block_time).sum();
+            let bytes = |cache: &Cache| traffic::through(&walked, cache.bytes as f64, working_set as f64);
+            let traffic: Vec<f64> = machine.caches.iter().map(bytes).collect();
+            let moving = machine.caches.iter().zip(&traffic).map(|(cache, bytes)| bytes / cache.fill);
+            (moving.fold(computing, f64::max), traffic.first().copied().unwrap_or_default())
+        }
+    };
+    let whole = |number: f64| number.round() as u64;
+    Price { time: whole(time + each.call), traffic_bytes: whole(traffic), code_bytes: whole(code_bytes) }
+}
+
+#[cfg(test)]
+mod tests;

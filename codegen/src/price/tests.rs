@@ -1,0 +1,92 @@
+use super::Price;
+use crate::execution::Execution;
+use crate::target::Target;
+use crate::{Options, generate};
+
+fn target(name: &str) -> Target {
+    Target::embedded().into_iter().find(|target| target.name == name).unwrap()
+}
+
+/// Prices of the kernels of a graph, given as its inputs and body.
+fn prices(target: &Target, text: &str) -> Vec<Price> {
+    let graph = mlc_ir::text::parse(&format!("mlc 1\ngraph @g{text}"), &()).unwrap();
+    let options = Options { model_name: "g".into(), target: target.clone(), execution: Execution::default() };
+    generate(&graph, &options).unwrap().kernels.iter().map(|kernel| kernel.price).collect()
+}
+
+fn matmul(target: &Target, rows: usize, steps: usize, outputs: usize) -> Price {
+    let text = format!(
+        "(%x: f32[{rows}, {steps}], %w: f32[{steps}, {outputs}]) -> (\"y\": f32[{rows}, {outputs}]) {{
+  %y = matmul %x, %w {{transpose_left = false, transpose_right = false}} : f32[{rows}, {outputs}]
+  return %y
+}}
+"
+    );
+    prices(target, &text)[0]
+}
+
+/// Asserts that a number is a share of another one, within a twentieth.
+#[track_caller]
+fn assert_near(found: u64, expected: f64) {
+    let ratio = found as f64 / expected;
+    assert!((0.95..=1.05).contains(&ratio), "{found} where about {expected:.0} was expected");
+}
+
+#[test]
+fn instructions_grow_with_the_work() {
+    let target = target("cortex-m4");
+    let one = matmul(&target, 16, 64, 16).time as f64;
+    assert_near(matmul(&target, 32, 64, 16).time, 2.0 * one);
+    assert_near(matmul(&target, 16, 128, 16).time, 2.0 * one);
+    // A multiply-add, and less than an instruction and a half of loads and loops beside it.
+    let products = f64::from(16 * 64 * 16);
+    assert!((products..2.5 * products).contains(&one), "{one} instructions for {products} products");
+}
+
+#[test]
+fn what_fits_a_cache_comes_once() {
+    let target = Target::host(32);
+    assert_eq!(matmul(&target, 8, 32, 32).traffic_bytes, 0, "all of it stays in the nearest cache");
+    let large = matmul(&target, 1, 2048, 2048);
+    let weights = 4 * 2048 * 2048;
+    assert_near(large.traffic_bytes, f64::from(weights));
+    let slowest = target.machine.caches.last().unwrap().fill;
+    let in_cache = matmul(&target, 1, 64, 64).time as f64 * 1024.0;
+    assert!(large.time as f64 > in_cache, "weights that come from far take longer");
+    assert!(large.time as f64 <= f64::from(weights) / slowest + in_cache);
+}
+
+#[test]
+fn conditions_count_as_often_as_they_hold() {
+    let convolution = |pads: &str, size: usize| {
+        let text = format!(
+            "(%x: f32[1, {size}, {size}, 4], %w: f32[3, 3, 4, 4]) -> (\"y\": f32[1, 16, 16, 4]) {{
+  %y = convolution %x, %w {{strides = [1, 1], pads = {pads}, dilations = [1, 1], groups = 1}} : f32[1, 16, 16, 4]
+  return %y
+}}
+"
+        );
+        prices(&Target::generic(), &text).iter().map(|price| price.time).sum::<u64>() as f64
+    };
+    let (bare, clipped) = (convolution("[[0, 0], [0, 0]]", 18), convolution("[[1, 1], [1, 1]]", 16));
+    assert!(clipped > 0.8 * bare && clipped < 2.5 * bare, "{clipped} with a border, {bare} without");
+}
+
+#[test]
+fn functions_of_the_c_library_are_dear() {
+    let map = |function: &str| {
+        let text = format!(
+            "(%x: f32[256]) -> (\"y\": f32[256]) {{\n  %y = unary %x {{function = {function}}} : f32[256]\n  return %y\n}}\n"
+        );
+        prices(&target("cortex-m4"), &text)[0].time
+    };
+    assert!(map("tanh") > 10 * map("negate"));
+    assert!(
+        prices(
+            &target("cortex-m0plus"),
+            "(%x: f32[64]) -> (\"y\": f32[64]) {\n  %y = binary %x, %x {function = add} : f32[64]\n  return %y\n}\n"
+        )[0]
+        .time
+            > 64 * 50
+    );
+}

@@ -1,0 +1,165 @@
+//! [`Machine`]: what instructions and memory of a machine cost, as data. Prices of loop programs are made of it
+//! (`codegen/src/price`), and `docs/prices.md` holds them against what was measured.
+
+use serde::Serialize;
+
+/// A level of cache.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Cache {
+    /// What it holds, in bytes.
+    pub bytes: usize,
+    /// Bytes a cycle that come from the level behind it.
+    pub fill: f64,
+}
+
+/// How often a machine can start an instruction of each kind, in cycles per instruction; on a machine that runs one after the
+/// other each counts, so there they are executed instructions. A vector instruction is one instruction; a value of more bytes
+/// than a vector register takes several.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Instructions {
+    /// `x * y + z` of floats.
+    pub multiply_add: f64,
+    /// Sums, products, comparisons and selections of floats.
+    pub float: f64,
+    /// Divisions and square roots of floats, per vector or scalar.
+    pub divide: f64,
+    /// A function such as `exp`, relative to one polynomial of about 25 steps: per vector where there are vectors of it.
+    pub function: f64,
+    /// The same by the C library, of one number.
+    pub library: Library,
+    /// A byte that is copied or filled by a loop of which C compilers make a call of `memcpy` or `memset`.
+    pub copied_byte: f64,
+    /// Conversions between types.
+    pub convert: f64,
+    /// Integer arithmetic on data.
+    pub integer: f64,
+    /// Loads.
+    pub load: f64,
+    /// Stores.
+    pub store: f64,
+    /// Moving one lane in or out of a vector.
+    pub lane: f64,
+    /// A turn of a loop: counter, comparison, branch.
+    pub turn: f64,
+    /// A condition that is looked at.
+    pub branch: f64,
+    /// Address arithmetic that isn't part of a load: a pointer, or a term of an index that changes from turn to turn.
+    pub address: f64,
+    /// Entering and leaving a kernel.
+    pub call: f64,
+}
+
+/// Functions of the C library in single precision, each of one number.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Library {
+    /// `expf`.
+    pub exp: f64,
+    /// `logf`, `sinf`, `cosf`.
+    pub log: f64,
+    /// `tanhf`, `log1pf`.
+    pub tanh: f64,
+    /// `erff`, `expm1f`.
+    pub erf: f64,
+    /// Others, and functions of two numbers.
+    pub other: f64,
+}
+
+/// How instructions overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overlap {
+    /// One after the other: prices are executed instructions.
+    None,
+    /// Several kinds at once, so many instructions a cycle at most; prices are cycles.
+    Ports {
+        /// Instructions that can start in a cycle.
+        width: f64,
+        /// Cycles until a sum can be added to.
+        latency: f64,
+    },
+}
+
+/// A machine as prices see it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Machine {
+    /// What instructions cost.
+    pub instructions: Instructions,
+    /// How they overlap.
+    pub overlap: Overlap,
+    /// Levels of cache, the nearest first; none where memory answers as fast as the core asks.
+    pub caches: Vec<Cache>,
+    /// Bytes of code for an instruction, on average.
+    pub code_bytes: f64,
+}
+
+/// A core with several units and caches, with half of a vector instruction's time where two can start in a cycle.
+const WIDE: Instructions = Instructions {
+    multiply_add: 0.5,
+    float: 0.5,
+    divide: 5.0,
+    function: 14.0,
+    library: Library { exp: 9.0, log: 11.0, tanh: 45.0, erf: 36.0, other: 27.0 },
+    copied_byte: 0.04,
+    convert: 0.5,
+    integer: 0.4,
+    load: 0.5,
+    store: 1.0,
+    lane: 1.0,
+    turn: 1.0,
+    branch: 1.0,
+    address: 0.25,
+    call: 12.0,
+};
+
+impl Machine {
+    /// A desktop or server processor of these days.
+    pub fn host() -> Machine {
+        Machine {
+            instructions: WIDE,
+            overlap: Overlap::Ports { width: 5.0, latency: 4.0 },
+            caches: vec![
+                Cache { bytes: 32 << 10, fill: 32.0 },
+                Cache { bytes: 1 << 20, fill: 14.0 },
+                Cache { bytes: 16 << 20, fill: 6.0 },
+            ],
+            code_bytes: 6.0,
+        }
+    }
+
+    /// A core that runs one instruction after the other, with single precision in hardware.
+    pub fn in_order() -> Machine {
+        let instructions = Instructions {
+            multiply_add: 1.0,
+            float: 1.0,
+            divide: 1.0,
+            function: 50.0,
+            library: Library { exp: 60.0, log: 70.0, tanh: 110.0, erf: 90.0, other: 200.0 },
+            copied_byte: 5.0,
+            convert: 2.0,
+            integer: 1.0,
+            load: 1.0,
+            store: 1.0,
+            lane: 1.0,
+            turn: 3.0,
+            branch: 2.0,
+            address: 1.0,
+            call: 30.0,
+        };
+        Machine { instructions, overlap: Overlap::None, caches: Vec::new(), code_bytes: 3.5 }
+    }
+
+    /// The same without single precision in hardware: each operation is a call.
+    pub fn soft_float() -> Machine {
+        let mut machine = Machine::in_order();
+        machine.instructions = Instructions {
+            multiply_add: 130.0,
+            float: 65.0,
+            divide: 350.0,
+            function: 2500.0,
+            library: Library { exp: 2500.0, log: 3000.0, tanh: 4000.0, erf: 4000.0, other: 6000.0 },
+            convert: 40.0,
+            ..machine.instructions
+        };
+        machine
+    }
+}
