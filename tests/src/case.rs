@@ -4,6 +4,7 @@ use crate::array;
 use crate::compare::Tolerance;
 use mlc_ir::Tensor;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What must happen to a model.
@@ -17,6 +18,7 @@ pub enum Expectation {
     /// It is refused, or compiles with a warning.
     ErrorOrWarn,
     /// Anything but a crash.
+    #[serde(alias = "ok-or-error")]
     NoCrash,
 }
 
@@ -26,6 +28,18 @@ struct ArrayFile {
     operand: String,
     #[serde(rename = "type")]
     dtype: String,
+}
+
+/// What a folder of files without folders of their own says about them.
+#[derive(Debug, Deserialize)]
+struct Manifest {
+    format: String,
+    files: BTreeMap<String, ManifestEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ManifestEntry {
+    expect: Expectation,
 }
 
 #[derive(Debug, Deserialize)]
@@ -95,7 +109,7 @@ pub struct Case {
     pub outputs: Vec<NamedTensor>,
     /// How far the outputs may be from the golden ones.
     pub tolerance: Tolerance,
-    /// Whether the model leaves dimensions open that the inputs must give.
+    /// Whether the model leaves dimensions or data types open that the inputs must give.
     pub dynamic: bool,
     /// Whether it is a whole network.
     pub network: bool,
@@ -133,7 +147,9 @@ impl Case {
                 absolute: file.atol.unwrap_or(default_tolerance),
                 relative: file.rtol.unwrap_or(default_tolerance),
             },
-            dynamic: file.tag.as_deref() == Some("dynamic-shape") || (file.format == "pnnx" && has_open_shapes(&model)),
+            dynamic: file.tag.as_deref() == Some("dynamic-shape")
+                || file.format == "tennis"
+                || (file.format == "pnnx" && has_open_shapes(&model)),
             network: file.tag.as_deref() == Some("net"),
             expectation: file.expect.unwrap_or(Expectation::Accept),
             format: file.format,
@@ -146,6 +162,34 @@ impl Case {
 }
 
 impl Case {
+    /// The files that the `manifest.json` of a folder lists, none when there is no manifest. Nothing is known of them but what
+    /// must happen.
+    ///
+    /// # Errors
+    /// A sentence that names the file and what is wrong with it.
+    pub fn listed(folder: &Path) -> Result<Vec<Case>, String> {
+        let path = folder.join("manifest.json");
+        if !path.is_file() {
+            return Ok(Vec::new());
+        }
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let manifest: Manifest = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let case = |(name, entry): (String, ManifestEntry)| Case {
+            model: folder.join(&name),
+            name,
+            format: manifest.format.clone(),
+            operators: Vec::new(),
+            inputs: Vec::new(),
+            weights: Vec::new(),
+            outputs: Vec::new(),
+            tolerance: Tolerance { absolute: 0.0, relative: 0.0 },
+            dynamic: false,
+            network: false,
+            expectation: entry.expect,
+        };
+        Ok(manifest.files.into_iter().map(case).collect())
+    }
+
     /// The same case with the ONNX file that lies beside its model, if one does. Its operators aren't known.
     pub fn as_onnx(&self) -> Option<Case> {
         let model = self.model.with_file_name("model.onnx");

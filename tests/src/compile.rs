@@ -1,11 +1,13 @@
 //! From a case, or a graph, to an archive, by the compiler's own library.
 
 use crate::case::Case;
+use indexmap::IndexMap;
 use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};
 use mlc_codegen::package::Package;
 use mlc_codegen::{Execution, Module, Options, Target, generate};
 use mlc_import::Weight;
 use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, text};
+use std::path::PathBuf;
 
 /// What the compiler makes of a model.
 #[derive(Debug)]
@@ -18,7 +20,8 @@ pub struct Compiled {
     pub findings: Vec<Diagnostic>,
 }
 
-/// Reads a case's model; where it leaves dimensions open, the inputs give them.
+/// Reads a case's model; where it leaves dimensions or data types open, the inputs give them, and where shapes depend on inputs,
+/// these are taken to be always the same.
 ///
 /// # Errors
 /// What the frontend finds wrong with the model.
@@ -27,13 +30,28 @@ pub fn load(case: &Case) -> Result<Loaded, Vec<Diagnostic>> {
     if case.dynamic {
         for input in &case.inputs {
             options.input_shapes.insert(input.name.clone(), input.value.shape().to_vec());
+            options.input_dtypes.insert(input.name.clone(), input.value.ty().dtype);
         }
     }
     for weight in &case.weights {
         let weight = (weight.name.clone(), Weight { value: Attribute::from_tensor(&weight.value), has_shape: true });
         options.bindings.weights.extend([weight]);
     }
-    pipeline::load(&case.model, &options).map_err(|failure| failure.diagnostics)
+    let loaded = pipeline::load(&case.model, &options).map_err(|failure| failure.diagnostics);
+    match loaded {
+        Err(findings) if findings.iter().all(|found| found.code == Code::DataDependentShape) && case.dynamic => {
+            options.input_values = whole_inputs(case);
+            pipeline::load(&case.model, &options).map_err(|failure| failure.diagnostics)
+        }
+        loaded => loaded,
+    }
+}
+
+/// The files of a case's inputs that shapes can depend on: those of integers.
+fn whole_inputs(case: &Case) -> IndexMap<String, PathBuf> {
+    let inputs = case.inputs.iter().enumerate().filter(|(_, input)| input.value.ty().dtype.is_integer());
+    let file = |number| case.model.with_file_name(format!("input_{number}.npy"));
+    inputs.map(|(number, input)| (input.name.clone(), file(number))).collect()
 }
 
 /// Compiles a case's model.

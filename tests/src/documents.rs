@@ -22,6 +22,7 @@ pub fn operators() -> String {
         ("PNNX models", mlc_pnnx::operator_support()),
         ("Relay texts", mlc_relay::operator_support()),
         ("ARK models", mlc_ark::operator_support()),
+        ("TenniS modules", mlc_tennis::operator_support()),
     ];
     for (files, support) in others {
         let names: Vec<String> = support.iter().filter(|operator| operator.refused.is_none()).map(full_name).collect();

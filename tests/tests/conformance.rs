@@ -22,6 +22,7 @@ fn models_on_the_generic_target() {
     check("onnx", &Mode::generic(false));
     check("relay", &Mode::generic(false));
     check("ark", &Mode::generic(false));
+    check("tennis", &Mode::generic(false));
 }
 
 #[test]
@@ -29,6 +30,7 @@ fn models_on_the_host() {
     check("pnnx", &Mode::host(false));
     check("relay", &Mode::host(false));
     check("ark", &Mode::host(false));
+    check("tennis", &Mode::host(false));
 }
 
 #[test]
@@ -66,4 +68,5 @@ fn damaged_files() {
     check("pnnx-malformed", &Mode::generic(false));
     check("onnx-malformed", &Mode::generic(false));
     check("relay-malformed", &Mode::generic(false));
+    check("tennis-malformed", &Mode::generic(false));
 }

@@ -13,9 +13,15 @@ use std::fmt::Write as _;
 /// Graphs of more lines, but for the first and the last, are shown as what changed since the stage before.
 const WHOLE_GRAPH_LINES: usize = 80;
 
+/// A PNNX model at every step.
 fn snapshot_all(model: &str) {
-    let file = paths::data().join(format!("pnnx/net_{model}/model.pnnx.param"));
-    let loaded = pipeline::load(&file, &LoadOptions::default()).unwrap_or_else(|failure| panic!("{failure:?}"));
+    snapshot_file(model, &format!("pnnx/net_{model}/model.pnnx.param"));
+}
+
+/// A model of the repository at every step.
+fn snapshot_file(model: &str, file: &str) {
+    let loaded = pipeline::load(&paths::data().join(file), &LoadOptions::default());
+    let loaded = loaded.unwrap_or_else(|failure| panic!("{failure:?}"));
     let mut stages = vec![("import".to_owned(), text::print(&loaded.graph))];
     let options = CompileOptions::default();
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |stage, graph| {
@@ -129,4 +135,9 @@ fn lenet() {
 #[test]
 fn gru_classifier() {
     snapshot_all("gru_classifier");
+}
+
+#[test]
+fn lenet_of_tennis() {
+    snapshot_file("tennis_lenet", "tennis/net_lenet/model.tsm");
 }

@@ -4,6 +4,7 @@ use crate::signatures::{self, JsonContents, ZipContents};
 use clap::ValueEnum;
 use mlc_archive::is_gzip;
 use std::fmt;
+use std::path::Path;
 
 /// A format of model files. The ones without a reader are recognised, so that the message can name them, but can't be asked
 /// for.
@@ -19,7 +20,6 @@ pub enum Format {
     #[value(skip)]
     Tflite,
     /// TenniS (.tsm)
-    #[value(skip)]
     Tennis,
     /// ARK model JSON (.json), its weights in a file of their own
     Ark,
@@ -96,15 +96,23 @@ impl Format {
             Format::Pnnx => Some("pnnx"),
             Format::Onnx => Some("onnx"),
             Format::Relay => Some("relay"),
+            Format::Tennis => Some("tennis"),
             Format::Mlf => Some("mlf"),
             _ => None,
         }
     }
 
+    /// Whether its models convert what inputs are given, or take it as it is, and make shapes of it.
+    pub fn has_open_inputs(self) -> bool {
+        self == Format::Tennis
+    }
+
     /// How a model of a format without a reader gets into one that has a reader.
     pub fn way_in(self) -> Option<&'static str> {
         Some(match self {
-            Format::Ark | Format::Pnnx | Format::Onnx | Format::Relay | Format::Mlf | Format::Ir => return None,
+            Format::Pnnx | Format::Onnx | Format::Relay | Format::Ark | Format::Tennis | Format::Mlf | Format::Ir => {
+                return None;
+            }
             Format::Tflite => "tf2onnx makes ONNX of it: 'python -m tf2onnx.convert --tflite FILE --output model.onnx'",
             Format::SavedModel => {
                 "tf2onnx makes ONNX of it: 'python -m tf2onnx.convert --saved-model FOLDER --output model.onnx', with the folder \
@@ -138,12 +146,12 @@ impl Format {
             Format::RelayNodes => {
                 "load it in Python with 'tvm.ir.load_json', and write what 'module.astext()' gives to a .relay file"
             }
-            Format::Tennis | Format::Lightnet => "export the model as ONNX from the framework that it was trained in",
+            Format::Lightnet => "export the model as ONNX from the framework that it was trained in",
         })
     }
 }
 
-/// The bytes that start the fourth to eighth byte of a TenniS file.
+/// What is at byte 4 of a TenniS module, and at byte 0 of the containers that hold modules.
 const TENNIS_CODE: [u8; 4] = [0x29, 0x09, 0x91, 0x19];
 
 /// The format of a file, by its content alone.
@@ -161,7 +169,7 @@ pub fn detect(bytes: &[u8]) -> Option<Format> {
     if bytes.get(4..8) == Some(b"TFL3") {
         return Some(Format::Tflite);
     }
-    if bytes.get(4..8) == Some(&TENNIS_CODE) {
+    if bytes.get(4..8) == Some(&TENNIS_CODE) || bytes.starts_with(&TENNIS_CODE) {
         return Some(Format::Tennis);
     }
     // One that is compressed is recognised, so that the message can say so.
@@ -175,6 +183,13 @@ pub fn detect(bytes: &[u8]) -> Option<Format> {
         return Some(Format::Onnx);
     }
     detect_foreign(bytes)
+}
+
+/// The format of a file of a name, for formats of whose files the content may tell nothing: what is encrypted, or damaged at the
+/// start.
+pub fn of_name(path: &Path) -> Option<Format> {
+    let extension = path.extension()?.to_str()?;
+    ["tsm", "sta", "csta"].contains(&extension).then_some(Format::Tennis)
 }
 
 /// The formats of other frameworks, none of which has a reader.
@@ -248,6 +263,7 @@ mod tests {
             (b"77675170\n", None),
             (b"\x1c\0\0\0TFL3\0\0", Some(Format::Tflite)),
             (&tennis, Some(Format::Tennis)),
+            (&TENNIS_CODE, Some(Format::Tennis)),
             (&tar, Some(Format::Mlf)),
             (b"\x1f\x8b\x08\0", Some(Format::Mlf)),
             (b" {\"Rank\": 0, \"Nodes\": []}", Some(Format::Ark)),

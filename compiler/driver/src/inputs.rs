@@ -80,21 +80,26 @@ fn list(ports: &[InputPort]) -> String {
     format!("its inputs are {}", ports.join(", "))
 }
 
-/// Shapes of input files, by the name or the number of the input that each is for: what a model that leaves shapes open is
-/// to be loaded with. The model's names aren't known yet, so `NAME=` ends at the first `=` unless the whole is a file. Files
-/// that can't be read are left out; [`read`] reports them.
-pub fn shapes(arguments: &[String]) -> IndexMap<String, Vec<usize>> {
-    let mut shapes = IndexMap::new();
+/// Types of input files, by the name or the number of the input that each is for: what a model that leaves them open is to be
+/// loaded with. The model's names aren't known yet, so `NAME=` ends at the first `=` unless the whole is a file. Files that
+/// can't be read are left out; [`read`] reports them.
+pub fn types(arguments: &[String]) -> IndexMap<String, TensorType> {
+    let mut types = IndexMap::new();
     for (number, argument) in arguments.iter().enumerate() {
         let (key, file) = match argument.split_once('=').filter(|_| !Path::new(argument).exists()) {
             Some((name, file)) => (name.to_owned(), file),
             None => (number.to_string(), argument.as_str()),
         };
         if let Some(array) = files::read(Path::new(file)).ok().and_then(|bytes| npy::parse(&bytes).ok()) {
-            shapes.insert(key, array.shape);
+            types.insert(key, TensorType::new(array.dtype, &array.shape[..]));
         }
     }
-    shapes
+    types
+}
+
+/// Shapes of input files, as [`types`] names them.
+pub fn shapes(arguments: &[String]) -> IndexMap<String, Vec<usize>> {
+    types(arguments).into_iter().map(|(name, ty)| (name, ty.shape.to_vec())).collect()
 }
 
 /// Splits `NAME=FILE`.

@@ -196,7 +196,6 @@ fn formats_without_a_reader_are_named_with_a_way_in() {
         ("graph.json", b"{\"nodes\": [], \"arg_nodes\": []}".to_vec(), ["graph executor", "whole archive"]),
         ("metadata.json", b"{\"modules\": {}, \"version\": 7}".to_vec(), ["metadata", "whole archive"]),
         ("module.json", b"{\"root\": 1, \"nodes\": []}".to_vec(), ["Relay as JSON", ".relay"]),
-        ("m.tsm", b"\0\0\0\0\x29\x09\x91\x19".to_vec(), ["TenniS", "as ONNX"]),
     ] {
         folder.write(name, bytes);
         let said = folder.fail(1, &["compile", name]);

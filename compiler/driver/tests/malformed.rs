@@ -20,9 +20,10 @@ fn cases() -> Vec<PathBuf> {
     let collection = named.unwrap_or_else(|| repository.join("../shared/conformance"));
     let mut cases = Vec::new();
     for folder in [repository.join("tests/data"), collection] {
-        for format in ["pnnx-malformed", "onnx-malformed"] {
+        for format in ["pnnx-malformed", "onnx-malformed", "tennis-malformed"] {
             let Ok(entries) = std::fs::read_dir(folder.join(format)) else { continue };
-            cases.extend(entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()));
+            let paths = entries.map(|entry| entry.unwrap().path());
+            cases.extend(paths.filter(|path| path.is_dir() || path.extension().is_some_and(|end| end == "tsm")));
         }
     }
     cases.sort();
@@ -54,14 +55,24 @@ fn compile(model: &Path, out: &Path) -> (Output, Duration, usize) {
     (child.wait_with_output().unwrap(), time, memory)
 }
 
+/// The model of a case, and whether it must be refused: a folder says it itself, for a file the list beside it does.
+fn described(case: &Path) -> (PathBuf, bool) {
+    let read =
+        |path: PathBuf| -> serde_json::Value { serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap() };
+    if case.is_dir() {
+        let description = read(case.join("case.json"));
+        let name = if description["format"] == "onnx" { "model.onnx" } else { "model.pnnx.param" };
+        return (case.join(name), description["expect"] == "error");
+    }
+    let list = read(case.with_file_name("manifest.json"));
+    (case.to_owned(), list["files"][case.file_name().unwrap().to_str().unwrap()]["expect"] == "error")
+}
+
 /// What is wrong with the command's answer to a damaged model.
 fn fault(case: &Path, out: &Path) -> Option<String> {
-    let description = std::fs::read_to_string(case.join("case.json")).unwrap();
-    let description: serde_json::Value = serde_json::from_str(&description).unwrap();
-    let name = if description["format"] == "onnx" { "model.onnx" } else { "model.pnnx.param" };
-    let (output, time, memory) = compile(&case.join(name), out);
+    let (model, must_fail) = described(case);
+    let (output, time, memory) = compile(&model, out);
     let said = String::from_utf8_lossy(&output.stderr);
-    let must_fail = description["expect"] == "error";
     match output.status.code() {
         None => Some(format!("it is killed: {} {said}", output.status)),
         Some(101) => Some(format!("it panics: {said}")),

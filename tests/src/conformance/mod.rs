@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The folders of the conformance collection that the compiler is judged by, and [`NETWORKS_AS_ONNX`].
-pub const FORMATS: [&str; 6] = ["pnnx", "pnnx-malformed", "onnx", "onnx-malformed", NETWORKS_AS_ONNX, "ark"];
+pub const FORMATS: [&str; 8] =
+    ["pnnx", "pnnx-malformed", "onnx", "onnx-malformed", NETWORKS_AS_ONNX, "ark", "tennis", "tennis-malformed"];
 
 /// The cases of the folder `pnnx` that also hold an ONNX file of the same network, which is judged by the same numbers.
 pub const NETWORKS_AS_ONNX: &str = "pnnx-nets-as-onnx";
@@ -49,7 +50,8 @@ pub fn cases_folder(collection: &Path, format: &str) -> PathBuf {
 fn cases(collection: &Path, format: &str, filter: &str) -> Result<Vec<Case>, String> {
     let folder = cases_folder(collection, format);
     let folders = paths::subfolders(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut cases = Vec::new();
+    let mut cases: Vec<Case> = Case::listed(&folder)?;
+    cases.retain(|case| case.model.to_string_lossy().contains(filter));
     // A model of several ranks is a folder for each.
     let folders = folders.iter().filter(|folder| !folder.join("rank0").is_dir());
     for folder in folders.filter(|folder| folder.to_string_lossy().contains(filter)) {

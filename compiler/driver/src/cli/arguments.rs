@@ -7,6 +7,7 @@ use super::project::Project;
 use crate::format::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mlc_codegen::FloatingPoint;
+use mlc_ir::DType;
 use std::path::PathBuf;
 
 /// Compiles trained models to plain C for embedded systems
@@ -90,6 +91,12 @@ pub struct Model {
     /// Shape of an input that the model leaves open, such as 'image=1,3,224,224'; may be repeated
     #[arg(long, value_name = "NAME=d,d,...", value_parser = input_shape)]
     pub input_shape: Vec<(String, Vec<usize>)>,
+    /// Data type of what an input is given, such as 'image=uint8', for models that take any; may be repeated
+    #[arg(long, value_name = "NAME=TYPE", value_parser = input_dtype)]
+    pub input_dtype: Vec<(String, DType)>,
+    /// Array of what an input always is, such as 'size=size.npy', for models whose shapes depend on it; may be repeated
+    #[arg(long, value_name = "NAME=FILE", value_parser = input_value)]
+    pub input_value: Vec<(String, PathBuf)>,
     /// Extent of a dimension that the model leaves open by name, such as 'batch=1'; may be repeated
     #[arg(long = "dim", value_name = "NAME=N", value_parser = dimension)]
     pub dimensions: Vec<(String, usize)>,
@@ -330,12 +337,13 @@ pub struct Inspect {
 #[command(after_help = "\
 Example:
   mlc convert old.pnnx.param new.pnnx.param        writes new.pnnx.bin too
-  mlc convert model.onnx model.relay               the model as Relay text, weights included
-  mlc convert seed.json model.json                 an ARK model in the current dialect")]
+  mlc convert old.tsm new.tsm                      nodes in topological order, parameters by name
+  mlc convert seed.json model.json                 an ARK model in the current dialect
+  mlc convert model.onnx model.relay               the model as Relay text, weights included")]
 pub struct Convert {
-    /// The model: a PNNX model's .param file, an ARK model's .json, or any model to be written as Relay text
+    /// The model: a PNNX model's .param file, a TenniS module, an ARK model's .json, or any model to be written as Relay text
     pub input: PathBuf,
-    /// The new .param file; the weights go into a .bin file beside it. Or a .json or a .relay file
+    /// The new .param file; the weights go into a .bin file beside it. Or a .tsm, a .json or a .relay file
     pub output: PathBuf,
     /// Without white space, for a .json file
     #[arg(long)]
@@ -395,6 +403,25 @@ fn input_shape(text: &str) -> Result<(String, Vec<usize>), String> {
     Ok((name.to_owned(), extents?))
 }
 
+/// `NAME=uint8`.
+fn input_dtype(text: &str) -> Result<(String, DType), String> {
+    let (name, dtype) = text.rsplit_once('=').ok_or("it must have the form NAME=uint8")?;
+    if name.is_empty() {
+        return Err("the name before '=' is missing".into());
+    }
+    let found = DType::parse_long_name(dtype).or_else(|| DType::parse(dtype));
+    let known = || DType::ALL.map(DType::long_name).join(", ");
+    Ok((name.to_owned(), found.ok_or_else(|| format!("'{dtype}' is none of the data types {}", known()))?))
+}
+
+/// `NAME=FILE`.
+fn input_value(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), file.into())),
+        _ => Err("it must have the form NAME=FILE".into()),
+    }
+}
+
 /// `NAME=N`.
 fn dimension(text: &str) -> Result<(String, usize), String> {
     match input_shape(text)? {
@@ -424,6 +451,13 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn data_types_are_parsed() {
+        assert_eq!(input_dtype("a=uint8"), Ok(("a".into(), DType::U8)));
+        assert_eq!(input_dtype("a=b=f16"), Ok(("a=b".into(), DType::F16)));
+        assert!(["a", "=f32", "a=", "a=byte"].iter().all(|wrong| input_dtype(wrong).is_err()));
     }
 
     #[test]

@@ -4,16 +4,16 @@ use super::arguments::Convert;
 use super::console::Console;
 use super::words::mismatch;
 use crate::pipeline::Failure;
-#[cfg(any(feature = "ark", feature = "pnnx"))]
+#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
 use crate::{format::Format, pipeline};
-#[cfg(any(feature = "ark", feature = "pnnx"))]
+#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
 use mlc_ir::{Code, Diagnostic, Location};
 use std::ffi::OsStr;
-#[cfg(any(feature = "ark", feature = "pnnx"))]
+#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
 use std::path::Path;
 
-/// Writes a model as ARK, PNNX, or as Relay text.
-#[cfg_attr(not(any(feature = "ark", feature = "pnnx", feature = "relay")), allow(unused_variables))]
+/// Writes a model as ARK, PNNX or TenniS, or as Relay text.
+#[cfg_attr(not(any(feature = "ark", feature = "pnnx", feature = "relay", feature = "tennis")), allow(unused_variables))]
 pub(super) fn convert(arguments: &Convert, console: &Console) -> Result<(), Failure> {
     match arguments.output.extension().and_then(OsStr::to_str) {
         #[cfg(feature = "ark")]
@@ -22,16 +22,19 @@ pub(super) fn convert(arguments: &Convert, console: &Console) -> Result<(), Fail
         Some("relay") => relay::write(arguments, console),
         #[cfg(feature = "pnnx")]
         Some("param") => pnnx::write(arguments, console),
+        #[cfg(feature = "tennis")]
+        Some("tsm") => tennis::write(arguments, console),
         _ => {
             let output = arguments.output.display();
-            let message = format!("'{output}' doesn't end in .json, .param or .relay, the forms that can be written");
+            let message =
+                format!("'{output}' ends in none of .json, .param, .relay and .tsm, the forms that can be written");
             Err(mismatch(message).into())
         }
     }
 }
 
 /// What is said of a model of another format than the one that can be written so.
-#[cfg(any(feature = "ark", feature = "pnnx"))]
+#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
 fn check_format(input: &Path, file: &[u8], wanted: Format) -> Result<(), Failure> {
     let format = pipeline::detect(input, file, None)?;
     if format == wanted {
@@ -96,6 +99,28 @@ mod pnnx {
         files::write_atomically(&bin, &archive)?;
         files::write_atomically(output, text.as_bytes())?;
         console.status(&format!("wrote {} and {}", output.display(), bin.display()));
+        Ok(())
+    }
+}
+
+#[cfg(feature = "tennis")]
+mod tennis {
+    use super::{Console, Convert, Failure, check_format};
+    use crate::files;
+    use crate::format::Format;
+    use crate::pipeline::frontends::read_tennis;
+    use crate::render::Sources;
+    use std::io::BufWriter;
+
+    /// Writes a TenniS module with its nodes in topological order and their parameters by name.
+    pub fn write(arguments: &Convert, console: &Console) -> Result<(), Failure> {
+        let Convert { input, output, .. } = arguments;
+        let file = files::read(input)?;
+        check_format(input, &file, Format::Tennis)?;
+        let (model, warnings) = read_tennis(input, &file)?;
+        console.report(&warnings, &Sources::new());
+        files::write_atomically_with(output, |file| mlc_tennis::write(&model, &mut BufWriter::new(file)))?;
+        console.status(&format!("wrote {}", output.display()));
         Ok(())
     }
 }

@@ -24,23 +24,37 @@ pub(super) fn load_options(model: &Model, model_name: &str) -> LoadOptions {
         parameters: model.params.clone(),
         from_relay: model.from.map(|ArchivePart::Relay| Toolchain::from_variable(std::env::var("CC").ok().as_deref())),
         input_shapes: model.input_shape.iter().cloned().collect(),
+        input_dtypes: model.input_dtype.iter().cloned().collect(),
+        input_values: model.input_value.iter().cloned().collect(),
         dimensions: model.dimensions.iter().cloned().collect(),
         model_name: model_name.to_owned(),
         bindings: Bindings::default(),
     }
 }
 
-/// Loads a model and reports its warnings. Shapes that neither the model nor an option says are those of the input files.
+/// Loads a model and reports its warnings. Shapes and data types that neither the model nor an option says are those of the
+/// input files.
 fn load(model: &Model, model_name: &str, input_files: &[String], console: &Console) -> Result<Loaded, Failure> {
     let mut options = load_options(model, model_name);
     let progress = console.progress("loading");
     let mut loaded = pipeline::load(&model.path, &options);
-    if options.input_shapes.is_empty() && !input_files.is_empty() && leaves_shapes_open(&loaded) {
+    if options.input_shapes.is_empty() && !input_files.is_empty() && leaves_types_open(&loaded) {
         options.input_shapes = inputs::shapes(input_files);
+        if options.input_dtypes.is_empty() {
+            let types = inputs::types(input_files).into_iter();
+            options.input_dtypes = types.map(|(name, ty)| (name, ty.dtype)).collect();
+        }
         loaded = pipeline::load(&model.path, &options);
     }
     drop(progress);
     let loaded = loaded?;
+    let opened = !(model.input_dtype.is_empty() && model.input_value.is_empty());
+    if opened && !loaded.format.has_open_inputs() {
+        let format = loaded.format;
+        let message =
+            format!("--input-dtype and --input-value are for inputs of any type, which {format} doesn't have");
+        return Err(mismatch(message).into());
+    }
     console.report(&loaded.warnings, &loaded.sources);
     console.detail(|| format!("loaded {} ({}): {} nodes", model.path.display(), loaded.format, loaded.graph.len()));
     Ok(loaded)
@@ -65,9 +79,9 @@ pub(super) fn load_for(
     Ok(loaded)
 }
 
-/// Whether the shapes of the input files may say what the model doesn't: it can't be loaded without them and for no other
-/// reason, or an extent was assumed.
-fn leaves_shapes_open(loaded: &Result<Loaded, Failure>) -> bool {
+/// Whether the types of the input files may say what the model doesn't: it can't be loaded without them and for no other
+/// reason, or an extent or a data type was assumed.
+fn leaves_types_open(loaded: &Result<Loaded, Failure>) -> bool {
     let open = |found: &Diagnostic| found.code == Code::InputShapeUnknown;
     match loaded {
         Ok(loaded) => loaded.warnings.iter().any(open),

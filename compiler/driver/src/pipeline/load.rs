@@ -13,12 +13,12 @@ use bytes::Bytes;
 use mlc_ir::{Code, Diagnostic, Location};
 use std::path::Path;
 
-/// The format of a file whose content is given.
+/// The format of a file whose content is given; where that doesn't tell, its name may.
 ///
 /// # Errors
 /// `MLC0003` when it is none that mlc knows.
 pub fn detect(path: &Path, bytes: &[u8], format: Option<Format>) -> Result<Format, Diagnostic> {
-    format.or_else(|| format::detect(bytes)).ok_or_else(|| {
+    format.or_else(|| format::detect(bytes)).or_else(|| format::of_name(path)).ok_or_else(|| {
         let message = "the file is of no format that mlc knows";
         let mut diagnostic = Diagnostic::error(Code::FormatUnknown, named(path), message)
             .with_help("name the format with --format if you know better");

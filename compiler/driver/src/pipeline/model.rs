@@ -5,7 +5,7 @@ use crate::render::Sources;
 use crate::toolchain::Toolchain;
 use indexmap::IndexMap;
 use mlc_import::{Bindings, ImportOptions, Update};
-use mlc_ir::{Diagnostic, Graph};
+use mlc_ir::{DType, Diagnostic, Graph};
 use std::path::PathBuf;
 
 /// What the user says about a model file.
@@ -19,6 +19,10 @@ pub struct LoadOptions {
     pub parameters: Option<PathBuf>,
     /// Extents of inputs that the model leaves open, by name or number.
     pub input_shapes: IndexMap<String, Vec<usize>>,
+    /// Data types of what inputs are given, by the same names, for models that take any.
+    pub input_dtypes: IndexMap<String, DType>,
+    /// Array files of values that inputs always have, where shapes depend on them, by the same names.
+    pub input_values: IndexMap<String, PathBuf>,
     /// Extents of the model's named dimensions.
     pub dimensions: IndexMap<String, usize>,
     /// Weights, inputs and outputs that a file of a format without them leaves to the user.
@@ -34,6 +38,7 @@ impl LoadOptions {
     pub(super) fn import_options(&self) -> ImportOptions {
         ImportOptions {
             input_shapes: self.input_shapes.clone(),
+            input_dtypes: self.input_dtypes.clone(),
             dimensions: self.dimensions.clone(),
             bindings: self.bindings.clone(),
             ..ImportOptions::default()

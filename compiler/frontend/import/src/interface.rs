@@ -4,7 +4,8 @@ use crate::fault::Fault;
 use crate::format::Format;
 use crate::importer::Importer;
 use crate::options::ImportOptions;
-use mlc_ir::{Code, DType, Diagnostic, Location, TensorType};
+use indexmap::IndexMap;
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Location, TensorType};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -79,7 +80,7 @@ impl<'m, F: Format> Importer<'m, F> {
         dimensions: impl IntoIterator<Item = &'m str>,
         options: &ImportOptions,
     ) -> Vec<Result<Vec<usize>, Fault>> {
-        let given = self.given_shapes(inputs, options);
+        let given = self.given("shape", inputs, &options.input_shapes);
         for (input, given) in inputs.iter().zip(&given) {
             if let (Some(declared), Some(given)) = (&input.shape, given) {
                 self.bind_dimensions(declared, given);
@@ -109,19 +110,34 @@ impl<'m, F: Format> Importer<'m, F> {
         }
     }
 
-    /// The shape that the user gives for each input.
-    fn given_shapes(&mut self, inputs: &[DeclaredInput<'m>], options: &ImportOptions) -> Vec<Option<Vec<usize>>> {
+    /// The data type of what each input is given, where the user says it, by the same names as shapes.
+    pub fn given_dtypes(&mut self, inputs: &[DeclaredInput<'m>], options: &ImportOptions) -> Vec<Option<DType>> {
+        self.given("data type", inputs, &options.input_dtypes)
+    }
+
+    /// The value that each input always has, where the user says it, by the same names as shapes.
+    pub fn given_values(&mut self, inputs: &[DeclaredInput<'m>], options: &ImportOptions) -> Vec<Option<Attribute>> {
+        self.given("value", inputs, &options.input_values)
+    }
+
+    /// What the user gives for each input.
+    fn given<T: Clone>(
+        &mut self,
+        what: &str,
+        inputs: &[DeclaredInput<'m>],
+        options: &IndexMap<String, T>,
+    ) -> Vec<Option<T>> {
         let mut used = Vec::new();
         let mut given = Vec::new();
         for (index, input) in inputs.iter().enumerate() {
             let number = index.to_string();
             let mut names = [Some(input.name), input.alias, Some(&*number)].into_iter().flatten();
-            let found = names.find_map(|name| options.input_shapes.get_key_value(name));
+            let found = names.find_map(|name| options.get_key_value(name));
             used.extend(found.map(|(key, _)| key.clone()));
-            given.push(found.map(|(_, shape)| shape.clone()));
+            given.push(found.map(|(_, value)| value.clone()));
         }
-        for name in options.input_shapes.keys().filter(|name| !used.contains(name)) {
-            let message = format!("a shape is given for the input `{name}`, which the model doesn't have");
+        for name in options.keys().filter(|name| !used.contains(name)) {
+            let message = format!("a {what} is given for the input `{name}`, which the model doesn't have");
             let names: Vec<&str> = inputs.iter().map(|input| input.name).collect();
             let diagnostic = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
             self.findings.push(diagnostic.with_help(format!("the inputs are: {}", names.join(", "))));

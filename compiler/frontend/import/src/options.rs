@@ -1,7 +1,7 @@
 //! What all importers take and give besides the model.
 
 use indexmap::IndexMap;
-use mlc_ir::{Attribute, Diagnostic, Graph};
+use mlc_ir::{Attribute, DType, Diagnostic, Graph};
 
 /// What the user says about a model beyond its files.
 #[derive(Debug, Clone, Default)]
@@ -10,6 +10,10 @@ pub struct ImportOptions {
     pub name: String,
     /// Extents of inputs whose shapes the model leaves open, by the input's name, its operand's name, or its number.
     pub input_shapes: IndexMap<String, Vec<usize>>,
+    /// Data types of what inputs are given, in formats whose models take any, by the same names.
+    pub input_dtypes: IndexMap<String, DType>,
+    /// Values that inputs always have, where shapes depend on them, by the same names. The inputs stay, and aren't looked at.
+    pub input_values: IndexMap<String, Attribute>,
     /// Extents of the model's named dimensions.
     pub dimensions: IndexMap<String, usize>,
     /// What a file leaves out that holds no weights.

@@ -13,6 +13,8 @@ mod outcome;
 mod pnnx;
 #[cfg(feature = "relay")]
 mod relay;
+#[cfg(feature = "tennis")]
+mod tennis;
 
 #[cfg(feature = "ark")]
 pub use ark::read_ark;
@@ -20,6 +22,8 @@ pub use contents::Contents;
 pub use frontend::{Frontend, ModelFile};
 #[cfg(feature = "pnnx")]
 pub use pnnx::{RawPnnx, read_pnnx};
+#[cfg(feature = "tennis")]
+pub use tennis::read_tennis;
 
 use crate::format::Format;
 
@@ -35,6 +39,8 @@ pub const FRONTENDS: &[Frontend] = &[
     pnnx::FRONTEND,
     #[cfg(feature = "relay")]
     relay::FRONTEND,
+    #[cfg(feature = "tennis")]
+    tennis::FRONTEND,
 ];
 
 /// The reader of a format, where this build has one.

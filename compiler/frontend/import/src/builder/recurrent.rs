@@ -77,6 +77,20 @@ impl Builder {
         value.map_or_else(|| self.zeros(dtype, shape), Ok)
     }
 
+    /// Groups of `extent` elements of axis 0, such as the gates of a layer, in another order.
+    ///
+    /// # Errors
+    /// When a group isn't there.
+    pub fn reordered_groups(&mut self, x: Value, order: &[usize], extent: usize) -> Result<Value, OperatorError> {
+        let groups = self.shape(x).first().map_or(0, |rows| rows / extent.max(1));
+        if order.iter().copied().eq(0..groups) {
+            return Ok(x);
+        }
+        let group = |&place: &usize| self.slice_axis(x, 0, place * extent, extent, 1);
+        let groups = order.iter().map(group).collect::<Result<Vec<Value>, _>>()?;
+        self.concat(&groups, 0)
+    }
+
     /// Zeros; many of them as a repetition, so that a number in a file can't make them take memory.
     ///
     /// # Errors

@@ -171,29 +171,19 @@ fn weights(
     if let Some(bias) = operands.bias {
         let bias = own(call, bias)?;
         let halves = call.builder.split(bias, 0, &[kind.gates * units; 2])?;
-        input_bias = Some(ordered(call, halves[0], kind.order, units)?);
-        recurrent_bias = Some(ordered(call, halves[1], kind.order, units)?);
+        input_bias = Some(call.builder.reordered_groups(halves[0], kind.order, units)?);
+        recurrent_bias = Some(call.builder.reordered_groups(halves[1], kind.order, units)?);
     }
     let peepholes = match operands.peepholes {
         Some(peepholes) => {
             let peepholes = own(call, peepholes)?;
-            Some(ordered(call, peepholes, kind.peepholes, units)?)
+            Some(call.builder.reordered_groups(peepholes, kind.peepholes, units)?)
         }
         None => None,
     };
-    let input = ordered(call, input, kind.order, units)?;
-    let recurrent = ordered(call, recurrent, kind.order, units)?;
+    let input = call.builder.reordered_groups(input, kind.order, units)?;
+    let recurrent = call.builder.reordered_groups(recurrent, kind.order, units)?;
     Ok(RecurrentWeights { input, recurrent, input_bias, recurrent_bias, projection: None, peepholes })
-}
-
-/// Groups of `units` rows in another order.
-fn ordered(call: &mut Call<'_, '_>, x: Value, order: &[usize], units: usize) -> Result<Value, Fault> {
-    if order.iter().copied().eq(0..call.shape(x)[0] / units.max(1)) {
-        return Ok(x);
-    }
-    let group = |&place: &usize| call.builder.slice_axis(x, 0, place * units, units, 1);
-    let groups = order.iter().map(group).collect::<Result<Vec<Value>, _>>()?;
-    Ok(call.builder.concat(&groups, 0)?)
 }
 
 /// The activations of each direction. Those of gates see sums that `clip` limits.

@@ -1,34 +1,12 @@
 //! Slices, and padding.
 
 use super::call::{Call, Table, TensorAttributes};
-use mlc_import::Fault;
 use mlc_import::Handler::One;
+use mlc_import::{Fault, slice_part};
 use mlc_ir::ops::{PadMode, Slice};
 use mlc_ir::{Attribute, Code, Value};
 
 pub(super) const OPERATORS: Table = &[("Pad", 1, One(pad)), ("Slice", 1, One(slice))];
-
-/// First element, number of elements and step of an axis; start and end count from the end when negative, and are clamped.
-fn part(extent: usize, start: i64, end: i64, step: i64) -> Option<(usize, usize, i64)> {
-    let extent = i64::try_from(extent).ok()?;
-    let absolute = |place: i64| if place < 0 { place.saturating_add(extent) } else { place };
-    let (start, end) = (absolute(start), absolute(end));
-    let (start, distance) = match step {
-        0 => return None,
-        1.. => {
-            let start = start.clamp(0, extent);
-            (start, end.clamp(0, extent) - start)
-        }
-        _ => {
-            let start = start.clamp(0, (extent - 1).max(0));
-            // Before the first element there is one more place to end at.
-            (start, start - end.clamp(-1, extent - 1))
-        }
-    };
-    let size = (distance.max(0) as u64).div_ceil(step.unsigned_abs());
-    let size = if extent == 0 { 0 } else { size as usize };
-    Some(if size == 0 { (0, 0, 1) } else { (start as usize, size, if size == 1 { 1 } else { step }) })
-}
 
 /// The range of each axis: attributes before version 10, operands since, which also have steps.
 fn slice(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
@@ -49,7 +27,7 @@ fn slice(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let mut slice = Slice { starts: vec![0; shape.len()], sizes: shape.to_vec(), steps: vec![1; shape.len()] };
     for (index, &axis) in axes.iter().enumerate() {
         let axis = call.axis(x, axis)?;
-        let part = part(shape[axis], starts[index], ends[index], steps[index]);
+        let part = slice_part(shape[axis], starts[index], ends[index], steps[index]);
         let (start, size, step) = part.ok_or_else(|| Fault::parameter("a step of a slice must not be 0"))?;
         (slice.starts[axis], slice.sizes[axis], slice.steps[axis]) = (start, size, step);
     }
@@ -185,24 +163,4 @@ fn pad_by_value(call: &mut Call<'_, '_>, x: Value, pads: &[(i64, i64)]) -> Resul
         y = call.builder.concat(&parts, axis)?;
     }
     Ok(y)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slices_are_clamped() {
-        assert_eq!(part(5, 1, i64::MAX, 2), Some((1, 2, 2)));
-        assert_eq!(part(5, -2, i64::MAX, 1), Some((3, 2, 1)));
-        assert_eq!(part(5, i64::MAX, i64::MIN, -1), Some((4, 5, -1)));
-        assert_eq!(part(5, 3, 0, -2), Some((3, 2, -2)));
-        assert_eq!(part(5, -1, -6, -1), Some((4, 5, -1)));
-        assert_eq!(part(5, 3, 3, 1), Some((0, 0, 1)));
-        assert_eq!(part(5, 9, 12, 1), Some((0, 0, 1)));
-        assert_eq!(part(0, 0, i64::MAX, 1), Some((0, 0, 1)));
-        assert_eq!(part(0, -1, i64::MIN, -1), Some((0, 0, 1)));
-        assert_eq!(part(5, 0, 5, i64::MIN), Some((0, 0, 1)));
-        assert_eq!(part(5, 0, 5, 0), None);
-    }
 }

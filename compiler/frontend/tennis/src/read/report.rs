@@ -1,0 +1,38 @@
+//! [`Report`]: the findings of one reading.
+
+use mlc_ir::Diagnostic;
+
+/// More errors than this help nobody, and a garbage file would have millions.
+const MOST: usize = 100;
+
+/// Gathers findings.
+#[derive(Default)]
+pub(super) struct Report {
+    diagnostics: Vec<Diagnostic>,
+    errors: usize,
+    hidden: usize,
+}
+
+impl Report {
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.errors += usize::from(diagnostic.is_error());
+        if self.diagnostics.len() < MOST || (diagnostic.is_error() && self.errors == 1) {
+            self.diagnostics.push(diagnostic);
+        } else {
+            self.hidden += 1;
+        }
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.errors > 0
+    }
+
+    pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
+        if self.hidden > 0
+            && let Some(last) = self.diagnostics.last_mut()
+        {
+            last.notes.push(format!("{} more findings aren't shown", self.hidden));
+        }
+        self.diagnostics
+    }
+}
