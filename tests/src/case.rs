@@ -2,7 +2,8 @@
 
 use crate::array;
 use crate::compare::Tolerance;
-use mlc_ir::Tensor;
+use mlc_import::Weight;
+use mlc_ir::{Attribute, Tensor};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,13 @@ pub struct NamedTensor {
     pub name: String,
     /// Its value.
     pub value: Tensor,
+}
+
+impl NamedTensor {
+    /// The tensor as a weight that a user gives.
+    pub fn weight(&self) -> Weight {
+        Weight { value: Attribute::from_tensor(&self.value), has_shape: true }
+    }
 }
 
 /// A conformance case.

@@ -5,8 +5,7 @@ use indexmap::IndexMap;
 use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};
 use mlc_codegen::package::Package;
 use mlc_codegen::{Execution, Module, Options, Target, generate};
-use mlc_import::Weight;
-use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, text};
+use mlc_ir::{Code, Diagnostic, Graph, Location, text};
 use std::path::PathBuf;
 
 /// What the compiler makes of a model.
@@ -33,10 +32,7 @@ pub fn load(case: &Case) -> Result<Loaded, Vec<Diagnostic>> {
             options.input_dtypes.insert(input.name.clone(), input.value.ty().dtype);
         }
     }
-    for weight in &case.weights {
-        let weight = (weight.name.clone(), Weight { value: Attribute::from_tensor(&weight.value), has_shape: true });
-        options.bindings.weights.extend([weight]);
-    }
+    options.bindings.weights = case.weights.iter().map(|weight| (weight.name.clone(), weight.weight())).collect();
     let loaded = pipeline::load(&case.model, &options).map_err(|failure| failure.diagnostics);
     match loaded {
         Err(findings) if findings.iter().all(|found| found.code == Code::DataDependentShape) && case.dynamic => {

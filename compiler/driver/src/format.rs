@@ -107,6 +107,11 @@ impl Format {
         self == Format::Tennis
     }
 
+    /// Whether its files don't say what is input, weight and output.
+    pub fn leaves_interface_open(self) -> bool {
+        self == Format::Ark
+    }
+
     /// How a model of a format without a reader gets into one that has a reader.
     pub fn way_in(self) -> Option<&'static str> {
         Some(match self {

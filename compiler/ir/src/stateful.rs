@@ -23,6 +23,15 @@ const LONGEST: usize = 64;
 /// # Errors
 /// `MLC0004` when there is no such input or output, or they can't be tied.
 pub fn tie(graph: &mut Graph, input: &str, output: &str) -> Result<(), Diagnostic> {
+    tie_from(graph, input, output, None)
+}
+
+/// Ties an input to an output by name: at the first run the input gets this value, or zeros, later on what the output gave at the
+/// run before.
+///
+/// # Errors
+/// `MLC0004` when there is no such input or output, or they can't be tied.
+pub fn tie_from(graph: &mut Graph, input: &str, output: &str, initial: Option<Attribute>) -> Result<(), Diagnostic> {
     let inputs: Vec<&str> = graph.inputs().iter().map(|&id| &*graph.node(id).name).collect();
     let outputs: Vec<&str> = graph.outputs().iter().map(|output| &*output.name).collect();
     let find = |kind: &str, names: &[&str], name: &str| {
@@ -47,7 +56,11 @@ pub fn tie(graph: &mut Graph, input: &str, output: &str) -> Result<(), Diagnosti
     if ty != *given {
         return Err(mismatch(format!("the input '{input}' is {ty}, the output '{output}' is {given}")));
     }
-    let state = State { name: input.into(), input: to, output: from, initial: zeros(&ty)? };
+    let initial = match initial {
+        Some(initial) => initial,
+        None => zeros(&ty)?,
+    };
+    let state = State { name: input.into(), input: to, output: from, initial };
     graph.states.push(state);
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! The arguments of every command. Their documentation here is what `--help` prints.
 
+use super::bindings::{BindingOptions, NamedPlace, Output, OutputOptions, output};
 use super::console::Common;
 use super::hardware::{Machine, Memory};
 use super::packaging::Packaging;
 use super::project::Project;
+use super::values::{dimension, input_dtype, input_shape, input_value, state, tolerance};
 use crate::format::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mlc_codegen::FloatingPoint;
@@ -63,6 +65,20 @@ pub enum Command {
     Targets(Listing),
 }
 
+impl Command {
+    /// Puts the outputs that the user names to the model that they are of.
+    pub(super) fn settle(&mut self) {
+        match self {
+            Command::Compile(command) => command.model.outputs = Output::places(&command.output),
+            Command::Run(command) => command.model.outputs.clone_from(&command.named.outputs),
+            Command::Bench(command) => command.model.outputs.clone_from(&command.named.outputs),
+            Command::Verify(command) => command.model.outputs.clone_from(&command.named.outputs),
+            Command::Inspect(command) => command.model.outputs.clone_from(&command.named.outputs),
+            _ => {}
+        }
+    }
+}
+
 /// A file of an archive that says what the model is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ArchivePart {
@@ -100,6 +116,12 @@ pub struct Model {
     /// Extent of a dimension that the model leaves open by name, such as 'batch=1'; may be repeated
     #[arg(long = "dim", value_name = "NAME=N", value_parser = dimension)]
     pub dimensions: Vec<(String, usize)>,
+    /// What the model's file leaves out.
+    #[command(flatten)]
+    pub bindings: BindingOptions,
+    /// Outputs that the user names: the command's own option has them.
+    #[arg(skip)]
+    pub outputs: Vec<NamedPlace>,
 }
 
 /// How closely code keeps to floating-point operations.
@@ -141,9 +163,10 @@ pub struct CodeOptions {
     /// Keep the states of recurrent operators from one run to the next; tvmgen_NAME_reset starts anew
     #[arg(long)]
     pub stateful: bool,
-    /// Give an input what an output was at the run before, and zeros at the first; both leave the interface; may be repeated
-    #[arg(long = "state", value_name = "INPUT=OUTPUT", value_parser = state)]
-    pub states: Vec<(String, String)>,
+    /// Give an input what an output was at the run before, and zeros at the first; both leave the interface; may be repeated.
+    /// The name alone of memory that the model itself updates keeps that from one run to the next
+    #[arg(long = "state", value_name = "INPUT[=OUTPUT]", value_parser = state)]
+    pub states: Vec<(String, Option<String>)>,
 }
 
 /// The tensors that a model is run on.
@@ -189,9 +212,9 @@ pub struct Compile {
     #[arg(value_name = "MODEL")]
     pub further_models: Vec<PathBuf>,
     /// Where to write, '-' for standard output; without it, the model's name with .tar in this folder, and standard output for
-    /// --emit ir
-    #[arg(short, long, value_name = "OUT")]
-    pub output: Option<PathBuf>,
+    /// --emit ir. NAME=tensor:ID and the like name an output of the model instead, as for 'mlc run'
+    #[arg(short, long, value_name = "OUT", value_parser = output)]
+    pub output: Vec<Output>,
     /// What the code is for.
     #[command(flatten)]
     pub code: CodeOptions,
@@ -226,6 +249,9 @@ pub struct Run {
     /// The model, or an archive made by mlc.
     #[command(flatten)]
     pub model: Model,
+    /// The model's outputs.
+    #[command(flatten)]
+    pub named: OutputOptions,
     /// What the code is for.
     #[command(flatten)]
     pub code: CodeOptions,
@@ -257,6 +283,9 @@ pub struct Bench {
     /// The model, or an archive made by mlc.
     #[command(flatten)]
     pub model: Model,
+    /// The model's outputs.
+    #[command(flatten)]
+    pub named: OutputOptions,
     /// What the code is for.
     #[command(flatten)]
     pub code: CodeOptions,
@@ -294,6 +323,9 @@ pub struct Verify {
     /// The model.
     #[command(flatten)]
     pub model: Model,
+    /// The model's outputs.
+    #[command(flatten)]
+    pub named: OutputOptions,
     /// What the code is for.
     #[command(flatten)]
     pub code: CodeOptions,
@@ -327,6 +359,9 @@ pub struct Inspect {
     /// The model, or an archive made by mlc.
     #[command(flatten)]
     pub model: Model,
+    /// The model's outputs.
+    #[command(flatten)]
+    pub named: OutputOptions,
     /// Print it as JSON
     #[arg(long)]
     pub json: bool,
@@ -387,62 +422,6 @@ pub struct Ops {
     pub json: bool,
 }
 
-/// `NAME=1,3,224,224`; `NAME=` is a scalar.
-fn input_shape(text: &str) -> Result<(String, Vec<usize>), String> {
-    let (name, extents) = text.rsplit_once('=').ok_or("it must have the form NAME=1,3,224,224")?;
-    if name.is_empty() {
-        return Err("the name before '=' is missing".into());
-    }
-    let extents = extents.trim_start_matches('[').trim_end_matches(']');
-    let parse = |extent: &str| {
-        let extent = extent.trim();
-        extent.parse::<usize>().ok().filter(|&extent| extent <= 1 << 40).ok_or(format!("'{extent}' is no extent"))
-    };
-    let extents: Result<Vec<usize>, String> =
-        if extents.is_empty() { Ok(Vec::new()) } else { extents.split(',').map(parse).collect() };
-    Ok((name.to_owned(), extents?))
-}
-
-/// `NAME=uint8`.
-fn input_dtype(text: &str) -> Result<(String, DType), String> {
-    let (name, dtype) = text.rsplit_once('=').ok_or("it must have the form NAME=uint8")?;
-    if name.is_empty() {
-        return Err("the name before '=' is missing".into());
-    }
-    let found = DType::parse_long_name(dtype).or_else(|| DType::parse(dtype));
-    let known = || DType::ALL.map(DType::long_name).join(", ");
-    Ok((name.to_owned(), found.ok_or_else(|| format!("'{dtype}' is none of the data types {}", known()))?))
-}
-
-/// `NAME=FILE`.
-fn input_value(text: &str) -> Result<(String, PathBuf), String> {
-    match text.split_once('=') {
-        Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.to_owned(), file.into())),
-        _ => Err("it must have the form NAME=FILE".into()),
-    }
-}
-
-/// `NAME=N`.
-fn dimension(text: &str) -> Result<(String, usize), String> {
-    match input_shape(text)? {
-        (name, extents) if extents.len() == 1 => Ok((name, extents[0])),
-        _ => Err("it must have the form NAME=N".into()),
-    }
-}
-
-/// `INPUT=OUTPUT`.
-fn state(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((input, output)) if !input.is_empty() && !output.is_empty() => Ok((input.to_owned(), output.to_owned())),
-        _ => Err("it must have the form INPUT=OUTPUT".into()),
-    }
-}
-
-fn tolerance(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
-    if value >= 0.0 && value.is_finite() { Ok(value) } else { Err("it must be finite and not negative".into()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -451,46 +430,5 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn data_types_are_parsed() {
-        assert_eq!(input_dtype("a=uint8"), Ok(("a".into(), DType::U8)));
-        assert_eq!(input_dtype("a=b=f16"), Ok(("a=b".into(), DType::F16)));
-        assert!(["a", "=f32", "a=", "a=byte"].iter().all(|wrong| input_dtype(wrong).is_err()));
-    }
-
-    #[test]
-    fn shapes_are_parsed() {
-        assert_eq!(input_shape("a=1,3,4"), Ok(("a".into(), vec![1, 3, 4])));
-        assert_eq!(input_shape("a=b=[2, 3]"), Ok(("a=b".into(), vec![2, 3])));
-        assert_eq!(input_shape("a="), Ok(("a".into(), vec![])));
-        for wrong in ["a", "=1", "a=x", "a=1,,2", "a=-1", "a=99999999999999999999", "a=9999999999999"] {
-            assert!(input_shape(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn dimensions_are_parsed() {
-        assert_eq!(dimension("batch=4"), Ok(("batch".into(), 4)));
-        for wrong in ["batch", "batch=", "batch=1,2", "=1", "batch=x"] {
-            assert!(dimension(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn states_are_two_names() {
-        assert_eq!(state("h=h.1"), Ok(("h".into(), "h.1".into())));
-        for wrong in ["h", "=h", "h="] {
-            assert!(state(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn tolerances_are_finite_and_positive() {
-        assert_eq!(tolerance("1e-3"), Ok(1e-3));
-        for wrong in ["-1", "inf", "nan", "x"] {
-            assert!(tolerance(wrong).is_err(), "{wrong}");
-        }
     }
 }

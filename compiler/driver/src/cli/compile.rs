@@ -1,6 +1,7 @@
 //! `mlc compile`
 
 use super::arguments::{CodeOptions, Compile, Emit, Model};
+use super::bindings::Output;
 use super::console::Console;
 use super::subject::{compile_options, in_model, load_for};
 use super::words::{STANDARD_OUTPUT, bytes, folder, is_standard_output, mismatch};
@@ -90,7 +91,7 @@ fn compile_model(
     for explanation in &compiled.report.explanations {
         let text = format!("{explanation}\n");
         // What is explained must not get into what is written.
-        if arguments.output.as_deref().is_some_and(is_standard_output) {
+        if Output::file(&arguments.output).is_some_and(is_standard_output) {
             console.remark(&text);
         } else {
             console.print(&text);
@@ -145,7 +146,8 @@ fn archive_files(arguments: &Compile, models: &[Compiled]) -> Result<IndexMap<St
 /// Writes what the user wants; returns where it is, unless it went to standard output.
 fn emit(arguments: &Compile, models: &[Compiled], console: &Console) -> Result<Option<PathBuf>, Failure> {
     let stem = stem(&arguments.model.path);
-    let output = |default: String| arguments.output.clone().unwrap_or_else(|| PathBuf::from(default));
+    let output =
+        |default: String| Output::file(&arguments.output).map_or_else(|| PathBuf::from(default), Path::to_owned);
     let path = match arguments.emit {
         Emit::Tar => output(format!("{stem}.tar")),
         Emit::Ir => output(STANDARD_OUTPUT.to_owned()),

@@ -15,8 +15,8 @@ use serde::Serialize;
 use std::path::Path;
 
 pub(super) fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
-    let program = build(&arguments.model, &arguments.code, &arguments.machine, &arguments.inputs, console)?;
-    let inputs = read_inputs(&arguments.inputs, &input_ports(&program.inputs), console)?;
+    let (program, inputs) = build(&arguments.model, &arguments.code, &arguments.machine, &arguments.inputs, console)?;
+    let inputs = read_inputs(&inputs, &input_ports(&program.inputs), console)?;
     let (outputs, cost) = program.run_counted(&inputs)?;
     match &arguments.output_dir {
         Some(folder) => {
@@ -141,10 +141,10 @@ pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure>
     let Bench { model, code, machine, .. } = arguments;
     let toolchain = machine.toolchain()?;
     let counted = machine.on.is_some();
-    let bundle = bundle(model, code, machine, &arguments.inputs.files, console)?;
+    let (bundle, inputs) = bundle(model, code, machine, &arguments.inputs, console)?;
     let program = toolchain.build(&bundle)?;
     check_built(&program, code)?;
-    let inputs = read_inputs(&arguments.inputs, &input_ports(&program.inputs), console)?;
+    let inputs = read_inputs(&inputs, &input_ports(&program.inputs), console)?;
     let runs = arguments.runs.unwrap_or(0);
     let times = program.bench(&inputs, runs)?;
     let kernels = match (arguments.per_kernel, &bundle.origin) {

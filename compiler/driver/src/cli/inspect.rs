@@ -8,7 +8,7 @@ use super::subject::load_options;
 use super::words::bytes;
 use crate::files;
 use crate::format::Format;
-use crate::pipeline::frontends::{self, Contents, ModelFile};
+use crate::pipeline::frontends::{self, Contents, Memory, ModelFile};
 use crate::pipeline::{self, Failure};
 use mlc_ir::{Graph, TensorType};
 use serde::Serialize;
@@ -53,7 +53,7 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
         return archive::inspect(path, &file, arguments.json, console);
     }
     // What the file says is shown even when the model can't be compiled; why it can't is reported after that.
-    let options = load_options(&arguments.model, "default");
+    let options = load_options(&arguments.model, "default", Vec::new());
     let told = frontends::find(format).and_then(|frontend| frontend.contents);
     let contents = told.map(|contents| contents(&ModelFile { path, bytes: &file, options: &options })).transpose()?;
     let loaded = pipeline::load(path, &options);
@@ -93,6 +93,8 @@ fn model_text(report: &ModelReport) -> String {
         text += &ports_text("inputs", &graph.inputs);
         text += &ports_text("outputs", &graph.outputs);
     }
+    text += &memory_text("memory that gets its content from outside", &report.contents.external);
+    text += &memory_text("memory that is left over", &report.contents.left_over);
     text += &format!("weights: {} ({})\n", report.contents.weights, bytes(report.contents.weight_bytes));
     if let Some(graph) = &report.graph {
         text += &format!("MACs:    {}\n", graph.macs);
@@ -108,6 +110,15 @@ fn ports_text(title: &str, ports: &[PortEntry]) -> String {
     let mut text = format!("{title}:\n");
     for port in ports {
         text += &format!("  {}: {}{:?}\n", port.name, port.dtype, port.shape);
+    }
+    text
+}
+
+fn memory_text(title: &str, memory: &[Memory]) -> String {
+    let mut text = if memory.is_empty() { String::new() } else { format!("{title}:\n") };
+    for Memory { name, place, r#type, bytes: size, updated } in memory {
+        let updated = if *updated { ", updated" } else { "" };
+        text += &format!("  {name}: {} ({}, {place}{updated})\n", r#type, bytes(*size));
     }
     text
 }

@@ -4,6 +4,7 @@
 //! error. A panic is a defect of mlc: it is said to be one, and ends with 1.
 
 mod arguments;
+mod bindings;
 mod catalogue;
 mod compile;
 mod console;
@@ -14,6 +15,7 @@ mod inspect;
 mod packaging;
 mod project;
 mod subject;
+mod values;
 mod verify;
 mod words;
 
@@ -30,7 +32,10 @@ const STACK_BYTES: usize = 256 << 20;
 /// Parses the process's arguments and runs the command.
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
+        Ok(mut arguments) => {
+            arguments.command.settle();
+            arguments
+        }
         Err(error) => {
             // Help and version go to standard output with status 0, mistakes to standard error with status 2.
             let _ = error.print();

@@ -11,13 +11,14 @@ use crate::pipeline::{self, CompileOptions, Failure, LoadOptions, Loaded};
 use crate::render::Sources;
 use crate::toolchain::{Program, Toolchain};
 use crate::{files, targets};
+use indexmap::IndexMap;
 use mlc_codegen::WeightsAs;
-use mlc_import::Bindings;
 use mlc_ir::stateful;
 use mlc_ir::{Code, Diagnostic, Tensor};
 
-/// What the options say about loading a model, which is the one of a name where an archive holds several.
-pub(super) fn load_options(model: &Model, model_name: &str) -> LoadOptions {
+/// What the options say about loading a model, which is the one of a name where an archive holds several. `updated` are names of
+/// memory whose content after the run is wanted.
+pub(super) fn load_options(model: &Model, model_name: &str, updated: Vec<String>) -> LoadOptions {
     LoadOptions {
         format: model.format,
         weights: model.weights.clone(),
@@ -28,14 +29,15 @@ pub(super) fn load_options(model: &Model, model_name: &str) -> LoadOptions {
         input_values: model.input_value.iter().cloned().collect(),
         dimensions: model.dimensions.iter().cloned().collect(),
         model_name: model_name.to_owned(),
-        bindings: Bindings::default(),
+        bindings: model.bindings.bindings(&model.outputs, updated),
     }
 }
 
 /// Loads a model and reports its warnings. Shapes and data types that neither the model nor an option says are those of the
 /// input files.
-fn load(model: &Model, model_name: &str, input_files: &[String], console: &Console) -> Result<Loaded, Failure> {
-    let mut options = load_options(model, model_name);
+fn load(model: &Model, code: &CodeOptions, input_files: &[String], console: &Console) -> Result<Loaded, Failure> {
+    let updated = code.states.iter().filter(|(_, output)| output.is_none()).map(|(input, _)| input.clone());
+    let mut options = load_options(model, first_name(code), updated.collect());
     let progress = console.progress("loading");
     let mut loaded = pipeline::load(&model.path, &options);
     if options.input_shapes.is_empty() && !input_files.is_empty() && leaves_types_open(&loaded) {
@@ -67,9 +69,15 @@ pub(super) fn load_for(
     input_files: &[String],
     console: &Console,
 ) -> Result<Loaded, Failure> {
-    let mut loaded = load(model, first_name(code), input_files, console)?;
+    let mut loaded = load(model, code, input_files, console)?;
     for (input, output) in &code.states {
-        stateful::tie(&mut loaded.graph, input, output)?;
+        let input = loaded.aliases.get(input).unwrap_or(input);
+        match output {
+            Some(output) => stateful::tie(&mut loaded.graph, input, output)?,
+            // What has a weight as its first value is tied already.
+            None if loaded.graph.states.iter().any(|state| *state.name == **input) => {}
+            None => stateful::tie(&mut loaded.graph, input, &format!("{input}.next"))?,
+        }
     }
     if code.stateful {
         let warnings = stateful::keep_recurrent_states(&mut loaded.graph)?;
@@ -140,20 +148,20 @@ fn source_date_epoch() -> Result<u64, Diagnostic> {
     })
 }
 
-/// A program of a model or an archive.
+/// A program of a model or an archive, and its inputs under the names that the program has for them.
 pub(super) fn build(
     model: &Model,
     code: &CodeOptions,
     machine: &Machine,
     inputs: &Inputs,
     console: &Console,
-) -> Result<Program, Failure> {
+) -> Result<(Program, Inputs), Failure> {
     let toolchain = machine.toolchain()?;
-    let bundle = bundle(model, code, machine, &inputs.files, console)?;
+    let (bundle, inputs) = bundle(model, code, machine, inputs, console)?;
     let _progress = console.progress("building");
     let program = toolchain.build(&bundle)?;
     check_built(&program, code)?;
-    Ok(program)
+    Ok((program, inputs))
 }
 
 /// Holds a program, if its memory was measured, to the limits that the user gave.
@@ -163,19 +171,25 @@ pub(super) fn check_built(program: &Program, code: &CodeOptions) -> Result<(), F
     program.footprint.map_or(Ok(()), |footprint| code.memory.check_built(&footprint, io_bytes))
 }
 
-/// The archive of a model, or the archive that the user gave.
+/// The archive of a model, or the archive that the user gave, and its inputs under the names that it has for them.
 pub(super) fn bundle(
     model: &Model,
     code: &CodeOptions,
     machine: &Machine,
-    input_files: &[String],
+    inputs: &Inputs,
     console: &Console,
-) -> Result<Bundle, Failure> {
+) -> Result<(Bundle, Inputs), Failure> {
     let bytes = files::read(&model.path)?;
     if pipeline::detect(&model.path, &bytes, model.format)? == Format::Mlf && model.from.is_none() {
         if code.stateful || !code.states.is_empty() {
             let message = "the archive is compiled: which states it keeps was decided then";
             return Err(mismatch(message.into()).with_help("give --stateful and --state to 'mlc compile'").into());
+        }
+        if !model.bindings.bindings(&model.outputs, Vec::new()).is_empty() {
+            let message = "the archive is compiled: its inputs, weights and outputs were decided then";
+            return Err(mismatch(message.into())
+                .with_help("give --inputs, --bind and --output to 'mlc compile'")
+                .into());
         }
         if code.memory.is_given() && machine.on.is_none() {
             let message = "the archive is compiled: what it takes of a machine is known once it is built for one";
@@ -184,15 +198,25 @@ pub(super) fn bundle(
         let file = model.path.display().to_string();
         let bundle = Bundle::parse_model(&bytes, first_name(code));
         let mut bundle = bundle.map_err(|error| error.in_file(&file))?;
-        bundle.adopt_shapes(&inputs::shapes(input_files));
-        return Ok(bundle);
+        bundle.adopt_shapes(&inputs::shapes(&inputs.files));
+        return Ok((bundle, inputs.clone()));
     }
-    let loaded = load_for(model, code, input_files, console)?;
+    let loaded = load_for(model, code, &inputs.files, console)?;
+    let inputs = renamed(inputs, &loaded.aliases);
     let options = program_options(code, machine, console)?;
     let _progress = console.progress("compiling");
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})
         .map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
-    Ok(compiled.bundle()?)
+    Ok((compiled.bundle()?, inputs))
+}
+
+/// Input files under the names of the model's inputs, where they are given by other names of these.
+pub(super) fn renamed(inputs: &Inputs, aliases: &IndexMap<String, String>) -> Inputs {
+    let rename = |argument: &String| match argument.split_once('=') {
+        Some((alias, file)) => aliases.get(alias).map_or_else(|| argument.clone(), |name| format!("{name}={file}")),
+        None => argument.clone(),
+    };
+    Inputs { files: inputs.files.iter().map(rename).collect(), ..inputs.clone() }
 }
 
 /// Diagnostics of a later step, which knows the graph only, in the model's file.

@@ -3,7 +3,7 @@
 use super::arguments::Verify;
 use super::console::Console;
 use super::execute::input_ports;
-use super::subject::{bundle, check_built, in_model, load_for, program_options, read_inputs};
+use super::subject::{bundle, check_built, in_model, load_for, program_options, read_inputs, renamed};
 use super::words::mismatch;
 use crate::compare::{Comparison, Tolerance, compare_within};
 use crate::conditioning::{Bound, Bounds};
@@ -39,7 +39,7 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     let graph = &loaded.graph;
     let given = graph.open_inputs().into_iter().map(|number| graph.inputs()[number]);
     let ports: Vec<InputPort> = given.map(|input| (&*graph.node(input).name, graph.ty(input.into()))).collect();
-    let inputs = read_inputs(&arguments.inputs, &ports, console)?;
+    let inputs = read_inputs(&renamed(&arguments.inputs, &loaded.aliases), &ports, console)?;
     let numbers = graph.open_outputs();
     let types = numbers.iter().map(|&number| graph.ty(graph.outputs()[number].value).clone());
     let outputs: Vec<(&str, TensorType)> = output_names(graph).into_iter().zip(types).collect();
@@ -121,8 +121,8 @@ fn verify_archive(arguments: &Verify, console: &Console) -> Result<(), Failure> 
         return Err(mismatch(message.into()).with_help("add --expect NAME=FILE.npy for each output").into());
     }
     let Verify { model, code, machine, .. } = arguments;
-    let bundle = bundle(model, code, machine, &arguments.inputs.files, console)?;
-    let inputs = read_inputs(&arguments.inputs, &input_ports(&bundle.inputs), console)?;
+    let (bundle, inputs) = bundle(model, code, machine, &arguments.inputs, console)?;
+    let inputs = read_inputs(&inputs, &input_ports(&bundle.inputs), console)?;
     let shapes = inputs::shapes(&arguments.expect);
     let mut ports = bundle.outputs.clone();
     for (number, port) in ports.iter_mut().enumerate() {

@@ -43,6 +43,12 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
         }
         return load_from_relay(path, &bytes, options, toolchain);
     }
+    if !options.bindings.is_empty() && !format.leaves_interface_open() {
+        let message = format!("a file of the format {format} says itself what its inputs, weights and outputs are");
+        return Err(Diagnostic::error(Code::OptionMismatch, named(path), message)
+            .with_help("--bind, --inputs, --output NAME=PLACE and --state NAME are for files that don't, as ARK's")
+            .into());
+    }
     if format == Format::Ir {
         return load_ir(path, &bytes, options);
     }

@@ -4,7 +4,7 @@ use crate::format::Format;
 use crate::render::Sources;
 use crate::toolchain::Toolchain;
 use indexmap::IndexMap;
-use mlc_import::{Bindings, ImportOptions, Update};
+use mlc_import::{Bindings, ImportOptions};
 use mlc_ir::{DType, Diagnostic, Graph};
 use std::path::PathBuf;
 
@@ -59,13 +59,11 @@ pub struct Loaded {
     pub sources: Sources,
     /// Other names of inputs, each with the name in the graph.
     pub aliases: IndexMap<String, String>,
-    /// Inputs that the model itself updates, with a weight as the first value.
-    pub updates: Vec<Update>,
 }
 
 impl Loaded {
-    /// A model whose inputs have one name each, and which updates none of them.
+    /// A model whose inputs have one name each.
     pub fn new(graph: Graph, format: Format, warnings: Vec<Diagnostic>, sources: Sources) -> Self {
-        Loaded { graph, format, warnings, sources, aliases: IndexMap::new(), updates: Vec::new() }
+        Loaded { graph, format, warnings, sources, aliases: IndexMap::new() }
     }
 }

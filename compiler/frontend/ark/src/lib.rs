@@ -14,7 +14,7 @@ mod window;
 mod write;
 
 pub use check::{Direction, Message, messages};
-pub use import::{import, operator_support};
+pub use import::{Port, external_ports, import, operator_support, output_ports};
 pub use model::{Dialect, Model};
 pub use read::read;
 pub use write::{Form, write};

@@ -1,6 +1,6 @@
 //! ARK model files. They hold no weights: those are in a file that the user names.
 
-use super::contents::Contents;
+use super::contents::{Contents, Memory};
 use super::frontend::{Frontend, ModelFile};
 use super::outcome::loaded;
 use crate::arrays;
@@ -8,7 +8,7 @@ use crate::format::Format;
 use crate::pipeline::failure::{Failure, in_file};
 use crate::pipeline::model::Loaded;
 use crate::render::Sources;
-use mlc_ark::Model;
+use mlc_ark::{Model, Port};
 use mlc_ir::Diagnostic;
 use std::path::Path;
 
@@ -34,15 +34,23 @@ pub fn read_ark(path: &Path, bytes: &[u8]) -> Result<Model, Failure> {
     mlc_ark::read(bytes).map_err(|errors: Vec<Diagnostic>| in_file(path, errors).into())
 }
 
+fn port(port: Port) -> Memory {
+    let Port { name, place, data_type, shape, bytes, is_written } = port;
+    Memory { name, place, r#type: format!("{data_type}{shape:?}"), bytes: bytes as u64, updated: is_written }
+}
+
 fn contents(&ModelFile { path, bytes, .. }: &ModelFile<'_>) -> Result<Contents, Failure> {
     let model = read_ark(path, bytes)?;
     let memory: usize = model.buffers.iter().filter(|buffer| buffer.remote.is_none()).map(|buffer| buffer.bytes).sum();
+    let ports = |ports: Vec<Port>| ports.into_iter().map(port).collect();
     let mut contents = Contents {
         facts: vec![
             ("dialect", model.dialect.to_string()),
             ("rank", format!("{} of {}", model.rank, model.world_size)),
             ("buffers", format!("{} ({memory} bytes here)", model.buffers.len())),
         ],
+        external: ports(mlc_ark::external_ports(&model)),
+        left_over: ports(mlc_ark::output_ports(&model)),
         ..Contents::default()
     };
     for operation in model.operations().filter(|operation| !operation.is_virtual) {

@@ -16,6 +16,27 @@ pub struct Contents {
     /// What else a format's files say, by name.
     #[serde(flatten, serialize_with = "as_members")]
     pub facts: Vec<(&'static str, String)>,
+    /// Memory that gets its content from outside, weights or inputs, where the file doesn't say which it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub external: Vec<Memory>,
+    /// Memory that is an output if the user names no other, likewise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_over: Vec<Memory>,
+}
+
+/// A piece of a model's memory.
+#[derive(Debug, Serialize)]
+pub struct Memory {
+    /// Its name.
+    pub name: String,
+    /// How else it may be named in options.
+    pub place: String,
+    /// Type and shape in the file's own words.
+    pub r#type: String,
+    /// What it takes.
+    pub bytes: u64,
+    /// Whether the model writes to it.
+    pub updated: bool,
 }
 
 fn as_members<S: Serializer>(facts: &[(&'static str, String)], serializer: S) -> Result<S::Ok, S::Error> {

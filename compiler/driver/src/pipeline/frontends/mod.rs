@@ -18,7 +18,7 @@ mod tennis;
 
 #[cfg(feature = "ark")]
 pub use ark::read_ark;
-pub use contents::Contents;
+pub use contents::{Contents, Memory};
 pub use frontend::{Frontend, ModelFile};
 #[cfg(feature = "pnnx")]
 pub use pnnx::{RawPnnx, read_pnnx};

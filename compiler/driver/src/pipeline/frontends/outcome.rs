@@ -4,8 +4,8 @@ use crate::format::Format;
 use crate::pipeline::failure::{Failure, in_file};
 use crate::pipeline::model::Loaded;
 use crate::render::Sources;
-use mlc_import::Imported;
-use mlc_ir::Diagnostic;
+use mlc_import::{Imported, Update};
+use mlc_ir::{Diagnostic, stateful};
 use std::path::Path;
 
 /// Takes what a frontend made of a model, with what reading it has found.
@@ -19,9 +19,12 @@ pub fn loaded(
     match imported {
         Ok(imported) => {
             warnings.extend(in_file(path, imported.warnings));
-            mlc_ir::verify(&imported.graph)?;
-            let Imported { graph, aliases, updates, .. } = imported;
-            Ok(Loaded { graph, format, warnings, sources, aliases, updates })
+            let Imported { mut graph, aliases, updates, .. } = imported;
+            for Update { input, output, initial } in updates {
+                stateful::tie_from(&mut graph, &input, &output, Some(initial))?;
+            }
+            mlc_ir::verify(&graph)?;
+            Ok(Loaded { graph, format, warnings, sources, aliases })
         }
         Err(errors) => {
             warnings.extend(in_file(path, errors));

@@ -11,10 +11,13 @@ mod format;
 mod interface;
 mod memory_steps;
 mod place;
+mod ports;
 mod products;
 mod registry;
 mod structure;
 mod weights;
+
+pub use ports::{Port, external_ports, output_ports};
 
 use crate::memory;
 use crate::model::Model;
