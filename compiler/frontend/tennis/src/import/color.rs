@@ -1,7 +1,7 @@
 //! Channels of images, which are the last axis.
 
 use super::call::{Call, Table};
-use super::sampling::{as_floats, of_floats};
+use super::image::{as_floats, of_floats};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_ir::Value;

@@ -10,6 +10,7 @@ mod color;
 mod convolution;
 mod detection;
 mod format;
+mod image;
 mod indexing;
 mod interface;
 mod item;
@@ -28,6 +29,7 @@ mod shape;
 mod slicing;
 mod structure;
 mod suppression;
+mod warping;
 mod window;
 mod window_padding;
 

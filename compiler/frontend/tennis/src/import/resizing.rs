@@ -2,8 +2,8 @@
 //! imported.
 
 use super::call::{Call, Parameters, Table};
+use super::image::{Kind, as_floats, of_floats};
 use super::padding::not_four_axes;
-use super::sampling::{Kind, as_floats, of_floats};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_import::builder::Rows;

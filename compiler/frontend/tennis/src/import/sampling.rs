@@ -1,7 +1,9 @@
 //! Images that are moved, scaled or turned: every element is read at a place that a matrix gives.
 
 use super::call::{Call, Parameters, Table};
+use super::image::{Image, Kind};
 use super::padding::not_four_axes;
+use super::warping::warped;
 use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_ir::scalar::BinaryFunction as B;
@@ -9,49 +11,6 @@ use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table =
     &[("_nhwc_letterbox", One(letterbox)), ("affine_sample2d", One(affine)), ("sample2d", One(scale))];
-
-/// How an element is made of those around a place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Of the four neighbours, by distance.
-    Linear,
-    /// Of sixteen neighbours.
-    Cubic,
-    /// The nearest one, halves away from zero.
-    Nearest,
-    /// The one before it.
-    Hard,
-}
-
-impl Kind {
-    /// The kind of a parameter `type`.
-    pub fn of(number: i64) -> Result<Self, Fault> {
-        match number {
-            0 => Ok(Kind::Linear),
-            1 => Ok(Kind::Cubic),
-            2 => Ok(Kind::Nearest),
-            3 => Ok(Kind::Hard),
-            other => Err(Fault::parameter(format!("parameter `type` is {other}, 0 to 3 expected"))),
-        }
-    }
-
-    /// Whether several elements are combined.
-    pub fn combines(self) -> bool {
-        matches!(self, Kind::Linear | Kind::Cubic)
-    }
-}
-
-/// Numbers that can be combined: integers as doubles.
-pub(super) fn as_floats(call: &mut Call<'_, '_>, x: Value) -> Result<Value, Fault> {
-    let dtype = call.dtype_of(x);
-    Ok(call.builder.cast(x, if dtype.is_float() { dtype } else { DType::F64 })?)
-}
-
-/// What is made of a tensor's numbers in its data type; integers are cut.
-pub(super) fn of_floats(call: &mut Call<'_, '_>, y: Value, x: Value) -> Result<Value, Fault> {
-    let dtype = call.dtype_of(x);
-    Ok(call.builder.cast(y, dtype)?)
-}
 
 /// A place for each element of the result: rows of a matrix of (column, row, 1).
 struct Places {
@@ -68,14 +27,22 @@ fn affine(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let kind = Kind::of(call.required_int("type")?)?;
     let axis = call.required_axis(x, "dim")?;
     let sizes = call.known_list(1, "the size", 2)?;
-    let matrix = call.constant_floats(2, "the matrix")?.unwrap_or_default();
-    let shape = call.input(2).map(|matrix| call.shape(matrix))?;
-    if shape[..] != [3, 3] {
-        return Err(Fault::operands(format!("the matrix has the shape {shape:?}, [3, 3] expected")));
+    let (outer, sizes, matrix) = (call.float("outer_value")?, positive(&sizes)?, call.input(2)?);
+    if call.shape(matrix)[..] != [3, 3] {
+        let ty = call.builder.ty(matrix);
+        return Err(Fault::operands(format!("the matrix is {ty}, the shape [3, 3] expected")));
     }
-    let outer = call.float("outer_value")?;
-    let matrix = [0, 1, 2, 3, 4, 5].map(|place: usize| matrix[place] as f32);
-    sampled(call, x, axis, &Places { matrix, sizes: positive(&sizes)?, kind, outer })
+    match call.builder.graph().constant(matrix).map(|matrix| matrix.to_tensor().to_floats()) {
+        Some(numbers) => {
+            let matrix = [0, 1, 2, 3, 4, 5].map(|place: usize| numbers[place] as f32);
+            sampled(call, x, axis, &Places { matrix, sizes, kind, outer })
+        }
+        None => {
+            let image = Image::new(call, x, axis, sizes, kind)?;
+            let y = warped(call, &image, matrix, kind, outer)?;
+            image.result(call, y, x)
+        }
+    }
 }
 
 fn positive(sizes: &[i64]) -> Result<[usize; 2], Fault> {
@@ -119,9 +86,6 @@ fn letterbox(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let scale = (sizes[1] as f32 / columns as f32).min(sizes[0] as f32 / rows as f32);
     sampled(call, x, 1, &Places { matrix: scaling(scale), sizes, kind, outer })
 }
-
-/// Most elements of a result whose places are listed.
-const MOST_PLACES: usize = 1 << 22;
 
 /// What one neighbour of each place adds: its number in the flat image, and its share.
 #[derive(Default)]
@@ -178,31 +142,16 @@ impl Places {
 
 /// Reads two axes, from one on, at places.
 fn sampled(call: &mut Call<'_, '_>, x: Value, axis: usize, places: &Places) -> Result<Value, Fault> {
-    if places.kind == Kind::Cubic {
-        return Err(Fault::variant("images that a matrix moves aren't defined for cubic interpolation"));
-    }
-    let shape = call.shape(x);
-    let (Some(&rows), Some(&columns)) = (shape.get(axis), shape.get(axis + 1)) else {
-        let ty = call.builder.ty(x);
-        return Err(Fault::parameter(format!("{ty} doesn't have two axes from {axis} on")));
-    };
-    let count = places.sizes[0].saturating_mul(places.sizes[1]);
-    if count > MOST_PLACES || rows == 0 || columns == 0 {
-        let ty = call.builder.ty(x);
-        return Err(Fault::operands(format!("{ty} can't be sampled at {count} places")));
-    }
-    let (outer, inner): (usize, usize) = (shape[..axis].iter().product(), shape[axis + 2..].iter().product());
-    let flat = call.builder.reshape(x, &[outer, rows * columns, inner])?;
-    let flat = if places.kind.combines() { as_floats(call, flat)? } else { flat };
-    let dtype = call.dtype_of(flat);
-    let Taps { taps, outside } = places.taps(rows, columns);
+    let image = Image::new(call, x, axis, places.sizes, places.kind)?;
+    let (dtype, count) = (call.dtype_of(image.flat), image.places());
+    let Taps { taps, outside } = places.taps(image.extents[0], image.extents[1]);
     let mut y = None;
     for Tap { sources, weights } in taps {
         if weights.iter().all(|&weight| weight == 0.0) {
             continue;
         }
         let sources = call.builder.indices(&[count], &sources)?;
-        let mut part = call.builder.gather(flat, sources, 1)?;
+        let mut part = call.builder.gather(image.flat, sources, 1)?;
         if weights.iter().any(|&weight| weight != 1.0) {
             let weights = call.builder.numbers(dtype, &[count, 1], weights);
             part = call.builder.binary(B::Multiply, part, weights)?;
@@ -216,7 +165,5 @@ fn sampled(call: &mut Call<'_, '_>, x: Value, axis: usize, places: &Places) -> R
         let value = call.builder.number(dtype, value);
         y = call.builder.select(outside, value, y)?;
     }
-    let y = of_floats(call, y, x)?;
-    let result: Vec<usize> = [&shape[..axis], &places.sizes, &shape[axis + 2..]].concat();
-    Ok(call.builder.reshape(y, &result)?)
+    image.result(call, y, x)
 }

@@ -11,6 +11,7 @@ pub(super) const TESTS: &[(&str, fn())] = &[
     ("_enter", copies),
     ("_nhwc_scale_resize2d", scaled_rows_and_columns),
     ("affine_sample2d", sampling_without_outer_value),
+    ("affine_sample2d", sampling_by_a_matrix_of_data),
     ("batch_to_space4d", blocks),
     ("conv2d_winograd", winograd),
     ("conv2d_winograd_v2", winograd),
@@ -266,6 +267,23 @@ fn sampling_without_outer_value() {
     for (kind, expected) in [(0, [0.0, 0.5, 1.5, 2.0]), (2, [0.0, 1.0, 2.0, 2.0]), (3, [0.0, 0.0, 1.0, 2.0])] {
         let parameters = [("dim", int(0)), ("type", int(kind))];
         check("affine_sample2d", &parameters, &operands(), &floats(&[1, 4], &expected));
+    }
+}
+
+/// A matrix of the data gives what one of the file does.
+fn sampling_by_a_matrix_of_data() {
+    let turned = floats(&[3, 3], &[0.5, 0.5, 0.25, -0.5, 1.0, 0.75, 0.0, 0.0, 1.0]);
+    let moved = floats(&[3, 3], &[1.0, 0.0, -1.5, 0.0, 1.0, 0.5, 0.0, 0.0, 1.0]);
+    for (matrix, kind, outer) in [&turned, &moved].into_iter().flat_map(|matrix| {
+        [0, 2, 3].into_iter().flat_map(move |kind| [None, Some(9.0)].map(|outer| (matrix, kind, outer)))
+    }) {
+        let mut parameters = vec![("dim", int(1)), ("type", int(kind))];
+        parameters.extend(outer.map(|outer| ("outer_value", float(outer))));
+        for x in [counted(&[2, 4, 3, 2]), tensor(DType::U8, &[1, 2, 2], &[1.0, 50.0, 100.0, 255.0])] {
+            let with = |matrix| [Fed(x.clone()), Known(ints(&[2], &[3.0, 5.0])), matrix];
+            let expected = run("affine_sample2d", &parameters, &with(Known(matrix.clone())));
+            check_all(&run("affine_sample2d", &parameters, &with(Fed(matrix.clone()))), &expected);
+        }
     }
 }
 
