@@ -181,7 +181,7 @@ pub fn detect(bytes: &[u8]) -> Option<Format> {
     if bytes.get(257..262) == Some(b"ustar") || is_gzip(bytes) {
         return Some(Format::Mlf);
     }
-    if text.first() == Some(&b'{') {
+    if matches!(text.first(), Some(b'{' | b'[')) {
         return detect_json(text);
     }
     if signatures::is_onnx(bytes) {

@@ -59,9 +59,14 @@ pub(crate) enum JsonContents {
 
 /// What a JSON text is of, by the keys of its outermost object. The text may be damaged behind them.
 pub(crate) fn json_contents(text: &[u8]) -> Option<JsonContents> {
-    let keys: Vec<&[u8]> = outermost_keys(text).collect();
+    /// More keys than any such object has.
+    const MOST: usize = 100;
+    let keys: Vec<&[u8]> = outermost_keys(text).take(MOST).collect();
     let has = |key: &str| keys.contains(&key.as_bytes());
-    if has("Nodes") || has("TaskInfos") || (has("Rank") && has("WorldSize")) {
+    // The nodes alone, which are a list, are told from other lists by what each of them has.
+    let has_nodes =
+        text.first() == Some(&b'[') && text.windows(17).take(MOST).any(|window| window == b"\"ProducerNodeIds\"");
+    if has_nodes || has("Nodes") || has("TaskInfos") || (has("Rank") && has("WorldSize")) {
         Some(JsonContents::Ark)
     } else if has("nodes") && has("arg_nodes") {
         Some(JsonContents::ExecutorGraph)
@@ -226,6 +231,8 @@ mod tests {
             (r#"{ "Nodes" : [{"Id": 0,"#, Some(JsonContents::Ark)),
             (r#"{"Rank": 0, "WorldSize": 1}"#, Some(JsonContents::Ark)),
             (r#"{"Architecture": "ANY", "TaskInfos": []}"#, Some(JsonContents::Ark)),
+            (r#"[{"Id": 0, "ProducerNodeIds": []"#, Some(JsonContents::Ark)),
+            (r#"[{"Id": 0}]"#, None),
             (r#"{"nodes": [], "arg_nodes": [0], "heads": []}"#, Some(JsonContents::ExecutorGraph)),
             (r#"{"root": 1, "nodes": [{"type_key": ""}], "b64ndarrays": []}"#, Some(JsonContents::RelayNodes)),
             (r#"{"modules": {"default": {}}, "version": 7}"#, Some(JsonContents::ArchiveMetadata)),

@@ -1,6 +1,6 @@
 //! [`Faults`]: what is wrong with a file, all of it at once.
 
-use mlc_ir::Diagnostic;
+use mlc_ir::{Diagnostic, Location};
 use std::collections::BTreeSet;
 
 /// Most mistakes that one run tells.
@@ -63,4 +63,9 @@ impl Faults {
         }
         self.found
     }
+}
+
+/// A place given by its path alone.
+pub(super) fn at(path: &str) -> Location {
+    Location { json_path: Some(path.to_owned()), ..Location::default() }
 }

@@ -28,6 +28,8 @@ pub(super) struct Reading {
     pub tables: Tables,
     pub evidence: Evidence,
     pub faults: Faults,
+    /// How many pieces the operations of a plan's task are cut into, as far as they say it.
+    pub pieces: Option<u64>,
 }
 
 impl Reading {
@@ -64,6 +66,10 @@ impl Reading {
         let writes = self.tensors(json, "WriteTensors");
         let results = self.tensors(json, "ResultTensors");
         let arguments = self.arguments(json, kind.unwrap_or_default());
+        if let Ok(Some(config)) = json.find("Config") {
+            let pieces = config.find("NumTasks").and_then(|number| number.map(|number| number.integer()).transpose());
+            self.pieces = self.pieces.max(self.faults.note(pieces).flatten());
+        }
         Some(Operation {
             kind: kind?.into(),
             name: name?.into(),

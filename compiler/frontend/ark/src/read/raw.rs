@@ -15,6 +15,32 @@ const MOST_BYTES: usize = 1 << 20;
 /// Most keys of an object that is taken apart.
 const MOST_KEYS: usize = 1 << 10;
 
+/// Most lists and objects inside of each other, far more than any file of the format has.
+pub(super) const MOST_DEPTH: usize = 64;
+
+/// Where a text nests too deep, if it does. It needn't be JSON.
+pub(super) fn too_deep(text: &[u8]) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut is_string = false;
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => is_string = !is_string,
+            b'\\' if is_string => at += 1,
+            b'{' | b'[' if !is_string => {
+                depth += 1;
+                if depth > MOST_DEPTH {
+                    return Some(at);
+                }
+            }
+            b'}' | b']' if !is_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
 /// The members of an object, as they stand in the file.
 #[derive(Debug)]
 pub(super) struct Members<'a>(pub IndexMap<Cow<'a, str>, &'a RawValue>);

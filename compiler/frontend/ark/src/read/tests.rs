@@ -78,9 +78,9 @@ fn faults(text: &str) -> Vec<(Code, String)> {
 #[test]
 fn texts_that_are_not_json_are_refused_with_line_and_column() {
     for (text, place) in [
-        ("", "line 1:0"),
+        ("", "line 1:1"),
         ("{\n \"Rank\": 0,,", "line 2:12"),
-        ("[]", "line 1:0"),
+        ("[]", "line 1:1"),
         ("{\"Rank\": NaN}", "line 1:10"),
         ("{} {}", "line 1:4"),
         ("{\"a\": 1,\n\"a\": 2}", "line 2:3"),
@@ -122,14 +122,20 @@ fn unknown_keys_are_passed_over_with_one_warning_each() {
 #[test]
 fn deep_nesting_is_refused_wherever_it_is() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    for (place, path) in [("/Comment", "$[\"Comment\"]"), ("/Rank", "$"), ("/Nodes/2/Op/Args", "$.Nodes[2].Op")] {
+    for place in ["/Comment", "/Rank", "/Nodes/2/Op/Args"] {
         let mut value = exponential();
         value["Comment"] = 0.into();
         *value.pointer_mut(place).unwrap() = "deep".into();
         let text = value.to_string().replace("\"deep\"", &deep);
-        assert!(faults(&text).contains(&(Code::Syntax, path.into())), "{place}: {:?}", faults(&text));
+        let errors = read(text.as_bytes()).unwrap_err();
+        let first = text.find("[[[").unwrap();
+        assert_eq!(errors.len(), 1, "{place}: {errors:?}");
+        let found = errors[0].location.byte_offset.unwrap() as usize;
+        assert!((first..first + 70).contains(&found), "{place}: {errors:?}");
     }
-    assert_eq!(faults(&deep), [(Code::Syntax, String::new())]);
+    let mut value = exponential();
+    value["Nodes"][2]["Op"]["Name"] = "[[\\\"[".repeat(100).into();
+    assert!(read_value(&value).is_ok(), "a name isn't nested");
 }
 
 #[test]
@@ -231,4 +237,61 @@ fn mistakes_are_bounded() {
     let errors = read_value(&value).unwrap_err();
     assert_eq!(errors.len(), 100);
     assert_eq!(errors[99].notes, ["the rest of the file wasn't looked at"]);
+}
+
+/// A plan of one task.
+fn plan() -> Value {
+    let mut operation = exponential()["Nodes"][2]["Op"].take();
+    operation["Config"] = json!({"NumWarps": 1, "NumTasks": 4});
+    let group =
+        |id: u32, range: Value| json!({"ResourceGroups": [{"TaskGroups": [{"TaskId": id, "TaskRange": range}]}]});
+    json!({
+        "Rank": 0, "WorldSize": 1, "Architecture": "ANY", "NumProcessors": 2, "NumWarpsPerProcessor": 1,
+        "TaskInfos": [{"Id": 7, "NumWarps": 1, "SramBytes": 0, "Ops": [operation]}],
+        "ProcessorGroups": [group(7, json!([2, 4])), group(7, json!([0, 2]))]
+    })
+}
+
+#[test]
+fn plans_are_read_as_compressed_models() {
+    let model = read_value(&plan()).unwrap();
+    assert_eq!((model.dialect, model.nodes.len(), model.nodes[0].id), (Dialect::Plan, 1, 7));
+    assert_eq!(model.nodes[0].operations[0].location().to_string(), "$.TaskInfos[0].Ops[0], Exp \"exp\"");
+    assert_eq!(model.warnings, []);
+}
+
+#[test]
+fn plans_run_every_piece_of_every_task() {
+    type Edit = fn(&mut Value);
+    let edits: [(Edit, Code, &str); 7] = [
+        (|plan| plan["ProcessorGroups"] = json!([]), Code::CountMismatch, "$.ProcessorGroups"),
+        (|plan| plan["ProcessorGroups"].as_array_mut().unwrap().truncate(1), Code::CountMismatch, "$.ProcessorGroups"),
+        (
+            |plan| plan["ProcessorGroups"][1]["ResourceGroups"][0]["TaskGroups"][0]["TaskRange"] = json!([0, 3, 2]),
+            Code::CountMismatch,
+            "$.ProcessorGroups",
+        ),
+        (
+            |plan| plan["ProcessorGroups"][0]["ResourceGroups"][0]["TaskGroups"][0]["TaskRange"] = json!([0, 4, 0]),
+            Code::Syntax,
+            "$.ProcessorGroups[0].ResourceGroups[0].TaskGroups[0].TaskRange",
+        ),
+        (
+            |plan| plan["ProcessorGroups"][1]["ResourceGroups"][0]["TaskGroups"][0]["TaskId"] = 8.into(),
+            Code::UndefinedValue,
+            "$.ProcessorGroups[1].ResourceGroups[0].TaskGroups[0].TaskId",
+        ),
+        (|plan| plan["TaskInfos"][0]["Ops"] = json!([]), Code::Syntax, "$.TaskInfos[0]"),
+        (
+            |plan| plan["TaskInfos"] = json!([plan["TaskInfos"][0], plan["TaskInfos"][0]]),
+            Code::DuplicateDefinition,
+            "$.TaskInfos[1]",
+        ),
+    ];
+    for (edit, code, path) in edits {
+        let mut plan = plan();
+        edit(&mut plan);
+        let found = faults(&plan.to_string());
+        assert!(found.contains(&(code, path.into())), "{path}: {found:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Nodes as dialect 2024b has them: one operation in each, numbered by position.
 
-use crate::model::{Model, Node, Operation};
+use crate::model::{Dialect, Model, Node, Operation, TensorIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A node to be written.
@@ -19,6 +19,10 @@ pub(super) fn single_nodes(model: &Model) -> Vec<WrittenNode<'_>> {
         .enumerate()
         .map(|(id, operation)| WrittenNode { id: id as u32, producers: Vec::new(), consumers: Vec::new(), operation })
         .collect();
+    if model.dialect == Dialect::Plan {
+        connect(&mut nodes);
+        return nodes;
+    }
     // Number of the first operation of each node, by the node's number in the file.
     let mut firsts = BTreeMap::new();
     let mut count = 0;
@@ -54,6 +58,23 @@ pub(super) fn single_nodes(model: &Model) -> Vec<WrittenNode<'_>> {
         }
     }
     nodes
+}
+
+/// Finds the neighbours of nodes that don't say them: who uses what another made.
+fn connect(nodes: &mut [WrittenNode<'_>]) {
+    let mut makers: BTreeMap<TensorIndex, usize> = BTreeMap::new();
+    for later in 0..nodes.len() {
+        let operation = nodes[later].operation;
+        for used in operation.reads.iter().chain(&operation.writes) {
+            if let Some(&earlier) = makers.get(used)
+                && !nodes[later].producers.contains(&(earlier as u32))
+            {
+                nodes[later].producers.push(earlier as u32);
+                nodes[earlier].consumers.push(later as u32);
+            }
+        }
+        makers.extend(operation.results.iter().map(|&result| (result, later)));
+    }
 }
 
 /// The operations that an edge between two nodes is between: those where one uses what the other made, or else the last of one node
