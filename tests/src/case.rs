@@ -31,11 +31,12 @@ struct ArrayFile {
     dtype: String,
 }
 
-/// What a folder of files without folders of their own says about them.
+/// What a folder of files without folders of their own says about them, in one of two forms.
 #[derive(Debug, Deserialize)]
-struct Manifest {
-    format: String,
-    files: BTreeMap<String, ManifestEntry>,
+#[serde(untagged)]
+enum Manifest {
+    Described { files: BTreeMap<String, ManifestEntry> },
+    Plain(BTreeMap<String, ManifestEntry>),
 }
 
 #[derive(Debug, Deserialize)]
@@ -170,22 +171,23 @@ impl Case {
 }
 
 impl Case {
-    /// The files that the `manifest.json` of a folder lists, none when there is no manifest. Nothing is known of them but what
+    /// The files that the `manifest.json`, or `index.json`, of a folder lists, none when there is neither. Nothing is known of them but what
     /// must happen.
     ///
     /// # Errors
     /// A sentence that names the file and what is wrong with it.
     pub fn listed(folder: &Path) -> Result<Vec<Case>, String> {
-        let path = folder.join("manifest.json");
-        if !path.is_file() {
-            return Ok(Vec::new());
-        }
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let paths = ["manifest.json", "index.json"].map(|name| folder.join(name));
+        let Some(path) = paths.iter().find(|path| path.is_file()) else { return Ok(Vec::new()) };
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let manifest: Manifest = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        let (Manifest::Described { files } | Manifest::Plain(files)) = manifest;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let format = name.strip_suffix("-malformed").unwrap_or(&name);
         let case = |(name, entry): (String, ManifestEntry)| Case {
             model: folder.join(&name),
             name,
-            format: manifest.format.clone(),
+            format: format.to_owned(),
             operators: Vec::new(),
             inputs: Vec::new(),
             weights: Vec::new(),
@@ -195,7 +197,7 @@ impl Case {
             network: false,
             expectation: entry.expect,
         };
-        Ok(manifest.files.into_iter().map(case).collect())
+        Ok(files.into_iter().map(case).collect())
     }
 
     /// The same case with the ONNX file that lies beside its model, if one does. Its operators aren't known.

@@ -68,5 +68,6 @@ fn damaged_files() {
     check("pnnx-malformed", &Mode::generic(false));
     check("onnx-malformed", &Mode::generic(false));
     check("relay-malformed", &Mode::generic(false));
+    check("ark-malformed", &Mode::generic(false));
     check("tennis-malformed", &Mode::generic(false));
 }

@@ -13,6 +13,9 @@ const MEMORY: usize = 200 << 10;
 /// How often the memory is looked at; the system keeps the highest value.
 const INTERVAL: Duration = Duration::from_millis(1);
 
+/// The lists of files that have no folders of their own.
+const LISTS: [&str; 2] = ["manifest.json", "index.json"];
+
 /// The folders of damaged models: the repository's own, and those of the whole collection where it is at hand.
 fn cases() -> Vec<PathBuf> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -20,10 +23,10 @@ fn cases() -> Vec<PathBuf> {
     let collection = named.unwrap_or_else(|| repository.join("../shared/conformance"));
     let mut cases = Vec::new();
     for folder in [repository.join("tests/data"), collection] {
-        for format in ["pnnx-malformed", "onnx-malformed", "tennis-malformed"] {
+        for format in ["pnnx-malformed", "onnx-malformed", "ark-malformed", "tennis-malformed"] {
             let Ok(entries) = std::fs::read_dir(folder.join(format)) else { continue };
             let paths = entries.map(|entry| entry.unwrap().path());
-            cases.extend(paths.filter(|path| path.is_dir() || path.extension().is_some_and(|end| end == "tsm")));
+            cases.extend(paths.filter(|path| !LISTS.iter().any(|list| path.ends_with(list))));
         }
     }
     cases.sort();
@@ -64,8 +67,9 @@ fn described(case: &Path) -> (PathBuf, bool) {
         let name = if description["format"] == "onnx" { "model.onnx" } else { "model.pnnx.param" };
         return (case.join(name), description["expect"] == "error");
     }
-    let list = read(case.with_file_name("manifest.json"));
-    (case.to_owned(), list["files"][case.file_name().unwrap().to_str().unwrap()]["expect"] == "error")
+    let list = LISTS.iter().map(|list| case.with_file_name(list)).find(|list| list.is_file()).map(read).unwrap();
+    let files = list.get("files").unwrap_or(&list);
+    (case.to_owned(), files[case.file_name().unwrap().to_str().unwrap()]["expect"] == "error")
 }
 
 /// What is wrong with the command's answer to a damaged model.
@@ -92,6 +96,44 @@ fn damaged_models_are_answered_in_seconds_and_little_memory() {
         |case: &PathBuf| fault(case, &folder.path().join("a.tar")).map(|fault| format!("{}: {fault}", case.display()));
     let faults: Vec<String> = cases.iter().filter_map(check).collect();
     assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), cases.len(), faults.join("\n"));
+}
+
+/// Large ARK files, each with another thing without end.
+#[test]
+fn large_texts_take_little_more_memory_than_the_file() {
+    const SIZE: usize = 16 << 20;
+    const MORE: usize = 64 << 10;
+    let numbers = "0,".repeat(SIZE / 2);
+    let keys: Vec<String> = (0..SIZE / 12).map(|key| format!("\"{key}\":0")).collect();
+    let model = |nodes: &str| format!("{{\"Rank\":0,\"WorldSize\":1,\"Nodes\":{nodes}}}");
+    let node = |shape: &str, rest: &str| {
+        format!(
+            "{{\"Id\":0,\"ProducerNodeIds\":[],\"ConsumerNodeIds\":[{rest}],\"Op\":{{\"Type\":\"Tensor\",\"Name\":\"x\",\"IsVirtual\":true,\
+             \"ReadTensors\":[],\"WriteTensors\":[],\"ResultTensors\":[{{\"Id\":0,\"DataType\":\"FP32\",\"Shape\":[{shape}1]}}],\"Args\":{{}}}}}}"
+        )
+    };
+    let wrong = node("", "");
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("numbers", model(&format!("[{numbers}0]"))),
+        ("lists", model(&"[".repeat(SIZE))),
+        ("objects", model(&"{\"Op\":".repeat(SIZE / 6))),
+        ("keys", format!("{{{}}}", keys.join(","))),
+        ("unknown", format!("{{\"Nodes\":[],\"x\":{{{}}}}}", keys.join(","))),
+        ("string", model(&format!("\"{}\"", "x".repeat(SIZE)))),
+        ("shape", model(&format!("[{}]", node(&numbers, "")))),
+        ("neighbours", model(&format!("[{}]", node("", &format!("{numbers}0"))))),
+        ("nodes", model(&format!("[{}]", vec![wrong.as_str(); SIZE / wrong.len()].join(",")))),
+    ] {
+        let path = folder.path().join(format!("{name}.json"));
+        std::fs::write(&path, &text).unwrap();
+        let (output, time, memory) = compile(&path, &folder.path().join("a.tar"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("error[MLC"), "{name}: {}", output.status);
+        assert!(said.len() < 1 << 16, "{name}: {} bytes are said", said.len());
+        assert!(memory < (text.len() >> 10) + MORE, "{name}: {memory} KiB");
+        assert!(time < TIME, "{name}: {} ms", time.as_millis());
+    }
 }
 
 #[test]

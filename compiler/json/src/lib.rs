@@ -4,6 +4,7 @@
 use mlc_ir::{Code, Diagnostic, Location};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
 use std::fmt;
 use std::rc::Rc;
 
@@ -107,7 +108,16 @@ impl<'de> Visitor<'de> for Distinct {
 
 /// What is said of a key that an object has twice.
 pub fn twice(key: &str) -> String {
-    format!("an object has the key {key:?} twice")
+    format!("an object has the key {:?} twice", shortened(key))
+}
+
+/// A text of a file as a message shows it: not all of a long one.
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    const MOST: usize = 200;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// A value of a JSON file and its path.
@@ -144,7 +154,7 @@ impl Step<'_> {
             let (mut path, introduction) = self.parent.as_deref().map(Step::spell).unwrap_or_default();
             path += &match self.key {
                 Key::Member(key) => format!(".{key}"),
-                Key::Entry(key) => format!("[{key:?}]"),
+                Key::Entry(key) => format!("[{:?}]", shortened(key)),
                 Key::Element(index) => format!("[{index}]"),
                 Key::Root { .. } => String::new(),
             };
@@ -332,6 +342,14 @@ mod tests {
     fn values_are_those_of_the_text() {
         let text = r#"{"a": [1, -2, 18446744073709551615, 1.5, "x\n", true, null], "b": {}}"#;
         assert_eq!(parse(text.as_bytes()).unwrap(), serde_json::from_str::<Value>(text).unwrap());
+    }
+
+    #[test]
+    fn long_texts_are_shortened() {
+        assert_eq!(shortened("ä".repeat(200).as_str()).chars().count(), 200);
+        assert_eq!(shortened("ä".repeat(201).as_str()).chars().last(), Some('…'));
+        let text = format!("{{{0:?}: 1, {0:?}: 2}}", "k".repeat(10_000));
+        assert!(parse(text.as_bytes()).unwrap_err().to_string().len() < 300);
     }
 
     #[test]

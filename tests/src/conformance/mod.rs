@@ -20,8 +20,17 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The folders of the conformance collection that the compiler is judged by, and [`NETWORKS_AS_ONNX`].
-pub const FORMATS: [&str; 8] =
-    ["pnnx", "pnnx-malformed", "onnx", "onnx-malformed", NETWORKS_AS_ONNX, "ark", "tennis", "tennis-malformed"];
+pub const FORMATS: [&str; 9] = [
+    "pnnx",
+    "pnnx-malformed",
+    "onnx",
+    "onnx-malformed",
+    NETWORKS_AS_ONNX,
+    "ark",
+    "ark-malformed",
+    "tennis",
+    "tennis-malformed",
+];
 
 /// The cases of the folder `pnnx` that also hold an ONNX file of the same network, which is judged by the same numbers.
 pub const NETWORKS_AS_ONNX: &str = "pnnx-nets-as-onnx";

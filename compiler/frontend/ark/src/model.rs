@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 use mlc_ir::{DType, Diagnostic, Location};
+use mlc_json::shortened;
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -107,7 +108,7 @@ impl Operation {
     /// Its place in the file, with its type and its name.
     pub fn location(&self) -> Location {
         let location = Location { json_path: Some(self.place.to_string()), ..Location::default() };
-        location.at_operator(&*self.kind, &*self.name)
+        location.at_operator(shortened(&self.kind), shortened(&self.name))
     }
 }
 

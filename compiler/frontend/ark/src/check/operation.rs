@@ -6,6 +6,7 @@ use super::subject::Subject;
 use crate::model::{Tensor, TensorIndex};
 use mlc_import::nearest;
 use mlc_ir::{Code, Diagnostic};
+use mlc_json::shortened;
 
 /// What is wrong with an operation, or strange.
 pub(crate) fn check_operation(subject: &Subject) -> Vec<Diagnostic> {
@@ -38,8 +39,9 @@ fn unknown(subject: &Subject) -> Diagnostic {
             format!("{kind} computes nothing, and must be virtual"),
         );
     }
-    let finding = subject.fault("Type", Code::OperatorUnsupported, format!("the operator {kind:?} isn't known"));
-    match nearest(kind, kinds()) {
+    let finding =
+        subject.fault("Type", Code::OperatorUnsupported, format!("the operator {:?} isn't known", shortened(kind)));
+    match nearest(&shortened(kind), kinds()) {
         Some(nearest) => finding.with_note(format!("the nearest known operator is {nearest}")),
         None => finding,
     }
@@ -69,7 +71,7 @@ fn check_virtual(subject: &Subject, found: &mut Vec<Diagnostic>) -> Result<(), D
         }
         _ => {
             let meaning = if operation.reads.is_empty() { "a declaration" } else { "a view" };
-            let message = format!("the virtual operator {kind:?} isn't known, and taken for {meaning}");
+            let message = format!("the virtual operator {:?} isn't known, and taken for {meaning}", shortened(kind));
             found.push(Diagnostic::warning(Code::OperatorUnsupported, subject.location("Type"), message));
         }
     }

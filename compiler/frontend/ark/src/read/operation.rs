@@ -8,7 +8,7 @@ use super::tables::{MOST_AXES, Tables};
 use super::unknown;
 use indexmap::IndexMap;
 use mlc_ir::{Code, Diagnostic, Location};
-use mlc_json::Json;
+use mlc_json::{Json, shortened};
 use serde_json::value::RawValue;
 
 /// The keys of an operation; plans add the last one, which is about processors.
@@ -50,8 +50,8 @@ impl Reading {
         let mark = self.faults.mark();
         let operation = self.checked_operation(&json, place);
         for finding in self.faults.since(mark) {
-            finding.location.operator = kind.map(str::to_owned);
-            finding.location.node = name.map(str::to_owned);
+            finding.location.operator = kind.map(|kind| shortened(kind).into_owned());
+            finding.location.node = name.map(|name| shortened(name).into_owned());
         }
         operation
     }
@@ -101,7 +101,7 @@ impl Reading {
                 continue;
             };
             if arguments.insert(name.into(), argument).is_some() {
-                let message = format!("the argument {name} is there under two names");
+                let message = format!("the argument {} is there under two names", shortened(name));
                 self.faults.push(value.fault(Code::DuplicateDefinition, message));
             }
         }
@@ -147,6 +147,6 @@ fn simple_argument(kind: &str, value: &Json) -> Result<Argument, Diagnostic> {
         "OFFSET" => {
             Argument::Offset { buffer: value.get("BufferId")?.integer()?, value: value.get("Value")?.integer()? }
         }
-        _ => return Err(value.fault(Code::Syntax, format!("the type of arguments {kind:?} isn't known"))),
+        _ => return Err(value.fault(Code::Syntax, format!("the type of arguments {:?} isn't known", shortened(kind)))),
     })
 }

@@ -2,7 +2,7 @@
 //! memory.
 
 use indexmap::IndexMap;
-use mlc_json::twice;
+use mlc_json::{shortened, twice};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -127,5 +127,5 @@ pub(super) fn value(text: &RawValue) -> Result<Value, String> {
 /// What an error says, without the line and column, which count from the start of a part of the file.
 pub(super) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    text.split(" at line ").next().unwrap_or_default().to_owned()
+    shortened(text.split(" at line ").next().unwrap_or_default()).into_owned()
 }

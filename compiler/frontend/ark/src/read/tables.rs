@@ -5,7 +5,7 @@ use super::evidence::Evidence;
 use super::faults::Faults;
 use indexmap::IndexMap;
 use mlc_ir::{Code, Diagnostic};
-use mlc_json::Json;
+use mlc_json::{Json, shortened};
 use std::collections::BTreeSet;
 
 /// Most axes of a tensor.
@@ -197,7 +197,10 @@ fn data_type(json: &Json) -> Result<DataType, Diagnostic> {
     let text = name.text()?;
     DataType::parse(text).ok_or_else(|| {
         let known: Vec<&str> = DataType::ALL.iter().map(|(name, _)| *name).collect();
-        name.fault(Code::VariantUnsupported, format!("the data type {text:?} isn't one of {}", known.join(", ")))
+        name.fault(
+            Code::VariantUnsupported,
+            format!("the data type {:?} isn't one of {}", shortened(text), known.join(", ")),
+        )
     })
 }
 

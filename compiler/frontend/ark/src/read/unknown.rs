@@ -2,7 +2,7 @@
 
 use super::faults::Faults;
 use mlc_ir::{Code, Diagnostic, Location};
-use mlc_json::Json;
+use mlc_json::{Json, shortened};
 
 /// Warns of an object's keys that aren't among the known ones.
 pub(super) fn warn(json: &Json, known: &[&str], faults: &mut Faults) {
@@ -14,5 +14,5 @@ pub(super) fn warn(json: &Json, known: &[&str], faults: &mut Faults) {
 
 /// The warning about a key.
 pub(super) fn finding(key: &str, location: Location) -> Diagnostic {
-    Diagnostic::warning(Code::Unused, location, format!("the key {key:?} isn't known, and passed over"))
+    Diagnostic::warning(Code::Unused, location, format!("the key {:?} isn't known, and passed over", shortened(key)))
 }
