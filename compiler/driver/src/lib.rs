@@ -9,6 +9,7 @@ pub mod bundle;
 pub mod cli;
 pub mod compare;
 pub mod conditioning;
+pub mod descriptions;
 #[cfg(feature = "onnx")]
 mod external;
 pub mod files;

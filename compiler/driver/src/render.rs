@@ -22,6 +22,9 @@ pub type Sources = IndexMap<String, Bytes>;
 /// Most columns of a source line that are shown.
 const EXCERPT_COLUMNS: usize = 100;
 
+/// Most bytes of a source line that are looked at on each side of a column: those of so many letters.
+const MOST_BYTES: usize = 4 * EXCERPT_COLUMNS;
+
 /// Renders one diagnostic for people; ends in a line feed.
 pub fn human(diagnostic: &Diagnostic, sources: &Sources, color: bool) -> String {
     let style = Style { color };
@@ -95,22 +98,43 @@ fn push_place(text: &mut String, style: &Style, location: &Location, arrow: &str
     if place.is_empty() {
         return;
     }
-    let line = location.line.and_then(|line| source_line(location.file.as_deref()?, line, sources));
+    let line = location.line.and_then(|_| source_line(location, sources));
     let width = location.line.filter(|_| line.is_some()).map_or(2, |line| line.to_string().len().max(2));
     let _ = writeln!(text, "{:width$}{} {}", "", style.paint("1;34", arrow), printable(&place));
     if let (Some(line), Some(number)) = (line, location.line) {
-        push_excerpt(text, style, &line, number, location.column, width);
+        push_excerpt(text, style, &line, number, width);
     }
 }
 
-fn source_line(file: &str, line: u32, sources: &Sources) -> Option<String> {
-    let bytes = sources.get(file)?;
-    let line = bytes.split(|&byte| byte == b'\n').nth(usize::try_from(line).ok()?.checked_sub(1)?)?;
-    Some(String::from_utf8_lossy(line).trim_end().to_owned())
+/// A source line, or as much of it around the column as could be shown.
+struct Line {
+    text: String,
+    /// The column within the text.
+    column: Option<u32>,
+    cut_before: bool,
+    cut_after: bool,
+}
+
+fn source_line(location: &Location, sources: &Sources) -> Option<Line> {
+    let bytes = sources.get(location.file.as_deref()?)?;
+    let number = usize::try_from(location.line?).ok()?.checked_sub(1)?;
+    let line = bytes.split(|&byte| byte == b'\n').nth(number)?.trim_ascii_end();
+    // Generated files have lines of megabytes, and there may be many findings in one.
+    let column = location.column.map_or(0, |column| column as usize);
+    let boundary = |at: usize| (at..line.len()).find(|&at| line[at] & 0xc0 != 0x80).unwrap_or(line.len());
+    let start = boundary(column.saturating_sub(MOST_BYTES));
+    let end = boundary(column.saturating_add(MOST_BYTES));
+    Some(Line {
+        text: String::from_utf8_lossy(line.get(start..end)?).into_owned(),
+        column: location.column.map(|column| column.saturating_sub(start as u32)),
+        cut_before: start > 0,
+        cut_after: end < line.len(),
+    })
 }
 
 /// The line with its number, cut around the column, and a caret below the column.
-fn push_excerpt(text: &mut String, style: &Style, line: &str, number: u32, column: Option<u32>, width: usize) {
+fn push_excerpt(text: &mut String, style: &Style, line: &Line, number: u32, width: usize) {
+    let Line { text: line, column, cut_before, cut_after } = line;
     // The column counts bytes, the caret is placed by characters.
     let target = column.map(|column| {
         let byte = (column as usize).saturating_sub(1);
@@ -122,8 +146,8 @@ fn push_excerpt(text: &mut String, style: &Style, line: &str, number: u32, colum
         _ => 0,
     };
     let end = (start + EXCERPT_COLUMNS).min(characters.len());
-    let before = if start > 0 { "... " } else { "" };
-    let after = if end < characters.len() { " ..." } else { "" };
+    let before = if start > 0 || *cut_before { "... " } else { "" };
+    let after = if end < characters.len() || *cut_after { " ..." } else { "" };
     let shown: String = characters[start..end].iter().collect();
     let bar = style.paint("1;34", "|");
     let _ = writeln!(text, "{:width$} {bar}", "");

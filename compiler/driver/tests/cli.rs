@@ -115,7 +115,9 @@ fn snapshot(topic: &str, name: &str, text: &str) {
 fn help_is_as_reviewed() {
     let folder = Folder::new();
     snapshot("cli", "mlc", &folder.mlc(&["--help"]).success().out);
-    for command in ["compile", "run", "bench", "verify", "inspect", "convert", "explain", "passes", "ops", "targets"] {
+    let commands =
+        ["compile", "run", "bench", "verify", "inspect", "convert", "opgen", "explain", "passes", "ops", "targets"];
+    for command in commands {
         snapshot("cli", command, &folder.mlc(&[command, "--help"]).success().out);
     }
 }

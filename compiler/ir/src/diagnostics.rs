@@ -43,7 +43,7 @@ pub struct Location {
     /// Byte offset in a binary file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub byte_offset: Option<u64>,
-    /// JSON path in a JSON file, such as `$.nodes[3].op`.
+    /// JSON path in a JSON file, such as `$.nodes[3].op`. In a description of operators, a JSON pointer, such as `/ops/0/run`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json_path: Option<String>,
     /// The operator's type in the file's own words, such as `nn.Conv2d`.
@@ -320,6 +320,16 @@ codes! {
     /// arithmetic would be. A model with `QLinearConv`, `QLinearMatMul` and their kin in the place of pairs of `QuantizeLinear` and
     /// `DequantizeLinear` is computed in integers.
     FloatingPointIntegers = 403,
+
+    /// A description of an operator is wrong. The message ends in the kind of problem: `missing-field`, `unknown-value`,
+    /// `arch-mismatch`, `unknown-reference`, `duplicate-name`, `bad-identifier`, `wrong-type` or `bad-snippet`. All problems of a
+    /// file are reported at once, each with its place and its JSON pointer.
+    DescriptionInvalid = 501,
+    /// An operator of the model breaks a check of its description.
+    CheckFailed = 502,
+    /// The C text of a description that says shapes and checks can't be evaluated: it divides by zero, reads or writes outside of
+    /// its memory, takes too many steps, or the like. The message names the line within the text.
+    SnippetFault = 503,
 }
 
 impl Code {

@@ -3,6 +3,7 @@
 use super::bindings::{BindingOptions, NamedPlace, Output, OutputOptions, output};
 use super::console::Common;
 use super::hardware::{Machine, Memory};
+use super::opgen::Opgen;
 use super::packaging::Packaging;
 use super::project::Project;
 use super::values::{dimension, input_dtype, input_shape, input_value, state, tolerance};
@@ -55,6 +56,8 @@ pub enum Command {
     Project(Project),
     /// Rewrite a model file in the current form of its format, or as Relay text
     Convert(Convert),
+    /// Check descriptions of operators, write them as C, or start a new one
+    Opgen(Opgen),
     /// Explain an error code
     Explain(Explain),
     /// List the stages of the optimiser and their rules

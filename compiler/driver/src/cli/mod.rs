@@ -12,6 +12,7 @@ mod convert;
 mod execute;
 mod hardware;
 mod inspect;
+mod opgen;
 mod packaging;
 mod project;
 mod subject;
@@ -71,6 +72,7 @@ fn run(command: &Command, console: &Console) -> i32 {
         Command::Inspect(options) => inspect::inspect(options, console),
         Command::Project(options) => project::project(options, console),
         Command::Convert(options) => convert::convert(options, console),
+        Command::Opgen(options) => opgen::opgen(options, console),
         Command::Explain(options) => catalogue::explain(options, console),
         Command::Passes(options) => catalogue::passes(options, console),
         Command::Ops(options) => catalogue::ops(options, console),
