@@ -5,6 +5,7 @@ mod constants;
 mod emitter;
 mod external;
 mod loop_operator;
+mod messages;
 mod operators;
 mod prices;
 mod states;
@@ -30,6 +31,7 @@ use std::fmt::Write;
 /// # Errors
 /// When the target can't run an operator or a data type of the graph; all of them are reported.
 pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnostic>> {
+    messages::check(graph, options.execution).map_err(|error| vec![error])?;
     let mut names = Names::new(&options.model_name);
     let program = lower(graph, &options.target, &mut names)?;
     let states = kept_states(graph, &mut names);
@@ -51,6 +53,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         (&*output.name, graph.ty(output.value))
     }));
     external::check(&program, options.execution).map_err(|error| vec![error])?;
+    let ranks = messages::summary(graph, &program);
     let (text, graph) = emitter.text(&program, options, &inputs, &outputs).map_err(|error| vec![error])?;
     let foreign = external::sources(&program, &options.model_name)?;
     let prices = prices::prices(&program, &options.target);
@@ -65,6 +68,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         plan: program.plan.clone(),
         constants: emitter.constants.list,
         states: emitter.states,
+        ranks,
         graph,
         sources: [SourceFile { name: format!("{model}_lib1.c"), text }].into_iter().chain(foreign).collect(),
     })
@@ -118,6 +122,7 @@ impl Emitter {
             false => (None, String::new()),
         };
         let states = self.state_memory(model);
+        let is_rank = program.graph.distribution.is_some();
         let mut text = format!("/* The kernels of model {model}, made by mlc for target {}. */\n", options.target.name);
         text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n";
         let includes = self.intrinsics.includes();
@@ -127,12 +132,16 @@ impl Emitter {
         if execution.graph {
             text += "#include \"tvm/runtime/c_runtime_api.h\"\n#include \"tvm/runtime/c_backend_api.h\"\n";
         }
+        if is_rank {
+            text += "#include \"mlc/transport.h\"\n";
+        }
         text += &includes;
         text += &self.declarations();
         text += &self.intrinsics.prelude();
         text += external::allocator(program);
         text += &states;
         text += &kernels;
+        text += &self.message_table(program, model);
         text += &main;
         text += &operators;
         Ok((text, graph))
@@ -149,7 +158,7 @@ impl Emitter {
                 }
                 Routine::Loop(code) => {
                     text += &self.functions(&code.body);
-                    let (calls, used) = self.calls(&code.body);
+                    let (calls, used) = self.calls(&code.body, "");
                     text += "\n";
                     text += &loop_operator::function(code, &calls, &used);
                 }
@@ -162,11 +171,12 @@ impl Emitter {
         text
     }
 
-    /// The calls of all steps, and the variables that they use.
-    fn calls(&mut self, program: &Program) -> (String, BTreeSet<String>) {
+    /// The calls of all steps with what is done with messages between them, and the variables that they use.
+    fn calls(&mut self, program: &Program, model: &str) -> (String, BTreeSet<String>) {
         let mut body = String::new();
         let mut used = BTreeSet::new();
         for (index, step) in program.steps.iter().enumerate() {
+            body += &self.exchanges(program, index, model, &mut used);
             let mut arguments = Vec::new();
             for (number, binding) in step.bindings.iter().enumerate() {
                 let CallArgument { text, variable } = self.argument(program, (index, number), binding, None);
@@ -182,6 +192,7 @@ impl Emitter {
             let broken = || format!("  {before}{name}(\n      {}){after}", arguments.join(",\n      "));
             let _ = writeln!(body, "{}", if call.len() > 100 { broken() } else { call });
         }
+        body += &self.exchanges(program, program.steps.len(), model, &mut used);
         (body, used)
     }
 
@@ -197,11 +208,19 @@ impl Emitter {
             parameters.push("const uint8_t *constants".into());
             names.push("constants".to_owned());
         }
+        if program.graph.distribution.is_some() {
+            parameters.push("const mlc_transport *transport".into());
+            names.push("transport".to_owned());
+        }
         let symbol = self.execution.main_symbol(model);
         let head = format!("int32_t {symbol}(\n    {})", parameters.join(",\n    "));
-        let (mut body, used) = self.calls(program);
+        let (mut body, used) = self.calls(program, model);
+        if !program.exchanges.is_empty() {
+            body.insert_str(0, "  int32_t status;\n");
+        }
         body += &unused(&names, &used, "  ");
-        format!("\n{head};\n\n/* Runs all kernels. Returns 0. */\n{head} {{\n{body}  return 0;\n}}\n")
+        let error = if program.exchanges.is_empty() { "" } else { ", or the transport's error" };
+        format!("\n{head};\n\n/* Runs all kernels. Returns 0{error}. */\n{head} {{\n{body}  return 0;\n}}\n")
     }
 
     fn declarations(&self) -> String {

@@ -23,7 +23,10 @@ pub use execution::{Execution, Interface, Pools, WeightsAs};
 pub use graph::ExecutorGraph;
 pub use limits::Limits;
 pub use loops::spelling::c_type;
-pub use module::{KeptState, KernelSummary, MemoryPlan, Module, PackedConstant, PlannedBuffer, Port, SourceFile};
+pub use module::{
+    Exchanged, KeptState, KernelSummary, MemoryPlan, MessageSummary, Module, PackedConstant, PlannedBuffer, Port,
+    RankSummary, SourceFile,
+};
 pub use target::{FloatingPoint, Memories, ObjectFormat, Target, VectorSpelling};
 
 /// How code is generated.

@@ -91,6 +91,49 @@ pub struct KeptState {
     pub initial: Attribute,
 }
 
+/// What the generated code exchanges with other ranks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RankSummary {
+    /// How many ranks there are.
+    pub count: usize,
+    /// What is done with messages between the kernels, in order.
+    pub exchanges: Vec<Exchanged>,
+    /// The messages in the order of the model.
+    pub messages: Vec<MessageSummary>,
+    /// Which rank the model is.
+    pub rank: usize,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MessageSummary {
+    /// Size in bytes.
+    pub bytes: usize,
+    /// Number of the channel among those of the two ranks in this direction: what transports use as the tag.
+    pub channel: usize,
+    /// Type of the elements.
+    pub dtype: &'static str,
+    /// The rank at the other end.
+    pub peer: usize,
+    /// Whether it goes to the peer.
+    pub sent: bool,
+    /// The tag in the model.
+    pub tag: i32,
+    /// Name of the output or the input.
+    pub tensor: String,
+}
+
+/// Something that is done with a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Exchanged {
+    /// `send`, `receive` (its memory is ready) or `wait`.
+    pub action: &'static str,
+    /// Number of the kernel before which it is done; the number of kernels at the end.
+    pub before: usize,
+    /// Number of the message.
+    pub message: usize,
+}
+
 /// A generated text file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
@@ -119,6 +162,8 @@ pub struct Module {
     pub constants: Vec<PackedConstant>,
     /// Values that are kept from one run to the next; with any, the code has `tvmgen_<model>_reset`.
     pub states: Vec<KeptState>,
+    /// What it exchanges with other ranks, if it is one of several; the run function takes a transport then.
+    pub ranks: Option<RankSummary>,
     /// What the graph executor runs, if it can.
     pub graph: Option<ExecutorGraph>,
     /// `<model>_lib1.c`: the kernels and `tvmgen_<model>___tvm_main__`. The constants' file, `<model>_lib2.c`, is written by

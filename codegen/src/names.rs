@@ -158,6 +158,29 @@ const KEYWORDS: [&str; 72] = [
     "inline_",
 ];
 
+/// A text as the inside of a C string or of a comment: printable ASCII, the rest as octal escapes.
+pub(super) fn c_escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let bytes = text.as_bytes();
+    for (index, &byte) in bytes.iter().enumerate() {
+        let previous = index.checked_sub(1).map(|before| bytes[before]);
+        let special = match byte {
+            b'"' | b'\\' | 0..0x20 | 0x7f.. => true,
+            // Two question marks would start a trigraph.
+            b'?' => previous == Some(b'?'),
+            // A slash beside a star would start or end a comment.
+            b'/' => previous == Some(b'*') || bytes.get(index + 1) == Some(&b'*'),
+            _ => false,
+        };
+        if special {
+            escaped.push_str(&format!("\\{byte:03o}"));
+        } else {
+            escaped.push(char::from(byte));
+        }
+    }
+    escaped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,5 +196,18 @@ mod tests {
     #[test]
     fn fields_avoid_digits_keywords_and_equal_macros() {
         assert_eq!(fields(["0", "int", "x:0", "X_0"]), ["_0", "_int", "x_0", "X_0_2"]);
+    }
+
+    #[test]
+    fn escapes_keep_strings_and_comments_closed() {
+        for (text, expected) in [
+            ("stage2/relu:0", "stage2/relu:0"),
+            ("a\"b\\", "a\\042b\\134"),
+            ("*/ /*", "*\\057 \\057*"),
+            ("what??/", "what?\\077/"),
+            ("é\n", "\\303\\251\\012"),
+        ] {
+            assert_eq!(c_escape(text), expected);
+        }
     }
 }

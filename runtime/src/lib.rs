@@ -27,6 +27,8 @@ pub enum Library {
     AotExecutorModule,
     /// Implementations of the platform functions that are ready to use; they need `Memory`.
     Platform,
+    /// What ranks exchange messages by: the interface, and its implementations by threads and by MPI.
+    Transport,
 }
 
 /// A file of the runtime.
@@ -52,6 +54,9 @@ impl RuntimeFile {
             Some(_) => Library::Common,
             None if self.path.starts_with("platform/no_system_lib/") => Library::Stub,
             None if self.path.starts_with("platform/") => Library::Platform,
+            None if ["transport/", "include/mlc/"].iter().any(|folder| self.path.starts_with(folder)) => {
+                Library::Transport
+            }
             None if header == "graph_executor.h" || header.starts_with("internal/graph_executor/") => {
                 Library::GraphExecutor
             }
@@ -79,6 +84,7 @@ pub const FILES: &[RuntimeFile] = embedded! { "":
     "CMakeLists.txt",
     "crt_config/crt_config.h",
     "include/dlpack/dlpack.h",
+    "include/mlc/transport.h",
     "include/tvm/runtime/c_backend_api.h",
     "include/tvm/runtime/c_runtime_api.h",
     "include/tvm/runtime/crt/aot_executor.h",
@@ -125,6 +131,10 @@ pub const FILES: &[RuntimeFile] = embedded! { "":
     "src/runtime/crt/graph_executor_module/graph_executor_module.c",
     "src/runtime/crt/memory/page_allocator.c",
     "src/runtime/crt/memory/stack_allocator.c",
+    "transport/mpi.c",
+    "transport/threads.c",
+    "transport/transport_mpi.h",
+    "transport/transport_threads.h",
 };
 
 /// What goes into an archive's folder `templates/`: files that a project copies and edits. Sorted by path.

@@ -50,7 +50,9 @@ fn run(device: &Device) {
     let folder = tempfile::tempdir().unwrap();
     let firmware = folder.path().join("firmware.elf");
     let sources = mlc_runtime::FILES.iter().map(|file| file.path);
-    let sources = sources.filter(|path| path.ends_with(".c") && !path.starts_with("platform/posix"));
+    let hosted = ["platform/posix", "transport/"];
+    let is_for_devices = |path: &&str| path.ends_with(".c") && !hosted.iter().any(|folder| path.starts_with(folder));
+    let sources = sources.filter(is_for_devices);
     let output = Command::new(device.compiler)
         .args(STRICT)
         .args(device.options)

@@ -18,4 +18,5 @@ pub mod parallel;
 pub mod paths;
 pub mod program;
 pub mod random;
+pub mod ranks;
 pub mod structure;

@@ -6,7 +6,7 @@
 use super::roles::{is_computed, is_view};
 use super::view::View;
 use mlc_ir::ops::PadMode;
-use mlc_ir::{Category, Graph, NodeId, Op, Value};
+use mlc_ir::{Category, Graph, NodeId, Op, Transfer, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A buffer, by its number.
@@ -50,6 +50,8 @@ enum Inside {
 #[derive(Debug, Clone)]
 enum Placement {
     Output(usize),
+    /// A message: memory of its own, which nothing else is written to.
+    Message,
     Inside(Value, Inside),
 }
 
@@ -114,23 +116,29 @@ impl Homes {
 
     fn place_outputs(&mut self, graph: &Graph) {
         for (number, output) in graph.open_outputs().into_iter().enumerate() {
-            let output = &graph.outputs()[output];
-            let mut value = output.value;
-            let mut reshaped = false;
-            while let Op::Reshape(_) = graph.node(value.node).op
-                && !self.materialized.contains(&value)
-            {
-                value = graph.operands(value.node)[0];
-                reshaped = true;
-            }
-            if !self.is_placeable(graph, value) {
-                continue;
-            }
-            if reshaped {
-                self.placements.insert(value, Placement::Inside(output.value, Inside::Reshaped));
-            }
-            self.placements.entry(output.value).or_insert(Placement::Output(number));
+            self.place_output(graph, graph.outputs()[output].value, Placement::Output(number));
         }
+        for output in graph.messages().iter().filter_map(|message| message.transfer.output()) {
+            self.place_output(graph, graph.outputs()[output].value, Placement::Message);
+        }
+    }
+
+    fn place_output(&mut self, graph: &Graph, whole: Value, placement: Placement) {
+        let mut value = whole;
+        let mut reshaped = false;
+        while let Op::Reshape(_) = graph.node(value.node).op
+            && !self.materialized.contains(&value)
+        {
+            value = graph.operands(value.node)[0];
+            reshaped = true;
+        }
+        if !self.is_placeable(graph, value) {
+            return;
+        }
+        if reshaped {
+            self.placements.insert(value, Placement::Inside(whole, Inside::Reshaped));
+        }
+        self.placements.entry(whole).or_insert(placement);
     }
 
     fn place_parts(&mut self, graph: &Graph, id: NodeId) {
@@ -165,6 +173,7 @@ impl Homes {
         let dense = View::dense(ty.dtype, &ty.shape);
         let view = match (self.placements.get(&value).cloned(), &node.op) {
             (Some(Placement::Output(number)), _) => (self.buffer(BufferKind::Output(number), ty.bytes()), dense),
+            (Some(Placement::Message), _) => (self.buffer(BufferKind::Arena, ty.bytes()), dense),
             (Some(Placement::Inside(host, inside)), _) => {
                 let (buffer, whole) = self.resolve(graph, host);
                 let view = match inside {
@@ -224,9 +233,12 @@ fn dense(graph: &Graph) -> BTreeSet<Value> {
     functions.flat_map(around).collect()
 }
 
-/// Where an input is: with the caller, or kept from the last run.
+/// Where an input is: with the caller, or kept from the last run; what is received has a place in the arena.
 fn input_kind(graph: &Graph, node: NodeId) -> BufferKind {
     let input = graph.inputs().iter().position(|&input| input == node).unwrap_or(0);
+    if graph.messages().iter().any(|message| message.transfer == Transfer::Receive { input }) {
+        return BufferKind::Arena;
+    }
     match graph.states.iter().position(|state| state.input == input) {
         Some(state) => BufferKind::State(state),
         None => BufferKind::Input(graph.open_inputs().iter().position(|&open| open == input).unwrap_or(0)),

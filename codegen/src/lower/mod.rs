@@ -3,6 +3,7 @@
 //! [`legalize`](legalize::legalize) makes borders explicit where the target wants that, [`Homes`](homes::Homes) say which buffer each value is a view of,
 //! [`steps`](steps::steps) are the kernels, [`order`](order::candidates) the orders to choose from, [`plan`](plan::plan) the offsets.
 
+mod exchange;
 mod external;
 pub mod homes;
 mod legalize;
@@ -15,13 +16,15 @@ mod roles;
 mod steps;
 pub mod view;
 
+pub use exchange::{Action, Exchange, LoweredMessage};
 pub use program::{Binding, Carried, ExternRoutine, Group, LoopRoutine, Program, Routine, Step, Walk};
 
 use crate::module::MemoryPlan;
 use crate::names::Names;
 use crate::target::Target;
 use homes::{Buffer, BufferId, BufferKind, Homes};
-use mlc_ir::{Diagnostic, Graph};
+use mlc_ir::{Code, Diagnostic, Graph, Location};
+use order::Schedule;
 use plan::Request;
 use std::collections::BTreeMap;
 
@@ -32,21 +35,24 @@ use std::collections::BTreeMap;
 pub fn lower(graph: &Graph, target: &Target, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
     let graph = legalize::legalize(graph, target.borders).map_err(|error| vec![error])?;
     let mut homes = Homes::assign(&graph);
-    let steps = steps::steps(&graph, &mut homes, target, names, lower)?;
+    let (steps, copies) = steps::steps(&graph, &mut homes, target, names, lower)?;
+    let messages = exchange::messages(&graph, &homes, &copies);
     let buffers = homes.buffers;
-    let layouts =
-        order::candidates(&steps, &buffers).into_iter().map(|order| Layout::new(&steps, order, &buffers, target));
-    let best = layouts.min_by_key(|layout| layout.plan.arena_bytes).unwrap_or_default();
+    let schedules = order::candidates(&graph, &steps, &buffers, &messages).into_iter();
+    let layouts = schedules.map(|schedule| Layout::new(&steps, schedule, &buffers, &messages, target));
+    let Some(best) = layouts.min_by_key(|layout| layout.plan.arena_bytes) else {
+        let place = Location { node: Some(graph.name.clone()), ..Location::default() };
+        return Err(vec![Diagnostic::error(Code::InvalidGraph, place, "the order of the messages can't be kept")]);
+    };
     let mut slots: Vec<Option<Step>> = steps.into_iter().map(Some).collect();
-    let steps = best.order.iter().filter_map(|&index| slots[index].take()).collect();
-    let Layout { offsets, scratch, groups, plan, .. } = best;
-    Ok(Program { graph, steps, buffers, offsets, scratch, groups, plan })
+    let Layout { schedule: Schedule { order, exchanges }, offsets, scratch, groups, plan } = best;
+    let steps = order.iter().filter_map(|&index| slots[index].take()).collect();
+    Ok(Program { graph, steps, messages, exchanges, buffers, offsets, scratch, groups, plan })
 }
 
 /// An order of the steps and where it puts everything.
-#[derive(Default)]
 struct Layout {
-    order: Vec<usize>,
+    schedule: Schedule,
     offsets: BTreeMap<BufferId, usize>,
     scratch: BTreeMap<(usize, usize), usize>,
     groups: Vec<Group>,
@@ -54,9 +60,16 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(steps: &[Step], order: Vec<usize>, buffers: &[Buffer], target: &Target) -> Layout {
-        let ordered: Vec<&Step> = order.iter().map(|&index| &steps[index]).collect();
-        let lives = merge_in_place(&ordered, buffers);
+    fn new(
+        steps: &[Step],
+        schedule: Schedule,
+        buffers: &[Buffer],
+        messages: &[LoweredMessage],
+        target: &Target,
+    ) -> Layout {
+        let ordered: Vec<&Step> = schedule.order.iter().map(|&index| &steps[index]).collect();
+        let own = own_lives(&ordered, buffers, messages, &schedule.exchanges);
+        let lives = merge_in_place(&ordered, &own);
         let (requests, owners) = requests(&ordered, buffers, &lives);
         let mut plan = plan::plan(&requests, target.alignment);
         let (mut offsets, mut scratch) = (BTreeMap::new(), BTreeMap::new());
@@ -69,7 +82,7 @@ impl Layout {
             }
         }
         plan.buffers.sort_by_key(|buffer| (buffer.first, buffer.offset));
-        Layout { order, offsets, scratch, groups: lives.groups(buffers), plan }
+        Layout { schedule, offsets, scratch, groups: lives.groups(buffers), plan }
     }
 }
 
@@ -122,14 +135,29 @@ impl Lives {
     }
 }
 
-/// Lets results overwrite operands that die in the step, where the step allows it.
-fn merge_in_place(steps: &[&Step], buffers: &[Buffer]) -> Lives {
+/// The first and the last step that touches each arena buffer. The memory of a message is its own from when it is sent, or ready to
+/// be received, until it has been waited for.
+fn own_lives(
+    steps: &[&Step],
+    buffers: &[Buffer],
+    messages: &[LoweredMessage],
+    exchanges: &[Exchange],
+) -> BTreeMap<BufferId, (usize, usize)> {
     let mut own: BTreeMap<BufferId, (usize, usize)> = BTreeMap::new();
-    for (index, step) in steps.iter().enumerate() {
-        for id in step.reads().chain(step.writes()).filter(|&id| buffers[id].kind == BufferKind::Arena) {
-            own.entry(id).or_insert((index, index)).1 = index;
-        }
+    let by_steps = steps.iter().enumerate().flat_map(|(index, step)| {
+        let buffers = step.reads().chain(step.writes());
+        buffers.map(move |id| (id, index))
+    });
+    let by_messages = exchanges.iter().map(|exchange| (messages[exchange.message].buffer, exchange.before));
+    for (id, at) in by_steps.chain(by_messages).filter(|(id, _)| buffers[*id].kind == BufferKind::Arena) {
+        let life = own.entry(id).or_insert((at, at));
+        *life = (life.0.min(at), life.1.max(at));
     }
+    own
+}
+
+/// Lets results overwrite operands that die in the step, where the step allows it.
+fn merge_in_place(steps: &[&Step], own: &BTreeMap<BufferId, (usize, usize)>) -> Lives {
     let mut alias: BTreeMap<BufferId, BufferId> = own.keys().map(|&id| (id, id)).collect();
     let mut roots = own.clone();
     for (index, step) in steps.iter().enumerate() {

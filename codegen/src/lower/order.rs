@@ -1,24 +1,59 @@
-//! Orders of steps: the graph's own, and a greedy one that frees memory early. The caller plans both and keeps the better.
+//! Orders of steps and messages: the graph's own, and a greedy one that frees memory early. The caller plans both and keeps the
+//! better.
+//!
+//! Each value is sent right after it has been computed, and a receive begins as soon as what comes before it in the list of
+//! messages has been sent. A message is waited for before the first step that reads it, and such steps wait while others can run.
 
+use super::exchange::{Action, Ancestors, Exchange, LoweredMessage};
 use super::homes::{Buffer, BufferId, BufferKind};
 use super::program::Step;
+use mlc_ir::Graph;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Candidate orders, as numbers of steps; the first is the one given.
-pub fn candidates(steps: &[Step], buffers: &[Buffer]) -> Vec<Vec<usize>> {
-    vec![(0..steps.len()).collect(), greedy(steps, buffers)]
+/// The steps in the order in which they run, and what is done with messages in between.
+#[derive(Debug, Default)]
+pub struct Schedule {
+    /// Numbers of steps.
+    pub order: Vec<usize>,
+    /// What is done with messages, in order.
+    pub exchanges: Vec<Exchange>,
 }
 
-/// Earlier steps that a step must follow: writers of what it reads, and earlier writers of what it writes (so that a value is
-/// computed before its border is drawn, and can overwrite an operand). A state is read before it is overwritten.
-fn dependencies(steps: &[Step], buffers: &[Buffer]) -> Vec<BTreeSet<usize>> {
+/// Candidate orders; without messages, the first is the one given. None when the messages can't be kept in order.
+pub fn candidates(graph: &Graph, steps: &[Step], buffers: &[Buffer], messages: &[LoweredMessage]) -> Vec<Schedule> {
+    let works =
+        |schedule: &Schedule| schedule.order.len() == steps.len() && schedule.exchanges.len() == 2 * messages.len();
+    let dependencies = dependencies(graph, steps, buffers, messages);
+    let greedy = Queue::new(steps, buffers, messages, &dependencies).run(true);
+    let given = match messages {
+        [] => Schedule { order: (0..steps.len()).collect(), exchanges: Vec::new() },
+        _ => Queue::new(steps, buffers, messages, &dependencies).run(false),
+    };
+    [given, greedy].into_iter().filter(works).collect()
+}
+
+/// For each step, and behind them each message, those that it must follow. Steps follow writers of what they read, and earlier
+/// writers of what they write (so that a value is computed before its border is drawn, and can overwrite an operand). A state is
+/// read before it is overwritten.
+fn dependencies(
+    graph: &Graph,
+    steps: &[Step],
+    buffers: &[Buffer],
+    messages: &[LoweredMessage],
+) -> Vec<BTreeSet<usize>> {
+    // Among messages, what other values in a buffer depend on is no concern of one: waiting for them might be for ever.
+    let ancestors = (!messages.is_empty()).then(|| Ancestors::new(graph));
+    let concerns = |writer: usize, node| ancestors.as_ref().is_none_or(|all| all.include(node, steps[writer].node));
     let mut writers: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
     let mut readers: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
+    let received = received(messages);
     let mut result = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         let before = step.reads().chain(step.writes()).flat_map(|buffer| writers.get(&buffer).into_iter().flatten());
-        let overwritten = step.writes().flat_map(|buffer| readers.get(&buffer).into_iter().flatten());
-        result.push(before.chain(overwritten).copied().collect());
+        let before = before.copied().filter(|&writer| concerns(writer, step.node));
+        let overwritten = step.writes().flat_map(|buffer| readers.get(&buffer).into_iter().flatten()).copied();
+        let begun = step.reads().filter_map(|buffer| received.get(&buffer).map(|message| steps.len() + message));
+        result.push(before.chain(overwritten).chain(begun).collect::<BTreeSet<usize>>());
         for buffer in step.reads().filter(|&id| matches!(buffers[id].kind, BufferKind::State(_))) {
             readers.entry(buffer).or_default().push(index);
         }
@@ -26,47 +61,136 @@ fn dependencies(steps: &[Step], buffers: &[Buffer]) -> Vec<BTreeSet<usize>> {
             writers.entry(buffer).or_default().push(index);
         }
     }
+    let mut channels: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    let mut before_next_receive: BTreeSet<usize> = BTreeSet::new();
+    for (number, message) in messages.iter().enumerate() {
+        let own = steps.len() + number;
+        match message.sent {
+            None => {
+                result.push(std::mem::take(&mut before_next_receive));
+            }
+            Some(node) => {
+                let written = writers.get(&message.buffer).into_iter().flatten().copied();
+                let written = written.filter(|&writer| concerns(writer, node));
+                let begun = received.get(&message.buffer).map(|message| steps.len() + message);
+                let earlier = channels.insert((message.peer, message.channel), own);
+                result.push(written.chain(begun).chain(earlier).collect());
+            }
+        }
+        before_next_receive.insert(own);
+    }
     result
+}
+
+/// The messages that are received, by the buffers that they fill.
+fn received(messages: &[LoweredMessage]) -> BTreeMap<BufferId, usize> {
+    let numbered = messages.iter().enumerate().filter(|(_, message)| message.sent.is_none());
+    numbered.map(|(number, message)| (message.buffer, number)).collect()
 }
 
 fn arena_buffers(step: &Step, buffers: &[Buffer]) -> BTreeSet<BufferId> {
     step.reads().chain(step.writes()).filter(|&id| buffers[id].kind == BufferKind::Arena).collect()
 }
 
-fn greedy(steps: &[Step], buffers: &[Buffer]) -> Vec<usize> {
-    let touched: Vec<BTreeSet<BufferId>> = steps.iter().map(|step| arena_buffers(step, buffers)).collect();
-    let mut totals: BTreeMap<BufferId, usize> = BTreeMap::new();
-    touched.iter().flatten().for_each(|&id| *totals.entry(id).or_insert(0) += 1);
-    let mut left = totals.clone();
-    let dependencies = dependencies(steps, buffers);
-    let mut missing: Vec<usize> = dependencies.iter().map(BTreeSet::len).collect();
-    let mut users: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
-    for (index, list) in dependencies.iter().enumerate() {
-        list.iter().for_each(|&earlier| users[earlier].push(index));
-    }
-    let mut ready: BTreeSet<usize> = (0..steps.len()).filter(|&index| missing[index] == 0).collect();
-    let mut result = Vec::new();
-    while !ready.is_empty() {
-        let growth = |index: usize| {
-            let change = |id: &BufferId| {
-                let bytes = buffers[*id].bytes as i64;
-                let fresh = if left[id] == totals[id] { bytes } else { 0 };
-                fresh - if left[id] == 1 { bytes } else { 0 }
-            };
-            touched[index].iter().map(change).sum::<i64>()
-        };
-        let Some(next) = ready.iter().copied().min_by_key(|&index| (growth(index), index)) else { break };
-        ready.remove(&next);
-        result.push(next);
-        for id in &touched[next] {
-            left.entry(*id).and_modify(|count| *count -= 1);
+/// Steps and messages that wait for their turn.
+struct Queue<'a> {
+    steps: &'a [Step],
+    buffers: &'a [Buffer],
+    messages: &'a [LoweredMessage],
+    received: BTreeMap<BufferId, usize>,
+    /// Arena buffers of each step.
+    touched: Vec<BTreeSet<BufferId>>,
+    /// How many steps touch each buffer, and how many of them are still to come.
+    totals: BTreeMap<BufferId, usize>,
+    left: BTreeMap<BufferId, usize>,
+    /// How many of those that it must follow each still waits for, and who waits for it.
+    missing: Vec<usize>,
+    users: Vec<Vec<usize>>,
+    ready: BTreeSet<usize>,
+    /// Messages that have been waited for.
+    complete: BTreeSet<usize>,
+    result: Schedule,
+}
+
+impl<'a> Queue<'a> {
+    fn new(
+        steps: &'a [Step],
+        buffers: &'a [Buffer],
+        messages: &'a [LoweredMessage],
+        dependencies: &[BTreeSet<usize>],
+    ) -> Self {
+        let touched: Vec<BTreeSet<BufferId>> = steps.iter().map(|step| arena_buffers(step, buffers)).collect();
+        let mut totals: BTreeMap<BufferId, usize> = BTreeMap::new();
+        touched.iter().flatten().for_each(|&id| *totals.entry(id).or_insert(0) += 1);
+        let missing: Vec<usize> = dependencies.iter().map(BTreeSet::len).collect();
+        let mut users: Vec<Vec<usize>> = vec![Vec::new(); dependencies.len()];
+        for (index, list) in dependencies.iter().enumerate() {
+            list.iter().for_each(|&earlier| users[earlier].push(index));
         }
-        for &user in &users[next] {
-            missing[user] -= 1;
-            if missing[user] == 0 {
-                ready.insert(user);
+        let ready = (0..missing.len()).filter(|&index| missing[index] == 0).collect();
+        let (left, received) = (totals.clone(), received(messages));
+        let (complete, result) = (BTreeSet::new(), Schedule::default());
+        Queue { steps, buffers, messages, received, touched, totals, left, missing, users, ready, complete, result }
+    }
+
+    fn run(mut self, greedy: bool) -> Schedule {
+        let rank = |queue: &Queue<'_>, index: usize| {
+            let growth = if greedy && index < queue.steps.len() { queue.growth(index) } else { 0 };
+            (!queue.awaited(index).is_empty(), index < queue.steps.len(), growth, index)
+        };
+        while let Some(next) = self.ready.iter().copied().min_by_key(|&index| rank(&self, index)) {
+            self.ready.remove(&next);
+            for message in self.awaited(next) {
+                self.exchange(Action::Wait, message);
+                self.complete.insert(message);
+            }
+            match next.checked_sub(self.steps.len()) {
+                None => self.step(next),
+                Some(message) if self.messages[message].sent.is_some() => self.exchange(Action::Send, message),
+                Some(message) => self.exchange(Action::Receive, message),
+            }
+            for user in std::mem::take(&mut self.users[next]) {
+                self.missing[user] -= 1;
+                if self.missing[user] == 0 {
+                    self.ready.insert(user);
+                }
             }
         }
+        for message in (0..self.messages.len()).filter(|message| !self.complete.contains(message)).collect::<Vec<_>>() {
+            self.exchange(Action::Wait, message);
+        }
+        self.result
     }
-    result
+
+    /// The messages that must be waited for before a step or a message.
+    fn awaited(&self, index: usize) -> BTreeSet<usize> {
+        let arrives = |buffer: BufferId| self.received.get(&buffer).copied();
+        let messages: BTreeSet<usize> = match index.checked_sub(self.steps.len()) {
+            None => self.steps[index].reads().filter_map(arrives).collect(),
+            Some(message) if self.messages[message].sent.is_none() => BTreeSet::new(),
+            Some(message) => arrives(self.messages[message].buffer).into_iter().collect(),
+        };
+        messages.difference(&self.complete).copied().collect()
+    }
+
+    /// By how many bytes more is alive after a step than before it.
+    fn growth(&self, index: usize) -> i64 {
+        let change = |id: &BufferId| {
+            let bytes = self.buffers[*id].bytes as i64;
+            let fresh = if self.left[id] == self.totals[id] { bytes } else { 0 };
+            fresh - if self.left[id] == 1 { bytes } else { 0 }
+        };
+        self.touched[index].iter().map(change).sum::<i64>()
+    }
+
+    fn step(&mut self, index: usize) {
+        self.result.order.push(index);
+        for id in &self.touched[index] {
+            self.left.entry(*id).and_modify(|count| *count -= 1);
+        }
+    }
+
+    fn exchange(&mut self, action: Action, message: usize) {
+        self.result.exchanges.push(Exchange { before: self.result.order.len(), action, message });
+    }
 }

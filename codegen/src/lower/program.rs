@@ -1,5 +1,6 @@
 //! [`Program`]: what lowering makes of a graph. Loops have programs as their bodies.
 
+use super::exchange::{Exchange, LoweredMessage};
 use super::homes::{Buffer, BufferId};
 use crate::loops::Function;
 use crate::module::MemoryPlan;
@@ -13,6 +14,10 @@ pub struct Program {
     pub graph: Graph,
     /// The kernels.
     pub steps: Vec<Step>,
+    /// The graph's messages.
+    pub messages: Vec<LoweredMessage>,
+    /// What is done with messages between the steps, in order.
+    pub exchanges: Vec<Exchange>,
     /// The buffers that the steps' bindings name.
     pub buffers: Vec<Buffer>,
     /// Offset in the arena of each arena buffer, in bytes.

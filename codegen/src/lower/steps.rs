@@ -1,5 +1,6 @@
 //! Steps: the kernels of a legal graph over the homes of its values, in execution order.
 
+use super::exchange::{Copies, needs_copy};
 use super::homes::{BufferId, BufferKind, Homes, moved};
 use super::maker::{Lower, Maker};
 use super::program::{Binding, Routine, Step};
@@ -14,8 +15,8 @@ use mlc_ir::ops::{Map, PadMode, TransposedConvolution};
 use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, NodeId, Op, TensorType, Value};
 use std::collections::BTreeSet;
 
-/// Makes the steps of a legal graph; adds the buffers of outputs that must be copied. `lower_body` lowers the
-/// bodies of loops.
+/// Makes the steps of a legal graph; adds the buffers of outputs that must be copied, and gives those of them that are sent, by
+/// number. `lower_body` lowers the bodies of loops.
 ///
 /// # Errors
 /// All nodes that the target can't run.
@@ -25,7 +26,7 @@ pub fn steps(
     target: &Target,
     names: &mut Names,
     lower_body: Lower,
-) -> Result<Vec<Step>, Vec<Diagnostic>> {
+) -> Result<(Vec<Step>, Copies), Vec<Diagnostic>> {
     let mut maker = Maker { graph, target, names, steps: Vec::new(), errors: Vec::new(), lower_body };
     for id in graph.topological_order() {
         maker.node(homes, id);
@@ -44,8 +45,9 @@ pub fn steps(
             maker.copy(output.value.node, "copy", &[source], &target, kernels::copy);
         }
     }
+    let copies = maker.copy_messages(homes);
     maker.keep_states(homes);
-    if maker.errors.is_empty() { Ok(maker.steps) } else { Err(maker.errors) }
+    if maker.errors.is_empty() { Ok((maker.steps, copies)) } else { Err(maker.errors) }
 }
 
 type Home = (BufferId, View);
@@ -87,6 +89,25 @@ impl Maker<'_> {
             op if is_computed(op) => self.computed(homes, id, &operands),
             _ => {}
         }
+    }
+
+    /// Copies what can't be sent from where it lies; gives the copies' buffers by output.
+    fn copy_messages(&mut self, homes: &mut Homes) -> Copies {
+        let mut copies = Copies::new();
+        for number in self.graph.messages().iter().filter_map(|message| message.transfer.output()) {
+            let output = &self.graph.outputs()[number];
+            if copies.contains_key(&number) || !needs_copy(homes, output.value) {
+                continue;
+            }
+            let ty = self.graph.ty(output.value);
+            let buffer = homes.buffer(BufferKind::Arena, ty.bytes());
+            homes.buffers[buffer].values.push(output.name.to_string());
+            let source = homes.view(output.value).clone();
+            let target = (buffer, View::dense(ty.dtype, &ty.shape));
+            self.copy(output.value.node, "message", &[source], &target, kernels::copy);
+            copies.insert(number, buffer);
+        }
+        copies
     }
 
     /// Copies what the next run gets into the states, after everything that reads them: first aside what lies in a state, which

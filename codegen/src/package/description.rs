@@ -2,7 +2,7 @@
 
 use super::metadata::to_json;
 use crate::execution::Execution;
-use crate::module::{KeptState, KernelSummary, MemoryPlan, Module, Port};
+use crate::module::{KeptState, KernelSummary, MemoryPlan, Module, Port, RankSummary};
 use crate::target::{FloatingPoint, Target};
 use serde::Serialize;
 
@@ -18,6 +18,8 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         model_name: &'a str,
         outputs: Vec<PortDescription<'a>>,
         plan: &'a MemoryPlan,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ranks: Option<&'a RankSummary>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         states: Vec<StateDescription<'a>>,
         target: &'a str,
@@ -52,6 +54,7 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         model_name: &module.model_name,
         outputs: module.outputs.iter().map(describe).collect(),
         plan: &module.plan,
+        ranks: module.ranks.as_ref(),
         states: module.states.iter().map(describe_state).collect(),
         target: &target.name,
     })

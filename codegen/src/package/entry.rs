@@ -1,9 +1,9 @@
 //! `<model>_lib0.c` of the C interface: the entry point, the arena, and the descriptors that the header declares.
 
 use super::arena;
-use super::names::c_escape;
 use super::pools::Pool;
 use crate::module::{Module, Port};
+use crate::names::c_escape;
 
 /// The text of the file.
 pub(super) fn entry(module: &Module) -> String {
@@ -25,17 +25,21 @@ pub(super) fn main_prototype(module: &Module) -> String {
     let outputs = (0..module.outputs.len()).map(|index| format!("void* output{index}"));
     let mut parameters: Vec<String> = inputs.chain(outputs).chain(["uint8_t* workspace".to_owned()]).collect();
     parameters.extend(Pool::constants(module).map(|_| "const uint8_t* constants".to_owned()));
+    parameters.extend(module.ranks.iter().map(|_| "const mlc_transport* transport".to_owned()));
     format!("int32_t {}(\n  {}\n);\n\n", module.execution.main_symbol(&module.model_name), parameters.join(",\n  "))
 }
 
 fn run(module: &Module) -> String {
     let model = &module.model_name;
     let pools = Pool::external(module);
-    let parameter = if pools.is_empty() {
+    let mut parameter = if pools.is_empty() {
         String::new()
     } else {
         format!(",\n  struct tvmgen_{model}_workspace_pools* workspace_pools")
     };
+    if module.ranks.is_some() {
+        parameter += ",\n  const mlc_transport* transport";
+    }
     let mut text = format!(
         "int32_t tvmgen_{model}_run(\n  struct tvmgen_{model}_inputs* inputs,\n  \
          struct tvmgen_{model}_outputs* outputs{parameter}\n) {{\n"
@@ -52,6 +56,7 @@ fn run(module: &Module) -> String {
     let outputs = module.outputs.iter().map(|port| format!("outputs->{}", port.field));
     let mut arguments: Vec<String> = inputs.chain(outputs).chain([workspace]).collect();
     arguments.extend(external(Pool::constants(module)).map(|pool| format!("(const uint8_t*){pool}")));
+    arguments.extend(module.ranks.iter().map(|_| "transport".to_owned()));
     let main = module.execution.main_symbol(model);
     text + &format!("  return {main}(\n    {}\n  );\n}}\n\n", arguments.join(",\n    "))
 }

@@ -1,11 +1,11 @@
 //! `example/main.c`: a program that runs every model once on zeroes and prints the first values of every output.
 
-use super::names::c_escape;
 use super::parameters::element_type;
 use super::pools::Pool;
 use crate::execution::Interface;
 use crate::loops::spelling::c_type;
 use crate::module::{Module, Port};
+use crate::names::c_escape;
 use mlc_ir::DType;
 use std::fmt::Write;
 

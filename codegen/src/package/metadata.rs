@@ -2,7 +2,7 @@
 
 use super::input::{FormatVersion, Package};
 use crate::graph::ExecutorGraph;
-use crate::module::{KernelSummary, Module, Port};
+use crate::module::{KernelSummary, MessageSummary, Module, Port, RankSummary};
 use crate::target::Target;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +20,28 @@ struct ModuleEntry {
     external_dependencies: Vec<Dependency>,
     memory: Memory,
     model_name: String,
+    /// Beyond the format; only for modules that are one of several ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<Ranks>,
     style: &'static str,
     target: serde_json::Value,
+}
+
+#[derive(Serialize)]
+struct Ranks {
+    channels: Vec<Channel>,
+    count: usize,
+    rank: usize,
+}
+
+/// Messages of one tag between two ranks.
+#[derive(Serialize)]
+struct Channel {
+    channel: usize,
+    destination: usize,
+    messages: usize,
+    source: usize,
+    tag: i32,
 }
 
 #[derive(Serialize)]
@@ -126,12 +146,24 @@ fn entry(module: &Module, package: &Package) -> ModuleEntry {
             sids: module.graph.as_ref().map(storage_entries).unwrap_or_default(),
         },
         model_name: module.model_name.clone(),
+        ranks: module.ranks.as_ref().map(ranks),
         style: "full-model",
         target: match package.version {
             FormatVersion::Five => serde_json::json!({ CPU.to_string(): target }),
             _ => serde_json::json!([target]),
         },
     }
+}
+
+fn ranks(summary: &RankSummary) -> Ranks {
+    let &RankSummary { rank, count, .. } = summary;
+    let mut channels: BTreeMap<(usize, usize, usize), Channel> = BTreeMap::new();
+    for &MessageSummary { sent, peer, channel, tag, .. } in &summary.messages {
+        let (source, destination) = if sent { (rank, peer) } else { (peer, rank) };
+        let new = Channel { channel, destination, messages: 0, source, tag };
+        channels.entry((source, destination, channel)).or_insert(new).messages += 1;
+    }
+    Ranks { channels: channels.into_values().collect(), count, rank }
 }
 
 /// The blocks of memory of the graph executor, in the order in which the graph's entries use them first.

@@ -121,6 +121,9 @@ impl<'a> Package<'a> {
     fn libraries(&self) -> Vec<Library> {
         let mut libraries = vec![Library::Common, Library::Memory, Library::Stub];
         let modules = || self.models.iter().map(|model| model.module);
+        if modules().any(|module| module.ranks.is_some()) {
+            libraries.push(Library::Transport);
+        }
         if modules().any(|module| module.graph.is_some()) {
             libraries.extend([Library::GraphExecutor, Library::GraphExecutorModule, Library::Platform]);
         }

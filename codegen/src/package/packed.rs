@@ -3,11 +3,11 @@
 
 use super::arena;
 use super::entry::main_prototype;
-use super::names::c_escape;
 use super::parameters::element_type;
 use crate::execution::Interface;
 use crate::module::{Module, Port};
 use crate::names::PACKED_PARAMETERS;
+use crate::names::c_escape;
 use std::fmt::Write;
 
 /// Parameters that the functions below ignore.

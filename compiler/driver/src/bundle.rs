@@ -86,6 +86,51 @@ pub struct Origin {
     pub target: String,
     /// How closely its code keeps to floating-point operations.
     pub floating_point: FloatingPoint,
+    /// Its place among the ranks, if it is one of several.
+    pub ranks: Option<Ranks>,
+}
+
+/// What a model that is one of several ranks exchanges.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Ranks {
+    /// Which rank it is.
+    pub rank: usize,
+    /// How many there are.
+    pub count: usize,
+    /// Its messages in order.
+    pub messages: Vec<Message>,
+    /// What is done with them between the kernels.
+    pub exchanges: Vec<Exchanged>,
+}
+
+/// A message of a rank.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Message {
+    /// Size in bytes.
+    pub bytes: usize,
+    /// Number of its channel among those of the two ranks in this direction.
+    pub channel: usize,
+    /// Data type.
+    pub dtype: String,
+    /// The rank at the other end.
+    pub peer: usize,
+    /// Whether it goes to the peer.
+    pub sent: bool,
+    /// The tag in the model.
+    pub tag: i32,
+    /// Name of the output or the input.
+    pub tensor: String,
+}
+
+/// Something that is done with a message: `send`, `receive` or `wait`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Exchanged {
+    /// What.
+    pub action: String,
+    /// The number of the kernel before which it is done.
+    pub before: usize,
+    /// Number of the message.
+    pub message: usize,
 }
 
 /// `src/<model>.json`, as far as it is read.
@@ -98,6 +143,8 @@ struct Description {
     /// Archives of older versions don't say it.
     #[serde(default)]
     floating_point: FloatingPoint,
+    #[serde(default)]
+    ranks: Option<Ranks>,
 }
 
 #[derive(Deserialize)]
@@ -128,10 +175,10 @@ impl Bundle {
         let call = call(&archive, &metadata, &model)?;
         let description = description(&archive, &model.name)?;
         let (inputs, outputs, origin) = match description {
-            Some(Description { inputs, outputs, kernels, target, floating_point }) => {
+            Some(Description { inputs, outputs, kernels, target, floating_point, ranks }) => {
                 let ports = |list: Vec<PortDescription>| list.into_iter().map(port).collect::<Result<Vec<_>, _>>();
                 let (inputs, outputs) = (ports(inputs).map_err(damaged)?, ports(outputs).map_err(damaged)?);
-                (inputs, outputs, Some(Origin { kernels, target, floating_point }))
+                (inputs, outputs, Some(Origin { kernels, target, floating_point, ranks }))
             }
             None => {
                 let Interface { inputs, outputs } = interface(&archive, &metadata, &model, &call)?;

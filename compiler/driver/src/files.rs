@@ -122,7 +122,7 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> Diagnostic {
+pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> Diagnostic {
     Diagnostic::error(
         Code::FileUnwritable,
         Location::default().in_file(path.display().to_string()),

@@ -1,5 +1,7 @@
 //! [`Distribution`]: the place of a model among several that run together, one on each rank, and exchange values.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 /// What makes a model one of several that run together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Distribution {
@@ -10,6 +12,21 @@ pub struct Distribution {
     /// What it exchanges with the others, in the order of the model. Where other ranks' messages allow it, the model may be
     /// run by sending as it goes along, and waiting at each message that is received.
     pub messages: Vec<Message>,
+}
+
+impl Distribution {
+    /// For each message the number of its channel: the place of its tag among those of all messages between the same two ranks in
+    /// the same direction, in ascending order. Both ends come to the same numbers, which any transport can use as tags.
+    pub fn channel_numbers(&self) -> Vec<usize> {
+        let way = |message: &Message| (message.peer, message.transfer.input().is_some());
+        let mut tags: BTreeMap<(usize, bool), BTreeSet<i32>> = BTreeMap::new();
+        for message in &self.messages {
+            tags.entry(way(message)).or_default().insert(message.tag);
+        }
+        let numbers: BTreeMap<(usize, bool), BTreeMap<i32, usize>> =
+            tags.into_iter().map(|(way, tags)| (way, tags.into_iter().zip(0..).collect())).collect();
+        self.messages.iter().map(|message| numbers[&way(message)][&message.tag]).collect()
+    }
 }
 
 /// A value that goes from one rank to another. To the evaluator and to passes what is received is an input and what is sent is

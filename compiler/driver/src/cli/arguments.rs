@@ -6,6 +6,7 @@ use super::hardware::{Machine, Memory};
 use super::opgen::Opgen;
 use super::packaging::Packaging;
 use super::project::Project;
+use super::ranks::options::RanksOptions;
 use super::values::{dimension, input_dtype, input_shape, input_value, state, tolerance};
 use crate::format::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -98,9 +99,9 @@ pub struct Model {
     /// Format of the model, if its content doesn't tell
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// File of the weights, if it isn't beside the model
+    /// File of the weights, if it isn't beside the model; with several ranks R:FILE for rank R, may be repeated then
     #[arg(long, value_name = "FILE")]
-    pub weights: Option<PathBuf>,
+    pub weights: Vec<PathBuf>,
     /// File of the parameters of a Relay text (.params), bound to the variables of @main by name
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
@@ -175,7 +176,8 @@ pub struct CodeOptions {
 /// The tensors that a model is run on.
 #[derive(Debug, Clone, Args)]
 pub struct Inputs {
-    /// An input as a .npy file; without NAME= the next input in order; may be repeated
+    /// An input as a .npy file; without NAME= the next input in order; with several ranks R:[NAME=]FILE.npy for rank R; may
+    /// be repeated
     #[arg(long = "input", value_name = "[NAME=]FILE.npy")]
     pub files: Vec<String>,
     /// Seed of the random inputs that are used when no file is given
@@ -211,7 +213,8 @@ pub struct Compile {
     /// The model.
     #[command(flatten)]
     pub model: Model,
-    /// Further models for the same archive, compiled with the same options
+    /// Further models for the same archive, compiled with the same options; or those of ranks 1, 2, ..., which get an
+    /// archive each in the folder OUT, beside dist.json
     #[arg(value_name = "MODEL")]
     pub further_models: Vec<PathBuf>,
     /// Where to write, '-' for standard output; without it, the model's name with .tar in this folder, and standard output for
@@ -242,6 +245,7 @@ Examples:
   mlc run model.pnnx.param --input image.npy
   mlc run model.tar --input image=image.npy --output-dir out
   mlc run model.pnnx.param --on cortex-m4 --input image.npy
+  mlc run rank0.mlc rank1.mlc --input 0:x=x.npy --output-dir out
 
 The C compiler is taken from the variable CC, else it is 'cc'. With --on, it is the cross
 compiler of that machine, and QEMU runs the program; executed instructions, flash, static
@@ -252,6 +256,9 @@ pub struct Run {
     /// The model, or an archive made by mlc.
     #[command(flatten)]
     pub model: Model,
+    /// The models, or archives, of ranks 1, 2, ... of a model that runs as several
+    #[arg(value_name = "MODEL")]
+    pub further_models: Vec<PathBuf>,
     /// The model's outputs.
     #[command(flatten)]
     pub named: OutputOptions,
@@ -264,9 +271,12 @@ pub struct Run {
     /// What it runs on.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Folder for the outputs
+    /// Folder for the outputs; with several ranks, each has a folder in it
     #[arg(long, value_name = "DIR")]
     pub output_dir: Option<PathBuf>,
+    /// How several ranks run.
+    #[command(flatten)]
+    pub ranks: RanksOptions,
 }
 
 /// `mlc bench`

@@ -3,10 +3,12 @@
 use super::arguments::{CodeOptions, Compile, Emit, Model};
 use super::bindings::Output;
 use super::console::Console;
+use super::ranks::description::description;
+use super::ranks::select::{self, are_ranks, rank_name};
 use super::subject::{compile_options, in_model, load_for};
 use super::words::{STANDARD_OUTPUT, bytes, folder, is_standard_output, mismatch};
 use crate::files;
-use crate::pipeline::{self, CompileOptions, Compiled, Failure};
+use crate::pipeline::{self, CompileOptions, Compiled, Failure, Loaded};
 use crate::render::Sources;
 use crate::toolchain::{Toolchain, temporary};
 use crate::weights::{self, Weights};
@@ -17,27 +19,77 @@ use mlc_ir::{Code, Diagnostic, Graph, Location};
 use std::path::{Path, PathBuf};
 
 pub(super) fn compile(arguments: &Compile, console: &Console) -> Result<(), Failure> {
-    let names = names(arguments)?;
-    let mut models = Vec::new();
-    for (path, name) in paths(arguments).zip(names) {
-        let code = CodeOptions { model_names: vec![name], ..arguments.code.clone() };
-        let options = CompileOptions {
-            explain: arguments.explain,
-            execution: arguments.packaging.execution()?,
-            version: arguments.packaging.version(),
-            ..compile_options(&code, "generic", console)?
-        };
-        let model = Model { path: path.clone(), ..arguments.model.clone() };
-        models.push(compile_model(arguments, &model, &options, console)?);
+    let mut loaded = Vec::new();
+    for model in models(arguments)? {
+        loaded.push(load_for(&model, &arguments.code, &[], console)?);
     }
-    let modules: Vec<&Module> = models.iter().map(|compiled| &compiled.module).collect();
+    if are_ranks(&arguments.code, &loaded)? {
+        return compile_ranks(arguments, loaded, console);
+    }
+    let names = names(arguments)?;
+    let mut compiled = Vec::new();
+    for ((path, name), loaded) in paths(arguments).zip(names).zip(loaded) {
+        let code = CodeOptions { model_names: vec![name], ..arguments.code.clone() };
+        let model = Model { path: path.clone(), ..arguments.model.clone() };
+        compiled.push(compile_loaded(arguments, &model, loaded, &options(arguments, &code, console)?, console)?);
+    }
+    let modules: Vec<&Module> = compiled.iter().map(|compiled| &compiled.module).collect();
     arguments.code.memory.limits().check(&modules)?;
-    let written = emit(arguments, &models, console)?;
+    let written = emit(arguments, &compiled, console)?;
     if let Some(path) = written {
-        for compiled in &models {
+        for compiled in &compiled {
             console.status(&summary(&path, compiled));
         }
     }
+    Ok(())
+}
+
+/// What the options say of the code of a model.
+fn options(arguments: &Compile, code: &CodeOptions, console: &Console) -> Result<CompileOptions, Failure> {
+    Ok(CompileOptions {
+        explain: arguments.explain,
+        execution: arguments.packaging.execution()?,
+        version: arguments.packaging.version(),
+        ..compile_options(code, "generic", console)?
+    })
+}
+
+/// Each model with its options; weights that are given for ranks are their own.
+fn models(arguments: &Compile) -> Result<Vec<Model>, Diagnostic> {
+    let Model { weights, .. } = &arguments.model;
+    if arguments.further_models.is_empty() || weights.is_empty() {
+        let model = |path: &PathBuf| Model { path: path.clone(), ..arguments.model.clone() };
+        return Ok(paths(arguments).map(model).collect());
+    }
+    select::models(&arguments.model, &arguments.further_models)
+}
+
+/// Writes an archive for each of several ranks, and what they have to do with each other.
+fn compile_ranks(arguments: &Compile, loaded: Vec<Loaded>, console: &Console) -> Result<(), Failure> {
+    if arguments.emit != Emit::Tar {
+        return Err(mismatch("of several ranks, archives are written".into()).with_help("leave '--emit' out").into());
+    }
+    let graphs: Vec<Graph> = loaded.iter().map(|loaded| loaded.graph.clone()).collect();
+    let graphs: Vec<&Graph> = graphs.iter().collect();
+    let models = models(arguments)?;
+    select::check(&graphs, &models.iter().map(|model| model.path.as_path()).collect::<Vec<_>>())?;
+    let stem = stem(&arguments.model.path);
+    let name = arguments.code.model_names.first().unwrap_or(&stem);
+    let folder = Output::file(&arguments.output).map_or_else(|| PathBuf::from(&stem), Path::to_path_buf);
+    let options = options(arguments, &arguments.code, console)?;
+    std::fs::create_dir_all(&folder).map_err(|error| files::unwritable(&folder, &error))?;
+    let mut archives = Vec::new();
+    for (rank, (model, loaded)) in models.iter().zip(loaded).enumerate() {
+        let options = CompileOptions { model_name: rank_name(&pipeline::model_name(name), rank), ..options.clone() };
+        let compiled = compile_loaded(arguments, model, loaded, &options, console)?;
+        let file = format!("{}.rank{rank}.tar", files::safe_file_name(name));
+        write_archive(arguments, std::slice::from_ref(&compiled), &folder.join(&file))?;
+        archives.push((file, compiled));
+    }
+    let modules: Vec<&Module> = archives.iter().map(|(_, compiled)| &compiled.module).collect();
+    modules.into_iter().try_for_each(|module| arguments.code.memory.limits().check(&[module]))?;
+    files::write_atomically(&folder.join("dist.json"), description(&graphs, &archives).as_bytes())?;
+    console.status(&format!("wrote {} archives and dist.json to {}", graphs.len(), folder.display()));
     Ok(())
 }
 
@@ -62,13 +114,13 @@ fn names(arguments: &Compile) -> Result<Vec<String>, Diagnostic> {
     Ok(given.clone())
 }
 
-fn compile_model(
+fn compile_loaded(
     arguments: &Compile,
     model: &Model,
+    loaded: Loaded,
     options: &CompileOptions,
     console: &Console,
 ) -> Result<Compiled, Failure> {
-    let loaded = load_for(model, &arguments.code, &[], console)?;
     let mut dump = Dump::default();
     if arguments.dump_ir.is_some() {
         dump.add("import", &loaded.graph);
@@ -216,7 +268,7 @@ fn refuse_input(output: &Path, arguments: &Compile) -> Result<(), Diagnostic> {
     let same =
         |input: &Path| input.canonicalize().is_ok_and(|input| outputs.iter().flatten().any(|output| *output == input));
     let replaced = paths(arguments).any(|path| same(path) || same(&path.with_extension("bin")));
-    if replaced || arguments.model.weights.as_deref().is_some_and(same) {
+    if replaced || arguments.model.weights.iter().any(|path| same(path)) {
         return Err(mismatch(format!("the output '{}' would replace the model", output.display())));
     }
     Ok(())

@@ -49,7 +49,7 @@ struct OutputEntry<'a> {
 }
 
 /// Writes every output as an array, and the list of them.
-fn write_outputs(folder: &Path, ports: &[Port], outputs: &[Tensor]) -> Result<(), Failure> {
+pub(super) fn write_outputs(folder: &Path, ports: &[Port], outputs: &[Tensor]) -> Result<(), Failure> {
     let names = file_names(ports);
     let entries: Vec<OutputEntry> = ports
         .iter()
@@ -87,7 +87,7 @@ fn file_names(ports: &[Port]) -> Vec<String> {
 }
 
 /// Name, type, range and first values of an output.
-fn describe(name: &str, output: &Tensor) -> String {
+pub(super) fn describe(name: &str, output: &Tensor) -> String {
     let values = output.to_floats();
     let mut text = format!("{name}: {}\n", output.ty());
     if values.is_empty() {

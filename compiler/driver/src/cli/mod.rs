@@ -15,6 +15,7 @@ mod inspect;
 mod opgen;
 mod packaging;
 mod project;
+mod ranks;
 mod subject;
 mod values;
 mod verify;
@@ -66,6 +67,7 @@ fn status(code: i32) -> ExitCode {
 fn run(command: &Command, console: &Console) -> i32 {
     let outcome = match command {
         Command::Compile(options) => compile::compile(options, console),
+        Command::Run(options) if !options.further_models.is_empty() => ranks::run::run(options, console),
         Command::Run(options) => execute::run(options, console),
         Command::Bench(options) => execute::bench(options, console),
         Command::Verify(options) => verify::verify(options, console),

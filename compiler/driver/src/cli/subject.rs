@@ -21,7 +21,7 @@ use mlc_ir::{Code, Diagnostic, Tensor};
 pub(super) fn load_options(model: &Model, model_name: &str, updated: Vec<String>) -> LoadOptions {
     LoadOptions {
         format: model.format,
-        weights: model.weights.clone(),
+        weights: model.weights.first().cloned(),
         parameters: model.params.clone(),
         from_relay: model.from.map(|ArchivePart::Relay| Toolchain::from_variable(std::env::var("CC").ok().as_deref())),
         input_shapes: model.input_shape.iter().cloned().collect(),
@@ -36,6 +36,9 @@ pub(super) fn load_options(model: &Model, model_name: &str, updated: Vec<String>
 /// Loads a model and reports its warnings. Shapes and data types that neither the model nor an option says are those of the
 /// input files.
 fn load(model: &Model, code: &CodeOptions, input_files: &[String], console: &Console) -> Result<Loaded, Failure> {
+    if model.weights.len() > 1 {
+        return Err(mismatch("--weights is given more than once".into()).into());
+    }
     let updated = code.states.iter().filter(|(_, output)| output.is_none()).map(|(input, _)| input.clone());
     let mut options = load_options(model, first_name(code), updated.collect());
     let progress = console.progress("loading");
@@ -179,6 +182,25 @@ pub(super) fn bundle(
     inputs: &Inputs,
     console: &Console,
 ) -> Result<(Bundle, Inputs), Failure> {
+    if let Some(bundle) = archive_bundle(model, code, machine, &inputs.files)? {
+        return Ok((bundle, inputs.clone()));
+    }
+    let loaded = load_for(model, code, &inputs.files, console)?;
+    let inputs = renamed(inputs, &loaded.aliases);
+    let options = program_options(code, machine, console)?;
+    let _progress = console.progress("compiling");
+    let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})
+        .map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
+    Ok((compiled.bundle()?, inputs))
+}
+
+/// The archive that the user gave, if it is one.
+pub(super) fn archive_bundle(
+    model: &Model,
+    code: &CodeOptions,
+    machine: &Machine,
+    input_files: &[String],
+) -> Result<Option<Bundle>, Failure> {
     let bytes = files::read(&model.path)?;
     if pipeline::detect(&model.path, &bytes, model.format)? == Format::Mlf && model.from.is_none() {
         if code.stateful || !code.states.is_empty() {
@@ -198,16 +220,10 @@ pub(super) fn bundle(
         let file = model.path.display().to_string();
         let bundle = Bundle::parse_model(&bytes, first_name(code));
         let mut bundle = bundle.map_err(|error| error.in_file(&file))?;
-        bundle.adopt_shapes(&inputs::shapes(&inputs.files));
-        return Ok((bundle, inputs.clone()));
+        bundle.adopt_shapes(&inputs::shapes(input_files));
+        return Ok(Some(bundle));
     }
-    let loaded = load_for(model, code, &inputs.files, console)?;
-    let inputs = renamed(inputs, &loaded.aliases);
-    let options = program_options(code, machine, console)?;
-    let _progress = console.progress("compiling");
-    let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})
-        .map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
-    Ok((compiled.bundle()?, inputs))
+    Ok(None)
 }
 
 /// Input files under the names of the model's inputs, where they are given by other names of these.

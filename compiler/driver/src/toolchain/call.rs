@@ -110,7 +110,9 @@ fn c_interface(model: &str, header: &Header, bundle: &Bundle, folder: &Path) -> 
             let _ = writeln!(prepare, "  outputs.{} = output[{index}].data;", port.field);
         }
         let pools = if pools.is_empty() { String::new() } else { format!(", {pools}") };
-        let _ = writeln!(invoke, "  status = tvmgen_{model}_run(&inputs, &outputs{pools});");
+        let is_rank = bundle.origin.as_ref().is_some_and(|origin| origin.ranks.is_some());
+        let transport = if is_rank { ", transport" } else { "" };
+        let _ = writeln!(invoke, "  status = tvmgen_{model}_run(&inputs, &outputs{pools}{transport});");
     }
     text + &format!(
         "\nstatic int prepare(void) {{\n{prepare}  return 0;\n}}\n\n\

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// What doesn't depend on the model. Every buffer lies between two guards, whose bytes are checked afterwards. Without
 /// timing, buffers are aligned to 16 bytes and not to more, which is all that the interface asks for.
-const COMMON: &str = r#"
+pub(super) const COMMON: &str = r#"
 #define GUARD 256
 #define GUARD_BYTE 0xA5
 
@@ -164,7 +164,7 @@ pub(super) fn main(bundle: &Bundle, profile: bool, board: Option<&Board>, folder
     text + RUN + if profile { REPORT } else { "" } + &checks(inputs, outputs)
 }
 
-fn sizes(ports: &[crate::bundle::Port]) -> String {
+pub(super) fn sizes(ports: &[crate::bundle::Port]) -> String {
     let mut sizes: Vec<String> = ports.iter().map(|port| port.ty.bytes().to_string()).collect();
     if sizes.is_empty() {
         sizes.push("0".into());

@@ -14,19 +14,21 @@ mod harness;
 mod objects;
 mod platform;
 mod program;
+mod ranks;
 mod recipe;
 
 pub use board::{Board, boards};
 pub use compiler::Toolchain;
 pub use footprint::Footprint;
 pub use program::{Cost, Program};
+pub use ranks::{Event, Rank, RanksProgram, RanksRun, Timeline, Transport};
 
 use crate::bundle::Bundle;
 pub(crate) use faults::temporary;
 use mlc_codegen::{FloatingPoint, Target};
-use mlc_ir::Diagnostic;
+use mlc_ir::{Code, Diagnostic, Location};
 use recipe::{Recipe, Unit};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 
 impl Toolchain {
@@ -49,33 +51,18 @@ impl Toolchain {
     }
 
     fn build_with(&self, bundle: &Bundle, profile: bool) -> Result<Program, Diagnostic> {
+        if let Some(ranks) = bundle.origin.as_ref().and_then(|origin| origin.ranks.as_ref()) {
+            let message =
+                format!("the model is rank {} of {}, and runs together with the others only", ranks.rank, ranks.count);
+            return Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+                .with_help("'mlc run' takes the models of all ranks, in order"));
+        }
         let folder = tempfile::Builder::new().prefix("mlc-").tempdir().map_err(|error| temporary(&error))?;
         bundle.unpack(folder.path()).map_err(|error| temporary(&error))?;
-        let main = folder.path().join("main.c");
         let text = harness::main(bundle, profile, self.board, folder.path());
-        std::fs::write(&main, text).map_err(|error| temporary(&error))?;
         let generic = || Target::generic().with_floating_point(FloatingPoint::default());
         let flags = self.flags(&bundle.target().unwrap_or_else(generic))?;
-        let recipe = Recipe::new(bundle, folder.path(), &flags, self.board.is_some())?;
-        let mut compilations = Vec::new();
-        let mut objects: Vec<PathBuf> = bundle.objects().into_iter().map(PathBuf::from).collect();
-        for (index, Unit { source, flags }) in recipe.units.iter().enumerate() {
-            let object = folder.path().join(format!("{index}.o"));
-            let mut command = self.command();
-            command.args(flags);
-            if profile && source.ends_with("_lib1.c") {
-                // The small functions inside the kernels would cost more to watch than they take.
-                command.args(["-finstrument-functions", "-finstrument-functions-exclude-function-list=mlc_"]);
-            }
-            command.args(&recipe.includes).args(["-c", source, "-o"]).arg(&object);
-            compilations.push(self.start(command, folder.path())?);
-            objects.push(object);
-        }
-        // All are waited for before a failure is reported, so that none outlives the folder.
-        let outputs: Vec<_> = compilations.into_iter().map(Child::wait_with_output).collect();
-        for output in outputs {
-            self.expect_success(output)?;
-        }
+        let objects = self.compile_model(bundle, folder.path(), &text, &flags, profile)?;
         let executable = folder.path().join("program");
         let footprint = match self.board {
             None => {
@@ -96,6 +83,39 @@ impl Toolchain {
         };
         let (inputs, outputs) = (bundle.inputs.clone(), bundle.outputs.clone());
         Ok(Program { folder, executable, board: self.board, patience: self.patience, inputs, outputs, footprint })
+    }
+
+    /// Compiles an archive that is unpacked in a folder, and `main` as its `main.c`; gives the objects, that of `main.c` last.
+    fn compile_model(
+        &self,
+        bundle: &Bundle,
+        folder: &Path,
+        main: &str,
+        flags: &[String],
+        profile: bool,
+    ) -> Result<Vec<PathBuf>, Diagnostic> {
+        std::fs::write(folder.join("main.c"), main).map_err(|error| temporary(&error))?;
+        let recipe = Recipe::new(bundle, folder, flags, self.board.is_some())?;
+        let mut compilations = Vec::new();
+        let mut objects: Vec<PathBuf> = bundle.objects().into_iter().map(|path| folder.join(path)).collect();
+        for (index, Unit { source, flags }) in recipe.units.iter().enumerate() {
+            let object = folder.join(format!("{index}.o"));
+            let mut command = self.command();
+            command.args(flags);
+            if profile && source.ends_with("_lib1.c") {
+                // The small functions inside the kernels would cost more to watch than they take.
+                command.args(["-finstrument-functions", "-finstrument-functions-exclude-function-list=mlc_"]);
+            }
+            command.args(&recipe.includes).args(["-c", source, "-o"]).arg(&object);
+            compilations.push(self.start(command, folder)?);
+            objects.push(object);
+        }
+        // All are waited for before a failure is reported, so that none outlives the folder.
+        let outputs: Vec<_> = compilations.into_iter().map(Child::wait_with_output).collect();
+        for output in outputs {
+            self.expect_success(output)?;
+        }
+        Ok(objects)
     }
 }
 

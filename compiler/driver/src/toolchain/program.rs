@@ -128,7 +128,7 @@ impl Program {
 
     /// Runs the program in a folder of its own.
     fn execute(&self, mode: &Mode, runs: u32, inputs: &[Tensor]) -> Result<Remains, Diagnostic> {
-        self.check_inputs(inputs)?;
+        check_inputs(&self.inputs, inputs)?;
         let run = tempfile::Builder::new().prefix("run-").tempdir_in(self.folder.path());
         // The files are read by the caller, so the folder lives as long as the program's.
         let run = run.map_err(|error| temporary(&error))?.keep();
@@ -211,19 +211,23 @@ impl Program {
             Some(_) => failed(said),
         }
     }
+}
 
-    fn check_inputs(&self, inputs: &[Tensor]) -> Result<(), Diagnostic> {
-        let mismatch = |message| Diagnostic::error(Code::OptionMismatch, Location::default(), message);
-        if inputs.len() != self.inputs.len() {
-            return Err(mismatch(format!("{} inputs given, the model has {}", inputs.len(), self.inputs.len())));
-        }
-        for (port, input) in self.inputs.iter().zip(inputs) {
-            if (input.ty().dtype, &input.ty().shape) != (port.ty.dtype, &port.ty.shape) {
-                return Err(mismatch(format!("input '{}' is {}, {} given", port.name, port.ty, input.ty())));
-            }
-        }
-        Ok(())
+/// Whether there is a tensor of the right type for each input.
+///
+/// # Errors
+/// `MLC0004` when there isn't.
+pub(super) fn check_inputs(ports: &[Port], inputs: &[Tensor]) -> Result<(), Diagnostic> {
+    let mismatch = |message| Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+    if inputs.len() != ports.len() {
+        return Err(mismatch(format!("{} inputs given, the model has {}", inputs.len(), ports.len())));
     }
+    for (port, input) in ports.iter().zip(inputs) {
+        if (input.ty().dtype, &input.ty().shape) != (port.ty.dtype, &port.ty.shape) {
+            return Err(mismatch(format!("input '{}' is {}, {} given", port.name, port.ty, input.ty())));
+        }
+    }
+    Ok(())
 }
 
 fn failed(message: impl Into<String>) -> Diagnostic {
@@ -231,7 +235,7 @@ fn failed(message: impl Into<String>) -> Diagnostic {
 }
 
 /// The tensor's bytes as a program that runs on this machine wants them.
-fn native_endian(tensor: &Tensor) -> Vec<u8> {
+pub(super) fn native_endian(tensor: &Tensor) -> Vec<u8> {
     let mut bytes = tensor.to_le_bytes();
     if cfg!(target_endian = "big") {
         for element in bytes.chunks_exact_mut(tensor.ty().dtype.size()) {

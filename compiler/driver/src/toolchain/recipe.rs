@@ -3,7 +3,7 @@
 use super::faults::temporary;
 use crate::bundle::{Bundle, Call};
 use mlc_ir::{Code, Diagnostic, Location};
-use mlc_runtime::Library;
+use mlc_runtime::{Library, RuntimeFile};
 use std::path::Path;
 
 /// A file to compile.
@@ -73,24 +73,30 @@ impl Recipe {
 /// Writes the runtime's files below a folder; gives those to compile.
 fn put_runtime(bundle: &Bundle, folder: &Path) -> Result<Vec<String>, Diagnostic> {
     let mut sources = Vec::new();
-    let write = |path: &str, text: &str| -> std::io::Result<()> {
-        let path = folder.join(path);
-        if let Some(parent) = path.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        std::fs::write(path, text)
-    };
+    put_files(&folder.join(RUNTIME), mlc_runtime::FILES.iter())?;
     for file in mlc_runtime::FILES {
         let path = format!("{RUNTIME}/{}", file.path);
-        write(&path, file.text).map_err(|error| temporary(&error))?;
         let linked = matches!(file.library(), Library::Common | Library::Memory | Library::GraphExecutor)
             || file.path.starts_with("platform/posix/");
         if linked && file.path.ends_with(".c") && matches!(bundle.call, Call::Graph { .. }) {
             sources.push(path);
         }
     }
-    write(&format!("{RUNTIME}/config/crt_config.h"), &configuration(bundle)).map_err(|error| temporary(&error))?;
+    write(&folder.join(RUNTIME).join("config/crt_config.h"), &configuration(bundle))?;
     Ok(sources)
+}
+
+/// Writes files of the runtime below a folder.
+///
+/// # Errors
+/// Those of the file system.
+pub(super) fn put_files<'a>(folder: &Path, files: impl Iterator<Item = &'a RuntimeFile>) -> Result<(), Diagnostic> {
+    files.into_iter().try_for_each(|file| write(&folder.join(file.path), file.text))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Diagnostic> {
+    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    folder.and_then(|()| std::fs::write(path, text)).map_err(|error| temporary(&error))
 }
 
 /// `crt_config.h` with limits that the model keeps.
