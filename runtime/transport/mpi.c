@@ -126,7 +126,7 @@ static void give_up(void* context) { (void)MPI_Abort(((mlc_mpi*)context)->commun
 
 static const char* last_error(void* context) { return ((mlc_mpi*)context)->error; }
 
-mlc_mpi* mlc_mpi_open(MPI_Comm communicator, size_t ranks, size_t messages, double timeout) {
+mlc_mpi* mlc_mpi_open(MPI_Comm communicator, int rank, int ranks, size_t messages, double timeout) {
   mlc_mpi* const mpi = (mlc_mpi*)calloc(1, sizeof(mlc_mpi));
   int processes = 0;
   int found = 0;
@@ -136,14 +136,14 @@ mlc_mpi* mlc_mpi_open(MPI_Comm communicator, size_t ranks, size_t messages, doub
     return NULL;
   }
   mpi->requests = (MPI_Request*)malloc((messages + 1) * sizeof(MPI_Request));
-  if (mpi->requests == NULL || MPI_Comm_size(communicator, &processes) != MPI_SUCCESS || (size_t)processes != ranks ||
+  if (mpi->requests == NULL || MPI_Comm_size(communicator, &processes) != MPI_SUCCESS || processes != ranks ||
+      MPI_Comm_rank(communicator, &mpi->rank) != MPI_SUCCESS || mpi->rank != rank ||
       MPI_Comm_dup(communicator, &mpi->communicator) != MPI_SUCCESS) {
     free(mpi->requests);
     free(mpi);
     return NULL;
   }
   (void)MPI_Comm_set_errhandler(mpi->communicator, MPI_ERRORS_RETURN);
-  (void)MPI_Comm_rank(mpi->communicator, &mpi->rank);
   (void)MPI_Comm_get_attr(mpi->communicator, MPI_TAG_UB, &largest, &found);
   mpi->largest_tag = found ? *(const int*)largest : 32767;
   mpi->timeout = timeout;

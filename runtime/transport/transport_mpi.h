@@ -14,10 +14,11 @@ extern "C" {
 typedef struct mlc_mpi mlc_mpi;
 
 /*
- * Prepares for so many messages, on a communicator of its own that has the processes of the given one. MPI is initialised. A wait
- * for a peer ends after so many seconds. NULL when MPI refuses, there is no memory, or there are not as many processes as ranks.
+ * Prepares a rank for so many messages, on a communicator of its own that has the processes of the given one. MPI is initialised. A
+ * wait for a peer ends after so many seconds. NULL when MPI refuses, there is no memory, this process is another rank, or there are
+ * not as many processes as ranks.
  */
-mlc_mpi* mlc_mpi_open(MPI_Comm communicator, size_t ranks, size_t messages, double timeout);
+mlc_mpi* mlc_mpi_open(MPI_Comm communicator, int rank, int ranks, size_t messages, double timeout);
 
 /* The transport of this process. Its `abort` ends the processes of all ranks. */
 const mlc_transport* mlc_mpi_transport(mlc_mpi* mpi);

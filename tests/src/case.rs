@@ -132,8 +132,15 @@ impl Case {
     /// # Errors
     /// A sentence that names the file and what is wrong with it.
     pub fn read(folder: &Path) -> Result<Case, String> {
-        let path = folder.join("case.json");
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Case::read_described(folder, &folder.join("case.json"))
+    }
+
+    /// Reads a folder that another file describes, such as that of one of several ranks.
+    ///
+    /// # Errors
+    /// As [`Case::read`].
+    pub fn read_described(folder: &Path, path: &Path) -> Result<Case, String> {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let file: CaseFile = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         let model = model_file(folder, &file.format)?;
         let mut inputs = read_listed(folder, &file.inputs)?;

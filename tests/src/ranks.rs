@@ -4,6 +4,7 @@ use mlc_ir::ops::{Binary, Matmul, Transpose, Unary};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Distribution, Generator, Graph, Message, Tensor, TensorType, Transfer, Value, text, verify};
 use std::path::Path;
+use std::process::Command;
 
 /// The graphs of the files `rank0.mlc`, `rank1.mlc`, … in a folder.
 ///
@@ -17,6 +18,17 @@ pub fn read(folder: &Path) -> Result<Vec<Graph>, String> {
         verify(&graph).map(|()| graph).map_err(|faults| format!("{faults:?}"))
     };
     files.map(parse).collect()
+}
+
+/// Whether an MPI is installed; says so where it isn't.
+#[allow(clippy::print_stderr, reason = "tests say what they leave out")]
+pub fn has_mpi() -> bool {
+    let runs = |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    let found = runs("mpirun") && runs("mpicc");
+    if !found {
+        eprintln!("skipped: no MPI is installed (mpirun and mpicc)");
+    }
+    found
 }
 
 /// Random inputs of each rank.

@@ -53,15 +53,6 @@ fn ring() -> Vec<Graph> {
     ranks::read(&paths::data().join("ranks/ring")).unwrap()
 }
 
-fn has_mpi() -> bool {
-    let runs = |tool: &str| Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
-    let found = runs("mpirun") && runs("mpicc");
-    if !found {
-        eprintln!("skipped: no MPI is installed (mpirun and mpicc)");
-    }
-    found
-}
-
 #[test]
 fn ranks_run_as_threads() {
     let graphs = ring();
@@ -72,7 +63,7 @@ fn ranks_run_as_threads() {
 
 #[test]
 fn ranks_run_under_mpi() {
-    if has_mpi() {
+    if ranks::has_mpi() {
         let graphs = ring();
         check(&graphs, &build(&graphs, &host_target(), Transport::Mpi), 2);
     }
@@ -162,7 +153,7 @@ fn failure(graphs: &[Graph], transport: Transport, seconds: f64) -> Diagnostic {
 }
 
 fn transports() -> Vec<Transport> {
-    if has_mpi() { vec![Transport::Threads, Transport::Mpi] } else { vec![Transport::Threads] }
+    if ranks::has_mpi() { vec![Transport::Threads, Transport::Mpi] } else { vec![Transport::Threads] }
 }
 
 /// All that was said.
@@ -218,7 +209,7 @@ fn processes(executable: &std::path::Path, rank: usize) -> Option<u32> {
 
 #[test]
 fn a_killed_rank_ends_all() {
-    if !has_mpi() {
+    if !ranks::has_mpi() {
         return;
     }
     let graphs = pair([SEND, RECEIVE], SLOW);
@@ -253,4 +244,30 @@ fn missing_ranks_are_told() {
     assert_eq!(fault.to_string(), "error[MLC0113]: rank 0 of 3 is in the place of rank 0 of 2");
     let fault = Toolchain::default().build(&bundles[0]).unwrap_err();
     assert!(fault.message.contains("rank 0 of 3"), "{fault}");
+}
+
+/// The archives' own example programs, started together.
+#[test]
+fn examples_of_archives_run_together_under_mpi() {
+    if !ranks::has_mpi() {
+        return;
+    }
+    let mut command = Command::new("mpirun");
+    command.args(["--oversubscribe", "--allow-run-as-root"]);
+    let mut folders = Vec::new();
+    for (rank, graph) in ring().iter().enumerate() {
+        let compiled = compile_graph(graph, &format!("ring_rank{rank}"), &Target::generic()).unwrap();
+        let unpacked = Unpacked::new(&compiled.archive).unwrap();
+        let made = Command::new("make").arg("-C").arg(unpacked.path()).arg("example").output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        if rank > 0 {
+            command.arg(":");
+        }
+        command.args(["-n", "1"]).arg(unpacked.path().join("build/example"));
+        folders.push(unpacked);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let zeroes = format!("sum:{} ...\n", " 0".repeat(8));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), zeroes.repeat(3));
 }

@@ -65,10 +65,16 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
         runtime_rule = "$(BUILD)/runtime/%.o: runtime/%.c\n\tmkdir -p $(@D)\n\t$(CC) $(CPPFLAGS) $(CFLAGS)@LIBRARY@ $(INCLUDES) -c $< -o $@\n\n".replace("@LIBRARY@", c_library);
         runtime_objects = " $(RUNTIME_OBJECTS)";
     }
+    // Ranks exchange messages, and their programs do by MPI.
+    let is_rank = modules.iter().any(|module| module.ranks.is_some());
+    let (example_compiler, transport, mpi) = match is_rank {
+        true => ("MPICC", " -Iruntime/transport runtime/transport/mpi.c", "MPICC ?= mpicc\n"),
+        false => ("CC", "", ""),
+    };
     format!(
         "# Builds {models}: 'make' the static library, 'make example' a program that runs {them} once.\n\
          # Generated for the target '{name}'; CC, AR, CFLAGS, CPPFLAGS, LDFLAGS and BUILD can be set from outside.\n\
-         {tools}CFLAGS ?= {flags} {WARNINGS}\n\
+         {tools}{mpi}CFLAGS ?= {flags} {WARNINGS}\n\
          BUILD ?= build\n\
          INCLUDES = {includes}\n\n\
          SOURCES = $(sort $(wildcard codegen/host/src/*.c))\n\
@@ -83,7 +89,7 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
          \t$(CC) $(CPPFLAGS) $(CFLAGS){c_library} $(INCLUDES) -c $< -o $@\n\n{runtime_rule}\
          $(LIBRARY): $(OBJECTS)\n\t$(AR) rcs $@ $(OBJECTS)\n\n\
          $(BUILD)/example: example/main.c $(LIBRARY){runtime_objects}\n\
-         \t$(CC) $(CPPFLAGS) $(CFLAGS){c_library} $(LDFLAGS) $(INCLUDES) example/main.c{runtime_objects} $(LIBRARY) -lm -o $@\n\n\
+         \t$({example_compiler}) $(CPPFLAGS) $(CFLAGS){c_library} $(LDFLAGS) $(INCLUDES) example/main.c{transport}{runtime_objects} $(LIBRARY) -lm -o $@\n\n\
          clean:\n\trm -rf $(BUILD)\n",
         name = target.name,
         tools = make_tools(target),
@@ -172,6 +178,12 @@ pub(super) fn cmake_lists(modules: &[&Module], target: &Target) -> String {
         c_library = cmake_c_library(target),
         flags = target.c_flags.join(";"),
     );
+    if modules.iter().any(|module| module.ranks.is_some()) {
+        let example = "  find_package(MPI REQUIRED COMPONENTS C)\n  add_executable(example example/main.c runtime/transport/mpi.c)\n  \
+             target_include_directories(example PRIVATE runtime/transport)\n";
+        let link = format!("  target_link_libraries(example PRIVATE tvmgen_{library} MPI::MPI_C)\n");
+        return text + &format!("if(MLC_EXAMPLE)\n{example}{link}endif()\n");
+    }
     let mut example = format!(
         "  add_executable(example example/main.c)\n  target_link_libraries(example PRIVATE tvmgen_{library})\n"
     );

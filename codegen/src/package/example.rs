@@ -1,5 +1,6 @@
 //! `example/main.c`: a program that runs every model once on zeroes and prints the first values of every output.
 
+use super::names::macro_prefix;
 use super::parameters::element_type;
 use super::pools::Pool;
 use crate::execution::Interface;
@@ -26,8 +27,22 @@ pub(super) fn example(modules: &[&Module]) -> String {
     for module in modules {
         text += &run(module);
     }
+    if modules.iter().any(|module| module.ranks.is_some()) {
+        return text + &mpi_main(modules);
+    }
     let calls: Vec<String> = modules.iter().map(|module| format!("run_{}()", module.model_name)).collect();
     text + &format!("int main(void) {{\n  return {};\n}}\n", calls.join(" != 0 || "))
+}
+
+/// A program that `mpirun` starts with the programs of the other ranks.
+fn mpi_main(modules: &[&Module]) -> String {
+    let calls: Vec<String> = modules.iter().map(|module| format!("run_{}()", module.model_name)).collect();
+    format!(
+        "int main(int argc, char** argv) {{\n  int failed;\n  if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {{\n    return 1;\n  }}\n  \
+         failed = {};\n  if (failed) {{\n    (void)MPI_Abort(MPI_COMM_WORLD, 1);\n  }}\n  \
+         (void)MPI_Finalize();\n  return failed;\n}}\n",
+        calls.join(" != 0 || ")
+    )
 }
 
 /// Reads a file as a text with a NUL at its end, which the caller frees.
@@ -62,7 +77,12 @@ fn includes(module: &Module) -> String {
         text += "#include <stdlib.h>\n#include <string.h>\n";
     }
     match module.execution.aot {
-        Some(Interface::C) => text += &format!("#include \"tvmgen_{model}.h\"\n"),
+        Some(Interface::C) => {
+            text += &format!("#include \"tvmgen_{model}.h\"\n");
+            if module.ranks.is_some() {
+                text += "#include \"transport_mpi.h\"\n";
+            }
+        }
         Some(_) => {
             text += &format!(
                 "#include \"tvm/runtime/c_runtime_api.h\"\n\nint tvmgen_{model}_run(TVMValue* args, int* type_codes, int num_args, \
@@ -112,6 +132,9 @@ fn run_by_structures(module: &Module) -> String {
     let mut text = format!(
         "  struct tvmgen_{model}_inputs inputs;\n  struct tvmgen_{model}_outputs outputs;\n  int32_t status;\n"
     );
+    if module.ranks.is_some() {
+        text += "  mlc_mpi* mpi;\n";
+    }
     if let Some(pool) = Pool::workspace(module) {
         let _ = writeln!(text, "  static uint8_t workspace[{}] ALIGNED;", pool.size_macro);
     }
@@ -138,6 +161,10 @@ fn run_by_structures(module: &Module) -> String {
         }
     }
     let mut arguments = "&inputs, &outputs".to_owned();
+    let transport = if module.ranks.is_some() { ", mlc_mpi_transport(mpi)" } else { "" };
+    if module.ranks.is_some() {
+        text += &open_mpi(&macro_prefix(module));
+    }
     if !pools.is_empty() {
         let mut block = format!("  {{\n    struct tvmgen_{model}_workspace_pools pools;\n");
         for pool in &pools {
@@ -145,12 +172,26 @@ fn run_by_structures(module: &Module) -> String {
             let _ = writeln!(block, "    pools.{} = {memory};", pool.name);
         }
         text += &block;
-        arguments += ", &pools";
+        arguments = arguments + ", &pools" + transport;
         let _ = writeln!(text, "    status = tvmgen_{model}_run({arguments});\n  }}");
     } else {
-        let _ = writeln!(text, "  status = tvmgen_{model}_run({arguments});");
+        let _ = writeln!(text, "  status = tvmgen_{model}_run({arguments}{transport});");
     }
-    text + FAILED
+    text += FAILED;
+    if module.ranks.is_some() {
+        text += "  mlc_mpi_close(mpi);\n";
+    }
+    text
+}
+
+/// Statements that make the transport of a rank.
+fn open_mpi(prefix: &str) -> String {
+    format!(
+        "  mpi = mlc_mpi_open(MPI_COMM_WORLD, {prefix}_RANK, {prefix}_RANK_COUNT, {prefix}_MESSAGE_COUNT, 30.0);\n  \
+         if (mpi == NULL) {{\n    \
+         fprintf(stderr, \"this is the program of rank %d of %d, and MPI didn't start it as that\\n\", {prefix}_RANK, {prefix}_RANK_COUNT);\n    \
+         return 1;\n  }}\n"
+    )
 }
 
 const FAILED: &str = "  if (status != 0) {\n    fprintf(stderr, \"the model failed with status %ld\\n\", (long)status);\n    return 1;\n  }\n";

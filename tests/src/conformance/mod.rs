@@ -6,6 +6,7 @@
 
 mod blame;
 mod judge;
+mod ranks;
 mod table;
 mod tiers;
 
@@ -16,17 +17,19 @@ pub use tiers::demands;
 use crate::case::Case;
 use crate::mode::Mode;
 use crate::{parallel, paths};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The folders of the conformance collection that the compiler is judged by, and [`NETWORKS_AS_ONNX`].
-pub const FORMATS: [&str; 9] = [
+pub const FORMATS: [&str; 10] = [
     "pnnx",
     "pnnx-malformed",
     "onnx",
     "onnx-malformed",
     NETWORKS_AS_ONNX,
     "ark",
+    ARK_RANKS,
     "ark-malformed",
     "tennis",
     "tennis-malformed",
@@ -34,6 +37,9 @@ pub const FORMATS: [&str; 9] = [
 
 /// The cases of the folder `pnnx` that also hold an ONNX file of the same network, which is judged by the same numbers.
 pub const NETWORKS_AS_ONNX: &str = "pnnx-nets-as-onnx";
+
+/// The cases of the folder `ark` that are models of several ranks.
+pub const ARK_RANKS: &str = "ark-ranks";
 
 /// A case and what became of it.
 #[derive(Debug, Clone)]
@@ -52,7 +58,11 @@ pub struct Outcome {
 
 /// The folder of a collection that holds a format's cases.
 pub fn cases_folder(collection: &Path, format: &str) -> PathBuf {
-    collection.join(if format == NETWORKS_AS_ONNX { "pnnx" } else { format })
+    collection.join(match format {
+        NETWORKS_AS_ONNX => "pnnx",
+        ARK_RANKS => "ark",
+        _ => format,
+    })
 }
 
 /// The cases of a format whose names contain `filter`.
@@ -79,6 +89,9 @@ fn cases(collection: &Path, format: &str, filter: &str) -> Result<Vec<Case>, Str
 /// # Errors
 /// When the format's folder in the collection, or a case in it, can't be read.
 pub fn run(collection: &Path, format: &str, mode: &Mode, filter: &str, threads: usize) -> Result<Vec<Outcome>, String> {
+    if format == ARK_RANKS {
+        return run_ranks(&cases_folder(collection, format), mode, filter, threads);
+    }
     let cases = cases(collection, format, filter)?;
     let mut outcomes = parallel::map(&cases, threads, |case| {
         let start = Instant::now();
@@ -87,6 +100,25 @@ pub fn run(collection: &Path, format: &str, mode: &Mode, filter: &str, threads: 
             case: case.name.clone(),
             format: case.format.clone(),
             operators: case.operators.clone(),
+            status,
+            time: start.elapsed(),
+        }
+    });
+    outcomes.sort_by(|a, b| a.case.cmp(&b.case));
+    Ok(outcomes)
+}
+
+/// As [`run`], for models of several ranks.
+fn run_ranks(folder: &Path, mode: &Mode, filter: &str, threads: usize) -> Result<Vec<Outcome>, String> {
+    let (cases, transports) = (ranks::cases(folder, filter)?, ranks::transports(mode));
+    let mut outcomes = parallel::map(&cases, threads, |case| {
+        let start = Instant::now();
+        let status = ranks::judge(case, mode, &transports);
+        let operators: BTreeSet<&String> = case.ranks.iter().flat_map(|rank| &rank.operators).collect();
+        Outcome {
+            case: case.name.clone(),
+            format: ARK_RANKS.to_owned(),
+            operators: operators.into_iter().cloned().collect(),
             status,
             time: start.elapsed(),
         }

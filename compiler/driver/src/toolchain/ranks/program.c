@@ -238,7 +238,9 @@ int main(int argc, char** argv) {
   }
   (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   (void)MPI_Comm_size(MPI_COMM_WORLD, &processes);
-  mpi = (size_t)rank < rank_count ? mlc_mpi_open(MPI_COMM_WORLD, rank_count, ranks[rank].messages, timeout) : NULL;
+  mpi = (size_t)rank < rank_count
+            ? mlc_mpi_open(MPI_COMM_WORLD, rank, (int)rank_count, ranks[rank].messages, timeout)
+            : NULL;
   (void)alarm(0);
   if (mpi == NULL) {
     fprintf(stderr, "rank %d: the model has %lu ranks, MPI started %d processes, or refuses\n", rank,
