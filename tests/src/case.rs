@@ -211,7 +211,8 @@ impl Case {
     pub fn as_onnx(&self) -> Option<Case> {
         let model = self.model.with_file_name("model.onnx");
         let known = self.format != "onnx" && model.is_file();
-        known.then(|| Case { model, format: "onnx".into(), operators: Vec::new(), dynamic: false, ..self.clone() })
+        let (operators, weights) = (Vec::new(), Vec::new());
+        known.then(|| Case { model, format: "onnx".into(), operators, weights, dynamic: false, ..self.clone() })
     }
 }
 

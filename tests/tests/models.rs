@@ -4,10 +4,11 @@
 //! read the difference before committing it.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use mlc::pipeline::{self, CompileOptions, LoadOptions};
+use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};
 use mlc_codegen::Module;
 use mlc_ir::text;
-use mlc_tests::paths;
+use mlc_tests::case::Case;
+use mlc_tests::{compile, paths};
 use std::fmt::Write as _;
 
 /// Graphs of more lines, but for the first and the last, are shown as what changed since the stage before.
@@ -21,7 +22,11 @@ fn snapshot_all(model: &str) {
 /// A model of the repository at every step.
 fn snapshot_file(model: &str, file: &str) {
     let loaded = pipeline::load(&paths::data().join(file), &LoadOptions::default());
-    let loaded = loaded.unwrap_or_else(|failure| panic!("{failure:?}"));
+    snapshot_loaded(model, &loaded.unwrap_or_else(|failure| panic!("{failure:?}")));
+}
+
+/// A model that is loaded, at every step.
+fn snapshot_loaded(model: &str, loaded: &Loaded) {
     let mut stages = vec![("import".to_owned(), text::print(&loaded.graph))];
     let options = CompileOptions::default();
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |stage, graph| {
@@ -140,4 +145,10 @@ fn gru_classifier() {
 #[test]
 fn lenet_of_tennis() {
     snapshot_file("tennis_lenet", "tennis/net_lenet/model.tsm");
+}
+
+#[test]
+fn llama_block_of_ark() {
+    let case = Case::read(&paths::data().join("ark/llama_block_fp32")).unwrap();
+    snapshot_loaded("ark_llama_block", &compile::load(&case).unwrap());
 }
