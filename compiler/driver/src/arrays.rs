@@ -9,6 +9,7 @@ use mlc_ir::{Attribute, Code, DType, Diagnostic, Location, TensorType};
 use std::io::{Cursor, Read};
 use std::path::Path;
 use zip::ZipArchive;
+use zip::result::ZipError;
 
 /// Arrays by name.
 type Arrays = IndexMap<String, Weight>;
@@ -83,7 +84,11 @@ fn read_npz(bytes: &Bytes) -> Result<Arrays, Diagnostic> {
     let mut archive = ZipArchive::new(Cursor::new(&bytes[..])).map_err(|error| fault(&error))?;
     let mut arrays = Arrays::new();
     for index in 0..archive.len() {
-        let mut entry = archive.by_index(index).map_err(|error| fault(&error))?;
+        let mut entry = archive.by_index(index).map_err(|error| match error {
+            ZipError::UnsupportedArchive(_) => damaged("the archive of arrays is compressed")
+                .with_help("write it with numpy.savez in the place of numpy.savez_compressed"),
+            error => fault(&error),
+        })?;
         let name = entry.name().map_err(|error| fault(&error))?.into_owned();
         let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
         let mut contents = Vec::new();

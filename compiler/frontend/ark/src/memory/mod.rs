@@ -18,3 +18,6 @@ pub use external::{External, binding, externals};
 pub use lowering::lower;
 pub use outputs::outputs;
 pub use program::{Action, Program, Step, ValueId};
+
+#[cfg(test)]
+mod tests;
