@@ -1,6 +1,6 @@
 //! One operation: its operator, counts, arguments, rule, and what its results are names of.
 
-use super::product::check_derived;
+use super::product::{DERIVED, check_derived};
 use super::signature::{Renames, Signature, kinds, signature};
 use super::subject::Subject;
 use crate::model::{Tensor, TensorIndex};
@@ -90,7 +90,7 @@ fn check_computing(subject: &Subject, signature: &Signature, found: &mut Vec<Dia
     let results = usize::from(signature.renames != Renames::Nothing);
     counts(subject, "ResultTensors", operation.results.len(), (results, results))?;
     check_arguments(subject, signature, found);
-    if !found.is_empty() {
+    if found.iter().any(Diagnostic::is_error) {
         return Ok(());
     }
     let renamed = match signature.renames {
@@ -150,6 +150,11 @@ fn check_arguments(subject: &Subject, signature: &Signature, found: &mut Vec<Dia
             }
             Some(_) => {}
         }
+    }
+    let known = |name: &str| signature.arguments.iter().any(|(known, _)| *known == name) || DERIVED.contains(&name);
+    for name in subject.operation.arguments.keys().filter(|name| !known(name)) {
+        let message = format!("{} has no argument {:?}; it is passed over", signature.kind, shortened(name));
+        found.push(Diagnostic::warning(Code::Unused, subject.location("Args"), message));
     }
 }
 

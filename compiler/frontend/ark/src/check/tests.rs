@@ -203,6 +203,14 @@ fn derived_arguments_of_products_only_warn() {
 }
 
 #[test]
+fn arguments_that_an_operator_does_not_have_only_warn() {
+    let copy = case("Copy", &[f32(&[4])], f32(&[4]), json!({"Factor": {"FLOAT": 1}})).accepted();
+    let model = read(copy.model().to_string().as_bytes()).unwrap();
+    let found: Vec<_> = model.warnings.iter().map(|warning| (warning.code, warning.location.to_string())).collect();
+    assert_eq!(found, [(Code::Unused, "$.Nodes[0].Op.Args, Copy \"op\"".to_owned())]);
+}
+
+#[test]
 fn axes_are_in_range() {
     for kind in ["ReduceSum", "ReduceMax", "ReduceMean"] {
         let arguments = json!({"Axis": {"INT": -2}, "KeepDim": {"BOOL": true}});
