@@ -1,7 +1,7 @@
 //! Axes by number and parts of them: negative numbers count from the end.
 
 use crate::fault::Fault;
-use mlc_ir::Shape;
+use mlc_ir::{Code, Shape};
 
 /// The axis that a number means among so many.
 pub fn normalized_axis(axis: i64, rank: usize) -> Option<usize> {
@@ -17,6 +17,21 @@ pub fn normalized_axis(axis: i64, rank: usize) -> Option<usize> {
 pub fn extents(numbers: &[i64]) -> Result<Shape, Fault> {
     let extents: Option<Shape> = numbers.iter().map(|&number| usize::try_from(number).ok()).collect();
     extents.ok_or_else(|| Fault::parameter(format!("{numbers:?} has negative numbers")))
+}
+
+/// Most elements of a tensor that is made from a shape: larger ones are mistakes, or attacks.
+pub const MOST_ELEMENTS: usize = 1 << 28;
+
+/// Refuses shapes of tensors that are filled by few numbers, when nobody means them.
+///
+/// # Errors
+/// When the tensor would have more than 2^28 elements.
+pub fn check_filled(shape: &[usize]) -> Result<(), Fault> {
+    let elements = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent.max(1)));
+    match elements {
+        Some(elements) if elements <= MOST_ELEMENTS => Ok(()),
+        _ => Err(Fault::new(Code::NumberOutOfRange, format!("a tensor of shape {shape:?} is too large to be filled"))),
+    }
 }
 
 /// First element, number of elements and step of an axis; start and end count from the end when negative, and are clamped.

@@ -25,7 +25,7 @@ mod turns;
 mod walk;
 
 pub use attributes::counts;
-pub use axes::{extents, normalized_axis, slice_part};
+pub use axes::{MOST_ELEMENTS, check_filled, extents, normalized_axis, slice_part};
 pub use builder::Builder;
 pub use call::{Call, Site};
 pub use fault::Fault;

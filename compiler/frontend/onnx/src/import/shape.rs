@@ -1,9 +1,8 @@
 //! Shapes: the same elements under another shape or in another order, repetition, tensors made from a shape.
 
 use super::call::{Call, Table, TensorAttributes};
-use mlc_import::Fault;
 use mlc_import::Handler::One;
-use mlc_import::normalized_axis;
+use mlc_import::{Fault, MOST_ELEMENTS, check_filled, normalized_axis};
 use mlc_ir::{Attribute, Code, DType, Shape, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[
@@ -20,22 +19,10 @@ pub(super) const OPERATORS: Table = &[
     ("Unsqueeze", 1, One(unsqueeze)),
 ];
 
-/// Most elements of a tensor that is made from a shape: larger ones are mistakes, or attacks.
-const MOST_ELEMENTS: usize = 1 << 28;
-
 /// Extents that a list of whole numbers gives.
 pub(super) fn extents(numbers: &[i64]) -> Result<Shape, Fault> {
     let extents: Option<Shape> = numbers.iter().map(|&number| usize::try_from(number).ok()).collect();
     extents.ok_or_else(|| Fault::new(Code::NumberOutOfRange, format!("{numbers:?} isn't a shape")))
-}
-
-/// Refuses shapes that nobody means.
-fn check_size(shape: &[usize]) -> Result<(), Fault> {
-    let elements = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent.max(1)));
-    match elements {
-        Some(elements) if elements <= MOST_ELEMENTS => Ok(()),
-        _ => Err(Fault::new(Code::NumberOutOfRange, format!("a tensor of shape {shape:?} is too large to be filled"))),
-    }
 }
 
 /// The extents that a list means: 0 copies an extent of the input unless `zeros` are meant, -1 is what remains.
@@ -141,7 +128,7 @@ fn expand(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
             shape[offset + axis] = extent;
         }
     }
-    check_size(&shape)?;
+    check_filled(&shape)?;
     Ok(call.builder.broadcast(x, &shape)?)
 }
 
@@ -170,7 +157,7 @@ fn tile(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         return Err(Fault::operands(format!("{} counts don't fit {}", counts.len(), call.builder.ty(x))));
     }
     let result: Shape = shape.iter().zip(&counts).map(|(&extent, &count)| extent.saturating_mul(count)).collect();
-    check_size(&result)?;
+    check_filled(&result)?;
     Ok(call.builder.tile(x, &counts)?)
 }
 
@@ -182,7 +169,7 @@ fn constant_of_shape(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         Some(value) => return Err(Fault::parameter(format!("the value must be one number, found {}", value.ty()))),
         None => Attribute::from_tensor(&Tensor::from_floats(TensorType::new(DType::F32, []), vec![0.0])),
     };
-    check_size(&shape)?;
+    check_filled(&shape)?;
     let value = call.builder.constant("value", value);
     Ok(call.builder.broadcast(value, &shape)?)
 }

@@ -3,11 +3,10 @@
 use super::call::{Arguments, Call, Table, axis_of};
 use super::item::{Item, tuple};
 use super::window::layout_permutation;
-use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
-use mlc_import::extents;
+use mlc_import::{Fault, check_filled, extents};
 use mlc_ir::ops::PadMode;
-use mlc_ir::{Code, DType, Literal, Value};
+use mlc_ir::{DType, Literal, Value};
 
 pub(super) const OPERATORS: Table = &[
     ("broadcast_to", One(broadcast_to)),
@@ -27,9 +26,6 @@ pub(super) const OPERATORS: Table = &[
     ("transpose", One(transpose)),
     ("zeros", One(|call| filled(call, 0.0))),
 ];
-
-/// Most elements of a tensor that is made from a shape: larger ones are mistakes, or attacks.
-const MOST_ELEMENTS: usize = 1 << 28;
 
 fn reshape(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.input(0)?;
@@ -211,13 +207,7 @@ fn full(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 fn spread(call: &mut Call<'_, '_>, value: Value, shape: &[i64]) -> Result<Value, Fault> {
     let shape = extents(shape)?;
-    let elements = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent.max(1)));
-    if elements.is_none_or(|elements| elements > MOST_ELEMENTS) {
-        return Err(Fault::new(
-            Code::NumberOutOfRange,
-            format!("a tensor of shape {shape:?} is too large to be filled"),
-        ));
-    }
+    check_filled(&shape)?;
     Ok(call.builder.broadcast(value, &shape)?)
 }
 

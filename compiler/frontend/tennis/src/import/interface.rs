@@ -8,17 +8,20 @@ use crate::model::{Node, NodeId};
 use crate::tensor::Field;
 use mlc_import::{DeclaredInput, Extent, Fault, ImportOptions};
 use mlc_ir::{Attribute, Code, DType, Diagnostic, Location, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of its own for each of some nodes: the node's, or what it is and its number; more of one name are numbered.
 fn names<'m>(nodes: impl Iterator<Item = &'m Node>, what: &str) -> Vec<String> {
-    let mut taken = BTreeSet::new();
+    let (mut taken, mut numbers) = (BTreeSet::new(), BTreeMap::new());
     let mut names = Vec::new();
     for (number, node) in nodes.enumerate() {
         let own = if node.name.is_empty() { format!("{what}_{number}") } else { node.name.clone() };
-        let numbered = (2..).map(|number| format!("{own}.{number}"));
-        let name = std::iter::once(own.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or_default();
-        taken.insert(name.clone());
+        let mut name = own.clone();
+        while !taken.insert(name.clone()) {
+            let next = numbers.entry(own.clone()).or_insert(1usize);
+            *next += 1;
+            name = format!("{own}.{next}");
+        }
         names.push(name);
     }
     names

@@ -2,8 +2,8 @@
 
 use super::call::{Call, Parameters, Table};
 use super::window::Pads;
-use mlc_import::Fault;
 use mlc_import::Handler::One;
+use mlc_import::{Fault, check_filled};
 use mlc_ir::Value;
 use mlc_ir::ops::PadMode;
 
@@ -29,7 +29,9 @@ fn padded(call: &mut Call<'_, '_>, x: Value, pads: &[(i64, i64)], value: f64) ->
         let ty = call.builder.ty(x);
         return Err(Fault::operands(format!("the pads {pads:?} don't fit {ty}")));
     }
-    Ok(call.builder.pad(x, pads, PadMode::Constant, value)?)
+    let y = call.builder.pad(x, pads, PadMode::Constant, value)?;
+    check_filled(&call.shape(y))?;
+    Ok(y)
 }
 
 /// Pairs of numbers in an operand or a parameter [n, 2].

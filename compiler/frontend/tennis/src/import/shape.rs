@@ -3,7 +3,7 @@
 use super::call::{Call, Parameters, Table};
 use super::promotion::check_equal;
 use mlc_import::Handler::One;
-use mlc_import::{Fault, normalized_axis};
+use mlc_import::{Fault, check_filled, normalized_axis};
 use mlc_ir::{Shape, Value};
 
 pub(super) const OPERATORS: Table = &[
@@ -228,7 +228,9 @@ fn tiled(call: &mut Call<'_, '_>, counts: &[i64]) -> Result<Value, Fault> {
     let x = call.input(0)?;
     checked_rank(counts.len() as i64)?;
     let counts = mlc_import::extents(counts)?;
-    Ok(call.builder.tile(x, &counts)?)
+    let y = call.builder.tile(x, &counts)?;
+    check_filled(&call.shape(y))?;
+    Ok(y)
 }
 
 /// Repeats axes of extent 1; the operand's extents of 1 stand for those of the tensor.
@@ -247,5 +249,6 @@ fn broadcast(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
             wanted[offset + axis] = extent;
         }
     }
+    check_filled(&wanted)?;
     Ok(call.builder.broadcast(x, &wanted)?)
 }

@@ -4,8 +4,8 @@ use super::call::{Call, Parameters, Table};
 use super::format::unsupported;
 use super::item::Item;
 use crate::tensor::{Field, Tensor};
-use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
+use mlc_import::{Fault, MOST_ELEMENTS, check_filled};
 use mlc_ir::{Attribute, DType, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[
@@ -92,6 +92,7 @@ fn dims(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 fn constant_of_shape(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (_, extents) = call.whole_numbers(0, "the shape")?;
     let extents = mlc_import::extents(&extents)?;
+    check_filled(&extents)?;
     let value = match call.field("value")? {
         Some(field) => {
             let attribute = attribute(field)?;
@@ -104,9 +105,6 @@ fn constant_of_shape(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     Ok(call.builder.broadcast(value, &extents)?)
 }
 
-/// Most elements of a range.
-const MOST_ELEMENTS: f64 = (1 << 24) as f64;
-
 /// start, start + delta, … before limit; of the start's data type.
 fn range(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let start = call.input(0)?;
@@ -117,7 +115,7 @@ fn range(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     };
     let (start, limit, delta) = (number(0, "the start")?, number(1, "the limit")?, number(2, "the step")?);
     let count = ((limit - start) / delta).ceil().max(0.0);
-    if delta == 0.0 || !count.is_finite() || count > MOST_ELEMENTS {
+    if delta == 0.0 || !count.is_finite() || count > (MOST_ELEMENTS / 8) as f64 {
         return Err(Fault::operands(format!("a range from {start} to {limit} by {delta} has no length that fits")));
     }
     let values: Vec<f64> = (0..count as usize).map(|index| start + index as f64 * delta).collect();

@@ -110,6 +110,26 @@ fn shapes_that_do_not_fit_are_told() {
 }
 
 #[test]
+fn small_files_do_not_make_large_tensors() {
+    let shape = || Known(ints(&[2], &[46_000.0; 2]));
+    has(&refusal("constant_of_shape", &[], &[shape()]), &["MLC0108", "too large to be filled"]);
+    has(&refusal("broadcast", &[], &[Known(floats(&[1], &[0.0])), shape()]), &["MLC0108"]);
+    has(&refusal("tile", &[("repeats", list(&[46_000, 46_000]))], &[Known(floats(&[1, 1], &[0.0]))]), &["MLC0108"]);
+    let pads = Known(ints(&[2, 2], &[0.0, 46_000.0, 0.0, 46_000.0]));
+    has(&refusal("pad", &[], &[Known(floats(&[1, 1], &[0.0])), pads]), &["MLC0108"]);
+}
+
+/// Names of many outputs are found in a time that grows with their number.
+#[test]
+fn many_outputs_may_have_one_name() {
+    let (mut model, fed) = model("relu", &[], &[Fed(counted(&[1]))]);
+    model.outputs = vec![NodeId(1); 5000];
+    let graph = import(&model, &ImportOptions::default()).unwrap().graph;
+    assert_eq!([&*graph.outputs()[0].name, &*graph.outputs()[4999].name], ["y", "y.5000"]);
+    assert_eq!(evaluate(&graph, &fed).unwrap().len(), 5000);
+}
+
+#[test]
 fn inputs_take_what_the_user_says() {
     let relu = |parameters: Parameters<'_>| {
         let (mut model, _) = model("relu", &[], &[x()]);
