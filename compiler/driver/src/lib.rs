@@ -20,6 +20,7 @@ pub mod pipeline;
 pub mod project;
 pub mod render;
 mod signatures;
+pub mod simulation;
 pub mod targets;
 pub mod toolchain;
 pub mod weights;

@@ -7,8 +7,9 @@ use super::opgen::Opgen;
 use super::packaging::Packaging;
 use super::project::Project;
 use super::ranks::options::RanksOptions;
-use super::values::{dimension, input_dtype, input_shape, input_value, state, tolerance};
+use super::values::{clock, dimension, input_dtype, input_shape, input_value, state, tolerance};
 use crate::format::Format;
+use crate::simulation::Link;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mlc_codegen::FloatingPoint;
 use mlc_ir::DType;
@@ -51,6 +52,8 @@ pub enum Command {
     Bench(Bench),
     /// Check the generated code against the reference evaluator, or against known outputs
     Verify(Verify),
+    /// Replay a model of several ranks on paper: what each takes, what waits for what, what is sent
+    Simulate(Simulate),
     /// Show what is in a model or an archive
     Inspect(Inspect),
     /// Make a project for a build system around an archive
@@ -358,6 +361,36 @@ pub struct Verify {
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = tolerance)]
     pub rtol: Option<f64>,
     /// Print the differences as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `mlc simulate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc simulate rank0/model.json rank1/model.json --link 10GBps,5us
+  mlc simulate rank0.mlc rank1.mlc rank2.mlc --link 1GBps,50us --clock 2.5 --json
+
+Nothing is run: kernels take what the target's prices say, messages what the link allows. A
+message starts when it was sent, its receive has begun, and its sender's earlier ones have left.")]
+pub struct Simulate {
+    /// The model of rank 0.
+    #[command(flatten)]
+    pub model: Model,
+    /// The models of ranks 1, 2, ...
+    #[arg(value_name = "MODEL")]
+    pub further_models: Vec<PathBuf>,
+    /// What the code is for.
+    #[command(flatten)]
+    pub code: CodeOptions,
+    /// Rate and latency of the link between any two ranks
+    #[arg(long, value_name = "RATE,LATENCY", value_parser = Link::parse)]
+    pub link: Link,
+    /// Units of the prices in a nanosecond: the processor's clock in GHz
+    #[arg(long, value_name = "GHZ", default_value_t = 3.0, value_parser = clock)]
+    pub clock: f64,
+    /// Print the figures as JSON
     #[arg(long)]
     pub json: bool,
 }

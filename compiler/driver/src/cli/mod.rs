@@ -16,6 +16,7 @@ mod opgen;
 mod packaging;
 mod project;
 mod ranks;
+mod simulate;
 mod subject;
 mod values;
 mod verify;
@@ -71,6 +72,7 @@ fn run(command: &Command, console: &Console) -> i32 {
         Command::Run(options) => execute::run(options, console),
         Command::Bench(options) => execute::bench(options, console),
         Command::Verify(options) => verify::verify(options, console),
+        Command::Simulate(options) => simulate::simulate(options, console),
         Command::Inspect(options) => inspect::inspect(options, console),
         Command::Project(options) => project::project(options, console),
         Command::Convert(options) => convert::convert(options, console),

@@ -62,6 +62,12 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
     if value >= 0.0 && value.is_finite() { Ok(value) } else { Err("it must be finite and not negative".into()) }
 }
 
+/// A clock in GHz.
+pub(super) fn clock(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err("it must be positive and finite".into()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
