@@ -11,7 +11,7 @@ use crate::cli::words::mismatch;
 use crate::files;
 use crate::pipeline::{self, CompileOptions, Failure, Loaded};
 use crate::toolchain::{RanksProgram, RanksRun, Transport};
-use mlc_ir::{Graph, Tensor};
+use mlc_ir::{Diagnostic, Graph, Tensor};
 use std::path::Path;
 
 /// `mlc run` with several models.
@@ -42,7 +42,13 @@ pub fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
     for (number, (rank, own)) in program.ranks.iter().zip(input_files).enumerate() {
         let seed = arguments.inputs.seed.wrapping_add(number as u64);
         let own = Inputs { files: own, seed };
-        inputs.push(read_inputs(&own, &input_ports(&rank.inputs), console)?);
+        let tensors = read_inputs(&own, &input_ports(&rank.inputs), console);
+        let of_rank =
+            |fault: Diagnostic| fault.with_note(format!("of rank {number}, whose inputs are given as {number}:…"));
+        inputs.push(tensors.map_err(|Failure { diagnostics, sources }| Failure {
+            diagnostics: diagnostics.into_iter().map(of_rank).collect(),
+            sources,
+        })?);
     }
     let (outputs, timeline) = program.run(&inputs, RanksRun { runs: 1, patience: options.timeout })?;
     if let (Some(file), Some(timeline)) = (&options.timeline, timeline) {
