@@ -10,6 +10,7 @@ pub mod case;
 pub mod compare;
 pub mod compile;
 pub mod conformance;
+pub mod described;
 pub mod documents;
 pub mod filetest;
 pub mod firmware;

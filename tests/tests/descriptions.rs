@@ -3,8 +3,9 @@
 //! files are read or refused.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use mlc_descriptions::{ELEMENT_TYPES, Library, OperatorInstance, ParameterValue, TensorDescription};
+use mlc_descriptions::{Library, TensorDescription};
 use mlc_ir::{Diagnostic, Generator};
+use mlc_tests::described::{Described, text};
 use mlc_tests::{array, paths};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -21,10 +22,6 @@ fn cases() -> Vec<PathBuf> {
 
 fn json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
-
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value[key].as_str().unwrap_or_default()
 }
 
 fn mentions(case: &Value) -> Vec<&str> {
@@ -54,77 +51,6 @@ fn fits(diagnostic: &Diagnostic, case: &Value) -> bool {
         && mentions(case).iter().all(|text| said.contains(text))
 }
 
-fn parameter(value: &Value) -> ParameterValue {
-    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    match value {
-        Value::String(text) => ParameterValue::Text(text.clone()),
-        Value::Number(number) => ParameterValue::Number(number.as_f64().unwrap()),
-        Value::Bool(truth) => ParameterValue::Bool(*truth),
-        Value::Array(_) if list[0].is_string() => {
-            ParameterValue::Texts(list.iter().map(|text| text.as_str().unwrap().to_owned()).collect())
-        }
-        Value::Array(_) => ParameterValue::Numbers(list.iter().map(|number| number.as_f64().unwrap()).collect()),
-        _ => ParameterValue::Null,
-    }
-}
-
-/// Arguments of an operator by name.
-fn arguments<'a>(operator: &'a Value, list: &str, value: &str) -> BTreeMap<&'a str, Value> {
-    let list = operator[list].as_array().unwrap();
-    list.iter().map(|entry| (entry["arg_name"].as_str().unwrap(), entry[value].clone())).collect()
-}
-
-/// The tensor that an operator of LightNet makes from its parameters alone.
-fn created(operator: &Value, name: &str) -> Option<TensorDescription> {
-    let optype = text(operator, "optype");
-    if !optype.starts_with("create") && !optype.starts_with("zeros") {
-        return None;
-    }
-    let parameters = arguments(operator, "params", "value");
-    let extents = parameters["dims"].as_array()?.iter().map(|extent| extent.as_i64().unwrap() as i32).collect();
-    Some(TensorDescription {
-        name: name.to_owned(),
-        element: ELEMENT_TYPES.iter().position(|element| parameters["dtype"] == *element)?,
-        extents,
-        is_static: optype.starts_with("create"),
-        memory: u8::from(optype.ends_with("_cpu")),
-    })
-}
-
-/// Infers all described operators of a model whose inputs are known; the tensors, or the first refusal.
-fn infer(library: &Library, model: &Value) -> Result<BTreeMap<String, TensorDescription>, Diagnostic> {
-    let mut tensors: BTreeMap<String, TensorDescription> = BTreeMap::new();
-    for operator in model["ops"].as_array().unwrap() {
-        let (inputs, outputs) = (arguments(operator, "tensors_in", "name"), arguments(operator, "tensors_out", "name"));
-        let name_of = |value: &Value| value.as_str().unwrap().to_owned();
-        let Some(description) = library.get(text(operator, "optype")) else {
-            for name in outputs.values().map(name_of) {
-                tensors.extend(created(operator, &name).map(|tensor| (name, tensor)));
-            }
-            continue;
-        };
-        // A damaged description may have other names, and other operators may be in between.
-        let input = |name: &str| tensors.get(&name_of(inputs.get(name)?)).cloned();
-        let known = description.inputs.iter().map(|tensor| input(&tensor.name)).collect::<Option<Vec<_>>>();
-        let names = description.outputs.iter().map(|tensor| outputs.get(tensor.name.as_str()).map(name_of));
-        let (Some(known), Some(names)) = (known, names.collect::<Option<Vec<_>>>()) else { continue };
-        let parameters = arguments(operator, "params", "value");
-        let instance = OperatorInstance {
-            name: text(operator, "name").to_owned(),
-            inputs: known,
-            outputs: names,
-            parameters: parameters.iter().map(|(name, value)| ((*name).to_owned(), parameter(value))).collect(),
-        };
-        let inference = library.infer(description, &instance)?;
-        for (number, output) in description.outputs.iter().enumerate().filter(|(_, output)| output.owner.is_some()) {
-            let offset = library.view_offset(description, &instance, &inference, number, 64)?;
-            assert!(offset < 1 << 20, "{}", output.name);
-        }
-        tensors.extend(inference.outputs.into_iter().map(|output| (output.name.clone(), output)));
-    }
-    Ok(tensors)
-}
-
 /// What is wrong with the answer to a case.
 fn fault(folder: &Path) -> Option<String> {
     let case = json(&folder.join("case.json"));
@@ -139,7 +65,7 @@ fn fault(folder: &Path) -> Option<String> {
         (Err(problems), _) => return Some(problems[0].to_string()),
         (Ok(library), _) => library,
     };
-    let tensors = infer(&library, &json(&folder.join("model.json")));
+    let tensors = Described::infer(&library, &json(&folder.join("model.json"))).map(|model| model.tensors);
     match (tensors, text(&case, "expect")) {
         (Err(error), "model_error") => {
             let said = error.to_string();
@@ -199,7 +125,7 @@ fn damaged_descriptions_are_read_or_refused() {
                 accepted += 1;
                 if let Some(model) = model {
                     // Whatever comes of it: it comes, and soon.
-                    drop(infer(&library, model));
+                    drop(Described::infer(&library, model));
                 }
             }
             Err(problems) => {

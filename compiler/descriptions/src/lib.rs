@@ -22,7 +22,7 @@ mod template;
 
 pub use definition::{CFile, SUPPORT};
 pub use description::{Arch, Body, Description, Input, Output, PrivateMember};
-pub use infer::{ELEMENT_TYPES, Inference, OperatorInstance, TensorDescription};
+pub use infer::{ELEMENT_TYPES, Inference, InferredParameter, OperatorInstance, TensorDescription};
 pub use parameter::{Parameter, ParameterKind, ParameterValue};
 pub use read::Library;
 pub use template::template;

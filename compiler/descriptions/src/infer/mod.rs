@@ -40,13 +40,22 @@ impl Host for Records {
     }
 }
 
+/// A parameter after the checks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InferredParameter {
+    /// Its value: elements of arrays may have been overwritten.
+    pub value: ParameterValue,
+    /// What a function has made of its text or its texts: a number, or numbers.
+    pub converted: Option<ParameterValue>,
+}
+
 /// An operator of a model whose checks are passed, with the types of its results.
 #[derive(Debug, Clone)]
 pub struct Inference {
     /// The results, in order.
     pub outputs: Vec<TensorDescription>,
-    /// The values of all parameters, in the order of the description, as the checks have left them.
-    pub parameters: Vec<ParameterValue>,
+    /// All parameters, in the order of the description.
+    pub parameters: Vec<InferredParameter>,
     memory: Memory,
     records: Records,
 }
@@ -153,7 +162,7 @@ impl Run<'_> {
         let Machine { mut memory, host: records, .. } = machine;
         let known = records.tensors[self.description.inputs.len()..].iter().filter_map(|tensor| tensor.known.clone());
         let outputs = known.map(|known| known.ty).collect();
-        let parameters = final_values(&mut memory, &records, &values);
+        let parameters = final_values(&mut memory, &records, &self.description.parameters, &values);
         let parameters = self.prepared(parameters)?;
         Ok(Inference { outputs, parameters, memory, records })
     }
@@ -428,30 +437,43 @@ fn bind_all(machine: &mut Machine<Records>, layout: &Layout, wanted: usize, tens
     machine.assign(wanted, Value::Pointer(Pointer::record(Record::TensorEntry, tensor)))
 }
 
-/// The parameters as the checks have left them: elements of arrays may have been overwritten.
+/// The parameters as the checks have left them.
 fn final_values(
     memory: &mut Memory,
     records: &Records,
+    parameters: &[Parameter],
     values: &[ParameterValue],
-) -> Result<Vec<ParameterValue>, String> {
+) -> Result<Vec<InferredParameter>, String> {
     let mut results = Vec::new();
-    for (record, value) in records.parameters.iter().zip(values) {
-        let list = match value {
-            ParameterValue::Numbers(_) | ParameterValue::Bools(_) => host::pointer(record.value(record.view))?,
-            _ => {
-                results.push(value.clone());
-                continue;
+    for ((record, parameter), given) in records.parameters.iter().zip(parameters).zip(values) {
+        let seen = record.value(record.view);
+        let mut value = given.clone();
+        let mut converted = None;
+        match given {
+            ParameterValue::Numbers(_) => value = ParameterValue::Numbers(numbers(memory, seen, record.length)?),
+            ParameterValue::Bools(_) => {
+                let numbers = numbers(memory, seen, record.length)?;
+                value = ParameterValue::Bools(numbers.iter().map(|number| *number != 0.0).collect());
             }
-        };
-        let mut numbers = Vec::new();
-        for number in 0..record.length {
-            let place = memory.moved(list, number as i128)?;
-            numbers.push(memory.load(place)?.number().unwrap_or_default());
+            ParameterValue::Text(_) if parameter.from_function.is_some() => {
+                converted = seen.number().map(ParameterValue::Number);
+            }
+            ParameterValue::Texts(_) if parameter.from_function.is_some() => {
+                converted = Some(ParameterValue::Numbers(numbers(memory, seen, record.length)?));
+            }
+            _ => {}
         }
-        results.push(match value {
-            ParameterValue::Bools(_) => ParameterValue::Bools(numbers.iter().map(|number| *number != 0.0).collect()),
-            _ => ParameterValue::Numbers(numbers),
-        });
+        results.push(InferredParameter { value, converted });
     }
     Ok(results)
+}
+
+/// The elements of an array of numbers.
+fn numbers(memory: &mut Memory, list: Value, length: usize) -> Result<Vec<f64>, String> {
+    let start = host::pointer(list)?;
+    let element = |number: usize| {
+        let place = memory.moved(start, number as i128)?;
+        Ok(memory.load(place)?.number().unwrap_or_default())
+    };
+    (0..length).map(element).collect()
 }

@@ -60,6 +60,12 @@ fn shapes_follow_from_expressions_lists_and_statements() {
     assert_eq!(infer(&case("moments_two_outputs"), "moments_cpu", &moments), Ok(vec![vec![7], vec![7]]));
     let fold = |how| instance(std::slice::from_ref(&x), &["y"], &[("how", text(how))]);
     assert_eq!(infer(&case("fold_with_from_func"), "fold_last_cpu", &fold("TL_MAX")), Ok(vec![vec![2, 3, 5, 1]]));
+    let library = case("fold_with_from_func");
+    let inference = library.infer(library.get("fold_last_cpu").unwrap(), &fold("TL_MAX")).unwrap();
+    assert_eq!(
+        (&inference.parameters[0].value, &inference.parameters[0].converted),
+        (&text("TL_MAX"), &Some(number(4.0)))
+    );
     let message = infer(&case("fold_with_from_func"), "fold_last_cpu", &fold("TL_SUB")).unwrap_err();
     assert_eq!(message, "op0(fold_last_cpu) should satisfy: \"'how' must be TL_SUM, TL_MAX or TL_MUL\"");
     let table = TensorDescription { is_static: true, ..tensor("t", FLOAT, &[10, 4]) };
@@ -84,8 +90,11 @@ fn checks_may_rewrite_parameters() {
     };
     let inferred = |mode: &str| library.infer(library.get("maxpool_auto_cpu").unwrap(), &pool(mode)).unwrap();
     let upper = inferred("SAME_UPPER");
-    assert_eq!((&upper.outputs[0].extents, &upper.parameters[2]), (&vec![1, 1, 3, 3], &numbers(&[1.0, 0.0, 1.0, 0.0])));
-    assert_eq!(inferred("NOTSET").parameters[2], numbers(&[9.0; 4]));
+    assert_eq!(
+        (&upper.outputs[0].extents, &upper.parameters[2].value),
+        (&vec![1, 1, 3, 3], &numbers(&[1.0, 0.0, 1.0, 0.0]))
+    );
+    assert_eq!(inferred("NOTSET").parameters[2].value, numbers(&[9.0; 4]));
     assert_eq!(
         infer(&library, "maxpool_auto_cpu", &pool("FULL")).unwrap_err(),
         "op0(maxpool_auto_cpu) should satisfy: \"mode 'FULL' is not known\""
