@@ -134,7 +134,7 @@ fn damaged_descriptions_are_read_or_refused() {
                 assert!(problems.iter().all(|problem| problem.location.line.is_some()), "{problems:?}");
             }
         }
-        assert!(start.elapsed().as_millis() < 1000, "{}", String::from_utf8_lossy(&bytes));
+        assert!(start.elapsed().as_secs() < 5, "{}", String::from_utf8_lossy(&bytes));
     }
     assert!(accepted > 100 && refused > 100, "{accepted} accepted, {refused} refused");
 }

@@ -183,7 +183,7 @@ fn hostile_descriptions_are_refused_at_once() {
         let start = Instant::now();
         failure(folder.path(), 1, &["--check", "a.json"]);
         let time = start.elapsed();
-        // A quiet machine takes a quarter of a second.
-        assert!(time < Duration::from_secs(2), "{time:?}: {}", &text[..100]);
+        // A third of a second where nothing else runs.
+        assert!(time < Duration::from_secs(5), "{time:?}: {}", &text[..100]);
     }
 }

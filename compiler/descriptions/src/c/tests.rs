@@ -200,6 +200,7 @@ fn long_texts_neither_overflow_the_stack_nor_take_long() {
         let result = run(&text);
         assert!(!result.is_empty());
         let time = start.elapsed();
-        assert!(time.as_millis() < 1000, "{time:?}: {}", &text[..40]);
+        // A quarter of a second where nothing else runs.
+        assert!(time.as_secs() < 5, "{time:?}: {}", &text[..40]);
     }
 }

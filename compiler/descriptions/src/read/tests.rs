@@ -188,6 +188,23 @@ fn every_kind_of_problem_has_its_place() {
 }
 
 #[test]
+fn names_that_the_code_needs_for_itself_are_refused() {
+    for (name, reason) in [
+        ("tl_tensor", "is that of a type"),
+        ("size_t", "is that of a type"),
+        ("priv", "is reserved"),
+        ("while", "isn't an identifier of C, or is a keyword"),
+        ("a b", "isn't an identifier of C, or is a keyword"),
+        ("dst_dims", "is a variable that belongs to 'dst'"),
+    ] {
+        let text = description("", "", "", "").replace("\"k\"", &format!("{name:?}"));
+        let found = problems(&text.replace(", }", " }").replace("\"cpu\", \n", "\"cpu\",\n"));
+        let end = format!("{reason} (bad-identifier) (f:4:26, /params/0/arg_name)");
+        assert!(found.len() == 1 && found[0].ends_with(&end), "{end}\nin\n{}", found.join("\n"));
+    }
+}
+
+#[test]
 fn templates_and_devices_are_only_read() {
     let text = "base { autogen: false, arch: \"cpu\", tensors_in: [], tensors_out: [], params: [] }\n\
                 one_cpu : base { autogen: true, optype: \"one_cpu\", author: \"a\" }\n\

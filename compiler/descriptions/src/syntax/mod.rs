@@ -17,8 +17,8 @@ use indexmap::IndexMap;
 use inherit::Heirs;
 use objects::NamedObject;
 
-/// The most bytes of a file.
-const LARGEST: usize = 16 << 20;
+/// The most bytes of a file. Texts take many times as much memory while they are parsed.
+const LARGEST: usize = 4 << 20;
 
 /// What a file holds.
 pub(crate) enum Document {

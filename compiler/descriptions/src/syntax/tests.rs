@@ -79,6 +79,8 @@ fn breaks_of_json_are_placed() {
     ] {
         assert!(json(text).ends_with(message), "{text:?}: {}", json(text));
     }
+    let large = " ".repeat((4 << 20) + 1);
+    assert!(json(&large).contains("a description has at most 4 MiB, this file has 4194305 bytes"));
     let deep = "[".repeat(1 << 20);
     assert!(json(&deep).contains("nested more than 64 deep"));
 }
