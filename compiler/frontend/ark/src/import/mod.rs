@@ -75,3 +75,6 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Di
     (imported.aliases, imported.updates) = (aliases, updates);
     Ok(imported)
 }
+
+#[cfg(test)]
+mod tests;
