@@ -31,31 +31,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// So much of each.
-    pub fn scaled(&self, share: f64) -> Counts {
-        Counts {
-            multiply_add: share * self.multiply_add,
-            float: share * self.float,
-            divide: share * self.divide,
-            function: share * self.function,
-            exp: share * self.exp,
-            log: share * self.log,
-            tanh: share * self.tanh,
-            erf: share * self.erf,
-            other: share * self.other,
-            copied_byte: share * self.copied_byte,
-            convert: share * self.convert,
-            integer: share * self.integer,
-            load: share * self.load,
-            store: share * self.store,
-            lane: share * self.lane,
-            turn: share * self.turn,
-            branch: share * self.branch,
-            address: share * self.address,
-            chain: share * self.chain,
-        }
-    }
-
     /// Instructions times what each costs, by the unit that it needs: arithmetic, loads, stores, the rest.
     fn units(&self, each: &Instructions) -> [f64; 4] {
         let arithmetic = self.multiply_add * each.multiply_add

@@ -13,6 +13,7 @@ use crate::loops::Function;
 use crate::target::{Cache, Overlap, Target};
 use serde::Serialize;
 use std::ops::Add;
+use traffic::Traffic;
 
 /// What a kernel costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -46,15 +47,17 @@ pub fn price(function: &Function, target: &Target, working_set: usize) -> Price 
     let code_bytes = walked.instructions() * machine.code_bytes;
     let (time, traffic) = match machine.overlap {
         Overlap::None => {
-            let time = walked.blocks.iter().map(|block| block.weight * block.counts.one_by_one(each)).sum();
+            let time =
+                walked.blocks.iter().map(|block| block.weight * block.share * block.counts.one_by_one(each)).sum();
             (time, 0.0)
         }
         Overlap::Ports { width, latency } => {
             let block_time = |block: &walk::Block| {
-                block.weight * block.counts.at_once(each, width).max(block.counts.chain * latency)
+                block.weight * block.share * block.counts.at_once(each, width).max(block.counts.chain * latency)
             };
             let computing: f64 = walked.blocks.iter().map(block_time).sum();
-            let bytes = |cache: &Cache| traffic::through(&walked, cache.bytes as f64, working_set as f64);
+            let touched = Traffic::of(&walked);
+            let bytes = |cache: &Cache| touched.through(cache.bytes as f64, working_set as f64);
             let traffic: Vec<f64> = machine.caches.iter().map(bytes).collect();
             let moving = machine.caches.iter().zip(&traffic).map(|(cache, bytes)| bytes / cache.fill);
             (moving.fold(computing, f64::max), traffic.first().copied().unwrap_or_default())

@@ -79,26 +79,43 @@ fn groups(accesses: &[Access]) -> Vec<Group> {
     groups
 }
 
-/// Bytes that come through a cache of `capacity` bytes, in a program that touches `working_set` bytes.
-pub fn through(walked: &Walked, capacity: f64, working_set: f64) -> f64 {
-    let groups = groups(&walked.accesses);
-    let turns = |number: usize| walked.loops[number].turns;
-    let all = touched(&groups, |_| Some(0), &turns);
-    if all.max(working_set) <= capacity {
-        return 0.0;
+/// What a walked function touches, by loop.
+pub struct Traffic<'a> {
+    walked: &'a Walked,
+    groups: Vec<Group>,
+    /// What all of it touches.
+    all: f64,
+    /// What each loop touches in all its turns.
+    inside: Vec<f64>,
+}
+
+impl<'a> Traffic<'a> {
+    /// That of a function.
+    pub fn of(walked: &'a Walked) -> Self {
+        let groups = groups(&walked.accesses);
+        let turns = |number: usize| walked.loops[number];
+        let all = touched(&groups, |_| Some(0), &turns);
+        let inside = (0..walked.loops.len())
+            .map(|number| touched(&groups, |group| group.loops.iter().position(|&own| own == number), &turns))
+            .collect();
+        Traffic { walked, groups, all, inside }
     }
-    // What each loop touches in all its turns.
-    let inside: Vec<f64> = (0..walked.loops.len())
-        .map(|number| touched(&groups, |group| group.loops.iter().position(|&own| own == number), &turns))
-        .collect();
-    let traffic = |group: &Group| {
-        let fits = group.loops.iter().position(|&number| inside[number] <= capacity).unwrap_or(group.loops.len());
-        // The loop around what fits finds again what its last turn has touched.
-        let level = if all <= capacity { 0 } else { fits.saturating_sub(1) };
-        let anew: f64 = group.loops[..level].iter().map(|&number| turns(number)).product();
-        anew * group.footprint(level, &turns)
-    };
-    groups.iter().map(traffic).sum()
+
+    /// Bytes that come through a cache of `capacity` bytes, in a program that touches `working_set` bytes.
+    pub fn through(&self, capacity: f64, working_set: f64) -> f64 {
+        if self.all.max(working_set) <= capacity {
+            return 0.0;
+        }
+        let turns = |number: usize| self.walked.loops[number];
+        let traffic = |group: &Group| {
+            let fits = group.loops.iter().position(|&number| self.inside[number] <= capacity);
+            // The loop around what fits finds again what its last turn has touched.
+            let level = if self.all <= capacity { 0 } else { fits.unwrap_or(group.loops.len()).saturating_sub(1) };
+            let anew: f64 = group.loops[..level].iter().map(|&number| turns(number)).product();
+            anew * group.footprint(level, &turns)
+        };
+        self.groups.iter().map(traffic).sum()
+    }
 }
 
 /// Bytes that groups touch from a level of their path on; overlapping groups count once.

@@ -13,15 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Block {
     /// How often.
     pub weight: f64,
-    /// Instructions of one time.
+    /// Instructions of one time, as the loop program has them.
     pub counts: Counts,
-}
-
-/// A loop.
-#[derive(Debug, Clone, Copy)]
-pub struct Loop {
-    /// Mean number of turns.
-    pub turns: f64,
+    /// What C compilers leave of them.
+    pub share: f64,
 }
 
 /// Reads or writes of a statement.
@@ -43,14 +38,15 @@ pub struct Access {
 #[derive(Debug, Default)]
 pub struct Walked {
     pub blocks: Vec<Block>,
-    pub loops: Vec<Loop>,
+    /// Mean number of turns of each loop.
+    pub loops: Vec<f64>,
     pub accesses: Vec<Access>,
 }
 
 impl Walked {
     /// Instructions as they stand in the code.
     pub fn instructions(&self) -> f64 {
-        self.blocks.iter().map(|block| block.counts.instructions()).sum()
+        self.blocks.iter().map(|block| block.share * block.counts.instructions()).sum()
     }
 }
 
@@ -105,8 +101,8 @@ impl Walker<'_> {
         let begun: BTreeSet<Var> = body.iter().filter_map(defined).collect();
         let carried = chains.iter().filter(|(var, _)| !begun.contains(var));
         counts.chain = carried.map(|(_, &links)| links).fold(0.0, f64::max);
-        let counts = if self.copies(body) { counts.scaled(self.copy_share()) } else { counts };
-        self.walked.blocks.push(Block { weight: samples.mean(), counts });
+        let share = if self.copies(body) { self.copy_share() } else { 1.0 };
+        self.walked.blocks.push(Block { weight: samples.mean(), counts, share });
     }
 
     /// Whether statements only move single elements, which C compilers of wide machines do in vectors of their own.
@@ -154,7 +150,7 @@ impl Walker<'_> {
                 let mut inner = samples.clone();
                 let turns = inner.enter(*var, start, end, *step);
                 let number = self.walked.loops.len();
-                self.walked.loops.push(Loop { turns });
+                self.walked.loops.push(turns);
                 let mut place = self.linear(start);
                 place.add(&Linear { constant: 0.0, turns: BTreeMap::from([(number, 1.0)]) }, *step as f64);
                 self.indices.insert(*var, place);

@@ -1,10 +1,11 @@
 //! A place in a text that moves forward.
 
+use super::tree::{Kind, Tree};
 use crate::problem::Problem;
 use crate::source::Place;
 
 /// How deeply values may be nested. No description needs a tenth of it.
-pub(super) const DEEPEST: usize = 64;
+const DEEPEST: usize = 64;
 
 /// A place in a file's text.
 pub(super) struct Cursor<'a> {
@@ -93,6 +94,28 @@ impl<'a> Cursor<'a> {
                 return Err(self.unexpected(&format!("`,` or `{}`", close as char)));
             }
         }
+    }
+
+    /// Refuses a value that begins here too deep in others.
+    pub fn check_depth(&self, depth: usize) -> Result<(), Problem> {
+        if depth <= DEEPEST {
+            return Ok(());
+        }
+        Err(Problem::syntax(self.place(), format!("values are nested more than {DEEPEST} deep")))
+    }
+
+    /// The values of a list in brackets, each read by `value` at its depth.
+    pub fn values(
+        &mut self,
+        depth: usize,
+        value: impl Fn(&mut Self, usize) -> Result<Tree, Problem>,
+    ) -> Result<Kind, Problem> {
+        let mut list = Vec::new();
+        self.list(b']', |cursor| {
+            list.push(value(cursor, depth + 1)?);
+            Ok(())
+        })?;
+        Ok(Kind::List(list))
     }
 
     /// A number, with sign, fraction and exponent as the flag allows: JSON's, or those of the `.op` grammar.

@@ -1,6 +1,6 @@
 //! JSON, and the relaxed form of it: comments, trailing commas, and strings of several lines between `'''` and `'''`.
 
-use super::cursor::{Cursor, DEEPEST};
+use super::cursor::Cursor;
 use super::tree::{Kind, Member, Text, TextBuilder, Tree};
 use crate::problem::{Problem, ProblemKind};
 use crate::source::Place;
@@ -21,19 +21,10 @@ pub(super) fn parse(text: &str, file: u32) -> Result<Tree, Problem> {
 
 fn value(cursor: &mut Cursor, depth: usize) -> Result<Tree, Problem> {
     let place = cursor.place();
-    if depth > DEEPEST {
-        return Err(Problem::syntax(place, format!("values are nested more than {DEEPEST} deep")));
-    }
+    cursor.check_depth(depth)?;
     let kind = match cursor.peek() {
         Some(b'{') => object(cursor, depth)?,
-        Some(b'[') => {
-            let mut list = Vec::new();
-            cursor.list(b']', |cursor| {
-                list.push(value(cursor, depth + 1)?);
-                Ok(())
-            })?;
-            Kind::List(list)
-        }
+        Some(b'[') => cursor.values(depth, value)?,
         Some(b'"') => Kind::Text(string(cursor)?),
         Some(b'\'') if cursor.rest().starts_with("'''") => Kind::Text(lines(cursor)?),
         Some(b'-' | b'0'..=b'9') => Kind::Number(cursor.number(true)?),

@@ -1,6 +1,6 @@
 //! The `.op` grammar: named objects with bare keys, which may inherit from others.
 
-use super::cursor::{Cursor, DEEPEST};
+use super::cursor::Cursor;
 use super::json::push;
 use super::tree::{Kind, Member, Text, TextBuilder, Tree};
 use crate::problem::Problem;
@@ -70,19 +70,10 @@ fn object(cursor: &mut Cursor, depth: usize) -> Result<Kind, Problem> {
 fn value(cursor: &mut Cursor, depth: usize) -> Result<Tree, Problem> {
     cursor.skip_space();
     let place = cursor.place();
-    if depth > DEEPEST {
-        return Err(Problem::syntax(place, format!("values are nested more than {DEEPEST} deep")));
-    }
+    cursor.check_depth(depth)?;
     let kind = match cursor.peek() {
         Some(b'{') => object(cursor, depth)?,
-        Some(b'[') => {
-            let mut list = Vec::new();
-            cursor.list(b']', |cursor| {
-                list.push(value(cursor, depth + 1)?);
-                Ok(())
-            })?;
-            Kind::List(list)
-        }
+        Some(b'[') => cursor.values(depth, value)?,
         Some(quote @ (b'"' | b'\'' | b'`')) => Kind::Text(string(cursor, quote)?),
         Some(b'-') if !is_number(cursor) => {
             cursor.at += 1;

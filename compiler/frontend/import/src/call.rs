@@ -1,12 +1,13 @@
 //! [`Call`]: one operator of the model while it is imported, with checked access to its operands. What was looked at is noted;
 //! the rest is told to the user. Attributes are in `attributes.rs`.
 
-use crate::axes::normalized_axis;
+use crate::axes::{normalized_axis, slice_part};
 use crate::builder::Builder;
 use crate::fault::Fault;
 use crate::format::{Attributes, Format, Surplus};
 use crate::item::Item;
 use indexmap::IndexMap;
+use mlc_ir::ops::Slice;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{Attribute, Code, DType, Location, Shape, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -296,6 +297,29 @@ impl<'c, 'm, F: Format> Call<'c, 'm, F> {
             return Err(Fault::parameter(format!("an axis is there twice: {axes:?}")));
         }
         Ok(found.into_iter().collect())
+    }
+
+    /// The slice of some axes from `starts` to `ends` by `steps`, one of each for every axis, each axis once; `None` for a step of 0.
+    ///
+    /// # Errors
+    /// When the tensor lacks an axis, or one is there twice.
+    pub fn slice_of_axes(
+        &self,
+        x: Value,
+        axes: &[i64],
+        (starts, ends, steps): (&[i64], &[i64], &[i64]),
+    ) -> Result<Option<Slice>, Fault> {
+        self.axes(x, axes)?;
+        let shape = self.shape(x);
+        let mut slice = Slice { starts: vec![0; shape.len()], sizes: shape.to_vec(), steps: vec![1; shape.len()] };
+        for (index, &axis) in axes.iter().enumerate() {
+            let axis = self.axis(x, axis)?;
+            let Some((start, size, step)) = slice_part(shape[axis], starts[index], ends[index], steps[index]) else {
+                return Ok(None);
+            };
+            (slice.starts[axis], slice.sizes[axis], slice.steps[axis]) = (start, size, step);
+        }
+        Ok(Some(slice))
     }
 
     /// Shape of a value, to be iterated while the builder is at work.

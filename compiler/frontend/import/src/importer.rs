@@ -60,6 +60,15 @@ pub struct Entry<F: Format> {
     pub handler: Handler<F>,
 }
 
+/// A table of a format without operator sets and versions: types, and how each is imported.
+pub type Table<F> = &'static [(&'static str, Handler<F>)];
+
+/// The entries of such tables, in order.
+pub fn entries<F: Format>(tables: &'static [Table<F>]) -> impl Iterator<Item = Entry<F>> {
+    let operators = tables.iter().copied().flatten();
+    operators.map(|&(kind, handler)| Entry { domain: "", kind, since: None, handler })
+}
+
 /// A format's tables.
 pub trait Operators: Format {
     /// Every operator that is known, each once.

@@ -31,7 +31,7 @@ pub use call::{Call, Site};
 pub use fault::Fault;
 pub use findings::Findings;
 pub use format::{Attributes, Constant, Description, Format, Surplus};
-pub use importer::{Entry, Handler, Importer, Operators};
+pub use importer::{Entry, Handler, Importer, Operators, Table, entries};
 pub use interface::{DeclaredInput, Extent};
 pub use item::{AttributeValue, Item, Operand};
 pub use options::{Bindings, ImportOptions, Imported, Update, Weight};

@@ -2,7 +2,7 @@
 //! write say shape and type of the results.
 
 use super::format::Ark;
-use mlc_import::{Fault, Handler};
+use mlc_import::Fault;
 use mlc_ir::{DType, Shape, Value};
 
 /// An operation while it is imported.
@@ -12,7 +12,7 @@ pub(super) type Call<'c, 'm> = mlc_import::Call<'c, 'm, Ark>;
 pub(super) type Importer<'m> = mlc_import::Importer<'m, Ark>;
 
 /// Operation types with their handlers.
-pub(super) type Table = &'static [(&'static str, Handler<Ark>)];
+pub(super) type Table = mlc_import::Table<Ark>;
 
 /// What is known of results.
 pub(super) trait Results {

@@ -3,7 +3,7 @@
 use super::call::Table;
 use super::format::Ark;
 use super::{elementwise, exchanges, memory_steps, products, structure};
-use mlc_import::{Entry, Handler, Operators};
+use mlc_import::{Entry, Handler, Operators, entries};
 
 const TABLES: &[Table] = &[
     elementwise::OPERATORS,
@@ -19,8 +19,7 @@ const REFUSED: Table =
 
 impl Operators for Ark {
     fn entries() -> impl Iterator<Item = Entry<Ark>> {
-        let operations = TABLES.iter().copied().flatten();
-        operations.map(|&(kind, handler)| Entry { domain: "", kind, since: None, handler })
+        entries(TABLES)
     }
 }
 

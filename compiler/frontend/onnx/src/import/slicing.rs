@@ -1,9 +1,9 @@
 //! Slices, and padding.
 
 use super::call::{Call, Table, TensorAttributes};
+use mlc_import::Fault;
 use mlc_import::Handler::One;
-use mlc_import::{Fault, slice_part};
-use mlc_ir::ops::{PadMode, Slice};
+use mlc_ir::ops::PadMode;
 use mlc_ir::{Attribute, Code, Value};
 
 pub(super) const OPERATORS: Table = &[("Pad", 1, One(pad)), ("Slice", 1, One(slice))];
@@ -22,15 +22,9 @@ fn slice(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         let message = format!("{} starts, {} ends, {} axes", starts.len(), ends.len(), axes.len());
         return Err(Fault::parameter(format!("{message} and {} steps don't fit together", steps.len())));
     }
-    call.axes(x, &axes)?;
+    let slice = call.slice_of_axes(x, &axes, (&starts, &ends, &steps))?;
+    let slice = slice.ok_or_else(|| Fault::parameter("a step of a slice must not be 0"))?;
     let shape = call.shape(x);
-    let mut slice = Slice { starts: vec![0; shape.len()], sizes: shape.to_vec(), steps: vec![1; shape.len()] };
-    for (index, &axis) in axes.iter().enumerate() {
-        let axis = call.axis(x, axis)?;
-        let part = slice_part(shape[axis], starts[index], ends[index], steps[index]);
-        let (start, size, step) = part.ok_or_else(|| Fault::parameter("a step of a slice must not be 0"))?;
-        (slice.starts[axis], slice.sizes[axis], slice.steps[axis]) = (start, size, step);
-    }
     let mut changed = (0..shape.len()).filter(|&axis| slice.sizes[axis] != shape[axis] || slice.steps[axis] != 1);
     match (changed.next(), changed.next()) {
         (None, _) => Ok(x),

@@ -3,7 +3,7 @@
 
 use super::format::{Pnnx, extent, wanted_results};
 use super::item::{Item, dtype_of};
-use mlc_import::{Extent, Fault, Handler};
+use mlc_import::{Extent, Fault};
 use mlc_ir::{Attribute, Code, Shape, TensorType, Value};
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(super) type Call<'c, 'm> = mlc_import::Call<'c, 'm, Pnnx>;
 pub(super) type Importer<'m> = mlc_import::Importer<'m, Pnnx>;
 
 /// Operator types with their handlers.
-pub(super) type Table = &'static [(&'static str, Handler<Pnnx>)];
+pub(super) type Table = mlc_import::Table<Pnnx>;
 
 /// Access to what only PNNX has.
 pub(super) trait Operands {

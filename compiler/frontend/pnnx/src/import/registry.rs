@@ -8,7 +8,7 @@ use super::{
     indexing, joining, linear, normalization, ordering, padding, pooling, recurrent, reduction, resizing, sampling,
     shape, slicing, unfolding, writing,
 };
-use mlc_import::{Entry, Fault, Handler, Operators};
+use mlc_import::{Entry, Fault, Handler, Operators, entries};
 use mlc_ir::Code;
 
 const TABLES: &[Table] = &[
@@ -95,8 +95,7 @@ const REFUSED: Table = &[
 
 impl Operators for Pnnx {
     fn entries() -> impl Iterator<Item = Entry<Pnnx>> {
-        let operators = TABLES.iter().copied().flatten();
-        operators.map(|&(kind, handler)| Entry { domain: "", kind, since: None, handler })
+        entries(TABLES)
     }
 }
 

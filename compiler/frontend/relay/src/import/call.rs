@@ -4,14 +4,14 @@
 use super::format::Relay;
 use super::item::Item;
 use crate::syntax::AttributeValue;
-use mlc_import::{Fault, Handler, normalized_axis};
+use mlc_import::{Fault, normalized_axis};
 use mlc_ir::{Code, Value};
 
 /// An operator while it is imported.
 pub(super) type Call<'c, 'm> = mlc_import::Call<'c, 'm, Relay>;
 
 /// Names and handlers.
-pub(super) type Table = &'static [(&'static str, Handler<Relay>)];
+pub(super) type Table = mlc_import::Table<Relay>;
 
 /// Access to what only Relay has.
 pub(super) trait Arguments<'m> {

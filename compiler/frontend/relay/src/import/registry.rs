@@ -3,9 +3,9 @@
 use super::call::Table;
 use super::format::Relay;
 use super::{elementwise, image, movement, nn, normalization, qnn, reduction, slicing, window};
-use mlc_import::{Entry, Handler, Operators};
+use mlc_import::{Entry, Handler, Operators, entries};
 
-const TABLES: [Table; 10] = [
+const TABLES: &[Table] = &[
     REFUSED,
     elementwise::OPERATORS,
     image::OPERATORS,
@@ -28,8 +28,7 @@ const REFUSED: Table = &[
 
 impl Operators for Relay {
     fn entries() -> impl Iterator<Item = Entry<Relay>> {
-        let operators = TABLES.into_iter().flatten();
-        operators.map(|&(kind, handler)| Entry { domain: "", kind, since: None, handler })
+        entries(TABLES)
     }
 }
 

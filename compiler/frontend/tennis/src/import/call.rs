@@ -4,7 +4,7 @@
 use super::format::Tennis;
 use super::item::Item;
 use crate::tensor::{Field, Tensor};
-use mlc_import::{Fault, Handler};
+use mlc_import::Fault;
 use mlc_ir::{Attribute, Code, DType, TensorType, Value};
 
 /// An operator while it is imported.
@@ -14,7 +14,7 @@ pub(super) type Call<'c, 'm> = mlc_import::Call<'c, 'm, Tennis>;
 pub(super) type Importer<'m> = mlc_import::Importer<'m, Tennis>;
 
 /// Names and handlers.
-pub(super) type Table = &'static [(&'static str, Handler<Tennis>)];
+pub(super) type Table = mlc_import::Table<Tennis>;
 
 /// Access to what only TenniS has.
 pub(super) trait Parameters<'m> {

@@ -6,7 +6,7 @@ use super::{
     activation, arithmetic, color, convolution, detection, indexing, linear, normalization, padding, pooling,
     recurrent, reduction, resizing, sampling, shape, slicing, structure, suppression, window_padding,
 };
-use mlc_import::{Entry, Handler, Operators};
+use mlc_import::{Entry, Handler, Operators, entries};
 
 const TABLES: &[Table] = &[
     REFUSED,
@@ -46,8 +46,7 @@ const REFUSED: Table = &[
 
 impl Operators for Tennis {
     fn entries() -> impl Iterator<Item = Entry<Tennis>> {
-        let operators = TABLES.iter().copied().flatten();
-        operators.map(|&(kind, handler)| Entry { domain: "", kind, since: None, handler })
+        entries(TABLES)
     }
 }
 

@@ -99,15 +99,8 @@ fn slice_of_axes(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         let lengths = [&starts, &ends, &axes, &steps].map(Vec::len);
         return Err(Fault::operands(format!("starts, ends, axes and steps have {lengths:?} numbers")));
     }
-    call.axes(x, &axes)?;
-    let shape = call.shape(x);
-    let mut slice = Slice { starts: vec![0; shape.len()], sizes: shape.to_vec(), steps: vec![1; shape.len()] };
-    for (index, &axis) in axes.iter().enumerate() {
-        let axis = call.axis(x, axis)?;
-        let part = slice_part(shape[axis], starts[index], ends[index], steps[index]);
-        let (start, size, step) = part.ok_or_else(|| Fault::operands("a step of a slice must not be 0"))?;
-        (slice.starts[axis], slice.sizes[axis], slice.steps[axis]) = (start, size, step);
-    }
+    let slice = call.slice_of_axes(x, &axes, (&starts, &ends, &steps))?;
+    let slice = slice.ok_or_else(|| Fault::operands("a step of a slice must not be 0"))?;
     filled(call, x, &slice)?;
     sliced(call, x, slice)
 }
