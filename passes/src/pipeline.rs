@@ -210,9 +210,7 @@ fn saturated(
     let result = if graph.len() <= options.region {
         run.region(graph)?
     } else {
-        let regions = regions::cut(&graph, options.region)?;
-        let parts = regions.iter().map(|region| run.region(region.graph.clone())).collect::<Result<Vec<_>, _>>()?;
-        regions::join(&graph, &regions, &parts)?
+        regions::each(&graph, options.region, |region| run.region(region))?
     };
     if options.explain {
         *history = run.after;

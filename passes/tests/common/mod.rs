@@ -1,6 +1,7 @@
 //! Small networks for the optimiser's tests, and the comparison of graphs before and after.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod deep;
 pub mod random;
 
 use mlc_ir::evaluator::evaluate;
