@@ -3,6 +3,8 @@
 use crate::execution::Execution;
 use crate::lower::{ExternRoutine, Program, Routine};
 use crate::module::SourceFile;
+use indexmap::IndexMap;
+use mlc_ir::ops::{CFile, CallConvention};
 use mlc_ir::{Code, DType, Diagnostic, Location, TensorType};
 use std::fmt::Write;
 
@@ -61,9 +63,8 @@ fn routines(program: &Program) -> impl Iterator<Item = &ExternRoutine> {
 pub(super) fn check(program: &Program, execution: Execution) -> Result<(), Diagnostic> {
     match routines(program).next() {
         Some(code) if execution.graph => {
-            let place = Location::default().at_operator("extern", code.symbol.clone());
             let message = "functions of archives are compiled for the executor 'aot' only";
-            Err(Diagnostic::error(Code::TargetLimit, place, message))
+            Err(fault(code, Code::TargetLimit, message))
         }
         _ => Ok(()),
     }
@@ -74,26 +75,37 @@ pub(super) fn allocator(program: &Program) -> &'static str {
     if routines(program).next().is_some() { ALLOCATOR } else { "" }
 }
 
-/// The C files of all functions of archives, each once.
+/// The C files of all functions, each once. Those of packed functions, which archives number, get the model's name in front.
 ///
 /// # Errors
-/// When one isn't text.
+/// When one isn't text, or two of one name differ.
 pub(super) fn sources(program: &Program, model: &str) -> Result<Vec<SourceFile>, Vec<Diagnostic>> {
-    let mut files: Vec<&mlc_ir::Attribute> = Vec::new();
-    for source in routines(program).flat_map(|code| &code.sources) {
-        // They are mostly the same memory.
-        if !files.iter().any(|known| known.bytes().as_ptr() == source.bytes().as_ptr() || *known == source) {
-            files.push(source);
+    let mut files: IndexMap<String, &CFile> = IndexMap::new();
+    for code in routines(program) {
+        for file in &code.sources {
+            let name = match code.convention {
+                CallConvention::Packed => format!("{model}_{}", &*file.name),
+                CallConvention::Unpacked => file.name.to_string(),
+            };
+            if *files.entry(name).or_insert(file) != file {
+                let message = format!("two C files of the model have the name '{}' and differ", &*file.name);
+                return Err(vec![fault(code, Code::DuplicateDefinition, message)]);
+            }
         }
     }
-    let file = |(number, source): (usize, &mlc_ir::Attribute)| {
-        let text = String::from_utf8(source.bytes().to_vec()).map_err(|_| {
-            let message = "a C file of the model isn't UTF-8";
+    let text = |(name, file): (String, &CFile)| {
+        let text = String::from_utf8(file.text.bytes().to_vec()).map_err(|_| {
+            let message = format!("the C file '{name}' of the model isn't UTF-8");
             vec![Diagnostic::error(Code::VariantUnsupported, Location::default(), message)]
         })?;
-        Ok(SourceFile { name: format!("{model}_extern{number}.c"), text })
+        Ok(SourceFile { name, text })
     };
-    files.into_iter().enumerate().map(file).collect()
+    files.into_iter().map(text).collect()
+}
+
+/// A fault of a call.
+fn fault(code: &ExternRoutine, kind: Code, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(kind, Location::default().at_operator("extern", code.symbol.clone()), message)
 }
 
 /// Code and bits of a data type as DLPack has them.

@@ -26,6 +26,7 @@ impl Maker<'_> {
             results: op.results.clone(),
             workspace: op.workspace,
             sources: op.sources.clone(),
+            convention: op.convention,
         };
         let routine = Routine::Extern(Box::new(code));
         let operator = format!("extern {}", op.symbol);

@@ -4,6 +4,7 @@ use super::exchange::{Exchange, LoweredMessage};
 use super::homes::{Buffer, BufferId};
 use crate::loops::Function;
 use crate::module::MemoryPlan;
+use mlc_ir::ops::{CFile, CallConvention};
 use mlc_ir::{Attribute, DType, Graph, NodeId, TensorType};
 use std::collections::BTreeMap;
 
@@ -189,5 +190,7 @@ pub struct ExternRoutine {
     /// Bytes of scratch memory, 0 when it needs none.
     pub workspace: usize,
     /// The C files that define it.
-    pub sources: Vec<Attribute>,
+    pub sources: Vec<CFile>,
+    /// How it is called.
+    pub convention: CallConvention,
 }

@@ -88,6 +88,12 @@ impl Attribute {
         Attribute::new(TensorType::new(DType::I64, shape), bytes).ok()
     }
 
+    /// A u8 attribute with one axis, such as a text.
+    pub fn from_u8(values: impl Into<Bytes>) -> Self {
+        let bytes = values.into();
+        Attribute { ty: TensorType::new(DType::U8, [bytes.len()]), bytes, hash: Arc::default() }
+    }
+
     /// The attribute of an evaluated tensor, rounded to the tensor's data type.
     pub fn from_tensor(tensor: &Tensor) -> Self {
         Attribute { ty: tensor.ty().clone(), bytes: tensor.to_le_bytes().into(), hash: Arc::default() }

@@ -7,6 +7,7 @@ use crate::types::{DType, Float, Shape, TensorType};
 use std::any::Any;
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// The value of an operator's field, without its Rust type.
@@ -20,6 +21,8 @@ pub enum FieldValue {
     Float(Float),
     /// A bare word, such as `same` or `f32`.
     Word(String),
+    /// Any text, in quotes.
+    Text(Text),
     /// `[1, 2]`
     List(Vec<FieldValue>),
     /// A typed number.
@@ -32,6 +35,24 @@ pub enum FieldValue {
     Attribute(Attribute),
     /// An operator or a graph inside an operator: something that has fields itself.
     Nested(Nested),
+}
+
+/// Text that isn't a word, such as C; shared, since operators are copied often.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Text(Arc<str>);
+
+impl<T: Into<Arc<str>>> From<T> for Text {
+    fn from(text: T) -> Self {
+        Text(text.into())
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
 }
 
 /// A value of a type that this file needn't know: types with fields hold values of fields, not the other way round. What knows the
@@ -208,6 +229,7 @@ simple_field!(bool, Bool);
 simple_field!(i64, Integer);
 simple_field!(TensorType, Type);
 simple_field!(Attribute, Attribute);
+simple_field!(Text, Text);
 
 /// A bare word that isn't one of a list, such as a symbol of C.
 impl Field for String {
@@ -289,6 +311,20 @@ impl<T: Field> Field for Vec<T> {
         match value {
             FieldValue::List(values) => values.iter().map(T::from_value).collect(),
             _ => None,
+        }
+    }
+}
+
+/// What isn't there is the word `none`, which no value may be.
+impl<T: Field> Field for Option<T> {
+    fn to_value(&self) -> FieldValue {
+        self.as_ref().map_or_else(|| FieldValue::Word("none".to_owned()), Field::to_value)
+    }
+
+    fn from_value(value: &FieldValue) -> Option<Self> {
+        match value {
+            FieldValue::Word(word) if word == "none" => Some(None),
+            value => T::from_value(value).map(Some),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::code::Source;
 use indexmap::IndexMap;
 use mlc_archive::{Archive, Executor, Graph as Description, Interface, Metadata, Model, Node, check_storage, storage};
 use mlc_import::{ImportOptions, Imported};
-use mlc_ir::ops::{Extern, Reshape};
+use mlc_ir::ops::{CFile, CallConvention, Extern, MAXIMUM_WORKSPACE, Reshape};
 use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, TensorType, Value};
 use mlc_runtime::params::{self, ElementType};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,7 +96,7 @@ fn dtype_of(element: ElementType) -> Option<DType> {
 /// The C of a model, and the scratch memory of its functions.
 struct Library {
     /// The files that define functions of the graph, or what these call.
-    sources: Vec<Attribute>,
+    sources: Vec<CFile>,
     workspaces: BTreeMap<String, usize>,
 }
 
@@ -138,7 +138,7 @@ impl Library {
             let told = model.memory.operators.iter().find(|operator| operator.function_name == function);
             let told = told.map_or(0, |operator| operator.workspace_size_bytes);
             let found = source.workspace(function).filter(|_| own == all).unwrap_or(told);
-            match usize::try_from(found).ok().filter(|&bytes| bytes <= i64::MAX as usize) {
+            match usize::try_from(found).ok().filter(|&bytes| bytes <= MAXIMUM_WORKSPACE) {
                 Some(bytes) => drop(workspaces.insert(function.to_owned(), bytes)),
                 None => faults.push(too_large(function, found)),
             }
@@ -150,8 +150,10 @@ impl Library {
         let needed = files
             .iter()
             .filter(|(source, _)| !source.is_registry() || functions.iter().any(|name| source.defines(name)));
-        let source = |bytes: &bytes::Bytes| Attribute::new(TensorType::new(DType::U8, [bytes.len()]), bytes.clone());
-        let sources = needed.filter_map(|(_, bytes)| source(bytes).ok()).collect();
+        // Numbered, since an archive may call its files as it likes.
+        let sources = needed.enumerate();
+        let sources = sources.map(|(number, (_, bytes))| CFile::new(format!("extern{number}.c"), bytes.clone()));
+        let sources = sources.collect();
         Ok(Library { sources, workspaces })
     }
 }
@@ -196,13 +198,10 @@ impl Importer<'_> {
         let added = if call.is_view() {
             self.graph.add(Reshape { shape: results[0].shape.clone() }, &operands, &node.name)
         } else {
-            let operator = Extern {
-                symbol: call.function.clone(),
-                operands: operands.iter().map(|&operand| self.graph.ty(operand).clone()).collect(),
-                results: results.clone(),
-                workspace: self.library.workspaces.get(&call.function).copied().unwrap_or_default(),
-                sources: self.library.sources.clone(),
-            };
+            let types = operands.iter().map(|&operand| self.graph.ty(operand).clone()).collect();
+            let (packed, sources) = (CallConvention::Packed, self.library.sources.clone());
+            let mut operator = Extern::new(&call.function, packed, types, results.clone(), sources);
+            operator.workspace = self.library.workspaces.get(&call.function).copied().unwrap_or_default();
             self.graph.add_with_origins(operator, &operands, &node.name, [node.name.as_str().into()].into())
         };
         let id = added.map_err(|error| fault(Code::OperandTypes, error.to_string()))?;

@@ -418,6 +418,10 @@ fn value(cursor: &mut Cursor<'_>, constants: &dyn ConstantSource, depth: usize) 
             cursor.list(']', |cursor| value(cursor, constants, depth + 1)).map(FieldValue::List)
         }
         Kind::Number(_) => values::number(cursor),
+        Kind::Text(text) => {
+            cursor.next();
+            Ok(FieldValue::Text(text.into()))
+        }
         Kind::Word(word) => word_value(cursor, constants, &token, word, depth),
         _ => Err(cursor.unexpected("a value")),
     }

@@ -130,6 +130,7 @@ fn field_text(value: &FieldValue, constants: &mut Constants, indent: &str) -> St
         FieldValue::Integer(value) => value.to_string(),
         FieldValue::Float(value) => value.to_string(),
         FieldValue::Word(word) => word.clone(),
+        FieldValue::Text(text) => quote(text),
         FieldValue::List(values) => {
             let values: Vec<String> = values.iter().map(|value| field_text(value, constants, indent)).collect();
             format!("[{}]", values.join(", "))

@@ -19,6 +19,7 @@ pub(super) fn encoded(value: &FieldValue, store: &mut dyn Store) -> AttributeVal
         FieldValue::Float(value) => float(value.0),
         FieldValue::Word(word) if word.contains(": ") => tagged("word", word.clone()),
         FieldValue::Word(word) => AttributeValue::Text(word.clone()),
+        FieldValue::Text(text) => tagged("text", text.to_string()),
         FieldValue::List(values) => AttributeValue::List(values.iter().map(|value| encoded(value, store)).collect()),
         FieldValue::Literal(literal) => tagged("literal", literal.to_string()),
         FieldValue::Expression(expression) => tagged("expression", expression.to_string()),
@@ -86,6 +87,7 @@ fn tagged(tag: &str, text: &str, source: &mut dyn Source) -> Result<FieldValue, 
         "type" => FieldValue::Type(mlc_ir::text::parse_type(text).map_err(unfit)?),
         "graph" => FieldValue::of_graph(source.graph(text)?),
         "word" => FieldValue::Word(text.to_owned()),
+        "text" => FieldValue::Text(text.into()),
         _ => return Err(Fault::parameter(format!("{tag:?} isn't a kind of values"))),
     })
 }
