@@ -38,13 +38,16 @@ fn full_name(operator: &OperatorSupport) -> String {
 
 /// The operators that are known but can't be compiled, with the reasons.
 fn refused(operators: &[OperatorSupport]) -> String {
-    let mut text = String::from("\nRefused, whatever the model:\n\n| operator | reason |\n|---|---|\n");
+    let mut rows = String::new();
     for operator in operators {
         if let Some(reason) = operator.refused {
-            let _ = writeln!(text, "| {} | {reason} |", full_name(operator));
+            let _ = writeln!(rows, "| {} | {reason} |", full_name(operator));
         }
     }
-    text
+    if rows.is_empty() {
+        return rows;
+    }
+    format!("\nRefused, whatever the model:\n\n| operator | reason |\n|---|---|\n{rows}")
 }
 
 /// `docs/errors.md`: every code of a finding.

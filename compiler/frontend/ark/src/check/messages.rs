@@ -4,10 +4,10 @@ use super::rules::expect_shape;
 use super::subject::Subject;
 use crate::model::{Argument, DataType, Model, Operation, Tag, Tensor, TensorIndex};
 use mlc_ir::{Code, Diagnostic};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which way a message goes, seen from this rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// To the peer.
     Send,
@@ -22,14 +22,16 @@ pub struct Message {
     pub direction: Direction,
     /// The other rank.
     pub peer: u32,
-    /// Tells messages between the same ranks apart.
-    pub tag: i32,
+    /// Tells messages between the same ranks apart. `None` for those of sums over all ranks whose memory has no tags: they have
+    /// one of their own.
+    pub tag: Option<i32>,
     /// A tensor of this rank with the type and shape of what is sent or received.
     pub tensor: TensorIndex,
 }
 
 /// The messages of an operation, in their order; none if it doesn't communicate. `RecvReduceSend` and its variant with packets
-/// receive one block from each peer, all of them with the type and shape of what is read, before they send.
+/// receive one block from each peer, all of them with the type and shape of what is read, before they send;
+/// `AllReducePacketFused` sends first.
 ///
 /// # Errors
 /// When a message has no tag, or more than one, or memory is of another rank than the operation needs; never for a model that
@@ -41,6 +43,7 @@ pub fn messages(model: &Model, operation: &Operation) -> Result<Vec<Message>, Di
         "Recv" => received(&subject).map(|message| vec![message]),
         "RecvPacket" => packet_received(&subject).map(|message| vec![message]),
         "RecvReduceSend" | "RecvReduceSendPacket" => exchanged(&subject),
+        "AllReducePacketFused" => all_reduced(&subject),
         _ => Ok(Vec::new()),
     }
 }
@@ -76,7 +79,7 @@ fn sent(subject: &Subject) -> Result<Message, Diagnostic> {
         both = &both & &tags(&source.send_tags, Some(peer));
     }
     let tag = only(subject, &both, "WriteTensors[0].Buffer".into(), peer)?;
-    Ok(Message { direction: Direction::Send, peer, tag, tensor: operation.reads[0] })
+    Ok(Message { direction: Direction::Send, peer, tag: Some(tag), tensor: operation.reads[0] })
 }
 
 fn received(subject: &Subject) -> Result<Message, Diagnostic> {
@@ -86,7 +89,7 @@ fn received(subject: &Subject) -> Result<Message, Diagnostic> {
     let (source, target) = (subject.model.buffer_of(operation.reads[0]), subject.model.buffer_of(operation.writes[0]));
     let both = &tags(&source.send_tags, None) & &tags(&target.receive_tags, Some(peer));
     let tag = only(subject, &both, "WriteTensors[0].Buffer".into(), peer)?;
-    Ok(Message { direction: Direction::Receive, peer, tag, tensor: operation.writes[0] })
+    Ok(Message { direction: Direction::Receive, peer, tag: Some(tag), tensor: operation.writes[0] })
 }
 
 fn packet_received(subject: &Subject) -> Result<Message, Diagnostic> {
@@ -96,7 +99,7 @@ fn packet_received(subject: &Subject) -> Result<Message, Diagnostic> {
     subject.local("WriteTensors", &operation.writes, 0)?;
     let scratch = subject.model.buffer_of(operation.reads[1]);
     let tag = only(subject, &tags(&scratch.receive_tags, Some(peer)), "ReadTensors[1].Buffer".into(), peer)?;
-    Ok(Message { direction: Direction::Receive, peer, tag, tensor: operation.writes[0] })
+    Ok(Message { direction: Direction::Receive, peer, tag: Some(tag), tensor: operation.writes[0] })
 }
 
 fn exchanged(subject: &Subject) -> Result<Vec<Message>, Diagnostic> {
@@ -111,14 +114,79 @@ fn exchanged(subject: &Subject) -> Result<Vec<Message>, Diagnostic> {
     for position in 1..operation.writes.len() {
         let peer = subject.remote("WriteTensors", &operation.writes, position)?;
         let tag = only(subject, &tags(&scratch.receive_tags, Some(peer)), "ReadTensors[1].Buffer".into(), peer)?;
-        receives.push(Message { direction: Direction::Receive, peer, tag, tensor: operation.reads[0] });
+        receives.push(Message { direction: Direction::Receive, peer, tag: Some(tag), tensor: operation.reads[0] });
         let target = subject.model.buffer_of(operation.writes[position]);
         let field = format!("WriteTensors[{position}].Buffer");
         let tag = only(subject, &tags(&target.receive_tags, None), field, peer)?;
-        sends.push(Message { direction: Direction::Send, peer, tag, tensor: operation.writes[0] });
+        sends.push(Message { direction: Direction::Send, peer, tag: Some(tag), tensor: operation.writes[0] });
     }
     receives.append(&mut sends);
     Ok(receives)
+}
+
+/// Most ranks of a program whose sums over all of them don't name the others by memory.
+const MOST_UNNAMED_RANKS: u32 = 64;
+
+/// What is read to every other rank, and what they read from them, both in the order of ranks. The format says that there may be
+/// memory of the others, as it is for the other operators with packets; without it, all of them are meant.
+fn all_reduced(subject: &Subject) -> Result<Vec<Message>, Diagnostic> {
+    let Subject { model, operation } = *subject;
+    for position in 0..operation.reads.len() {
+        subject.local("ReadTensors", &operation.reads, position)?;
+    }
+    subject.local("WriteTensors", &operation.writes, 0)?;
+    let peers = other_ranks(subject)?;
+    let scratch = operation.reads.get(1).map(|&scratch| model.buffer_of(scratch));
+    let received = |peer| scratch.map_or_else(BTreeSet::new, |scratch| tags(&scratch.receive_tags, Some(peer)));
+    let sent = |place: Option<usize>| {
+        place.map_or_else(BTreeSet::new, |place| tags(&model.buffer_of(operation.writes[place]).receive_tags, None))
+    };
+    let has_tags = peers.iter().any(|(&peer, &place)| !(received(peer).is_empty() && sent(place).is_empty()));
+    let mut messages = Vec::new();
+    let mut exchange = |direction, peer, tags: &BTreeSet<i32>, field: String| -> Result<(), Diagnostic> {
+        let tag = has_tags.then(|| only(subject, tags, field, peer)).transpose()?;
+        messages.push(Message { direction, peer, tag, tensor: operation.reads[0] });
+        Ok(())
+    };
+    for (&peer, &place) in &peers {
+        let field = place.map_or_else(|| "WriteTensors".into(), |place| format!("WriteTensors[{place}].Buffer"));
+        exchange(Direction::Send, peer, &sent(place), field)?;
+    }
+    for &peer in peers.keys() {
+        let field = if scratch.is_some() { "ReadTensors[1].Buffer" } else { "ReadTensors" };
+        exchange(Direction::Receive, peer, &received(peer), field.into())?;
+    }
+    Ok(messages)
+}
+
+/// The other ranks of a sum over all of them, each with the place of its memory among what is written, if there is some.
+fn other_ranks(subject: &Subject) -> Result<BTreeMap<u32, Option<usize>>, Diagnostic> {
+    let Subject { model, operation } = *subject;
+    let count = operation.writes.len() - 1;
+    if count == 0 {
+        if model.world_size > MOST_UNNAMED_RANKS {
+            let message = format!(
+                "memory of the {} other ranks expected, which may be left out for {MOST_UNNAMED_RANKS} ranks at most",
+                model.world_size - 1
+            );
+            return Err(subject.fault("WriteTensors", Code::OperandCount, message));
+        }
+        return Ok((0..model.world_size).filter(|&rank| rank != model.rank).map(|rank| (rank, None)).collect());
+    }
+    let mut peers = BTreeMap::new();
+    for position in 1..=count {
+        peers.insert(subject.remote("WriteTensors", &operation.writes, position)?, Some(position));
+    }
+    // Ranks of buffers are those of the program: as many different ones as there are others are all of them.
+    if peers.len() == count && count == model.world_size as usize - 1 {
+        return Ok(peers);
+    }
+    let message = format!(
+        "memory of each of the {} other ranks expected, once, {count} tensors of the ranks {:?} found",
+        model.world_size - 1,
+        peers.keys().collect::<Vec<_>>()
+    );
+    Err(subject.fault("WriteTensors", Code::OperandTypes, message))
 }
 
 /// Both have the same type and shape, as what is sent and what it becomes.
@@ -194,6 +262,28 @@ pub(super) fn receive_reduce_send(subject: &Subject) -> Result<(), Diagnostic> {
     }
     let message = format!("room for {count} blocks of {} {:?} expected", value.data_type, value.shape);
     Err(subject.fault("ReadTensors[1]", Code::OperandTypes, message))
+}
+
+/// How packets lie in scratch memory is the affair of ARK's own kernels.
+pub(super) fn all_reduce(subject: &Subject) -> Result<(), Diagnostic> {
+    all_reduced(subject)?;
+    same_value(subject, "WriteTensors[0]", subject.written(0), subject.read(0))?;
+    if subject.operation.argument("Rank").is_some() {
+        own_rank(subject)?;
+    }
+    let others = i64::from(subject.model.world_size) - 1;
+    for name in ["NPeers", "PeerNum"] {
+        let said = match subject.operation.argument(name) {
+            Some(Argument::Uint32(said)) => i64::from(*said),
+            Some(Argument::Int(said)) => i64::from(*said),
+            _ => continue,
+        };
+        if said != others {
+            let message = format!("a sum over all ranks has {others} others, {name} is {said}");
+            return Err(subject.fault(format_args!("Args[{name:?}]"), Code::ParameterInvalid, message));
+        }
+    }
+    Ok(())
 }
 
 /// The argument `Rank` is the rank of the file.

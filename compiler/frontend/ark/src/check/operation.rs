@@ -111,8 +111,8 @@ fn check_computing(subject: &Subject, signature: &Signature, found: &mut Vec<Dia
                 subject.local(field, tensors, position)?;
             }
         }
-        check_overlap(subject)?;
     }
+    check_overlap(subject)?;
     (signature.rule)(subject)?;
     if signature.kind == "Matmul" {
         found.extend(check_derived(subject));
@@ -138,8 +138,9 @@ fn counts(subject: &Subject, field: &str, found: usize, (least, most): (usize, u
 }
 
 fn check_arguments(subject: &Subject, signature: &Signature, found: &mut Vec<Diagnostic>) {
-    for (name, kind) in signature.arguments {
+    for (name, kind) in signature.arguments.iter().chain(signature.optional) {
         match subject.operation.argument(name) {
+            None if signature.optional.contains(&(name, kind)) => {}
             None => {
                 let message = format!("the argument {name}, {kind}, is missing");
                 found.push(subject.fault("Args", Code::ParameterMissing, message));
@@ -151,8 +152,16 @@ fn check_arguments(subject: &Subject, signature: &Signature, found: &mut Vec<Dia
             Some(_) => {}
         }
     }
-    let known = |name: &str| signature.arguments.iter().any(|(known, _)| *known == name) || DERIVED.contains(&name);
+    let own = || signature.arguments.iter().chain(signature.optional).map(|(name, _)| *name);
+    let known = |name: &str| own().any(|known| known == name) || DERIVED.contains(&name);
     for name in subject.operation.arguments.keys().filter(|name| !known(name)) {
+        if !signature.optional.is_empty() {
+            let names = own().collect::<Vec<_>>().join(", ");
+            let message = format!("nothing is known of an argument {:?}: {names} are known", shortened(name));
+            let place = format!("Args[{:?}]", shortened(name));
+            found.push(subject.fault(place, Code::ParameterInvalid, message));
+            continue;
+        }
         let message = format!("{} has no argument {:?}; it is passed over", signature.kind, shortened(name));
         found.push(Diagnostic::warning(Code::Unused, subject.location("Args"), message));
     }

@@ -1,6 +1,8 @@
 //! The rules of single operators: types and shapes. A file gives the shape of every result; it is checked, not trusted.
 
-pub(super) use super::messages::{barrier, receive, receive_packet, receive_reduce_send, send, send_done, send_packet};
+pub(super) use super::messages::{
+    all_reduce, barrier, receive, receive_packet, receive_reduce_send, send, send_done, send_packet,
+};
 pub(super) use super::product::{product, product_and_residual};
 use super::subject::Subject;
 use crate::model::{Argument, DataType, Extents, Tensor};

@@ -15,6 +15,8 @@ pub(super) struct Signature {
     pub renames: Renames,
     /// Arguments that must be there, with their types.
     pub arguments: &'static [(&'static str, &'static str)],
+    /// Arguments that may be there, with their types. An operator that has some has no others; elsewhere those are passed over.
+    pub optional: &'static [(&'static str, &'static str)],
     /// Whether tensors of other ranks are its business.
     pub communicates: bool,
     /// What else must hold.
@@ -52,6 +54,7 @@ const fn with_arguments(
         writes: (1, 1),
         renames: Renames::Written(0),
         arguments,
+        optional: &[],
         communicates: false,
         rule,
     }
@@ -65,7 +68,7 @@ const fn communication(
     arguments: &'static [(&'static str, &'static str)],
     rule: Rule,
 ) -> Signature {
-    Signature { kind, reads, writes, renames: Renames::Written(0), arguments, communicates: true, rule }
+    Signature { kind, reads, writes, renames: Renames::Written(0), arguments, optional: &[], communicates: true, rule }
 }
 
 /// Every operator that computes or communicates.
@@ -126,7 +129,11 @@ static SIGNATURES: &[Signature] = &[
         rules::receive_reduce_send,
     ),
     communication("DeviceSync", (1, 1), (1, 1), &[("Rank", "INT"), ("PeerNum", "INT")], rules::barrier),
-    communication("AllReducePacketFused", (1, 2), (1, ANY), &[], rules::same_shape),
+    // The format's description knows tensors and meaning, not the arguments: those of its kin are taken where they agree.
+    Signature {
+        optional: &[("Flag", "UINT32"), ("NPeers", "UINT32"), ("PeerNum", "INT"), ("Rank", "INT")],
+        ..communication("AllReducePacketFused", (1, 2), (1, ANY), &[], rules::all_reduce)
+    },
 ];
 
 /// What is known of an operator that isn't virtual.

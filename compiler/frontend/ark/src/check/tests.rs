@@ -353,6 +353,60 @@ fn packets_and_exchanges_fit() {
     Case { writes: peers(2, 2), ..exchange }.refused(Code::ParameterInvalid, "Args[\"NPeers\"]");
 }
 
+/// The sum over three ranks as the second of them has it.
+fn sum_of_ranks(reads: &[Value], others: &[Value], arguments: Value) -> Case {
+    let sum = case("AllReducePacketFused", reads, f32(&[4]), arguments);
+    Case { writes: [&[f32(&[4])], others].concat(), ..sum }
+}
+
+#[test]
+fn sums_over_all_ranks_have_all_ranks_and_one_tag_or_none() {
+    let bytes = || tensor("UINT8", &[64]);
+    let far = |rank: i64, received: Value| on(rank, json!([]), received, bytes());
+    let x = || f32(&[4]);
+    sum_of_ranks(&[x()], &[], json!({})).accepted();
+    let arguments = json!({
+        "Flag": {"UINT32": 1}, "NPeers": {"UINT32": 2}, "PeerNum": {"INT": 2}, "Rank": {"INT": 1}
+    });
+    let plain = [far(0, json!([])), far(2, json!([]))];
+    let sum = sum_of_ranks(&[x(), bytes()], &plain, arguments).accepted();
+    sum.reading(0, f32(&[5])).refused(Code::OperandTypes, "WriteTensors[0]");
+    sum.reading(0, tensor("FP16", &[4])).refused(Code::OperandTypes, "WriteTensors[0]");
+    sum.reading(0, on(0, json!([]), json!([]), x())).refused(Code::OperandTypes, "ReadTensors[0]");
+    sum.reading(1, far(0, json!([]))).refused(Code::OperandTypes, "ReadTensors[1]");
+    sum.with("Rank", json!({"INT": 2})).refused(Code::ParameterInvalid, "Args[\"Rank\"]");
+    sum.with("Flag", json!({"INT": 1})).refused(Code::ParameterInvalid, "Args[\"Flag\"]");
+    sum.with("NPeers", json!({"UINT32": 3})).refused(Code::ParameterInvalid, "Args[\"NPeers\"]");
+    sum.with("PeerNum", json!({"INT": -1})).refused(Code::ParameterInvalid, "Args[\"PeerNum\"]");
+    sum.with("Op", json!({"INT": 1})).refused(Code::ParameterInvalid, "Args[\"Op\"]");
+    let with = |others: &[Value]| sum_of_ranks(&[x(), bytes()], others, json!({}));
+    with(&plain[..1]).refused(Code::OperandTypes, "WriteTensors");
+    with(&[far(0, json!([])), far(0, json!([]))]).refused(Code::OperandTypes, "WriteTensors");
+    with(&[far(2, json!([])), bytes()]).refused(Code::OperandTypes, "WriteTensors[2]");
+
+    let tagged = [far(0, json!([[-1, 7]])), far(2, json!([[-1, 7]]))];
+    let scratch = on(1, json!([]), json!([[0, 7], [2, 8]]), bytes());
+    let sum = sum_of_ranks(&[x(), scratch], &tagged, json!({})).accepted();
+    sum.reading(1, bytes()).refused(Code::ParameterMissing, "ReadTensors[1].Buffer");
+    let some = on(1, json!([]), json!([[0, 7]]), bytes());
+    sum.reading(1, some).refused(Code::ParameterMissing, "ReadTensors[1].Buffer");
+    let two = on(1, json!([]), json!([[0, 7], [2, 8], [2, 9]]), bytes());
+    sum.reading(1, two).refused(Code::ParameterInvalid, "ReadTensors[1].Buffer");
+    sum_of_ranks(&[x()], &tagged, json!({})).refused(Code::ParameterMissing, "ReadTensors");
+    let half = [tagged[0].clone(), plain[1].clone()];
+    with(&half).refused(Code::ParameterMissing, "WriteTensors[2].Buffer");
+}
+
+#[test]
+fn sums_over_very_many_ranks_name_them() {
+    let mut model = sum_of_ranks(&[f32(&[4])], &[], json!({})).model();
+    model["WorldSize"] = 64.into();
+    assert!(read(model.to_string().as_bytes()).is_ok());
+    model["WorldSize"] = u32::MAX.into();
+    let errors = read(model.to_string().as_bytes()).unwrap_err();
+    assert_eq!((errors.len(), errors[0].code), (1, Code::OperandCount), "{errors:?}");
+}
+
 #[test]
 fn operators_are_known() {
     let errors = case("Matmull", &[f32(&[4])], f32(&[4]), json!({})).errors();

@@ -3,19 +3,10 @@
 use super::call::Table;
 use super::format::Ark;
 use super::{elementwise, exchanges, memory_steps, products, structure};
-use mlc_import::{Entry, Handler, Operators, entries};
+use mlc_import::{Entry, Operators, entries};
 
-const TABLES: &[Table] = &[
-    elementwise::OPERATORS,
-    exchanges::OPERATORS,
-    memory_steps::STEPS,
-    products::OPERATORS,
-    structure::OPERATORS,
-    REFUSED,
-];
-
-const REFUSED: Table =
-    &[("AllReducePacketFused", Handler::Refused("no description of it is known; write the sum as sends and receives"))];
+const TABLES: &[Table] =
+    &[elementwise::OPERATORS, exchanges::OPERATORS, memory_steps::STEPS, products::OPERATORS, structure::OPERATORS];
 
 impl Operators for Ark {
     fn entries() -> impl Iterator<Item = Entry<Ark>> {

@@ -16,7 +16,7 @@ pub fn is_local(model: &Model, tensor: TensorIndex) -> bool {
 /// row is written keeps the others.
 pub fn operands(model: &Model, operation: &Operation) -> Vec<TensorIndex> {
     let scratch = match &*operation.kind {
-        "RecvPacket" | "RecvReduceSend" | "RecvReduceSendPacket" => 1,
+        "AllReducePacketFused" | "RecvPacket" | "RecvReduceSend" | "RecvReduceSendPacket" => 1,
         _ => usize::MAX,
     };
     let reads = operation.reads.iter().enumerate().filter(|&(place, _)| place != scratch).map(|(_, &tensor)| tensor);

@@ -89,18 +89,28 @@ impl<'m> Lowering<'m> {
             "Send" | "SendPacket" => self.exchange(&messages, &operands),
             "Recv" | "RecvPacket" => self.exchange(&messages, &results),
             _ => {
+                let sends = messages.iter().take_while(|message| message.direction == Direction::Send).count();
+                let (early, messages) = messages.split_at(sends);
+                let own = operands.first().copied().unwrap_or_default();
+                self.exchange(early, &vec![own; sends]);
                 let receives = messages.iter().take_while(|message| message.direction == Direction::Receive).count();
-                let blocks: Vec<ValueId> = messages[..receives]
+                let (received, late) = messages.split_at(receives);
+                let blocks: Vec<ValueId> = received
                     .iter()
                     .map(|message| model.tensor(message.tensor))
                     .map(|block| self.value(block.data_type, &block.shape))
                     .collect();
-                self.exchange(&messages[..receives], &blocks);
+                self.exchange(received, &blocks);
                 operands.extend(blocks);
-                let sent = vec![results.first().copied().unwrap_or_default(); messages.len() - receives];
+                if &*operation.kind == "AllReducePacketFused" {
+                    // In the order of ranks, so that all of them come to the same sum.
+                    let lower = received.iter().filter(|message| message.peer < model.rank).count();
+                    operands[..=lower].rotate_left(1);
+                }
+                let sent = vec![results.first().copied().unwrap_or_default(); late.len()];
                 let (action, name) = (Action::Compute, self.reader.clone());
                 self.program.steps.push(Step { action, operation: Some(operation), name, operands, results });
-                self.exchange(&messages[receives..], &sent);
+                self.exchange(late, &sent);
             }
         }
         Ok(())

@@ -17,7 +17,7 @@ mod program;
 pub use external::{External, binding, externals};
 pub use lowering::lower;
 pub use outputs::outputs;
-pub use program::{Action, Program, Step, ValueId};
+pub use program::{Action, Exchange, Program, Step, ValueId};
 
 #[cfg(test)]
 mod tests;
