@@ -39,7 +39,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         names,
         intrinsics: Intrinsics::new(&options.target),
         execution: options.execution,
-        alignment: options.target.alignment,
+        alignment: program.plan.alignment,
         states,
         constants: Constants::default(),
         in_code_only: false,
@@ -55,6 +55,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     external::check(&program, options.execution).map_err(|error| vec![error])?;
     let ranks = messages::summary(graph, &program);
     let (text, graph) = emitter.text(&program, options, &inputs, &outputs).map_err(|error| vec![error])?;
+    let kept = external::kept(&program);
     let foreign = external::sources(&program, &options.model_name)?;
     let prices = prices::prices(&program, &options.target);
     let summaries = program.steps.iter().zip(prices).map(|(step, price)| summary(&program, step, price)).collect();
@@ -68,6 +69,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         plan: program.plan.clone(),
         constants: emitter.constants.list,
         states: emitter.states,
+        kept,
         ranks,
         graph,
         sources: [SourceFile { name: format!("{model}_lib1.c"), text }].into_iter().chain(foreign).collect(),
@@ -138,11 +140,12 @@ impl Emitter {
         text += &includes;
         text += &self.declarations();
         text += &self.intrinsics.prelude();
-        text += external::allocator(program);
+        text += &external::prelude(program, execution);
         text += &states;
         text += &kernels;
         text += &self.message_table(program, model);
         text += &main;
+        text += &self.end(program, model);
         text += &operators;
         Ok((text, graph))
     }
@@ -164,7 +167,7 @@ impl Emitter {
                 }
                 Routine::Extern(code) => {
                     text += "\n";
-                    text += &external::function(code);
+                    text += &external::function(program, code, &step.bindings, self.execution);
                 }
             }
         }
@@ -184,9 +187,9 @@ impl Emitter {
                 used.extend(variable);
             }
             let name = step.routine.name();
-            let (before, after) = match &step.routine {
-                Routine::Extern(_) => ("if (", " != 0) {\n    return -1;\n  }"),
-                _ => ("", ";"),
+            let (before, after) = match step.routine.can_fail() {
+                true => ("status = ", ";\n  if (status != 0) {\n    return status;\n  }"),
+                false => ("", ";"),
             };
             let call = format!("  {before}{name}({}){after}", arguments.join(", "));
             let broken = || format!("  {before}{name}(\n      {}){after}", arguments.join(",\n      "));
@@ -214,12 +217,20 @@ impl Emitter {
         }
         let symbol = self.execution.main_symbol(model);
         let head = format!("int32_t {symbol}(\n    {})", parameters.join(",\n    "));
-        let (mut body, used) = self.calls(program, model);
-        if !program.exchanges.is_empty() {
-            body.insert_str(0, "  int32_t status;\n");
+        let (calls, mut used) = self.calls(program, model);
+        let status = if program.exchanges.is_empty() && !program.can_fail() { "" } else { "  int32_t status;\n" };
+        let mut body = status.to_owned();
+        for step in 0..program.steps.len() {
+            body += &self.begins(program, step, None, &mut used);
         }
+        body += &calls;
         body += &unused(&names, &used, "  ");
-        let error = if program.exchanges.is_empty() { "" } else { ", or the transport's error" };
+        let error = match (program.exchanges.is_empty(), program.can_fail()) {
+            (true, false) => "",
+            (true, true) => ", or the error of a function",
+            (false, false) => ", or the transport's error",
+            (false, true) => ", or the error of a function or the transport",
+        };
         format!("\n{head};\n\n/* Runs all kernels. Returns 0{error}. */\n{head} {{\n{body}  return 0;\n}}\n")
     }
 

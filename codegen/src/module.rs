@@ -91,6 +91,17 @@ pub struct KeptState {
     pub initial: Attribute,
 }
 
+/// What functions that aren't mlc's own keep from one run to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kept {
+    /// Bytes of the results that they compute once.
+    pub bytes: usize,
+    /// Whether something begins with the first run; the code has `tvmgen_<model>_end` then.
+    pub ends: bool,
+    /// Whether runs share anything, so that only one can be under way.
+    pub is_shared: bool,
+}
+
 /// What the generated code exchanges with other ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RankSummary {
@@ -143,6 +154,14 @@ pub struct SourceFile {
     pub text: String,
 }
 
+impl SourceFile {
+    /// Its path in an archive.
+    pub fn path(&self) -> String {
+        let folder = if self.name.ends_with(".h") { "include" } else { "src" };
+        format!("codegen/host/{folder}/{}", self.name)
+    }
+}
+
 /// What the code generator makes of a graph.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Module {
@@ -162,6 +181,8 @@ pub struct Module {
     pub constants: Vec<PackedConstant>,
     /// Values that are kept from one run to the next; with any, the code has `tvmgen_<model>_reset`.
     pub states: Vec<KeptState>,
+    /// What functions that aren't mlc's own keep.
+    pub kept: Kept,
     /// What it exchanges with other ranks, if it is one of several; the run function takes a transport then.
     pub ranks: Option<RankSummary>,
     /// What the graph executor runs, if it can.
@@ -198,9 +219,9 @@ impl Module {
         }
     }
 
-    /// Bytes of all states.
+    /// Bytes of all states, and of what functions compute once.
     pub fn state_bytes(&self) -> usize {
-        self.states.iter().map(|state| state.initial.ty().bytes()).sum()
+        self.states.iter().map(|state| state.initial.ty().bytes()).sum::<usize>() + self.kept.bytes
     }
 
     /// Bytes of all inputs and outputs.

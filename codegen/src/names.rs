@@ -23,11 +23,20 @@ impl Names {
     /// Symbols that start with `tvmgen_<model>_`.
     pub fn new(model_name: &str) -> Self {
         let prefix = format!("tvmgen_{model_name}_");
-        let taken =
-            ["run", "reset", "__tvm_main__", "all_kernels", "get_c_metadata", "inputs", "outputs", "workspace_pools"]
-                .iter()
-                .map(|name| format!("{prefix}{name}"))
-                .collect();
+        let taken = [
+            "run",
+            "reset",
+            "end",
+            "__tvm_main__",
+            "all_kernels",
+            "get_c_metadata",
+            "inputs",
+            "outputs",
+            "workspace_pools",
+        ]
+        .iter()
+        .map(|name| format!("{prefix}{name}"))
+        .collect();
         Names { prefix, taken }
     }
 

@@ -67,6 +67,7 @@ impl Emitter {
         if let Some(call) = call {
             match call.places[number] {
                 Place::Own => {}
+                Place::Nothing => return CallArgument::own("NULL".to_owned()),
                 Place::Tensor(tensor) => return tensor_argument(tensor, binding),
                 Place::Scratch(offset) => return scratch_argument(offset, binding),
             }
@@ -86,6 +87,10 @@ impl Emitter {
                         let Op::Constant(constant) = &node.op else { return CallArgument::own(String::new()) };
                         let CallArgument { text, variable } = self.constant(&node.name, &constant.value);
                         CallArgument { text: moved(text, *offset), variable }
+                    }
+                    BufferKind::Persistent(value) => {
+                        let symbol = program.persistent_symbol(*value).unwrap_or_default();
+                        CallArgument::own(moved(symbol.to_owned(), *offset))
                     }
                     BufferKind::Arena => {
                         let bytes = program.offsets[buffer] as i64 + offset * dtype.size() as i64;

@@ -17,7 +17,8 @@ pub(super) fn function(code: &LoopRoutine, calls: &str, used: &BTreeSet<String>)
         .chain(names("void *stacked", 0..code.stacked.len()))
         .chain(["uint8_t *scratch".to_owned()]);
     let parameters: Vec<String> = parameters.collect();
-    let mut text = format!("{}static void {}(\n    {}) {{\n", code.comment, code.name, parameters.join(",\n    "));
+    let result = if code.body.can_fail() { "int32_t" } else { "void" };
+    let mut text = format!("{}static {result} {}(\n    {}) {{\n", code.comment, code.name, parameters.join(",\n    "));
     text += &before(code);
     let going = if code.conditional { " && *(const uint8_t *)input1 != 0" } else { "" };
     let _ = writeln!(text, "  for (turn = 0; turn < {}{going}; ++turn) {{", code.trip_count);
@@ -48,7 +49,7 @@ pub(super) fn function(code: &LoopRoutine, calls: &str, used: &BTreeSet<String>)
     }
     text += "  }\n";
     text += &after(code, used);
-    text + "}\n"
+    text + if code.body.can_fail() { "  return 0;\n}\n" } else { "}\n" }
 }
 
 fn names(what: &str, numbers: std::ops::Range<usize>) -> impl Iterator<Item = String> + '_ {
@@ -70,7 +71,8 @@ fn before(code: &LoopRoutine) -> String {
         let _ = writeln!(text, "  const void *input{input} = initial{number};");
         let _ = writeln!(text, "  void *output{number} = {first};\n  void *spare{number} = {second};");
     }
-    format!("  int64_t turn = 0;\n{text}")
+    let status = if code.body.can_fail() { "  int32_t status;\n" } else { "" };
+    format!("  int64_t turn = 0;\n{status}{text}")
 }
 
 /// The address of a turn's slice.

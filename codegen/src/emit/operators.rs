@@ -8,6 +8,7 @@ use crate::lower::{Program, Step};
 use crate::module::Port;
 use crate::names::PACKED_PARAMETERS;
 use mlc_ir::{Attribute, Diagnostic};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 impl Registry for Emitter {
@@ -39,7 +40,8 @@ impl Emitter {
             let arguments: Vec<CallArgument> = bindings
                 .map(|(number, binding)| self.argument(program, (index, number), binding, Some(call)))
                 .collect();
-            text += &function(step.routine.name(), call, &arguments);
+            let begins = self.begins(program, index, Some(call), &mut BTreeSet::new());
+            text += &function(step, call, &arguments, &begins);
         }
         self.in_code_only = false;
         Ok((graph, text))
@@ -47,7 +49,8 @@ impl Emitter {
 }
 
 /// The function of a call, which passes its tensors on to a kernel.
-fn function(kernel: &str, call: &Call, arguments: &[CallArgument]) -> String {
+fn function(step: &Step, call: &Call, arguments: &[CallArgument], begins: &str) -> String {
+    let (kernel, can_fail) = (step.routine.name(), step.routine.can_fail());
     let Call { symbol, places, tensors, scratch } = call;
     let head = format!("int {symbol}(\n    {PACKED_PARAMETERS})");
     let mut text = format!("\n{head};\n\n{head} {{\n");
@@ -62,8 +65,12 @@ fn function(kernel: &str, call: &Call, arguments: &[CallArgument]) -> String {
     if *scratch > 0 {
         let _ = writeln!(text, "  uint8_t *workspace;");
     }
+    if can_fail {
+        text += "  int32_t status;\n";
+    }
     text += "  (void)arg_type_ids;\n  (void)out_ret_value;\n  (void)out_ret_tcode;\n  (void)resource_handle;\n";
     let _ = writeln!(text, "  if (num_args != {tensors}) {{\n    return -1;\n  }}");
+    text += begins;
     if *scratch > 0 {
         let _ = writeln!(
             text,
@@ -72,10 +79,15 @@ fn function(kernel: &str, call: &Call, arguments: &[CallArgument]) -> String {
         );
     }
     let arguments: Vec<&str> = arguments.iter().map(|argument| &*argument.text).collect();
-    let _ = writeln!(text, "  {kernel}({});", arguments.join(", "));
-    let end = match scratch {
-        0 => "  return 0;\n}\n",
-        _ => "  return TVMBackendFreeWorkspace(1, 0, workspace) == 0 ? 0 : -1;\n}\n",
+    let status = if can_fail { "status = " } else { "" };
+    let _ = writeln!(text, "  {status}{kernel}({});", arguments.join(", "));
+    let end = match (scratch, can_fail) {
+        (0, false) => "  return 0;\n}\n",
+        (0, true) => "  return status;\n}\n",
+        (_, false) => "  return TVMBackendFreeWorkspace(1, 0, workspace) == 0 ? 0 : -1;\n}\n",
+        (_, true) => {
+            "  if (TVMBackendFreeWorkspace(1, 0, workspace) != 0 && status == 0) {\n    return -1;\n  }\n  return status;\n}\n"
+        }
     };
     text + end
 }

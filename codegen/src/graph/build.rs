@@ -17,6 +17,8 @@ pub(crate) enum Place {
     Own,
     /// An offset in the function's scratch memory in bytes.
     Scratch(usize),
+    /// Nothing: a packed function takes its scratch memory from the runtime by itself.
+    Nothing,
 }
 
 /// A function of the graph: a kernel under the packed calling convention.
@@ -148,11 +150,15 @@ impl<'a> GraphBuilder<'a> {
 
     fn call(&mut self, index: usize, step: &Step, ports: &[Port], registry: &mut dyn Registry) -> Call {
         let mut arguments = Arguments::default();
-        let mut scratch = 0;
+        let (mut scratch, mut own_scratch) = (0, 0);
         // An output's place among the tensors is known when all inputs are.
         let mut places = Vec::new();
         for (number, binding) in step.bindings.iter().enumerate() {
             places.push(match binding {
+                Binding::Scratch { bytes, .. } if step.routine.is_packed() => {
+                    own_scratch = *bytes;
+                    Slot::Place(Place::Nothing)
+                }
                 Binding::Scratch { bytes, .. } => {
                     let offset = scratch;
                     scratch += bytes.next_multiple_of(self.alignment);
@@ -185,7 +191,7 @@ impl<'a> GraphBuilder<'a> {
             outputs.push(Entry { dtype: DType::U8, shape: vec![1], storage });
         }
         self.entries += outputs.len();
-        self.graph.workspace_bytes = self.graph.workspace_bytes.max(scratch);
+        self.graph.workspace_bytes = self.graph.workspace_bytes.max(scratch).max(own_scratch);
         let tensors = inputs + outputs.len();
         let symbol = registry.symbol(step);
         self.graph.nodes.push(ExecutorNode { name: symbol.clone(), calls: true, inputs: arguments.inputs, outputs });

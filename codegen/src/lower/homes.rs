@@ -23,6 +23,8 @@ pub enum BufferKind {
     State(usize),
     /// A constant of the graph.
     Constant(NodeId),
+    /// A result that is computed once and kept from then on, in static memory.
+    Persistent(Value),
     /// Memory in the arena.
     Arena,
 }
@@ -34,6 +36,8 @@ pub struct Buffer {
     pub kind: BufferKind,
     /// Size in bytes.
     pub bytes: usize,
+    /// Alignment in bytes that a function asks for, 1 if none does.
+    pub alignment: usize,
     /// The values that live in it.
     pub values: Vec<String>,
 }
@@ -63,14 +67,18 @@ pub struct Homes {
     views: BTreeMap<Value, (BufferId, View)>,
     placements: BTreeMap<Value, Placement>,
     materialized: BTreeSet<Value>,
-    /// Operands and results of loops, which are dense tensors of their own.
+    /// Operands and results of loops and functions, which are dense tensors of their own.
     dense: BTreeSet<Value>,
+    /// Results of functions that can't be where the caller wants an output: it is copied there.
+    apart: BTreeSet<Value>,
 }
 
 impl Homes {
-    /// Decides the homes of all values of a legal graph.
-    pub fn assign(graph: &Graph) -> Homes {
-        let mut homes = Homes { materialized: materialized(graph), dense: dense(graph), ..Homes::default() };
+    /// Decides the homes of all values of a legal graph, whose caller aligns inputs and outputs to so many bytes.
+    pub fn assign(graph: &Graph, interface_alignment: usize) -> Homes {
+        let (materialized, dense) = (materialized(graph), dense(graph));
+        let apart = apart(graph, interface_alignment);
+        let mut homes = Homes { materialized, dense, apart, ..Homes::default() };
         homes.place_outputs(graph);
         for id in graph.topological_order() {
             homes.place_parts(graph, id);
@@ -106,7 +114,7 @@ impl Homes {
     fn is_placeable(&self, graph: &Graph, value: Value) -> bool {
         let op = &graph.node(value.node).op;
         let own = is_computed(op) || op.category() == Category::Movement || self.materialized.contains(&value);
-        own && !self.placements.contains_key(&value)
+        own && !self.placements.contains_key(&value) && !self.apart.contains(&value)
     }
 
     /// Whether a value can be a part of another one, with gaps between its rows.
@@ -187,6 +195,9 @@ impl Homes {
                 };
                 (buffer, view)
             }
+            (None, Op::Extern(op)) if op.persistent.contains(&(value.slot as usize)) => {
+                (self.buffer(BufferKind::Persistent(value), ty.bytes()), dense)
+            }
             (None, Op::Input(_)) => (self.buffer(input_kind(graph, value.node), ty.bytes()), dense),
             (None, Op::Constant(_)) => (self.buffer(BufferKind::Constant(value.node), ty.bytes()), dense),
             (None, op) if is_view(op) && !self.materialized.contains(&value) => {
@@ -216,9 +227,19 @@ impl Homes {
         })
     }
 
+    /// A result's buffer and that of the operand of this number, of operands in these buffers, if the one can be written over the
+    /// other: both are of the arena and as large, and no other operand is there.
+    pub fn overwritten(&self, operands: &[BufferId], number: usize, result: BufferId) -> Option<(BufferId, BufferId)> {
+        let operand = operands[number];
+        let alone = operands.iter().filter(|&&other| other == operand).count() == 1;
+        let [over, under] = [result, operand].map(|id| &self.buffers[id]);
+        let planned = over.kind == BufferKind::Arena && under.kind == BufferKind::Arena;
+        (alone && planned && over.bytes == under.bytes).then_some((result, operand))
+    }
+
     /// A new buffer.
     pub fn buffer(&mut self, kind: BufferKind, bytes: usize) -> BufferId {
-        self.buffers.push(Buffer { kind, bytes, values: Vec::new() });
+        self.buffers.push(Buffer { kind, bytes, alignment: 1, values: Vec::new() });
         self.buffers.len() - 1
     }
 }
@@ -231,6 +252,21 @@ fn dense(graph: &Graph) -> BTreeSet<Value> {
         graph.operands(id).into_iter().chain(results)
     };
     functions.flat_map(around).collect()
+}
+
+/// See [`Homes::apart`]: persistent results, and those that need a larger alignment than the caller's buffers have.
+fn apart(graph: &Graph, interface_alignment: usize) -> BTreeSet<Value> {
+    let mut apart = BTreeSet::new();
+    for id in graph.node_ids() {
+        let node = graph.node(id);
+        let Op::Extern(op) = &node.op else { continue };
+        for (slot, ty) in node.results.iter().enumerate() {
+            if op.persistent.contains(&slot) || op.alignment > interface_alignment.max(ty.dtype.size()) {
+                apart.insert(Value { node: id, slot: slot as u32 });
+            }
+        }
+    }
+    apart
 }
 
 /// Where an input is: with the caller, or kept from the last run; what is received has a place in the arena.

@@ -31,8 +31,10 @@ impl Maker<'_> {
             carried.push(Carried { bytes: ty.bytes(), spare: scratch });
             scratch += ty.bytes().next_multiple_of(self.target.alignment);
         }
-        let bytes = (scratch + body.plan.arena_bytes).max(1);
-        bindings.push(Binding::Scratch { bytes, dtype: DType::U8 });
+        let alignment = body.plan.alignment;
+        let arena = scratch.next_multiple_of(alignment);
+        let bytes = (arena + body.plan.arena_bytes).max(1);
+        bindings.push(Binding::Scratch { bytes, dtype: DType::U8, alignment });
         let walk = |value: Value, way: &SliceAxis| {
             let (_, view) = homes.view(value);
             let slice: usize = view.shape[1..].iter().product();
@@ -49,7 +51,7 @@ impl Maker<'_> {
             captured: op.captured(),
             stacked: results[op.carried..].iter().zip(&op.stacked).map(|(&value, way)| walk(value, way)).collect(),
             body,
-            arena: scratch,
+            arena,
         };
         let operator = node.op.name().to_owned();
         let routine = Routine::Loop(Box::new(code));

@@ -21,6 +21,8 @@ pub(super) struct Maker<'a> {
     pub steps: Vec<Step>,
     /// Nodes that the target can't run.
     pub errors: Vec<Diagnostic>,
+    /// Alignment of inputs and outputs in bytes, where the elements' isn't larger.
+    pub interface_alignment: usize,
     /// Lowers the bodies of loops.
     pub lower_body: Lower,
 }

@@ -17,7 +17,7 @@ mod steps;
 pub mod view;
 
 pub use exchange::{Action, Exchange, LoweredMessage};
-pub use program::{Binding, Carried, ExternRoutine, Group, LoopRoutine, Program, Routine, Step, Walk};
+pub use program::{Binding, Carried, ExternRoutine, Group, LoopRoutine, Once, Program, Routine, Step, Walk};
 
 use crate::module::MemoryPlan;
 use crate::names::Names;
@@ -28,21 +28,42 @@ use order::Schedule;
 use plan::Request;
 use std::collections::BTreeMap;
 
+/// Alignment in bytes of the inputs and outputs of a model, which its header demands.
+pub const INTERFACE_ALIGNMENT: usize = 16;
+
 /// Lowers a verified graph.
 ///
 /// # Errors
 /// All nodes that the target can't run.
 pub fn lower(graph: &Graph, target: &Target, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
+    lower_within(graph, INTERFACE_ALIGNMENT, target, names)
+}
+
+/// Lowers the body of a loop: its inputs and outputs are slices, of which nobody knows more than the alignment of the elements.
+fn lower_body(graph: &Graph, target: &Target, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
+    lower_within(graph, 1, target, names)
+}
+
+fn lower_within(
+    graph: &Graph,
+    interface_alignment: usize,
+    target: &Target,
+    names: &mut Names,
+) -> Result<Program, Vec<Diagnostic>> {
     let graph = legalize::legalize(graph, target.borders).map_err(|error| vec![error])?;
-    let mut homes = Homes::assign(&graph);
-    let (steps, copies) = steps::steps(&graph, &mut homes, target, names, lower)?;
+    let mut homes = Homes::assign(&graph, interface_alignment);
+    let (steps, copies) = steps::steps(&graph, &mut homes, interface_alignment, target, names, lower_body)?;
     let messages = exchange::messages(&graph, &homes, &copies);
     let buffers = homes.buffers;
     let schedules = order::candidates(&graph, &steps, &buffers, &messages).into_iter();
     let layouts = schedules.map(|schedule| Layout::new(&steps, schedule, &buffers, &messages, target));
     let Some(best) = layouts.min_by_key(|layout| layout.plan.arena_bytes) else {
         let place = Location { node: Some(graph.name.clone()), ..Location::default() };
-        return Err(vec![Diagnostic::error(Code::InvalidGraph, place, "the order of the messages can't be kept")]);
+        return Err(vec![Diagnostic::error(
+            Code::InvalidGraph,
+            place,
+            "the order of the messages, or of calls with effects, can't be kept",
+        )]);
     };
     let mut slots: Vec<Option<Step>> = steps.into_iter().map(Some).collect();
     let Layout { schedule: Schedule { order, exchanges }, offsets, scratch, groups, plan } = best;
@@ -93,14 +114,15 @@ fn requests(steps: &[&Step], buffers: &[Buffer], lives: &Lives) -> (Vec<Request>
     for (&root, &(first, last)) in &lives.roots {
         let mut values: Vec<String> = lives.members(root).flat_map(|id| buffers[id].values.clone()).collect();
         values.dedup();
-        requests.push(Request { values, bytes: buffers[root].bytes, first, last });
+        let alignment = lives.members(root).map(|id| buffers[id].alignment).fold(1, usize::max);
+        requests.push(Request { values, bytes: buffers[root].bytes, alignment, first, last });
         owners.push(Owner::Buffer(root));
     }
     for (index, step) in steps.iter().enumerate() {
         for (number, binding) in step.bindings.iter().enumerate() {
-            if let Binding::Scratch { bytes, .. } = binding {
+            if let Binding::Scratch { bytes, alignment, .. } = binding {
                 let values = vec![format!("scratch of {}", step.routine.name())];
-                requests.push(Request { values, bytes: *bytes, first: index, last: index });
+                requests.push(Request { values, bytes: *bytes, alignment: *alignment, first: index, last: index });
                 owners.push(Owner::Scratch(index, number));
             }
         }
@@ -161,8 +183,7 @@ fn merge_in_place(steps: &[&Step], own: &BTreeMap<BufferId, (usize, usize)>) -> 
     let mut alias: BTreeMap<BufferId, BufferId> = own.keys().map(|&id| (id, id)).collect();
     let mut roots = own.clone();
     for (index, step) in steps.iter().enumerate() {
-        let Some(result) = step.writes().next() else { continue };
-        for &candidate in &step.in_place {
+        for &(result, candidate) in &step.in_place {
             let root = alias[&candidate];
             let dies_here = roots.get(&root).is_some_and(|life| life.1 == index);
             let born_here = alias[&result] == result && own[&result].0 == index;
@@ -172,7 +193,6 @@ fn merge_in_place(steps: &[&Step], own: &BTreeMap<BufferId, (usize, usize)>) -> 
                 if let Some(life) = roots.get_mut(&root) {
                     life.1 = own[&result].1;
                 }
-                break;
             }
         }
     }

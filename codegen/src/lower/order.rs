@@ -6,7 +6,7 @@
 
 use super::exchange::{Action, Ancestors, Exchange, LoweredMessage};
 use super::homes::{Buffer, BufferId, BufferKind};
-use super::program::Step;
+use super::program::{Routine, Step};
 use mlc_ir::Graph;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +19,14 @@ pub struct Schedule {
     pub exchanges: Vec<Exchange>,
 }
 
-/// Candidate orders; without messages, the first is the one given. None when the messages can't be kept in order.
+/// Candidate orders; without messages and calls with effects, the first is the one given. None when these can't be kept in order.
 pub fn candidates(graph: &Graph, steps: &[Step], buffers: &[Buffer], messages: &[LoweredMessage]) -> Vec<Schedule> {
     let works =
         |schedule: &Schedule| schedule.order.len() == steps.len() && schedule.exchanges.len() == 2 * messages.len();
     let dependencies = dependencies(graph, steps, buffers, messages);
     let greedy = Queue::new(steps, buffers, messages, &dependencies).run(true);
     let given = match messages {
-        [] => Schedule { order: (0..steps.len()).collect(), exchanges: Vec::new() },
+        [] if effects(graph, steps).len() < 2 => Schedule { order: (0..steps.len()).collect(), exchanges: Vec::new() },
         _ => Queue::new(steps, buffers, messages, &dependencies).run(false),
     };
     [given, greedy].into_iter().filter(works).collect()
@@ -34,7 +34,7 @@ pub fn candidates(graph: &Graph, steps: &[Step], buffers: &[Buffer], messages: &
 
 /// For each step, and behind them each message, those that it must follow. Steps follow writers of what they read, and earlier
 /// writers of what they write (so that a value is computed before its border is drawn, and can overwrite an operand). A state is
-/// read before it is overwritten.
+/// read before it is overwritten. Calls with effects follow each other.
 fn dependencies(
     graph: &Graph,
     steps: &[Step],
@@ -61,6 +61,9 @@ fn dependencies(
             writers.entry(buffer).or_default().push(index);
         }
     }
+    for pair in effects(graph, steps).windows(2) {
+        result[pair[1]].insert(pair[0]);
+    }
     let mut channels: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     let mut before_next_receive: BTreeSet<usize> = BTreeSet::new();
     for (number, message) in messages.iter().enumerate() {
@@ -80,6 +83,17 @@ fn dependencies(
         before_next_receive.insert(own);
     }
     result
+}
+
+/// The steps that call functions with effects, in the order in which they must run.
+fn effects(graph: &Graph, steps: &[Step]) -> Vec<usize> {
+    let place = |index: usize| match steps[index].routine {
+        Routine::Kernel(_) => None,
+        Routine::Loop(_) | Routine::Extern(_) => Some((graph.node(steps[index].node).op.effects()?, index)),
+    };
+    let mut places: Vec<_> = (0..steps.len()).filter_map(place).collect();
+    places.sort_unstable();
+    places.into_iter().map(|(_, index)| index).collect()
 }
 
 /// The messages that are received, by the buffers that they fill.

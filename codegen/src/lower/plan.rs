@@ -9,13 +9,16 @@ pub struct Request {
     pub values: Vec<String>,
     /// Size in bytes.
     pub bytes: usize,
+    /// Alignment in bytes, a power of two, where it is more than the arena's.
+    pub alignment: usize,
     /// First kernel that writes it.
     pub first: usize,
     /// Last kernel that touches it.
     pub last: usize,
 }
 
-/// Places all requests. The result's buffers are in the order of the requests.
+/// Places all requests, each at a multiple of `alignment` or its own, whichever is larger; so is the arena. The result's buffers are
+/// in the order of the requests.
 ///
 /// Two orders of a first-fit search are tried, by size and by start of life, and the smaller arena wins. Where both take more
 /// than lives at one time, a search for a plan that doesn't follows.
@@ -39,9 +42,10 @@ pub fn plan(requests: &[Request], alignment: usize) -> MemoryPlan {
         first: request.first,
         last: request.last,
     });
+    let whole = requests.iter().map(|request| request.alignment).fold(alignment, usize::max);
     MemoryPlan {
-        arena_bytes: end(requests, &offsets).next_multiple_of(alignment),
-        alignment,
+        arena_bytes: end(requests, &offsets).next_multiple_of(whole),
+        alignment: whole,
         buffers: buffers.collect(),
         liveness_bound_bytes: liveness_bound(requests, 1),
     }
@@ -96,8 +100,9 @@ fn highest(taken: &[(usize, usize)], bytes: usize, alignment: usize, room: usize
 fn place(requests: &[Request], order: &[usize], alignment: usize) -> Vec<usize> {
     let mut offsets = vec![0; requests.len()];
     for (count, &index) in order.iter().enumerate() {
-        let taken = taken(requests, &order[..count], &offsets, &requests[index]);
-        offsets[index] = lowest(&taken, requests[index].bytes, alignment);
+        let request = &requests[index];
+        let taken = taken(requests, &order[..count], &offsets, request);
+        offsets[index] = lowest(&taken, request.bytes, alignment.max(request.alignment));
     }
     offsets
 }
@@ -113,6 +118,7 @@ fn place_within(requests: &[Request], order: &[usize], alignment: usize, room: u
     for _ in 0..MOST_TRIES + 4 * requests.len() {
         let Some(&index) = order.get(count) else { return Some(offsets) };
         let request = &requests[index];
+        let alignment = alignment.max(request.alignment);
         let taken = taken(requests, &order[..count], &offsets, request);
         let low = Some(lowest(&taken, request.bytes, alignment)).filter(|offset| offset + request.bytes <= room);
         let high = highest(&taken, request.bytes, alignment, room).filter(|_| low.is_some());
@@ -142,7 +148,7 @@ mod tests {
     use super::*;
 
     fn request(bytes: usize, first: usize, last: usize) -> Request {
-        Request { values: vec![format!("{first}..{last}")], bytes, first, last }
+        Request { values: vec![format!("{first}..{last}")], bytes, alignment: 1, first, last }
     }
 
     #[test]
@@ -153,10 +159,16 @@ mod tests {
             let requests: Vec<Request> = (0..count)
                 .map(|_| {
                     let first = generator.range(0, 9);
-                    request(generator.range(1, 500), first, first + generator.range(0, 4))
+                    let alignment = generator.choose(&[1, 1, 8, 64, 256]);
+                    Request { alignment, ..request(generator.range(1, 500), first, first + generator.range(0, 4)) }
                 })
                 .collect();
             let plan = plan(&requests, 16);
+            let largest = requests.iter().map(|request| request.alignment).fold(16, usize::max);
+            assert_eq!((plan.alignment, plan.arena_bytes % largest), (largest, 0));
+            for (buffer, request) in plan.buffers.iter().zip(&requests) {
+                assert_eq!(buffer.offset % request.alignment, 0);
+            }
             assert!(plan.arena_bytes >= plan.liveness_bound_bytes);
             for (index, left) in plan.buffers.iter().enumerate() {
                 assert_eq!(left.offset % 16, 0);

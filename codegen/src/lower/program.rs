@@ -4,8 +4,8 @@ use super::exchange::{Exchange, LoweredMessage};
 use super::homes::{Buffer, BufferId};
 use crate::loops::Function;
 use crate::module::MemoryPlan;
-use mlc_ir::ops::{CFile, CallConvention};
-use mlc_ir::{Attribute, DType, Graph, NodeId, TensorType};
+use mlc_ir::ops::{CallConvention, Extern};
+use mlc_ir::{Attribute, DType, Graph, NodeId, Value};
 use std::collections::BTreeMap;
 
 /// Kernels in execution order, over buffers with offsets.
@@ -29,6 +29,39 @@ pub struct Program {
     pub groups: Vec<Group>,
     /// The memory plan.
     pub plan: MemoryPlan,
+}
+
+impl Program {
+    /// Whether a step returns a status.
+    pub fn can_fail(&self) -> bool {
+        self.steps.iter().any(|step| step.routine.can_fail())
+    }
+
+    /// Its calls of functions that aren't mlc's own, in order, those inside of loops among them, each with the program that it is
+    /// a step of and its number there.
+    pub fn calls(&self) -> Vec<(&Program, usize, &ExternRoutine)> {
+        (0..self.steps.len()).flat_map(|step| self.calls_of(step)).collect()
+    }
+
+    /// Those of [`Program::calls`] that a step makes.
+    pub fn calls_of(&self, step: usize) -> Vec<(&Program, usize, &ExternRoutine)> {
+        match &self.steps[step].routine {
+            Routine::Kernel(_) => Vec::new(),
+            Routine::Loop(code) => code.body.calls(),
+            Routine::Extern(code) => vec![(self, step, &**code)],
+        }
+    }
+
+    /// C symbol of a persistent result.
+    pub fn persistent_symbol(&self, value: Value) -> Option<&str> {
+        self.steps.iter().filter(|step| step.node == value.node).find_map(|step| match &step.routine {
+            Routine::Extern(code) => {
+                let place = code.op.persistent.iter().position(|&result| result == value.slot as usize)?;
+                code.persistent.get(place).map(String::as_str)
+            }
+            _ => None,
+        })
+    }
 }
 
 /// Arena buffers that share memory: results that overwrite operands.
@@ -71,6 +104,8 @@ pub enum Binding {
         bytes: usize,
         /// Type of the elements.
         dtype: DType,
+        /// Alignment in bytes, where it is more than the arena's.
+        alignment: usize,
     },
 }
 
@@ -81,7 +116,7 @@ pub enum Routine {
     Kernel(Function),
     /// A loop over other steps.
     Loop(Box<LoopRoutine>),
-    /// A function that an archive brought along.
+    /// A function that isn't mlc's own.
     Extern(Box<ExternRoutine>),
 }
 
@@ -92,6 +127,20 @@ impl Routine {
             Routine::Kernel(function) => &function.name,
             Routine::Loop(code) => &code.name,
             Routine::Extern(code) => &code.name,
+        }
+    }
+
+    /// Whether it calls a function of the packed convention.
+    pub fn is_packed(&self) -> bool {
+        matches!(self, Routine::Extern(code) if code.op.convention == CallConvention::Packed)
+    }
+
+    /// Whether it returns a status.
+    pub fn can_fail(&self) -> bool {
+        match self {
+            Routine::Kernel(_) => false,
+            Routine::Loop(code) => code.body.can_fail(),
+            Routine::Extern(_) => true,
         }
     }
 }
@@ -109,8 +158,9 @@ pub struct Step {
     pub operator: String,
     /// Multiply-accumulate operations.
     pub macs: u64,
-    /// Buffers that may be overwritten by the result: an operand of the same layout that is read element by element.
-    pub in_place: Vec<BufferId>,
+    /// Pairs of a result's buffer and an operand's that it may overwrite: one of the same layout that is read element by element, or
+    /// that a function says it can write over.
+    pub in_place: Vec<(BufferId, BufferId)>,
 }
 
 impl Step {
@@ -174,23 +224,30 @@ pub struct Walk {
     pub reverse: bool,
 }
 
-/// A call of a function of the packed convention.
+/// A call of a function that isn't mlc's own.
 #[derive(Debug)]
 pub struct ExternRoutine {
     /// C symbol of the function around the call.
     pub name: String,
     /// What it computes, as a C comment.
     pub comment: String,
-    /// C symbol of the function that is called.
-    pub symbol: String,
-    /// Types of the operands.
-    pub operands: Vec<TensorType>,
-    /// Types of the results.
-    pub results: Vec<TensorType>,
-    /// Bytes of scratch memory, 0 when it needs none.
-    pub workspace: usize,
-    /// The C files that define it.
-    pub sources: Vec<CFile>,
-    /// How it is called.
-    pub convention: CallConvention,
+    /// What is called, and how.
+    pub op: Extern,
+    /// C symbol of what the function keeps.
+    pub instance: Option<String>,
+    /// C symbols of its persistent results, in their order.
+    pub persistent: Vec<String>,
+    /// What is called once before the first run and once after the last, if anything is.
+    pub once: Option<Once>,
+}
+
+/// C symbols of what begins and ends with a function.
+#[derive(Debug)]
+pub struct Once {
+    /// The function that begins, unless that has been done.
+    pub begin: String,
+    /// The function that ends, unless nothing has begun.
+    pub end: String,
+    /// Whether it has begun.
+    pub begun: String,
 }

@@ -16,18 +16,20 @@ use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, NodeId, Op, TensorTyp
 use std::collections::BTreeSet;
 
 /// Makes the steps of a legal graph; adds the buffers of outputs that must be copied, and gives those of them that are sent, by
-/// number. `lower_body` lowers the bodies of loops.
+/// number. `interface_alignment` is that of inputs and outputs in bytes; `lower_body` lowers the bodies of loops.
 ///
 /// # Errors
 /// All nodes that the target can't run.
 pub fn steps(
     graph: &Graph,
     homes: &mut Homes,
+    interface_alignment: usize,
     target: &Target,
     names: &mut Names,
     lower_body: Lower,
 ) -> Result<(Vec<Step>, Copies), Vec<Diagnostic>> {
-    let mut maker = Maker { graph, target, names, steps: Vec::new(), errors: Vec::new(), lower_body };
+    let (steps, errors) = (Vec::new(), Vec::new());
+    let mut maker = Maker { graph, target, names, steps, errors, interface_alignment, lower_body };
     for id in graph.topological_order() {
         maker.node(homes, id);
     }
@@ -35,12 +37,9 @@ pub fn steps(
         let output = &graph.outputs()[output];
         if !homes.is_output(output.value, number) {
             let ty = graph.ty(output.value);
-            homes.buffers.push(super::homes::Buffer {
-                kind: BufferKind::Output(number),
-                bytes: ty.bytes(),
-                values: vec![output.name.to_string()],
-            });
-            let target = (homes.buffers.len() - 1, View::dense(ty.dtype, &ty.shape));
+            let buffer = homes.buffer(BufferKind::Output(number), ty.bytes());
+            homes.buffers[buffer].values.push(output.name.to_string());
+            let target = (buffer, View::dense(ty.dtype, &ty.shape));
             let source = homes.view(output.value).clone();
             maker.copy(output.value.node, "copy", &[source], &target, kernels::copy);
         }
@@ -53,7 +52,7 @@ pub fn steps(
 type Home = (BufferId, View);
 
 impl Maker<'_> {
-    fn node(&mut self, homes: &Homes, id: NodeId) {
+    fn node(&mut self, homes: &mut Homes, id: NodeId) {
         let node = self.graph.node(id);
         let value = Value::from(id);
         let operands = self.graph.operands(id);
@@ -158,7 +157,7 @@ impl Maker<'_> {
     }
 
     /// A step that moves elements; `write` writes its loops.
-    fn copy(
+    pub(super) fn copy(
         &mut self,
         id: NodeId,
         what: &str,
@@ -226,7 +225,7 @@ impl Maker<'_> {
             made.bindings.list.push((packed.pointer, Binding::Packed { name, value: packed.value }));
         }
         for (pointer, bytes, dtype) in std::mem::take(&mut made.kernel.scratch) {
-            made.bindings.list.push((pointer, Binding::Scratch { bytes, dtype }));
+            made.bindings.list.push((pointer, Binding::Scratch { bytes, dtype, alignment: 1 }));
         }
         let elementwise = if matches!(anchor, Op::Map(_)) { 0 } else { own };
         let in_place = self.in_place(homes, operands, elementwise, &result_homes[0]);
@@ -251,7 +250,7 @@ impl Maker<'_> {
     }
 
     /// The values of a constant behind views, in the order of the view.
-    fn constant_values(&self, value: Value) -> Option<Attribute> {
+    pub(super) fn constant_values(&self, value: Value) -> Option<Attribute> {
         let node = self.graph.node(value.node);
         match &node.op {
             Op::Constant(constant) => Some(constant.value.clone()),
@@ -263,22 +262,16 @@ impl Maker<'_> {
         }
     }
 
-    /// Buffers of operands, from number `first` on, that lie exactly as the result does and are read nowhere else in the step.
-    fn in_place(&self, homes: &Homes, operands: &[Value], first: usize, result: &Home) -> Vec<BufferId> {
-        let buffer_of = |value: &Value| homes.view(*value).0;
-        let candidates = operands[first..].iter().filter(|operand| {
-            let (buffer, view) = homes.view(**operand);
-            let alone = operands.iter().filter(|other| buffer_of(other) == *buffer).count() == 1;
-            alone
-                && homes.buffers[*buffer].kind == BufferKind::Arena
-                && homes.buffers[result.0].kind == BufferKind::Arena
-                && homes.buffers[*buffer].bytes == homes.buffers[result.0].bytes
-                && *view == result.1
-        });
-        candidates.map(buffer_of).collect()
+    /// The result's buffer with those of operands, from number `first` on, that lie exactly as the result does and are read nowhere
+    /// else in the step.
+    fn in_place(&self, homes: &Homes, operands: &[Value], first: usize, result: &Home) -> Vec<(BufferId, BufferId)> {
+        let buffers: Vec<BufferId> = operands.iter().map(|&operand| homes.view(operand).0).collect();
+        let lies_alike = |number: &usize| homes.view(operands[*number]).1 == result.1;
+        let candidates = (first..operands.len()).filter(lies_alike);
+        candidates.filter_map(|number| homes.overwritten(&buffers, number, result.0)).collect()
     }
 
-    fn push(&mut self, made: Making<'_>, id: NodeId, what: &str, macs: u64, in_place: Vec<BufferId>) {
+    fn push(&mut self, made: Making<'_>, id: NodeId, what: &str, macs: u64, in_place: Vec<(BufferId, BufferId)>) {
         let node = self.graph.node(id);
         let (vars, body) = made.kernel.b.finish();
         if body.is_empty() {

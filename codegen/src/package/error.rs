@@ -14,6 +14,9 @@ pub enum PackageError {
     /// Versions before 7 have no place for more than one model, and an archive has one for each name.
     #[error("an archive of version {0} can't hold these models: {1}")]
     Models(u32, &'static str),
+    /// C files that models bring along keep their names.
+    #[error("two models bring along different files of the name '{0}'")]
+    FileTwice(String),
     /// An object file is for one kind of machine.
     #[error("mlc knows no object files for the target '{0}': take the weights as C, or compile for the machine itself")]
     NoObjectFormat(String),

@@ -43,6 +43,12 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
             module.state_bytes(),
         );
     }
+    if module.kept.ends {
+        text += &format!(
+            "/*\n * Ends what the first run began, for functions that are no part of mlc: the next run begins anew. Returns 0, or the \
+             first error of a\n * function. Needed only to free what they took.\n */\nint32_t tvmgen_{model}_end(void);\n\n"
+        );
+    }
     if let Some(ranks) = &module.ranks {
         text += &messages(model, &prefix, ranks);
     }
@@ -88,6 +94,9 @@ fn c_interface(module: &Module) -> String {
     }
     if !module.states.is_empty() {
         memory = "Not reentrant: the states live in static memory.";
+    }
+    if module.kept.is_shared {
+        memory = "Not reentrant: functions of the model keep something from one run to the next.";
     }
     let mut exchange = "";
     if module.ranks.is_some() {

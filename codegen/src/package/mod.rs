@@ -147,6 +147,12 @@ impl<'a> Package<'a> {
         if names.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(PackageError::Models(version, "two have the same name"));
         }
+        let mut sources = IndexMap::new();
+        for source in self.models.iter().flat_map(|model| &model.module.sources) {
+            if *sources.entry(&source.name).or_insert(&source.text) != &source.text {
+                return Err(PackageError::FileTwice(source.name.clone()));
+            }
+        }
         if self.version != FormatVersion::Seven && names.len() > 1 {
             return Err(PackageError::Models(version, "it has a place for one only"));
         }
@@ -175,7 +181,7 @@ impl<'a> Package<'a> {
         }
         add(format!("codegen/host/src/{name}_lib0.c"), entry);
         for source in &module.sources {
-            add(format!("codegen/host/src/{}", source.name), source.text.clone());
+            add(source.path(), source.text.clone());
         }
         add(format!("src/{name}.mlc"), model.graph_text.to_owned());
         add(format!("src/{name}.json"), description::description(module, self.target));

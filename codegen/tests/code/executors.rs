@@ -31,7 +31,8 @@ fn module(name: &str, execution: Execution, target: &Target) -> Module {
     generate(&graph, &options).unwrap()
 }
 
-fn unpack(package: &Package<'_>, folder: &Path) {
+/// Writes the files of an archive.
+pub fn unpack(package: &Package<'_>, folder: &Path) {
     for (path, bytes) in package.files().unwrap() {
         let path = folder.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -40,7 +41,7 @@ fn unpack(package: &Package<'_>, folder: &Path) {
 }
 
 /// What the example of an archive prints.
-fn example(package: &Package<'_>, flags: &str) -> String {
+pub fn example(package: &Package<'_>, flags: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     unpack(package, folder.path());
     let mut make = Command::new("make");
@@ -53,7 +54,8 @@ fn example(package: &Package<'_>, flags: &str) -> String {
     String::from_utf8(ran.stdout).unwrap()
 }
 
-fn executions() -> Vec<Execution> {
+/// The forms of an archive.
+pub fn executions() -> Vec<Execution> {
     let aot = |interface| Execution { aot: Some(interface), ..Execution::default() };
     let graph = Execution { aot: None, graph: true, ..Execution::default() };
     vec![

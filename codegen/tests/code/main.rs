@@ -6,6 +6,7 @@ mod anchors;
 mod common;
 mod dense;
 mod executors;
+mod externs;
 mod generate;
 mod halves;
 mod loops;

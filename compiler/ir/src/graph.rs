@@ -341,6 +341,7 @@ impl Graph {
     pub fn remove_dead(&mut self) -> bool {
         let mut live: BTreeSet<NodeId> = self.inputs.iter().copied().collect();
         let mut stack: Vec<NodeId> = self.outputs.iter().map(|output| output.value.node).collect();
+        stack.extend(self.node_ids().filter(|&id| self.node(id).op.effects().is_some()));
         while let Some(node) = stack.pop() {
             if live.insert(node) {
                 stack.extend(self.nodes.neighbors_directed(node, Direction::Incoming));

@@ -7,7 +7,7 @@ use crate::messages;
 use crate::ops::Op;
 use petgraph::Direction;
 use petgraph::visit::EdgeRef;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks that the graph is acyclic; operand slots are dense and refer to results that exist; result types are those that
 /// inference gives; names are unique and the index of names is right; inputs are exactly the input nodes; outputs exist, under
@@ -33,6 +33,7 @@ pub fn verify(graph: &Graph) -> Result<(), Vec<Diagnostic>> {
     verifier.check_inputs();
     verifier.check_outputs();
     verifier.check_states();
+    verifier.check_effects(&order);
     for fault in messages::faults(graph, &order) {
         verifier.graph_fault(fault);
     }
@@ -101,10 +102,6 @@ impl Verifier<'_> {
         }
         if op.body.distribution.is_some() {
             self.fault(id, "the body of a loop exchanges no messages");
-            return false;
-        }
-        if op.body.node_ids().any(|inner| matches!(op.body.node(inner).op, Op::Extern(_))) {
-            self.fault(id, "the body of a loop calls no functions of archives");
             return false;
         }
         let Err(faults) = verify(&op.body) else { return true };
@@ -184,6 +181,31 @@ impl Verifier<'_> {
 }
 
 impl Verifier<'_> {
+    /// Whether calls with effects can be made in their order: each has a place of its own, behind those of what it depends on.
+    fn check_effects(&mut self, order: &[NodeId]) {
+        let places = |id: NodeId| self.graph.node(id).op.effects().map(|(first, last)| (first, last, id));
+        let mut all: Vec<(usize, usize, NodeId)> = order.iter().filter_map(|&id| places(id)).collect();
+        if all.is_empty() {
+            return;
+        }
+        all.sort_unstable();
+        let shared = all.windows(2).filter(|pair| pair[1].0 <= pair[0].1).map(|pair| pair[1].2);
+        let shared: Vec<NodeId> = shared.collect();
+        for id in shared {
+            self.fault(id, "its place in the order of effects is another call's too");
+        }
+        let mut latest: BTreeMap<NodeId, usize> = BTreeMap::new();
+        for &id in order {
+            let operands = self.graph.operands(id).into_iter();
+            let before = operands.filter_map(|operand| latest.get(&operand.node)).max().copied().unwrap_or(0);
+            let own = self.graph.node(id).op.effects();
+            if own.is_some_and(|(first, _)| first < before) {
+                self.fault(id, "its effect comes before that of a call that it depends on");
+            }
+            latest.insert(id, own.map_or(before, |(_, last)| last.max(before)));
+        }
+    }
+
     fn check_states(&mut self) {
         let (mut names, mut inputs, mut outputs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for state in &self.graph.states {

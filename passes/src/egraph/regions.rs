@@ -211,7 +211,8 @@ impl<'g> Assembly<'g> {
     /// Adds what a region has become, but for the moves at its end.
     fn append(&mut self, part: &Graph, inputs: &IndexSet<Value>, outputs: &[Value]) -> Result<(), OperatorError> {
         let ends: Vec<Moved> = part.outputs().iter().map(|output| Moved::of(part, output.value)).collect();
-        let needed = needed(part, ends.iter().map(|end| end.base.node));
+        let effects = part.node_ids().filter(|&id| part.node(id).op.effects().is_some());
+        let needed = needed(part, ends.iter().map(|end| end.base.node).chain(effects));
         let mut values: IndexMap<Value, Value> = IndexMap::new();
         for (&input, outside) in part.inputs().iter().zip(inputs) {
             values.insert(input.into(), *outside);

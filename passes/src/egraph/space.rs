@@ -17,7 +17,7 @@ pub struct Space {
     pub source: Graph,
     /// For each node of the source, the id of its e-node, which names the term as it came in.
     pub ids: IndexMap<NodeId, Id>,
-    /// The root, whose children are the outputs.
+    /// The root, whose children are the outputs, and behind them what has effects, used or not.
     pub root: Id,
     /// For each class that rules built, the ids of the classes on which they fired.
     pub built_for: IndexMap<Id, IndexSet<Id>>,
@@ -54,7 +54,9 @@ impl Space {
         let outputs: SmallVec<[Id; 4]> =
             source.outputs().iter().map(|output| space.value_id(&source, output.value)).collect();
         space.outputs = outputs.iter().copied().collect();
-        space.root = space.add(Head::Outputs, None, outputs, Arc::from([]));
+        let effects = source.node_ids().filter(|&id| source.node(id).op.effects().is_some());
+        let needed = outputs.iter().copied().chain(effects.map(|id| space.ids[&id])).collect();
+        space.root = space.add(Head::Outputs, None, needed, Arc::from([]));
         space.egraph.rebuild();
         space.source = source;
         space

@@ -86,7 +86,10 @@ impl Field for Instance {
     }
 }
 
-/// A C file. Prints as `[name, bytes]`; a string in the place of the bytes is read too.
+/// The most bytes of a C file that the text form shows as a string.
+const MAXIMUM_SHOWN: usize = 400;
+
+/// A C file. Prints as `[name, bytes]`; a small one as `[name, string]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CFile {
     /// Its name, without a folder. Files of one model that have the same name have the same text.
@@ -109,7 +112,9 @@ impl CFile {
 
 impl Field for CFile {
     fn to_value(&self) -> FieldValue {
-        FieldValue::List(vec![self.name.to_value(), self.text.to_value()])
+        let shown = std::str::from_utf8(self.text.bytes()).ok().filter(|text| text.len() <= MAXIMUM_SHOWN);
+        let text = shown.map_or_else(|| self.text.to_value(), |text| Text::from(text).to_value());
+        FieldValue::List(vec![self.name.to_value(), text])
     }
 
     fn from_value(value: &FieldValue) -> Option<Self> {
@@ -363,10 +368,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_be_given_as_a_string() {
-        let file = CFile::new("f.c", "int f;\n");
+    fn small_files_are_shown_and_all_read_back() {
         let spelled = FieldValue::List(vec![FieldValue::Text("f.c".into()), FieldValue::Text("int f;\n".into())]);
-        assert_eq!(CFile::from_value(&spelled), Some(file.clone()));
-        assert_eq!(CFile::from_value(&file.to_value()), Some(file));
+        assert_eq!(CFile::new("f.c", "int f;\n").to_value(), spelled);
+        for text in ["int f;\n".into(), vec![0xff; 3], vec![b' '; MAXIMUM_SHOWN + 1]] {
+            let file = CFile::new("f.c", text);
+            assert_eq!(CFile::from_value(&file.to_value()), Some(file));
+        }
     }
 }

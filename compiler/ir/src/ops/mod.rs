@@ -254,6 +254,19 @@ impl Op {
     pub fn category(&self) -> Category {
         self.kind().category()
     }
+
+    /// The first and the last of the places that its calls with effects have in the order of all such calls of the model; `None` of
+    /// what is pure, and so may be shared, or left out where nobody uses it.
+    pub fn effects(&self) -> Option<(usize, usize)> {
+        match self {
+            Op::Extern(op) => (op.effect > 0).then_some((op.effect, op.effect)),
+            Op::Loop(op) => {
+                let inside = op.body.node_ids().filter_map(|id| op.body.node(id).op.effects());
+                inside.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
+            }
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
