@@ -2,7 +2,7 @@
 //! described, as programs under sanitizers.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use mlc_descriptions::{CFile, Description, ELEMENT_TYPES, Library, ParameterValue, SUPPORT, TensorDescription};
+use mlc_descriptions::{CFile, Description, ELEMENT_TYPES, Implementation, Library, SUPPORT, TensorDescription};
 use mlc_ir::{DType, Tensor, TensorType};
 use mlc_tests::compare::{Tolerance, compare};
 use mlc_tests::described::{Call, Described, text};
@@ -49,134 +49,80 @@ fn list<T: std::fmt::Debug>(values: impl Iterator<Item = T>) -> String {
     values.map(|value| format!("{value:?}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The record of a parameter, after the arrays that it points to.
-fn parameter(name: &str, value: &ParameterValue, converted: Option<&ParameterValue>, symbol: &str) -> String {
-    let kind = value.type_name();
-    let members = match (value, converted) {
-        (ParameterValue::Number(number), _) | (_, Some(ParameterValue::Number(number))) => {
-            format!(".value_double = {number:?}, .value_float = (float){number:?}, .value_int = {}", *number as i32)
-        }
-        (ParameterValue::Bool(truth), _) => format!(".value_bool = {}", i32::from(*truth)),
-        (ParameterValue::Numbers(numbers), _) => {
-            let ints = list(numbers.iter().map(|number| *number as i32));
-            let doubles = list(numbers.iter());
-            return format!(
-                "static double {symbol}_double[] = {{{doubles}}};\nstatic int {symbol}_int[] = {{{ints}}};\n\
-                 static ln_param_entry {symbol} = {{.arg_name = \"{name}\", .type = {kind}, .array_len = {}, \
-                 .value_array_double = {symbol}_double, .value_array_int = {symbol}_int}};\n",
-                numbers.len()
-            );
-        }
-        (ParameterValue::Text(text), _) => format!(".value_string = {text:?}"),
-        (value, _) => panic!("{value:?} isn't in these models"),
-    };
-    format!("static ln_param_entry {symbol} = {{.arg_name = \"{name}\", .type = {kind}, {members}}};\n")
-}
-
-/// The records of an operator.
-fn operator(number: usize, call: &Call, description: &Description, symbol: impl Fn(&str) -> usize) -> String {
-    let mut text = String::new();
-    let mut members = Vec::new();
-    for (tensor, given) in description.inputs.iter().zip(&call.instance.inputs) {
-        members.push(format!(".{}_entry = &entry{}", tensor.name, symbol(&given.name)));
+/// How the model's code runs an operator that has code; views have none.
+fn implementation(library: &Library, call: &Call) -> Option<Implementation> {
+    let description = runner(library, &call.optype);
+    if description.outputs.iter().all(|output| description.is_view(output)) {
+        return None;
     }
-    for (tensor, name) in description.outputs.iter().zip(&call.instance.outputs) {
-        members.push(format!(".{}_entry = &entry{}", tensor.name, symbol(name)));
-    }
-    for (index, (described, inferred)) in description.parameters.iter().zip(&call.inference.parameters).enumerate() {
-        let record = format!("op{number}_param{index}");
-        text += &parameter(&described.name, &inferred.value, inferred.converted.as_ref(), &record);
-        members.push(format!(".{}_entry = &{record}", described.name));
-    }
-    let optype = &description.optype;
-    let _ = write!(
-        text,
-        "static struct {optype}_priv op{number}_priv = {{{}}};\nstatic ln_op_arg op{number} = {{.name = {:?}, .optype = \"{optype}\", \
-         .arch = \"cpu\", .priv = &op{number}_priv}};\n",
-        members.join(", "),
-        call.instance.name
-    );
-    text
+    let offsets: Vec<u64> = call.views.iter().map(|view| view.as_ref().map_or(0, |(_, offset)| *offset)).collect();
+    Some(description.implementation(&call.instance, &call.inference, &offsets).unwrap())
 }
 
 /// A program that reads the inputs from standard input, runs the model twice, and writes the outputs to standard output.
 fn program(library: &Library, model: &Described, inputs: &[String], outputs: &[String]) -> String {
     let symbol = |name: &str| model.tensors.keys().position(|known| known == name).unwrap();
-    let mut text = String::from("#include <stdio.h>\n");
-    let mut types: Vec<&str> = model.calls.iter().map(|call| runner(library, &call.optype).optype.as_str()).collect();
-    types.sort_unstable();
-    types.dedup();
-    types.iter().for_each(|optype| text += &format!("#include \"{optype}.h\"\n"));
-    for (number, (name, tensor)) in model.tensors.iter().enumerate() {
-        let (ty, rank) = (tensor_type(tensor), tensor.extents.len());
-        let bytes = ty.bytes();
-        let _ = write!(
+    let implementations: Vec<_> = model.calls.iter().map(|call| implementation(library, call)).collect();
+    let mut text = String::from("#include <stdio.h>\n#include \"mlc_operator.h\"\n");
+    let mut headers: Vec<&str> =
+        implementations.iter().flatten().flat_map(|found| &found.files).map(|f| &*f.name).collect();
+    headers.sort_unstable();
+    headers.dedup();
+    headers.iter().filter(|name| name.ends_with(".h")).for_each(|name| text += &format!("#include \"{name}\"\n"));
+    for (number, tensor) in model.tensors.values().enumerate() {
+        let bytes = tensor_type(tensor).bytes();
+        let _ = writeln!(
             text,
-            "static int dims{number}[] = {{{}}};\nstatic union {{ double aligned; unsigned char bytes[{bytes}]; }} data{number};\n\
-             static tl_tensor tensor{number} = {{{}, {}, {rank}, dims{number}, &data{number}, NULL, NULL}};\n\
-             static ln_tensor_entry entry{number} = {{.name = {name:?}, .tensor = &tensor{number}, .mtype = LN_MEM_CPU}};\n",
-            list(tensor.extents.iter()),
-            ELEMENT_TYPES[tensor.element],
-            tensor.length()
+            "static union {{ double aligned; unsigned char bytes[{bytes}]; }} memory{number};\n\
+             static unsigned char *data{number} = memory{number}.bytes;"
         );
     }
-    for (number, call) in model.calls.iter().enumerate() {
-        text += &operator(number, call, runner(library, &call.optype), symbol);
+    for (number, found) in implementations.iter().enumerate() {
+        if let Some(Implementation { structure, initialiser, .. }) = found {
+            let _ = writeln!(text, "static struct {structure} op{number} = {initialiser};");
+        }
     }
     text += "\nint main(void) {\n";
     for (name, numbers) in model.numbers.iter().filter(|(_, numbers)| **numbers != [0.0]) {
-        let number = symbol(name);
+        let (number, tensor) = (symbol(name), &model.tensors[name]);
+        let element = ELEMENT_TYPES[tensor.element];
         let _ = write!(
             text,
             "  {{\n    static const double numbers[] = {{{}}};\n    for (int i = 0; i < {}; i++) {{\n      \
-             TL_TENSOR_DATA_FROM(&tensor{number}, i, numbers[i], TL_DOUBLE);\n    }}\n  }}\n",
+             tl_convert(tl_pointer_add(data{number}, i, {element}), {element}, &numbers[i], TL_DOUBLE);\n    }}\n  }}\n",
             list(numbers.iter()),
             numbers.len()
         );
     }
     for name in inputs {
         let number = symbol(name);
-        let _ = writeln!(
-            text,
-            "  if (fread(tensor{number}.data, 1, sizeof data{number}.bytes, stdin) != sizeof data{number}.bytes) return 1;"
-        );
+        let bytes = format!("sizeof memory{number}.bytes");
+        let _ = writeln!(text, "  if (fread(data{number}, 1, {bytes}, stdin) != {bytes}) return 1;");
     }
-    for call in &model.calls {
+    for (call, found) in model.calls.iter().zip(&implementations) {
         for (name, view) in call.instance.outputs.iter().zip(&call.views) {
-            if let Some((owner, offset)) = view {
-                let _ =
-                    writeln!(text, "  tensor{}.data = (char *)tensor{}.data + {offset};", symbol(name), symbol(owner));
+            if let (Some((owner, offset)), None) = (view, found) {
+                let _ = writeln!(text, "  data{} = data{} + {offset};", symbol(name), symbol(owner));
             }
         }
     }
-    let mut phase = |name: &str, times: usize| {
+    let mut phase = |function: fn(&Implementation) -> Option<&String>, times: usize| {
         let mut calls = String::new();
-        for (number, call) in model.calls.iter().enumerate() {
-            let description = runner(library, &call.optype);
-            let body = match name {
-                "static_run" => &description.static_run,
-                "run" => &description.run,
-                _ => &description.post_run,
-            };
-            if body.is_some() {
-                let _ = writeln!(
-                    calls,
-                    "  {}_{name}(&op{number});\n  if (op{number}.status != 0) return 2;",
-                    description.optype
-                );
-            }
+        for (number, (call, found)) in model.calls.iter().zip(&implementations).enumerate() {
+            let Some(function) = found.as_ref().and_then(function) else { continue };
+            let names = call.instance.inputs.iter().map(|input| &input.name).chain(&call.instance.outputs);
+            let arguments: String = names.map(|name| format!(", data{}", symbol(name))).collect();
+            let _ = writeln!(calls, "  if ({function}(&op{number}{arguments}) != 0) return 2;");
         }
         text += &calls.repeat(times);
     };
-    phase("static_run", 1);
-    phase("run", 2);
-    phase("post_run", 1);
+    phase(|found| found.begin.as_ref(), 1);
+    phase(|found| Some(&found.call), 2);
+    phase(|found| found.end.as_ref(), 1);
     for name in outputs {
         let number = symbol(name);
-        let _ = writeln!(
-            text,
-            "  if (fwrite(tensor{number}.data, 1, sizeof data{number}.bytes, stdout) != sizeof data{number}.bytes) return 3;"
-        );
+        let bytes = format!("sizeof memory{number}.bytes");
+        let _ = writeln!(text, "  if (fwrite(data{number}, 1, {bytes}, stdout) != {bytes}) return 3;");
     }
     text + "  return 0;\n}\n"
 }
@@ -189,11 +135,17 @@ fn run(folder: &Path, files: &[CFile], main: &str, inputs: &[u8]) -> Vec<u8> {
     std::fs::write(folder.join("main.c"), main).unwrap();
     std::fs::write(folder.join("inputs"), inputs).unwrap();
     let sources = files.iter().filter(|file| file.name.ends_with(".c")).map(|file| file.name.to_string());
-    let mut command = Command::new(c_compiler());
-    command.args(["-std=c99", "-Wall", "-Wextra", "-Werror"]).args(SANITIZERS);
-    command.args(sources).args(["main.c", "-o", "model", "-lm"]).current_dir(folder);
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let sources: Vec<String> = sources.collect();
+    let build = |compiler: &str, options: &[&str]| {
+        let mut command = Command::new(compiler);
+        command.args(["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror"]).args(&sources).arg("main.c");
+        let output = command.args(options).current_dir(folder).output().unwrap();
+        assert!(output.status.success(), "{compiler}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    build(&c_compiler(), &[&SANITIZERS[..], &["-o", "model", "-lm"]].concat());
+    if Command::new("arm-none-eabi-gcc").arg("--version").output().is_ok() {
+        build("arm-none-eabi-gcc", &["--specs=picolibc.specs", "-mcpu=cortex-m4", "-mthumb", "-O2", "-fsyntax-only"]);
+    }
     let input = std::fs::File::open(folder.join("inputs")).unwrap();
     let output = Command::new("./model").current_dir(folder).stdin(input).output().unwrap();
     assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));

@@ -99,6 +99,17 @@ int tl_tensor_issameshape(const tl_tensor *left, const tl_tensor *right) {
   return left->ndim == right->ndim && memcmp(left->dims, right->dims, bytes) == 0;
 }
 
+void mlc_operator_share(ln_tensor_entry *owner, ln_tensor_entry *output) {
+  const size_t bytes = tl_tensor_size(output->tensor);
+  const uint8_t *const window = (const uint8_t *)owner->tensor->data + output->offset;
+  if (output->tensor->data != window) {
+    memcpy(output->tensor->data, window, bytes);
+  }
+  if (output->offset == 0 && bytes == tl_tensor_size(owner->tensor)) {
+    owner->tensor->data = output->tensor->data;
+  }
+}
+
 /* An element of any type: a floating-point number, or an integer as sign and magnitude. */
 typedef struct element {
   int is_float;

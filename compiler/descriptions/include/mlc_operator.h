@@ -105,6 +105,7 @@ typedef struct ln_op_arg {
   void *tensor_table;
   void *priv;
   int32_t status;
+  void *workspace; /* scratch memory of the run, where the description asks for some */
 } ln_op_arg;
 
 /* Zeroed memory, aligned for any type, or NULL; and its release. Defined in mlc_operator.c unless MLC_OPERATOR_OWN_MEMORY is. */
@@ -125,6 +126,9 @@ void tl_convert(void *target, tl_dtype target_dtype, const void *source, tl_dtyp
 
 /* Computes an element of two. A division by zero gives zero for integers. */
 void tl_elew(const void *left, const void *right, void *result, tl_elew_op op, tl_dtype dtype);
+
+/* Makes an output hold what its owner, in whose memory it lies, holds there. An owner that is all of it is then the same memory. */
+void mlc_operator_share(ln_tensor_entry *owner, ln_tensor_entry *output);
 
 #define ln_alloc(bytes) mlc_operator_allocate(bytes)
 #define ln_free(memory) mlc_operator_free(memory)

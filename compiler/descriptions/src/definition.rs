@@ -11,6 +11,9 @@ pub const SUPPORT: [CFile; 2] = [
     CFile::fixed("mlc_operator.c", include_str!("../include/mlc_operator.c")),
 ];
 
+/// The variable for scratch memory.
+pub(crate) const WORKSPACE: &str = "workspace";
+
 /// A file of C.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CFile {
@@ -31,9 +34,9 @@ impl CFile {
 }
 
 /// A phase of an operator's life, and its function.
-struct Phase<'a> {
-    name: &'static str,
-    body: &'a Body,
+pub(crate) struct Phase<'a> {
+    pub name: &'static str,
+    pub body: &'a Body,
     comment: &'static str,
 }
 
@@ -54,7 +57,7 @@ impl Description {
     }
 
     /// The phases that the operator has.
-    fn phases(&self) -> impl Iterator<Item = Phase<'_>> {
+    pub(crate) fn phases(&self) -> impl Iterator<Item = Phase<'_>> {
         [
             ("static_run", &self.static_run, "once, before the first run"),
             ("run", &self.run, "at each run"),
@@ -102,7 +105,7 @@ impl Description {
         for Phase { name, comment, .. } in self.phases() {
             let _ = write!(text, "\n/* To be called {comment}. */\nvoid {optype}_{name}(ln_op_arg *op_arg);\n");
         }
-        text + "\n#endif\n"
+        text + &self.glue_header() + "\n#endif\n"
     }
 
     fn source(&self) -> String {
@@ -115,10 +118,10 @@ impl Description {
         for phase in self.phases() {
             text += &self.function(&phase);
         }
-        text
+        text + &self.glue_source()
     }
 
-    fn tensors(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = &str> {
         let inputs = self.inputs.iter().map(|input| input.name.as_str());
         inputs.chain(self.outputs.iter().map(|output| output.name.as_str()))
     }
@@ -142,11 +145,14 @@ impl Description {
             local(&entry, format!("ln_param_entry *{entry} = priv->{entry};"));
             local(&parameter.name, variable(parameter));
         }
+        if self.has_workspace() {
+            local(WORKSPACE, format!("void *{WORKSPACE} = op_arg->workspace;"));
+        }
         let mut text = format!("\nvoid {}_{name}(ln_op_arg *op_arg) {{\n", self.optype);
-        if locals.is_empty() && !body.mentions("priv") {
-            text += "  (void)op_arg;\n";
-        } else {
+        if locals.iter().any(|(declaration, _)| declaration.contains("priv->")) || body.mentions("priv") {
             text += "  struct priv_s *priv = op_arg->priv;\n";
+        } else if locals.is_empty() {
+            text += "  (void)op_arg;\n";
         }
         for (declaration, _) in &locals {
             let _ = writeln!(text, "  {declaration}");

@@ -75,6 +75,8 @@ pub struct Output {
     pub is_static: bool,
     /// Number of its type of memory.
     pub memory: u8,
+    /// Number of the input whose memory it may overwrite, when that isn't used any more.
+    pub overwrites: Option<usize>,
 }
 
 /// A member of the structure that an operator keeps between its phases.
@@ -111,7 +113,16 @@ pub struct Description {
     pub post_run: Option<Body>,
     /// Whether two operators of the same operands and parameters are one.
     pub pure: bool,
+    /// To what multiple of bytes its tensors and its scratch memory are aligned: a power of two; 1 for what the elements need.
+    pub alignment: usize,
     pub(crate) place: Place,
     pub(crate) program: Program,
     pub(crate) offset: Option<OffsetProgram>,
+}
+
+impl Description {
+    /// Whether it asks for scratch memory.
+    pub(crate) fn has_workspace(&self) -> bool {
+        self.program.workspace.is_some()
+    }
 }

@@ -11,6 +11,8 @@
 mod c;
 mod definition;
 mod description;
+mod glue;
+mod implementation;
 mod infer;
 mod parameter;
 mod problem;
@@ -22,6 +24,7 @@ mod template;
 
 pub use definition::{CFile, SUPPORT};
 pub use description::{Arch, Body, Description, Input, Output, PrivateMember};
+pub use implementation::Implementation;
 pub use infer::{ELEMENT_TYPES, Inference, InferredParameter, OperatorInstance, TensorDescription};
 pub use parameter::{Parameter, ParameterKind, ParameterValue};
 pub use read::Library;

@@ -95,6 +95,10 @@ pub struct Program {
     pub tensor_names: Vec<NameSlots>,
     /// Those that define outputs.
     pub types: Vec<TypeSlots>,
+    /// The variable without a name for the number of scalar operations of a run.
+    pub operations: Option<usize>,
+    /// The one for the bytes of scratch memory.
+    pub workspace: Option<usize>,
 }
 
 /// What is run when memory has been planned.

@@ -11,6 +11,7 @@ pub struct Place {
     pub offset: u32,
 }
 
+#[derive(Debug)]
 struct File {
     name: String,
     /// Where each line begins.
@@ -18,7 +19,7 @@ struct File {
 }
 
 /// Names and lines of the files that places lie in.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Sources {
     files: Vec<File>,
 }

@@ -1,10 +1,8 @@
 //! The functions that a description's text can call while types are inferred, apart from checks.
 
 use super::host::{Records, count, integer, number_of, pointer};
+use super::operator::ELEMENT_BYTES;
 use crate::c::{DIRECTIONS, ELEMENTS, ELEMENTWISE, Function, IntType, Memory, Pointer, RESIZES, Record, Type, Value};
-
-/// Bytes of an element, by its type's number.
-pub(super) const ELEMENT_BYTES: [u8; 11] = [8, 4, 8, 4, 2, 1, 8, 4, 2, 1, 4];
 
 /// The result of a function.
 pub(super) fn call(

@@ -4,21 +4,30 @@ mod checks;
 mod host;
 mod library;
 mod operator;
+mod parameters;
 #[cfg(test)]
 mod tests;
 
 pub use operator::{OperatorInstance, TensorDescription};
+pub use parameters::InferredParameter;
 
-use crate::c::{ELEMENTS, Failure, Flow, Function, Host, Machine, Member, Memory, Pointer, Record, Stop, Type, Value};
+use crate::c::{ELEMENTS, Failure, Flow, Function, Host, Machine, Member, Memory, Pointer, Record, Stop, Value};
 use crate::description::Description;
-use crate::parameter::{Parameter, ParameterKind, ParameterValue};
+use crate::parameter::{Parameter, ParameterValue};
 use crate::program::{Layout, Snippet, Step};
 use crate::read::Library;
 use host::{Known, ParameterRecord, Records, TensorRecord};
 use mlc_ir::{Code, Diagnostic, Location};
+use parameters::{convert_text, converted, final_values};
 
 /// Steps that the texts of one operator may take: enough for any shape, and not a second's work.
 const STEPS: usize = 4_000_000;
+
+/// The most scalar operations of a run: a double counts them exactly.
+const MOST_OPERATIONS: usize = 1 << 53;
+
+/// The most bytes of scratch memory.
+const MOST_WORKSPACE: usize = 1 << 31;
 
 /// Names of the element types, by number.
 pub const ELEMENT_TYPES: [&str; 11] = ELEMENTS;
@@ -40,15 +49,6 @@ impl Host for Records {
     }
 }
 
-/// A parameter after the checks.
-#[derive(Debug, Clone, PartialEq)]
-pub struct InferredParameter {
-    /// Its value: elements of arrays may have been overwritten.
-    pub value: ParameterValue,
-    /// What a function has made of its text or its texts: a number, or numbers.
-    pub converted: Option<ParameterValue>,
-}
-
 /// An operator of a model whose checks are passed, with the types of its results.
 #[derive(Debug, Clone)]
 pub struct Inference {
@@ -56,6 +56,10 @@ pub struct Inference {
     pub outputs: Vec<TensorDescription>,
     /// All parameters, in the order of the description.
     pub parameters: Vec<InferredParameter>,
+    /// Scalar operations of a run; 0 if the description doesn't say.
+    pub operations: usize,
+    /// Bytes of scratch memory of a run.
+    pub workspace: usize,
     memory: Memory,
     records: Records,
 }
@@ -159,12 +163,31 @@ impl Run<'_> {
                 Step::Define(number) => self.define(&mut machine, *number)?,
             }
         }
+        let operations = self.figure(&mut machine, "operations", program.operations, MOST_OPERATIONS)?;
+        let workspace = self.figure(&mut machine, "workspace", program.workspace, MOST_WORKSPACE)?;
         let Machine { mut memory, host: records, .. } = machine;
         let known = records.tensors[self.description.inputs.len()..].iter().filter_map(|tensor| tensor.known.clone());
         let outputs = known.map(|known| known.ty).collect();
         let parameters = final_values(&mut memory, &records, &self.description.parameters, &values);
         let parameters = self.prepared(parameters)?;
-        Ok(Inference { outputs, parameters, memory, records })
+        Ok(Inference { outputs, parameters, operations, workspace, memory, records })
+    }
+
+    /// The number that a field says; 0 if it isn't there.
+    fn figure(
+        &self,
+        machine: &mut Machine<Records>,
+        field: &str,
+        slot: Option<usize>,
+        most: usize,
+    ) -> Result<usize, Diagnostic> {
+        let Some(slot) = slot else { return Ok(0) };
+        let value = machine.value(slot);
+        let value = self.prepared(value)?.number().unwrap_or_default();
+        if (0.0..=most as f64).contains(&value) {
+            return Ok(value as usize);
+        }
+        Err(self.failed(format_args!("'s `{field}` is {value}, a number from 0 to {most} expected")))
     }
 
     /// The value of each parameter: the operator's, or the default.
@@ -316,7 +339,7 @@ impl Run<'_> {
     ) -> Result<u64, Diagnostic> {
         let bytes = |number: usize| {
             let known = machine.host.tensors[number].known.as_ref();
-            known.map_or(0, |known| known.ty.length() as u64 * u64::from(library::ELEMENT_BYTES[known.ty.element]))
+            known.map_or(0, |known| known.ty.bytes() as u64)
         };
         let relative = offset.checked_sub(owner_offset);
         let end = relative.and_then(|relative| relative.checked_add(bytes(view)));
@@ -340,25 +363,6 @@ fn unsuitable(extents: &[i32]) -> Option<&'static str> {
     }
     let product = extents.iter().try_fold(1i32, |product, extent| product.checked_mul(*extent));
     product.is_none().then_some("it has more elements than an int can count")
-}
-
-/// The value as one of a parameter's type: 0 and 1 are also truth values.
-fn converted(parameter: &Parameter, value: &ParameterValue) -> Option<ParameterValue> {
-    let truth = |number: &f64| match *number {
-        0.0 => Some(false),
-        1.0 => Some(true),
-        _ => None,
-    };
-    match (parameter.kind, value) {
-        (ParameterKind::Bool, ParameterValue::Number(number)) if !parameter.array => {
-            truth(number).map(ParameterValue::Bool)
-        }
-        (ParameterKind::Bool, ParameterValue::Numbers(numbers)) if parameter.array => {
-            numbers.iter().map(truth).collect::<Option<_>>().map(ParameterValue::Bools)
-        }
-        _ if value.type_name() == parameter.type_name() => Some(value.clone()),
-        _ => None,
-    }
 }
 
 fn tensor(
@@ -405,24 +409,6 @@ fn bind_parameter(
     machine.assign(slots.value, record.value(record.view))
 }
 
-/// What a function makes of a parameter's string, or of each of its strings.
-fn convert_text(machine: &mut Machine<Records>, number: usize, name: &str, ty: Type) -> Result<Value, String> {
-    let (function, ..) = Function::named(name).ok_or("the function isn't known")?;
-    let (texts, length) = (machine.host.parameters[number].string, machine.host.parameters[number].length);
-    let Some(element) = ty.target() else {
-        return library::call(&machine.host, &mut machine.memory, function, &[texts])?.converted(ty);
-    };
-    let list = Pointer::object(machine.memory.variable(element, length)?, element);
-    for index in 0..length {
-        let text = machine.memory.moved(host::pointer(texts)?, index as i128)?;
-        let text = machine.memory.load(text)?;
-        let value = library::call(&machine.host, &mut machine.memory, function, &[text])?;
-        let place = machine.memory.moved(list, index as i128)?;
-        machine.memory.store(place, value)?;
-    }
-    Ok(Value::Pointer(list))
-}
-
 /// Gives the variables of a later phase their values.
 fn bind_all(machine: &mut Machine<Records>, layout: &Layout, wanted: usize, tensor: usize) -> Result<(), String> {
     machine.assign(layout.operator, Value::Pointer(Pointer::record(Record::Operator, 0)))?;
@@ -435,45 +421,4 @@ fn bind_all(machine: &mut Machine<Records>, layout: &Layout, wanted: usize, tens
         machine.assign(slots.value, record.value(record.view))?;
     }
     machine.assign(wanted, Value::Pointer(Pointer::record(Record::TensorEntry, tensor)))
-}
-
-/// The parameters as the checks have left them.
-fn final_values(
-    memory: &mut Memory,
-    records: &Records,
-    parameters: &[Parameter],
-    values: &[ParameterValue],
-) -> Result<Vec<InferredParameter>, String> {
-    let mut results = Vec::new();
-    for ((record, parameter), given) in records.parameters.iter().zip(parameters).zip(values) {
-        let seen = record.value(record.view);
-        let mut value = given.clone();
-        let mut converted = None;
-        match given {
-            ParameterValue::Numbers(_) => value = ParameterValue::Numbers(numbers(memory, seen, record.length)?),
-            ParameterValue::Bools(_) => {
-                let numbers = numbers(memory, seen, record.length)?;
-                value = ParameterValue::Bools(numbers.iter().map(|number| *number != 0.0).collect());
-            }
-            ParameterValue::Text(_) if parameter.from_function.is_some() => {
-                converted = seen.number().map(ParameterValue::Number);
-            }
-            ParameterValue::Texts(_) if parameter.from_function.is_some() => {
-                converted = Some(ParameterValue::Numbers(numbers(memory, seen, record.length)?));
-            }
-            _ => {}
-        }
-        results.push(InferredParameter { value, converted });
-    }
-    Ok(results)
-}
-
-/// The elements of an array of numbers.
-fn numbers(memory: &mut Memory, list: Value, length: usize) -> Result<Vec<f64>, String> {
-    let start = host::pointer(list)?;
-    let element = |number: usize| {
-        let place = memory.moved(start, number as i128)?;
-        Ok(memory.load(place)?.number().unwrap_or_default())
-    };
-    (0..length).map(element).collect()
 }

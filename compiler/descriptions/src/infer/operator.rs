@@ -2,6 +2,9 @@
 
 use crate::parameter::ParameterValue;
 
+/// Bytes of an element, by its type's number.
+pub(super) const ELEMENT_BYTES: [u8; 11] = [8, 4, 8, 4, 2, 1, 8, 4, 2, 1, 4];
+
 /// The type of a tensor as operators see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorDescription {
@@ -21,6 +24,11 @@ impl TensorDescription {
     /// Number of elements.
     pub fn length(&self) -> i32 {
         self.extents.iter().product()
+    }
+
+    /// Bytes of its elements.
+    pub fn bytes(&self) -> usize {
+        self.length() as usize * usize::from(ELEMENT_BYTES[self.element])
     }
 }
 

@@ -246,3 +246,23 @@ fn faults_name_the_line_in_the_text() {
     assert_eq!(error.message, "`ndim` of output 'dst': it reads what was never written");
     assert_eq!(error.location.to_string(), "x_cpu \"op0\"");
 }
+
+#[test]
+fn what_a_run_takes_follows_from_the_types() {
+    let text = r#"{"optype": "x_cpu", "author": "a", "arch": "cpu", "operations": "2.5 * src->len", "workspace": "k * (int)sizeof(float)",
+        "tensors_in": [{"arg_name": "src", "mtype": "LN_MEM_CPU"}, {"arg_name": "other", "mtype": "LN_MEM_CPU"}],
+        "tensors_out": [{"arg_name": "dst", "mtype": "LN_MEM_CPU", "ndim": 1, "dims": [6], "dtype": "src->dtype", "overwrites": "src"},
+                        {"arg_name": "twin", "mtype": "LN_MEM_CPU", "ndim": 1, "dims": [6], "dtype": "src->dtype", "overwrites": "src"},
+                        {"arg_name": "less", "mtype": "LN_MEM_CPU", "ndim": 1, "dims": [5], "dtype": "src->dtype", "overwrites": "other"}],
+        "params": [{"arg_name": "k", "ptype": "LN_PARAM_NUMBER", "realtype": "int"}], "run": "(void)workspace;"}"#;
+    let library = Library::read(&[("x", text.as_bytes())]).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let x = tensor("x", FLOAT, &[2, 3]);
+    let operator = |k: f64| instance(&[x.clone(), x.clone()], &["a", "b", "c"], &[("k", number(k))]);
+    let description = library.get("x_cpu").unwrap();
+    let inference = library.infer(description, &operator(16.0)).unwrap();
+    assert_eq!((inference.operations, inference.workspace), (15, 64));
+    let implementation = description.implementation(&operator(16.0), &inference, &[0, 0, 0]).unwrap();
+    assert_eq!(implementation.overwrites, [(0, 0)], "one output only, and of the same size");
+    let found = infer(&library, "x_cpu", &operator(-1.0)).unwrap_err();
+    assert_eq!(found, "x_cpu: `op0`'s `workspace` is -4, a number from 0 to 2147483648 expected");
+}

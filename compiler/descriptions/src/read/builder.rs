@@ -120,6 +120,14 @@ impl Builder<'_> {
         }
     }
 
+    /// Adds the assignment of a field's expression, if the field is there, to a whole number without a name.
+    pub fn figure(&mut self, fields: &Fields, field: &str) -> Option<usize> {
+        fields.get(field)?;
+        let target = self.program.names.unnamed(Type::int(IntType::LONG), false)?;
+        self.define(fields, field, target);
+        Some(target)
+    }
+
     /// Adds the assignment of a list of extents to a variable.
     pub fn define_list(&mut self, fields: &Fields, field: &str, list: &[Tree], target: usize) {
         let bytes = int(list.len().max(1) * 4);

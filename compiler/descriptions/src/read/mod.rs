@@ -18,6 +18,7 @@ use mlc_ir::{Diagnostic, Location};
 use operator::{operator, place_of};
 
 /// Descriptions by operator type.
+#[derive(Debug)]
 pub struct Library {
     descriptions: IndexMap<String, Description>,
     /// What is suspicious in the files.

@@ -40,6 +40,11 @@ pub(super) struct Scope {
 }
 
 impl Scope {
+    /// Whether something has a name.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.contains_key(name) || self.derived.contains_key(name)
+    }
+
     /// Adds the name that a field says; nothing if it can't be used.
     pub fn add(&mut self, fields: &Fields, field: &str, name: &str, role: Role, problems: &mut Problems) -> bool {
         if let Some(message) = fault(name) {

@@ -6,6 +6,7 @@ use super::names::{Role, Scope, declared, fault, is_type};
 use super::parameters::{check_parameter, parameter};
 use super::tensors::{define_output, input, output};
 use crate::c::{Names, Record, TokenKind, Type, check_brackets, parse_statements, tokens};
+use crate::definition::WORKSPACE;
 use crate::description::{Arch, Body, Description, Input, Output, PrivateMember};
 use crate::parameter::Parameter;
 use crate::problem::{ProblemKind, Problems};
@@ -13,7 +14,7 @@ use crate::program::{OffsetProgram, Program, Snippet, declare, declare_names, de
 use crate::source::Place;
 use crate::syntax::{Kind, Tree};
 
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 19] = [
     "optype",
     "author",
     "arch",
@@ -30,7 +31,13 @@ const FIELDS: [&str; 16] = [
     "calc_offset",
     "variable_length",
     "pure",
+    "operations",
+    "workspace",
+    "alignment",
 ];
+
+/// The largest alignment that can be asked for: what lines of caches and pages of memories have.
+const MOST_ALIGNMENT: usize = 4096;
 
 /// The description that a tree is. Nothing for a template; what is wrong with it is told.
 pub(super) fn operator(tree: &Tree, pointer: String, number: usize, problems: &mut Problems) -> Option<Description> {
@@ -54,6 +61,7 @@ pub(super) fn operator(tree: &Tree, pointer: String, number: usize, problems: &m
     let bodies = ["static_run", "run", "post_run"].map(|field| body(&fields, field, problems));
     let pure = fields.truth("pure", problems).unwrap_or(true);
     fields.truth("variable_length", problems);
+    let alignment = alignment(&fields, problems);
     // What only devices run is read, not understood.
     let (program, offset) = match arch {
         Some(arch) if arch.is_supported() => described.program(&fields, problems),
@@ -75,6 +83,7 @@ pub(super) fn operator(tree: &Tree, pointer: String, number: usize, problems: &m
         run,
         post_run,
         pure,
+        alignment,
         place: tree.place,
         program,
         offset,
@@ -97,6 +106,23 @@ fn architecture(fields: &Fields, optype: Option<&str>, problems: &mut Problems) 
         }
     }
     Some(arch)
+}
+
+/// The alignment of tensors and scratch memory.
+fn alignment(fields: &Fields, problems: &mut Problems) -> usize {
+    let Some(value) = fields.get("alignment") else { return 1 };
+    match value.kind {
+        Kind::Number(number) if number.fract() == 0.0 && (1.0..=MOST_ALIGNMENT as f64).contains(&number) => {
+            let bytes = number as usize;
+            if bytes.is_power_of_two() {
+                return bytes;
+            }
+        }
+        _ => {}
+    }
+    let message = format!("the `alignment` of {} must be a power of two, at most {MOST_ALIGNMENT}", fields.subject);
+    fields.report(ProblemKind::UnknownValue, "alignment", message, problems);
+    1
 }
 
 /// C text that is pasted into a function of its own: it must not reach out of it.
@@ -152,6 +178,10 @@ impl<'t> Parts<'t> {
         let outputs = named("tensors_out", "output", Role::Output, problems);
         let parameters = named("params", "parameter", Role::Parameter, problems);
         let private = private_members(fields, &mut scope, problems);
+        if fields.has(WORKSPACE) && scope.has(WORKSPACE) {
+            let message = format!("the name '{WORKSPACE}' is reserved where scratch memory is asked for");
+            fields.report(ProblemKind::BadIdentifier, WORKSPACE, message, problems);
+        }
         let (inputs, input_fields): (Vec<Input>, Vec<Fields>) =
             inputs.into_iter().map(|(name, fields)| (Input { name }, fields)).unzip();
         let outputs = outputs.into_iter().map(|(name, fields)| (output(&name, &inputs, &fields, problems), fields));
@@ -188,6 +218,8 @@ impl<'t> Parts<'t> {
         for (number, fields) in self.output_fields.iter().enumerate() {
             define_output(number, self.inputs.len(), fields, &mut builder);
         }
+        builder.program.operations = builder.figure(fields, "operations");
+        builder.program.workspace = builder.figure(fields, WORKSPACE);
         let program = builder.program;
         let offset = self.offset(fields, problems);
         (program, offset)

@@ -11,8 +11,8 @@ use crate::syntax::Kind;
 const INPUT_FIELDS: [&str; 11] =
     ["arg_name", "mtype", "dtype", "ndim", "len", "sametype", "sameshape", "static", "check", "checks", "custom"];
 
-const OUTPUT_FIELDS: [&str; 10] =
-    ["arg_name", "ndim", "dims", "dtype", "custom", "owner", "static", "mtype", "cleanup", "len"];
+const OUTPUT_FIELDS: [&str; 11] =
+    ["arg_name", "ndim", "dims", "dtype", "custom", "owner", "static", "mtype", "cleanup", "len", "overwrites"];
 
 /// Adds the checks of an input. `known` are the names of all inputs.
 pub(super) fn input(number: usize, known: &[Input], fields: &Fields, builder: &mut Builder) {
@@ -86,20 +86,21 @@ pub(super) fn output(name: &str, inputs: &[Input], fields: &Fields, problems: &m
     let memory = fields.choice("mtype", &MEMORIES, problems).unwrap_or(0);
     Output {
         name: name.to_owned(),
-        owner: owner(inputs, fields, problems),
+        owner: named_input("owner", inputs, fields, problems),
+        overwrites: named_input("overwrites", inputs, fields, problems),
         is_static: fields.truth("static", problems).unwrap_or(false),
         memory: memory as u8,
     }
 }
 
-/// The input whose memory an output lies in: `src_name`, or `src`.
-fn owner(inputs: &[Input], fields: &Fields, problems: &mut Problems) -> Option<usize> {
-    let text = fields.text("owner", problems)?.as_str().trim();
+/// The input that a field of an output names: `src_name`, or `src`.
+fn named_input(field: &str, inputs: &[Input], fields: &Fields, problems: &mut Problems) -> Option<usize> {
+    let text = fields.text(field, problems)?.as_str().trim();
     let named = |name: &str| inputs.iter().position(|input| input.name == name);
     let found = named(text).or_else(|| named(text.strip_suffix("_name")?));
     if found.is_none() {
-        let message = format!("the `owner` of {} is '{text}', which isn't an input", fields.subject);
-        fields.report(ProblemKind::UnknownReference, "owner", message, problems);
+        let message = format!("the `{field}` of {} is '{text}', which isn't an input", fields.subject);
+        fields.report(ProblemKind::UnknownReference, field, message, problems);
     }
     found
 }

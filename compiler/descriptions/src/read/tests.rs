@@ -30,10 +30,10 @@ fn a_sound_description_has_no_problems() {
     assert_eq!(found("", "", "", ""), Vec::<String>::new());
     let input =
         r#""dtype": "TL_FLOAT", "ndim": "2", "len": 6, "static": true, "check": "src->len > 1, \"%d\", src->len""#;
-    let output = r#""owner": "src_name", "static": false, "len": "k", "cleanup": "{}""#;
+    let output = r#""owner": "src_name", "overwrites": "src", "static": false, "len": "k", "cleanup": "{}""#;
     let parameter =
         r#""ge": 0, "lt": "src->dims[0]", "checks": [{"check": "k != 3"}], "custom": "int n = k;", "default": 1"#;
-    let operator = r#""checks": [{"check": "n < 4"}], "custom": "n++;", "pure": false, "extra_privs": [{"type": "const unsigned int *", "name": "p[2]"}], "calc_offset": "return te->offset + k;","#;
+    let operator = r#""checks": [{"check": "n < 4"}], "custom": "n++;", "pure": false, "extra_privs": [{"type": "const unsigned int *", "name": "p[2]"}], "calc_offset": "return te->offset + k;", "operations": "2.5 * src->len", "workspace": 64, "alignment": 32,"#;
     assert_eq!(found(operator, input, output, parameter), Vec::<String>::new());
 }
 
@@ -163,6 +163,41 @@ fn every_kind_of_problem_has_its_place() {
             "",
             "",
             "is a variable that belongs to 'k' (bad-identifier) (f:1:94, /extra_privs/0/name)",
+        ),
+        (
+            r#""alignment": 24,"#,
+            "",
+            "",
+            "",
+            "must be a power of two, at most 4096 (unknown-value) (f:1:68, /alignment)",
+        ),
+        (
+            r#""alignment": "16","#,
+            "",
+            "",
+            "",
+            "must be a power of two, at most 4096 (unknown-value) (f:1:68, /alignment)",
+        ),
+        (
+            r#""operations": "src->len *","#,
+            "",
+            "",
+            "",
+            "a value expected, the end of the text found (bad-snippet) (f:1:80, /operations)",
+        ),
+        (
+            r#""workspace": 4, "extra_privs": [{"type": "int", "name": "workspace"}],"#,
+            "",
+            "",
+            "",
+            "the name 'workspace' is reserved where scratch memory is asked for (bad-identifier) (f:1:68, /workspace)",
+        ),
+        (
+            "",
+            "",
+            r#""overwrites": "dst","#,
+            "",
+            "the `overwrites` of output 'dst' is 'dst', which isn't an input (unknown-reference) (f:3:131, /tensors_out/0/overwrites)",
         ),
         (
             r#""extra_privs": [{"type": "float; int", "name": "m"}],"#,

@@ -1,7 +1,7 @@
 //! The tree that all three syntaxes describe.
 
 use crate::source::Place;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ pub enum Kind {
 #[derive(Debug, Clone)]
 pub struct Member {
     /// The key.
-    pub name: Rc<str>,
+    pub name: Arc<str>,
     /// Where the key begins.
     pub place: Place,
     /// The value.
@@ -44,7 +44,7 @@ pub struct Member {
 
 /// A string without its escapes, which still knows where each byte came from.
 #[derive(Debug, Clone, Default)]
-pub struct Text(Rc<Content>);
+pub struct Text(Arc<Content>);
 
 #[derive(Debug, Default)]
 struct Content {
@@ -111,7 +111,7 @@ impl TextBuilder {
         if self.0.runs.is_empty() {
             self.0.runs.push((0, source as u32));
         }
-        Text(Rc::new(self.0))
+        Text(Arc::new(self.0))
     }
 }
 
