@@ -1,13 +1,30 @@
 //! Models of LightNet whose operators are described: as much of them as tests of descriptions need.
 
+use mlc::descriptions;
 use mlc_descriptions::{ELEMENT_TYPES, Inference, Library, OperatorInstance, ParameterValue, TensorDescription};
+use mlc_import::CustomOperators;
 use mlc_ir::Diagnostic;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 
 /// A member of an object that is a string, or nothing.
 pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
+}
+
+/// What the description beside a model's file says, changed.
+///
+/// # Panics
+/// When it can't be read.
+pub fn described(model: &Path, change: impl FnOnce(&mut CustomOperators)) -> descriptions::Described {
+    let file = ["op.json", "op.op"].map(|name| model.with_file_name(name)).into_iter().find(|file| file.is_file());
+    let read = descriptions::read(&Vec::from_iter(file));
+    let (library, sources) = read.unwrap_or_else(|failure| panic!("{:?}", failure.diagnostics));
+    let mut operators = CustomOperators::new(library);
+    change(&mut operators);
+    descriptions::Described { operators: Arc::new(operators), sources }
 }
 
 /// A described operator of a model.

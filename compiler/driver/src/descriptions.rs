@@ -4,12 +4,23 @@ use crate::files;
 use crate::pipeline::Failure;
 use crate::render::Sources;
 use mlc_descriptions::Library;
+use mlc_import::CustomOperators;
 use mlc_ir::{Code, Diagnostic, Location};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The endings of files of a folder that are descriptions.
 const EXTENSIONS: [&str; 2] = ["json", "op"];
+
+/// Operators that the user describes, and the texts that say so.
+#[derive(Debug, Clone)]
+pub struct Described {
+    /// The operators.
+    pub operators: Arc<CustomOperators>,
+    /// The descriptions' texts by their files.
+    pub sources: Sources,
+}
 
 /// Reads descriptions from files, and from all `.json` and `.op` files of folders, in the order of their names.
 ///

@@ -2,7 +2,9 @@
 
 use super::bindings::{BindingOptions, NamedPlace, Output, OutputOptions, output};
 use super::console::Common;
+use super::convert::Convert;
 use super::hardware::{Machine, Memory};
+use super::operators::OperatorOptions;
 use super::opgen::Opgen;
 use super::packaging::Packaging;
 use super::project::Project;
@@ -84,6 +86,20 @@ impl Command {
             _ => {}
         }
     }
+
+    /// What the user says of operators that mlc doesn't have, of commands that read models.
+    pub(super) fn operators(&mut self) -> Option<&mut OperatorOptions> {
+        match self {
+            Command::Compile(command) => Some(&mut command.model.operators),
+            Command::Run(command) => Some(&mut command.model.operators),
+            Command::Bench(command) => Some(&mut command.model.operators),
+            Command::Verify(command) => Some(&mut command.model.operators),
+            Command::Simulate(command) => Some(&mut command.model.operators),
+            Command::Inspect(command) => Some(&mut command.model.operators),
+            Command::Convert(command) => Some(&mut command.operators),
+            _ => None,
+        }
+    }
 }
 
 /// A file of an archive that says what the model is.
@@ -126,6 +142,9 @@ pub struct Model {
     /// What the model's file leaves out.
     #[command(flatten)]
     pub bindings: BindingOptions,
+    /// Operators that mlc doesn't have.
+    #[command(flatten)]
+    pub operators: OperatorOptions,
     /// Outputs that the user names: the command's own option has them.
     #[arg(skip)]
     pub outputs: Vec<NamedPlace>,
@@ -411,27 +430,6 @@ pub struct Inspect {
     /// Print it as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// `mlc convert`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Example:
-  mlc convert old.pnnx.param new.pnnx.param        writes new.pnnx.bin too
-  mlc convert old.tsm new.tsm                      nodes in topological order, parameters by name
-  mlc convert seed.json model.json                 an ARK model in the current dialect
-  mlc convert model.onnx model.relay               the model as Relay text, weights included")]
-pub struct Convert {
-    /// The model: a PNNX model's .param file, a TenniS module, an ARK model's .json, or any model to be written as Relay text
-    pub input: PathBuf,
-    /// The new .param file; the weights go into a .bin file beside it. Or a .tsm, a .json or a .relay file
-    pub output: PathBuf,
-    /// Without white space, for a .json file
-    #[arg(long)]
-    pub compact: bool,
-    /// File of the weights, if it isn't beside the model
-    #[arg(long, value_name = "FILE")]
-    pub weights: Option<PathBuf>,
 }
 
 /// `mlc explain`

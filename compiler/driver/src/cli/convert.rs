@@ -1,16 +1,42 @@
 //! `mlc convert`
 
-use super::arguments::Convert;
 use super::console::Console;
+use super::operators::OperatorOptions;
 use super::words::mismatch;
 use crate::pipeline::Failure;
 #[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
 use crate::{format::Format, pipeline};
+use clap::Args;
 #[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
 use mlc_ir::{Code, Diagnostic, Location};
 use std::ffi::OsStr;
 #[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
 use std::path::Path;
+use std::path::PathBuf;
+
+/// `mlc convert`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  mlc convert old.pnnx.param new.pnnx.param        writes new.pnnx.bin too
+  mlc convert old.tsm new.tsm                      nodes in topological order, parameters by name
+  mlc convert seed.json model.json                 an ARK model in the current dialect
+  mlc convert model.onnx model.relay               the model as Relay text, weights included")]
+pub struct Convert {
+    /// The model: a PNNX model's .param file, a TenniS module, an ARK model's .json, or any model to be written as Relay text
+    pub input: PathBuf,
+    /// The new .param file; the weights go into a .bin file beside it. Or a .tsm, a .json or a .relay file
+    pub output: PathBuf,
+    /// Without white space, for a .json file
+    #[arg(long)]
+    pub compact: bool,
+    /// File of the weights, if it isn't beside the model
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+    /// Operators that mlc doesn't have.
+    #[command(flatten)]
+    pub operators: OperatorOptions,
+}
 
 /// Writes a model as ARK, PNNX or TenniS, or as Relay text.
 #[cfg_attr(not(any(feature = "ark", feature = "pnnx", feature = "relay", feature = "tennis")), allow(unused_variables))]
@@ -134,8 +160,9 @@ mod relay {
 
     /// Writes the graph of a model of any format as Relay text.
     pub fn write(arguments: &Convert, console: &Console) -> Result<(), Failure> {
-        let Convert { input, output, weights, .. } = arguments;
-        let options = LoadOptions { weights: weights.clone(), ..LoadOptions::default() };
+        let Convert { input, output, weights, operators, .. } = arguments;
+        let (weights, described) = (weights.clone(), operators.described.clone());
+        let options = LoadOptions { weights, described, ..LoadOptions::default() };
         let loaded = load(input, &options)?;
         console.report(&loaded.warnings, &loaded.sources);
         files::write_atomically_with(output, |file| mlc_relay::write(&loaded.graph, &mut BufWriter::new(file)))?;

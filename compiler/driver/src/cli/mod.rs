@@ -12,6 +12,7 @@ mod convert;
 mod execute;
 mod hardware;
 mod inspect;
+mod operators;
 mod opgen;
 mod packaging;
 mod project;
@@ -50,7 +51,7 @@ pub fn main() -> ExitCode {
         Console::defect(&panic.to_string());
     }));
     let worker = std::thread::Builder::new().name("mlc".into()).stack_size(STACK_BYTES);
-    match worker.spawn(move || run(&arguments.command, &console)).map(std::thread::JoinHandle::join) {
+    match worker.spawn(move || run(arguments.command, &console)).map(std::thread::JoinHandle::join) {
         Ok(Ok(code)) => status(code),
         // The hook has said what there is to say of a panic.
         Ok(Err(_)) => status(1),
@@ -65,8 +66,10 @@ fn status(code: i32) -> ExitCode {
     u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-fn run(command: &Command, console: &Console) -> i32 {
-    let outcome = match command {
+fn run(mut command: Command, console: &Console) -> i32 {
+    // Descriptions are checked before any model is read.
+    let read = command.operators().map_or(Ok(()), |operators| operators.read(console));
+    let outcome = read.and_then(|()| match &command {
         Command::Compile(options) => compile::compile(options, console),
         Command::Run(options) if !options.further_models.is_empty() => ranks::run::run(options, console),
         Command::Run(options) => execute::run(options, console),
@@ -81,7 +84,7 @@ fn run(command: &Command, console: &Console) -> i32 {
         Command::Passes(options) => catalogue::passes(options, console),
         Command::Ops(options) => catalogue::ops(options, console),
         Command::Targets(options) => catalogue::targets(options, console),
-    };
+    });
     match outcome {
         Ok(()) => 0,
         Err(failure) => {

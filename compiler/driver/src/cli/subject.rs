@@ -30,6 +30,7 @@ pub(super) fn load_options(model: &Model, model_name: &str, updated: Vec<String>
         dimensions: model.dimensions.iter().cloned().collect(),
         model_name: model_name.to_owned(),
         bindings: model.bindings.bindings(&model.outputs, updated),
+        described: model.operators.described.clone(),
     }
 }
 
@@ -212,6 +213,10 @@ pub(super) fn archive_bundle(
             return Err(mismatch(message.into())
                 .with_help("give --inputs, --bind and --output to 'mlc compile'")
                 .into());
+        }
+        if model.operators.described.is_some() {
+            let message = "the archive is compiled: it has the code of all its operators";
+            return Err(mismatch(message.into()).with_help("give --op-descriptions to 'mlc compile'").into());
         }
         if code.memory.is_given() && machine.on.is_none() {
             let message = "the archive is compiled: what it takes of a machine is known once it is built for one";

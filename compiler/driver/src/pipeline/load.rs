@@ -34,6 +34,17 @@ pub fn detect(path: &Path, bytes: &[u8], format: Option<Format>) -> Result<Forma
 /// # Errors
 /// Everything that stands in the way: files, their damage, unsupported operators, unknown shapes.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
+    let mut loaded = load_format(path, options);
+    // What is found about a described operator points into its description.
+    if let Some(described) = &options.described {
+        let (Ok(Loaded { sources, .. }) | Err(Failure { sources, .. })) = &mut loaded;
+        sources.extend(described.sources.clone());
+    }
+    loaded
+}
+
+/// Reads a model file as its format wants it.
+fn load_format(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
     let bytes = files::read(path)?;
     let format = detect(path, &bytes, options.format)?;
     if let Some(toolchain) = &options.from_relay {
@@ -47,6 +58,12 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
         let message = format!("a file of the format {format} says itself what its inputs, weights and outputs are");
         return Err(Diagnostic::error(Code::OptionMismatch, named(path), message)
             .with_help("--bind, --inputs, --output NAME=PLACE and --state NAME are for files that don't, as ARK's")
+            .into());
+    }
+    if options.described.is_some() && matches!(format, Format::Ir | Format::Mlf) {
+        let message = format!("a file of the format {format} brings the code of all its operators along");
+        return Err(Diagnostic::error(Code::OptionMismatch, named(path), message)
+            .with_help("give --op-descriptions when the model itself is compiled")
             .into());
     }
     if format == Format::Ir {

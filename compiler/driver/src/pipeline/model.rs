@@ -1,5 +1,6 @@
 //! What is asked of a model file, and what is got of it.
 
+use crate::descriptions::Described;
 use crate::format::Format;
 use crate::render::Sources;
 use crate::toolchain::Toolchain;
@@ -31,6 +32,8 @@ pub struct LoadOptions {
     pub from_relay: Option<Toolchain>,
     /// Which model of an archive of several.
     pub model_name: String,
+    /// Operators that the user describes.
+    pub described: Option<Described>,
 }
 
 impl LoadOptions {
@@ -41,6 +44,7 @@ impl LoadOptions {
             input_dtypes: self.input_dtypes.clone(),
             dimensions: self.dimensions.clone(),
             bindings: self.bindings.clone(),
+            custom: self.described.as_ref().map(|described| described.operators.clone()),
             ..ImportOptions::default()
         }
     }

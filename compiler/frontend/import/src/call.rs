@@ -347,6 +347,11 @@ impl<'c, 'm, F: Format> Call<'c, 'm, F> {
         self.notes.insert(value, note);
     }
 
+    /// What the user should know, whatever was looked at.
+    pub(crate) fn into_warnings(self) -> Vec<(Code, String)> {
+        self.warnings
+    }
+
     /// Ends the call: what the user should know.
     ///
     /// # Errors

@@ -99,6 +99,16 @@ pub trait Format: Sized + 'static {
         None
     }
 
+    /// The label of a result, in formats that have labels for those, too.
+    fn result_label(_operator: Self::Operator<'_>, _result: usize) -> Option<&str> {
+        None
+    }
+
+    /// Whether a value is known before the first run, where a described operator wants one that is.
+    fn is_static(_note: Option<&Self::Note>, is_constant: bool) -> bool {
+        is_constant
+    }
+
     /// An operator's attributes.
     ///
     /// # Errors

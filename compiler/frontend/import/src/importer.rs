@@ -3,6 +3,7 @@
 use crate::bodies::Bodies;
 use crate::builder::Builder;
 use crate::call::{Call, Site};
+use crate::custom::CustomCalls;
 use crate::fault::Fault;
 use crate::findings::{Findings, UnsupportedUse};
 use crate::format::Format;
@@ -116,6 +117,8 @@ pub struct Importer<'m, F: Format> {
     /// What the format remembers of values; for each graph, outermost first.
     pub(crate) notes: Vec<IndexMap<Value, F::Note>>,
     pub(crate) entries: IndexMap<(&'static str, &'static str), Entry<F>>,
+    /// What the user describes.
+    pub(crate) custom: CustomCalls,
     /// Operators imported so far.
     operators: usize,
 }
@@ -134,6 +137,7 @@ impl<'m, F: Operators> Importer<'m, F> {
             bodies: Bodies::default(),
             notes: vec![IndexMap::new()],
             entries: F::entries().map(|entry| ((entry.domain, entry.kind), entry)).collect(),
+            custom: CustomCalls::new(options.custom.clone()),
             operators: 0,
         }
     }

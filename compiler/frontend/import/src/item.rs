@@ -164,6 +164,21 @@ pub trait AttributeValue: Clone {
     /// A word.
     fn word(&self) -> Option<Self::Word>;
 
+    /// Words.
+    fn words(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Truth values; most formats have the numbers 0 and 1.
+    fn flags(&self) -> Option<Vec<bool>> {
+        let flag = |number| match number {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        };
+        self.ints()?.into_iter().map(flag).collect()
+    }
+
     /// A data type, in the format's numbers or words; an error when it is one that the IR lacks.
     fn dtype(&self) -> Option<Result<DType, Fault>>;
 }

@@ -4,7 +4,8 @@
 //! A format brings its reader (bytes to structures of its own), its kinds of operand and attribute ([`Format`]) and its tables
 //! ([`Operators`]). The engine ([`Importer`]) looks each operator of the file up, hands it a [`Call`], notes what the import
 //! looked at, names values, binds open dimensions, inlines functions, decides branches and makes loops, and tells everything
-//! that stands in the way in one go.
+//! that stands in the way in one go. Operators that the user describes ([`CustomOperators`]) are found by it, too, whatever the
+//! format.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 mod attributes;
@@ -13,6 +14,8 @@ mod bodies;
 pub mod builder;
 mod call;
 mod control;
+mod custom;
+mod described;
 mod fault;
 mod findings;
 mod format;
@@ -28,6 +31,7 @@ pub use attributes::counts;
 pub use axes::{MOST_ELEMENTS, check_filled, extents, normalized_axis, slice_part};
 pub use builder::Builder;
 pub use call::{Call, Site};
+pub use custom::{CustomOperators, Renamed};
 pub use fault::Fault;
 pub use findings::Findings;
 pub use format::{Attributes, Constant, Description, Format, Surplus};

@@ -1,7 +1,9 @@
 //! What all importers take and give besides the model.
 
+use crate::custom::CustomOperators;
 use indexmap::IndexMap;
 use mlc_ir::{Attribute, DType, Diagnostic, Graph};
+use std::sync::Arc;
 
 /// What the user says about a model beyond its files.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +20,8 @@ pub struct ImportOptions {
     pub dimensions: IndexMap<String, usize>,
     /// What a file leaves out that holds no weights.
     pub bindings: Bindings,
+    /// Operators that the user describes.
+    pub custom: Option<Arc<CustomOperators>>,
 }
 
 /// Weights, inputs and outputs of a model whose file says neither which they are nor what the weights hold.

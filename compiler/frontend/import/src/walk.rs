@@ -5,11 +5,12 @@
 //! and what depends on them is looked up, but not imported. Operators that aren't supported are counted by their type.
 
 use crate::call::{Call, Parts, Site};
+use crate::custom::Refusal;
 use crate::fault::Fault;
 use crate::importer::{Handler, Importer, Names, Operators};
 use crate::item::Item;
 use indexmap::IndexMap;
-use mlc_ir::Code;
+use mlc_ir::{Code, Diagnostic};
 
 /// Deepest nesting of calls and regions; a function that calls itself ends here.
 const DEEPEST_NESTING: usize = 100;
@@ -17,6 +18,8 @@ const DEEPEST_NESTING: usize = 100;
 /// What was found in the tables.
 enum Found<F: Operators> {
     Handler(Handler<F>),
+    /// The user describes it.
+    Described,
     /// It isn't supported, which has been counted.
     Unsupported,
 }
@@ -64,7 +67,8 @@ impl<'m, F: Operators> Importer<'m, F> {
         let operands = F::operands(self.model, site.operator).into_iter();
         let inputs = operands.map(|name| name.map_or_else(|| Ok(F::Item::absent()), |name| self.resolve(name)));
         let inputs = inputs.collect::<Result<Vec<_>, Fault>>()?;
-        if let Some((body, scope)) = F::function(self.model, self.scope(), site.operator)? {
+        let is_replaced = self.custom.replace_own() && self.custom.knows(site.domain, site.kind);
+        if !is_replaced && let Some((body, scope)) = F::function(self.model, self.scope(), site.operator)? {
             return self.inline(site, body, scope, inputs).map(Some);
         }
         self.apply(site, inputs)
@@ -75,11 +79,16 @@ impl<'m, F: Operators> Importer<'m, F> {
     /// # Errors
     /// When the operator can't be imported in this form.
     pub fn apply(&mut self, site: &Site<'m, F>, inputs: Vec<F::Item>) -> Result<Option<Vec<F::Item>>, Fault> {
-        let Found::Handler(handler) = self.look_up(site)? else { return Ok(None) };
-        if inputs.iter().any(Item::is_unknown) {
+        let found = self.look_up(site)?;
+        if inputs.iter().any(Item::is_unknown) && !matches!(found, Found::Unsupported) {
             self.look_into_regions(site);
             return Ok(None);
         }
+        let handler = match found {
+            Found::Handler(handler) => handler,
+            Found::Described => return self.described(site, inputs),
+            Found::Unsupported => return Ok(None),
+        };
         if let Handler::Control(import) = handler {
             return import(self, site, inputs).map(Some);
         }
@@ -102,16 +111,36 @@ impl<'m, F: Operators> Importer<'m, F> {
         Ok(Some(results))
     }
 
+    /// What a described operator computes; `None` when its description, or what it leads to, has been told to be wrong.
+    fn described(&mut self, site: &Site<'m, F>, inputs: Vec<F::Item>) -> Result<Option<Vec<F::Item>>, Fault> {
+        match self.apply_described(site, inputs) {
+            Ok(results) => Ok(Some(results)),
+            Err(Refusal::Fault(fault)) => Err(fault),
+            Err(Refusal::Described(finding)) => {
+                self.findings.push(Diagnostic { location: site.location.clone(), ..finding });
+                Ok(None)
+            }
+        }
+    }
+
     fn look_up(&mut self, site: &Site<'m, F>) -> Result<Found<F>, Fault> {
         let entry = self.entries.get(&(site.domain, site.kind));
+        let is_described = self.custom.knows(site.domain, site.kind);
+        if is_described && self.custom.replace_own() {
+            return Ok(Found::Described);
+        }
         let (reason, since) = match entry.map(|entry| (entry.handler, entry.since)) {
             None => (None, None),
             Some((Handler::Refused(reason), _)) => (Some(reason), None),
             Some((handler, since)) => match (site.version, since) {
                 (Some(version), Some(since)) if version < since => (None, Some((version, since))),
+                _ if is_described => return Err(described_twice()),
                 _ => return Ok(Found::Handler(handler)),
             },
         };
+        if is_described {
+            return Ok(Found::Described);
+        }
         if let Some((version, since)) = since {
             let message = format!("version {version} isn't supported, version {since} and later are");
             return Err(Fault::variant(message).with_help(F::HELP_FOR_OLD_VERSION));
@@ -144,7 +173,7 @@ impl<'m, F: Operators> Importer<'m, F> {
             for operator in F::operators(region) {
                 pending.extend(F::regions(operator));
                 let Ok(inner) = self.site(operator) else { continue };
-                if F::calls_function(self.model, operator) {
+                if F::calls_function(self.model, operator) || self.custom.knows(inner.domain, inner.kind) {
                     continue;
                 }
                 let reason = match self.entries.get(&(inner.domain, inner.kind)).map(|entry| entry.handler) {
@@ -212,4 +241,10 @@ impl<'m, F: Operators> Importer<'m, F> {
         self.names.pop();
         outputs
     }
+}
+
+/// What is said of an operator that mlc has and the user describes.
+fn described_twice() -> Fault {
+    Fault::new(Code::DuplicateDefinition, "it is described, and mlc has an operator of that name")
+        .with_help("--op-override takes the description; give the description another name otherwise")
 }

@@ -270,6 +270,11 @@ impl<'m> AttributeValue for &'m AttributeProto {
         }
     }
 
+    fn words(&self) -> Option<Vec<String>> {
+        let words = || self.strings.iter().map(|bytes| text(bytes).map(str::to_owned)).collect::<Option<_>>();
+        is(self, 8, !self.strings.is_empty()).then(words).flatten()
+    }
+
     /// A data type by its number in the standard.
     fn dtype(&self) -> Option<Result<DType, Fault>> {
         self.int().map(tensor::dtype_of)

@@ -12,7 +12,7 @@ pub(super) fn node(op_type: &str, inputs: &[&str], outputs: &[&str]) -> NodeProt
     NodeProto { op_type: op_type.into(), input: strings(inputs), output: strings(outputs), ..NodeProto::default() }
 }
 
-fn int(name: &str, value: i64) -> AttributeProto {
+pub(super) fn int(name: &str, value: i64) -> AttributeProto {
     AttributeProto { name: name.into(), i: Some(value), r#type: 2, ..AttributeProto::default() }
 }
 
@@ -32,7 +32,7 @@ pub(super) fn output(name: &str) -> ValueInfoProto {
     ValueInfoProto { name: name.into(), r#type: None }
 }
 
-fn opset(domain: &str, version: i64) -> OperatorSetIdProto {
+pub(super) fn opset(domain: &str, version: i64) -> OperatorSetIdProto {
     OperatorSetIdProto { domain: domain.into(), version }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn import_with(model: &ModelProto, options: &ImportOptions) -> Result
     import(&read(&model.encode_to_vec().into())?, &(), options)
 }
 
-fn messages(result: Result<Imported, Vec<Diagnostic>>) -> Vec<String> {
+pub(super) fn messages(result: Result<Imported, Vec<Diagnostic>>) -> Vec<String> {
     result.unwrap_err().into_iter().map(|error| error.message).collect()
 }
 
@@ -216,3 +216,6 @@ mod networks;
 
 #[path = "classical_tests.rs"]
 mod classical;
+
+#[path = "described_tests.rs"]
+mod described;

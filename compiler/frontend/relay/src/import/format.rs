@@ -1,7 +1,7 @@
 //! [`Relay`]: what the format brings to the import engine. Operators stand in expressions, not in a list, so the engine is given
 //! one at a time.
 
-use super::item::Item;
+use super::item::{Item, Tuple};
 use crate::lexer::Place;
 use crate::syntax::{Argument, AttributeValue};
 use mlc_import::{Attributes, Description, Fault, Format, Surplus};
@@ -51,6 +51,14 @@ impl Format for Relay {
         // The first of several counts.
         let attributes = operator.attributes.iter().rev();
         Ok(attributes.map(|attribute| (attribute.name, &attribute.value)).collect())
+    }
+
+    /// Several results are a tuple.
+    fn arrange<'m>(_model: (), _operator: Self::Operator<'m>, results: Vec<Self::Item>) -> Vec<Self::Item> {
+        match results.len() {
+            0 | 1 => results,
+            _ => vec![Tuple::new(results).map_or(Item::Unknown, Item::Tuple)],
+        }
     }
 
     fn help_for_unknown(_kind: &str) -> String {

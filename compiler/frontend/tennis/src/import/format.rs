@@ -5,7 +5,7 @@ use crate::element_type::ElementType;
 use crate::model::{Model, Node, NodeId};
 use crate::tensor::{Field, Tensor};
 use mlc_import::{AttributeValue, Attributes, Description, Fault, Format, Surplus};
-use mlc_ir::{DType, Location};
+use mlc_ir::{DType, Location, Value};
 use std::convert::Infallible;
 
 /// The format.
@@ -49,6 +49,16 @@ impl Format for Tennis {
     fn attributes<'m>(_scope: &(), operator: Self::Operator<'m>) -> Result<Attributes<'m, Self>, Fault> {
         let parameters = operator.node.parameters.iter().filter(|(key, _)| !key.starts_with('#'));
         Ok(parameters.map(|(key, value)| (key.as_str(), value)).collect())
+    }
+
+    /// A node has one value, which packs several results.
+    fn arrange<'m>(
+        _model: Self::Model<'m>,
+        _operator: Self::Operator<'m>,
+        results: Vec<Self::Item>,
+    ) -> Vec<Self::Item> {
+        let tensors: Vec<Value> = results.iter().filter_map(mlc_import::Item::tensor).collect();
+        if results.len() > 1 && tensors.len() == results.len() { vec![Item::packed(tensors)] } else { results }
     }
 
     fn help_for_unknown(_kind: &str) -> String {
