@@ -27,7 +27,7 @@ pub use module::{
     Exchanged, KeptState, KernelSummary, MemoryPlan, MessageSummary, Module, PackedConstant, PlannedBuffer, Port,
     RankSummary, SourceFile,
 };
-pub use target::{FloatingPoint, Memories, ObjectFormat, Target, VectorSpelling};
+pub use target::{FloatingPoint, Memories, ObjectFormat, System, Target, Tools, VectorSpelling};
 
 /// How code is generated.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,8 +4,8 @@ use crate::case::Case;
 use crate::compare::compare;
 use crate::compile::load;
 use crate::paths;
-use mlc::pipeline::{self, CompileOptions};
-use mlc::toolchain::{Cost, Footprint, Toolchain};
+use mlc::pipeline::{self, CompileOptions, Compiled};
+use mlc::toolchain::{Cost, Footprint, Program, Toolchain};
 use mlc_codegen::Target;
 use mlc_ir::{Diagnostic, Tensor};
 use std::fmt::Write as _;
@@ -48,10 +48,8 @@ pub fn find(name: &str) -> Option<Case> {
 
 /// Why nothing can be built for a machine here, if so: what is missing.
 pub fn missing(machine: &str) -> Option<String> {
-    let starts = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
-    let emulator = if machine.starts_with("riscv") { "qemu-system-riscv32" } else { "qemu-system-arm" };
-    let compiler = compiler(machine);
-    let tool = [compiler.as_str(), emulator].into_iter().find(|tool| !starts(tool));
+    let tools = Toolchain::emulated(machine)?.tools();
+    let tool = tools.iter().find(|tool| Command::new(tool).arg("--version").output().is_err());
     tool.map(|tool| format!("there is no {tool}"))
 }
 
@@ -71,30 +69,59 @@ pub fn target(machine: &str) -> Option<Target> {
     mlc::targets::find(machine)
 }
 
+/// A case compiled for a target and built for an emulated machine.
+pub struct Built {
+    /// What the compiler made.
+    pub compiled: Compiled,
+    /// The program.
+    pub program: Program,
+}
+
+/// Compiles a case for a target, and builds it for a machine, which may be another than the target's if the code has no vectors.
+///
+/// # Errors
+/// What any step found.
+pub fn build(case: &Case, target_name: &str, machine: &str) -> Result<Built, String> {
+    let all = |findings: Vec<Diagnostic>| faults(case, machine, &findings);
+    let one = |finding: Diagnostic| all(vec![finding]);
+    let loaded = load(case).map_err(all)?;
+    let missing = |what: &str| format!("{} on {machine}: no such {what}", case.name);
+    let target = target(target_name).ok_or_else(|| missing("target"))?;
+    let options = CompileOptions { target, ..CompileOptions::default() };
+    let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).map_err(all)?;
+    let toolchain = Toolchain::emulated(machine).ok_or_else(|| missing("machine"))?;
+    let program = toolchain.build(&compiled.bundle().map_err(one)?).map_err(one)?;
+    Ok(Built { compiled, program })
+}
+
+fn faults(case: &Case, machine: &str, findings: &[Diagnostic]) -> String {
+    let texts: Vec<String> = findings.iter().map(|finding| format!("{finding} {:?}", finding.notes)).collect();
+    format!("{} on {machine}: {}", case.name, texts.join("; "))
+}
+
+/// Runs a case's program, holds its outputs to the golden ones, and gives what the emulator counted, if it counts.
+///
+/// # Errors
+/// What the program says, or the first output that is wrong.
+pub fn run(case: &Case, machine: &str, program: &Program) -> Result<Option<Cost>, String> {
+    let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
+    let (outputs, cost) = program.run_counted(&inputs).map_err(|finding| faults(case, machine, &[finding]))?;
+    for (output, golden) in outputs.iter().zip(&case.outputs) {
+        compare(output, &golden.value, case.tolerance)
+            .map_err(|error| format!("{} on {machine}: output {}: {error}", case.name, golden.name))?;
+    }
+    Ok(cost)
+}
+
 /// Compiles a case for a machine, runs it on the machine's board, and holds its outputs to the golden ones.
 ///
 /// # Errors
 /// What any step found.
 pub fn measure(case: &Case, machine: &str) -> Result<Measured, String> {
-    let place = |what: String| format!("{} on {machine}: {what}", case.name);
-    let all = |findings: Vec<Diagnostic>| {
-        place(findings.iter().map(|finding| format!("{finding} {:?}", finding.notes)).collect::<Vec<_>>().join("; "))
-    };
-    let loaded = load(case).map_err(all)?;
-    let target = target(machine).ok_or_else(|| place("no such target".into()))?;
-    let options = CompileOptions { target, ..CompileOptions::default() };
-    let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).map_err(all)?;
-    let toolchain = Toolchain::emulated(machine).ok_or_else(|| place("no such board".into()))?;
-    let one = |finding: Diagnostic| all(vec![finding]);
-    let program = toolchain.build(&compiled.bundle().map_err(one)?).map_err(one)?;
-    let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
-    let (outputs, cost) = program.run_counted(&inputs).map_err(one)?;
-    for (output, golden) in outputs.iter().zip(&case.outputs) {
-        compare(output, &golden.value, case.tolerance)
-            .map_err(|error| place(format!("output {}: {error}", golden.name)))?;
-    }
+    let Built { compiled, program } = build(case, machine, machine)?;
+    let cost = run(case, machine, &program)?;
     let figures = cost.zip(program.footprint);
-    let (cost, footprint) = figures.ok_or_else(|| place("the board counted nothing".into()))?;
+    let (cost, footprint) = figures.ok_or_else(|| format!("{} on {machine}: the board counted nothing", case.name))?;
     Ok(Measured {
         machine: machine.to_owned(),
         cost,

@@ -2,7 +2,7 @@
 
 use crate::execution::Interface;
 use crate::module::Module;
-use crate::target::Target;
+use crate::target::{System, Target, Tools};
 
 /// Warnings that the generated code is free of.
 const WARNINGS: &str = "-Wall -Wextra";
@@ -100,17 +100,21 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
 
 /// Lines of a Makefile that choose another machine's tools, unless the user did, and their C library; empty for this machine's.
 pub fn make_tools(target: &Target) -> String {
-    let Some(prefix) = &target.tool_prefix else { return String::new() };
-    let tool = |(variable, tool): (&str, &str)| {
-        format!("ifeq ($(origin {variable}),default)\n{variable} = {prefix}{tool}\nendif\n")
+    let Some(tools) = &target.tools else { return String::new() };
+    let tool = |(variable, tool): (&str, &String)| {
+        format!("ifeq ($(origin {variable}),default)\n{variable} = {tool}\nendif\n")
     };
-    let tools: String = [("CC", "gcc"), ("AR", "ar")].into_iter().map(tool).collect();
-    tools + PICOLIBC_FOR_MAKE
+    let chosen: String = [("CC", &tools.compiler), ("AR", &tools.archiver)].into_iter().map(tool).collect();
+    chosen + if tools.are_bare_metal() { PICOLIBC_FOR_MAKE } else { "" }
+}
+
+fn is_bare_metal(target: &Target) -> bool {
+    target.tools.as_ref().is_some_and(Tools::are_bare_metal)
 }
 
 /// What the compiler's options in a Makefile with [`make_tools`] are followed by.
 pub fn make_c_library(target: &Target) -> &'static str {
-    if target.tool_prefix.is_some() { " $(C_LIBRARY)" } else { "" }
+    if is_bare_metal(target) { " $(C_LIBRARY)" } else { "" }
 }
 
 /// Debian's cross compilers have no C library of their own.
@@ -125,7 +129,7 @@ endif
 
 /// Lines for behind `project(…)` in a CMake project with [`cmake_tools`]: the C library; empty for this machine's tools.
 pub fn cmake_c_library(target: &Target) -> &'static str {
-    if target.tool_prefix.is_some() { PICOLIBC_FOR_CMAKE } else { "" }
+    if is_bare_metal(target) { PICOLIBC_FOR_CMAKE } else { "" }
 }
 
 /// As [`PICOLIBC_FOR_MAKE`].
@@ -143,11 +147,21 @@ endif()
 /// Lines of a CMake project that choose another machine's compiler, unless the user or a project around this one did; empty
 /// for this machine's.
 pub fn cmake_tools(target: &Target) -> String {
-    let Some(prefix) = &target.tool_prefix else { return String::new() };
+    let Some(Tools { compiler, system, .. }) = &target.tools else { return String::new() };
+    let (name, more) = match system {
+        System::None => (
+            "Generic",
+            "  # A program needs start-up code, which isn't here.\n  set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\n",
+        ),
+        System::Linux => ("Linux", ""),
+        System::Wasi => (
+            "WASI",
+            "  set(CMAKE_C_COMPILER_TARGET wasm32-wasi)\n  set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\n",
+        ),
+    };
     format!(
-        "if(NOT CMAKE_TOOLCHAIN_FILE AND NOT CMAKE_C_COMPILER)\n  set(CMAKE_SYSTEM_NAME Generic)\n  \
-         set(CMAKE_C_COMPILER {prefix}gcc)\n  # A program needs start-up code, which isn't here.\n  \
-         set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\nendif()\n"
+        "if(NOT CMAKE_TOOLCHAIN_FILE AND NOT CMAKE_C_COMPILER)\n  set(CMAKE_SYSTEM_NAME {name})\n  \
+         set(CMAKE_C_COMPILER {compiler})\n{more}endif()\n"
     )
 }
 

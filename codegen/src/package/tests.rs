@@ -133,7 +133,7 @@ fn build_files_of_a_cross_compiler_are_as_reviewed() {
 #[test]
 fn cross_compilers_build_the_package() {
     for target in Target::embedded() {
-        let compiler = format!("{}gcc", target.tool_prefix.clone().unwrap_or_default());
+        let compiler = target.tools.as_ref().unwrap().compiler.clone();
         if Command::new(&compiler).arg("--version").output().is_err() {
             eprintln!("skipped: there is no {compiler}");
             continue;

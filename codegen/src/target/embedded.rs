@@ -1,6 +1,6 @@
 //! The microcontrollers that code can be generated for.
 
-use super::{Borders, FloatingPoint, Machine, Memories, Target, VectorSpelling};
+use super::{Borders, FloatingPoint, Machine, Memories, System, Target, Tools, VectorSpelling};
 
 /// What sets one microcontroller apart from another.
 struct Part {
@@ -108,7 +108,7 @@ impl Part {
             in_order: true,
             machine: if self.float_unit { Machine::in_order() } else { Machine::soft_float() },
             c_flags: FLAGS.iter().chain(self.machine_flags).copied().map(String::from).collect(),
-            tool_prefix: Some(self.tool_prefix.into()),
+            tools: Some(Tools::gnu(self.tool_prefix, System::None)),
             memories: Some(Memories { flash_bytes: flash << 10, ram_bytes: ram << 10 }),
             floating_point: FloatingPoint::Fast,
         }

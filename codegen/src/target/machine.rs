@@ -126,6 +126,27 @@ impl Machine {
         }
     }
 
+    /// A small processor that starts two instructions at once, in their order.
+    pub fn little() -> Machine {
+        let instructions = Instructions {
+            multiply_add: 1.0,
+            float: 1.0,
+            divide: 14.0,
+            function: 40.0,
+            load: 1.0,
+            convert: 1.0,
+            integer: 0.5,
+            address: 0.5,
+            ..WIDE
+        };
+        Machine {
+            instructions,
+            overlap: Overlap::Ports { width: 2.0, latency: 4.0 },
+            caches: vec![Cache { bytes: 32 << 10, fill: 8.0 }, Cache { bytes: 512 << 10, fill: 3.0 }],
+            code_bytes: 4.0,
+        }
+    }
+
     /// A core that runs one instruction after the other, with single precision in hardware.
     pub fn in_order() -> Machine {
         let instructions = Instructions {

@@ -1,11 +1,14 @@
 //! [`Target`]: what the code generator must know of a machine, as data.
 
 mod embedded;
+mod linux;
 mod machine;
 mod object_format;
+mod tools;
 
 pub use machine::{Cache, Instructions, Library, Machine, Overlap};
 pub use object_format::ObjectFormat;
+pub use tools::{System, Tools};
 
 use serde::{Deserialize, Serialize};
 
@@ -90,8 +93,8 @@ pub struct Target {
     pub machine: Machine,
     /// Options that the generated Makefile gives the C compiler.
     pub c_flags: Vec<String>,
-    /// What the names of its compiler and tools start with, such as `arm-none-eabi-`; `None` when they are this machine's.
-    pub tool_prefix: Option<String>,
+    /// The programs that make machine code for it; `None` when they are this machine's.
+    pub tools: Option<Tools>,
     /// Memories of a usual part, for the user to know; nothing is held to them unless `--ram` or `--flash` says so.
     pub memories: Option<Memories>,
     /// How closely its code keeps to the model's operations; not a property of the machine, but of the code for it.
@@ -114,7 +117,7 @@ impl Target {
             in_order: false,
             machine: Machine::host(),
             c_flags: ["-std=c99", "-O3", "-ffp-contract=fast"].map(String::from).to_vec(),
-            tool_prefix: None,
+            tools: None,
             memories: None,
             floating_point: FloatingPoint::Fast,
         }
@@ -136,7 +139,7 @@ impl Target {
             c_flags: ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno"]
                 .map(String::from)
                 .to_vec(),
-            tool_prefix: None,
+            tools: None,
             memories: None,
             floating_point: FloatingPoint::Fast,
         }
@@ -149,12 +152,17 @@ impl Target {
         for flag in self.c_flags.iter_mut().filter(|flag| flag.starts_with("-ffp-contract=")) {
             *flag = format!("-ffp-contract={contract}");
         }
+        let fast = linux::fast_flags(&self.name);
+        self.c_flags.retain(|flag| !fast.contains(&flag.as_str()));
+        if floating_point == FloatingPoint::Fast {
+            self.c_flags.extend(fast.iter().copied().map(String::from));
+        }
         self
     }
 
     /// Its object files; `None` where the target doesn't say a machine, or mlc doesn't know its format.
     pub fn object_format(&self) -> Option<ObjectFormat> {
-        ObjectFormat::of(&self.name, self.tool_prefix.as_deref(), self.float_unit)
+        ObjectFormat::of(self)
     }
 
     /// Whether sums keep their order and steps are rounded one by one.

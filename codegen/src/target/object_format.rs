@@ -1,5 +1,6 @@
 //! Object files of targets.
 
+use super::{System, Target};
 use object::Architecture;
 use object::elf::{EF_ARM_ABI_FLOAT_HARD, EF_ARM_ABI_FLOAT_SOFT};
 
@@ -13,20 +14,27 @@ pub struct ObjectFormat {
 }
 
 impl ObjectFormat {
-    /// That of a target, by its name and the prefix of its compiler's name.
-    pub(super) fn of(name: &str, tool_prefix: Option<&str>, float_unit: bool) -> Option<ObjectFormat> {
-        match tool_prefix {
-            Some("arm-none-eabi-") => {
-                let float = if float_unit { EF_ARM_ABI_FLOAT_HARD } else { EF_ARM_ABI_FLOAT_SOFT };
-                Some(ObjectFormat { architecture: Architecture::Arm, flags: EABI_5 | float })
-            }
-            Some("riscv64-unknown-elf-") => {
-                let float = if float_unit { RISCV_FLOAT_SINGLE } else { 0 };
-                Some(ObjectFormat { architecture: Architecture::Riscv32, flags: RISCV_COMPRESSED | float })
-            }
-            None if name == "host" => host(),
-            _ => None,
-        }
+    /// That of a target, by its compiler.
+    pub(super) fn of(target: &Target) -> Option<ObjectFormat> {
+        let float = |hard: u32, soft: u32| if target.float_unit { hard } else { soft };
+        let arm = EABI_5 | float(EF_ARM_ABI_FLOAT_HARD, EF_ARM_ABI_FLOAT_SOFT);
+        let Some(tools) = &target.tools else {
+            return match target.name.as_str() {
+                "host" => host(),
+                name if name.starts_with("x86-64") => {
+                    Some(ObjectFormat { architecture: Architecture::X86_64, flags: 0 })
+                }
+                _ => None,
+            };
+        };
+        let (architecture, flags) = match (tools.compiler.split('-').next()?, tools.system) {
+            ("arm", _) => (Architecture::Arm, arm),
+            ("aarch64", _) => (Architecture::Aarch64, 0),
+            ("riscv64", System::Linux) => (Architecture::Riscv64, RISCV_COMPRESSED | RISCV_FLOAT_DOUBLE),
+            ("riscv64", _) => (Architecture::Riscv32, RISCV_COMPRESSED | float(RISCV_FLOAT_SINGLE, 0)),
+            _ => return None,
+        };
+        Some(ObjectFormat { architecture, flags })
     }
 }
 
@@ -36,6 +44,8 @@ const EABI_5: u32 = 0x0500_0000;
 const RISCV_COMPRESSED: u32 = 1;
 /// Floats in registers of single precision.
 const RISCV_FLOAT_SINGLE: u32 = 2;
+/// Floats in registers of double precision.
+const RISCV_FLOAT_DOUBLE: u32 = 4;
 
 /// This machine, where its object files are ELF.
 fn host() -> Option<ObjectFormat> {

@@ -6,6 +6,7 @@ use mlc_codegen::Target;
 pub fn all() -> Vec<Target> {
     let mut targets = vec![Target::host(vector_bytes()), Target::generic()];
     targets.extend(Target::embedded());
+    targets.extend(Target::computers());
     targets
 }
 

@@ -470,8 +470,9 @@ fn limits_of_memory_are_enforced_by_name() {
     assert_eq!(folder.listing(), before);
     folder.mlc(&["compile", "model.mlc", "--ram", "64KB"]).failure(2, &["is no size such as"]);
     folder.mlc(&["run", "fits.tar", "--ram", "64K"]).failure(2, &["the archive is compiled", "--on"]);
-    folder.mlc(&["run", "model.mlc", "--on", "pdp11"]).failure(2, &["no emulated board for 'pdp11'", "cortex-m55"]);
+    folder.mlc(&["run", "model.mlc", "--on", "pdp11"]).failure(2, &["no emulator of 'pdp11'", "cortex-m55", "aarch64"]);
     folder.mlc(&["run", "model.mlc", "--target", "cortex-m4"]).failure(2, &["isn't this machine", "--on cortex-m4"]);
+    folder.mlc(&["bench", "model.mlc", "--on", "riscv64"]).failure(2, &["times of 'riscv64' under an emulator"]);
 }
 
 #[test]

@@ -48,7 +48,7 @@ Exit status: 0 done; 1 the model or the data is at fault; 2 the command line is.
 pub enum Command {
     /// Compile a model to an archive of C
     Compile(Compile),
-    /// Compile a model, build it, and run it, on this machine or on an emulated board
+    /// Compile a model, build it, and run it, on this machine or under an emulator of another
     Run(Run),
     /// Measure how long a model takes on this machine
     Bench(Bench),

@@ -140,7 +140,11 @@ struct KernelTime {
 pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure> {
     let Bench { model, code, machine, .. } = arguments;
     let toolchain = machine.toolchain()?;
-    let counted = machine.on.is_some();
+    let counted = toolchain.board.is_some();
+    if let Some(guest) = toolchain.guest.filter(|guest| guest.is_emulated()) {
+        let message = format!("times of '{}' under an emulator say nothing about the machine", guest.target);
+        return Err(mismatch(message).with_help("boards of microcontrollers count instructions").into());
+    }
     let (bundle, inputs) = bundle(model, code, machine, &arguments.inputs, console)?;
     let program = toolchain.build(&bundle)?;
     check_built(&program, code)?;

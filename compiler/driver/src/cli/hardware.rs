@@ -3,7 +3,7 @@
 use super::console::Console;
 use super::words::mismatch;
 use crate::pipeline::Failure;
-use crate::toolchain::{Cost, Footprint, Toolchain, boards};
+use crate::toolchain::{Cost, Footprint, Toolchain};
 use clap::Args;
 use mlc_codegen::Limits;
 use mlc_ir::{Code, Diagnostic, Location};
@@ -22,7 +22,7 @@ pub struct Memory {
 /// What the program runs on.
 #[derive(Debug, Clone, Args)]
 pub struct Machine {
-    /// Run on an emulated board with this processor, such as 'cortex-m4', instead of this machine
+    /// Run on another machine, emulated, such as 'cortex-m4' or 'aarch64', instead of on this one
     #[arg(long, value_name = "MACHINE")]
     pub on: Option<String>,
 }
@@ -76,9 +76,9 @@ impl Machine {
             return Ok(Toolchain::from_variable(std::env::var("CC").ok().as_deref()));
         };
         Toolchain::emulated(name).ok_or_else(|| {
-            let names: Vec<&str> = boards().map(|board| board.target).collect();
-            let help = format!("there are boards for {}", names.join(", "));
-            mismatch(format!("there is no emulated board for '{name}'")).with_help(help)
+            let names: Vec<&str> = Toolchain::emulated_machines().collect();
+            let help = format!("there are emulators of {}", names.join(", "));
+            mismatch(format!("there is no emulator of '{name}'")).with_help(help)
         })
     }
 }

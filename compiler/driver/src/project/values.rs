@@ -5,7 +5,7 @@ use super::template::Template;
 use crate::bundle::{Bundle, Port};
 use mlc_archive::Header;
 use mlc_codegen::package::build_files::{cmake_c_library, cmake_tools, make_c_library, make_tools};
-use mlc_codegen::{Target, c_type};
+use mlc_codegen::{Target, Tools, c_type};
 use mlc_ir::{DType, Diagnostic};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -101,7 +101,7 @@ impl Values {
 
     /// What chooses the tools of the machine that the archive is for.
     fn set_tools(&mut self, target: &Target) {
-        let is_foreign = target.tool_prefix.is_some();
+        let is_foreign = target.tools.as_ref().is_some_and(Tools::are_bare_metal);
         let for_other_machines = |text: String| if is_foreign { text } else { String::new() };
         let program = |lines: &str| lines.replace("@FLAGS@", &link_flags(target));
         self.set("MAKE_TOOLS", make_tools(target) + &for_other_machines(program(MAKE_PROGRAM)));

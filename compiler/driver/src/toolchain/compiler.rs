@@ -2,6 +2,7 @@
 
 use super::board::{Board, boards};
 use super::faults::{start_of, temporary};
+use super::guest::{Guest, guests};
 use crate::files;
 use mlc_ir::{Code, Diagnostic, Location};
 use std::path::Path;
@@ -15,6 +16,8 @@ pub struct Toolchain {
     pub compiler: Vec<String>,
     /// The emulated board that programs run on; `None` for this machine.
     pub board: Option<&'static Board>,
+    /// The kind of computer whose programs run under an emulator; `None` for this machine's own.
+    pub guest: Option<&'static Guest>,
     /// How long a board may run; firmware that hangs never ends by itself.
     pub patience: Duration,
 }
@@ -24,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Default for Toolchain {
     fn default() -> Self {
-        Toolchain { compiler: vec!["cc".into()], board: None, patience: PATIENCE }
+        Toolchain { compiler: vec!["cc".into()], board: None, guest: None, patience: PATIENCE }
     }
 }
 
@@ -42,11 +45,30 @@ impl Toolchain {
         if compiler.is_empty() { Toolchain::default() } else { Toolchain { compiler, ..Toolchain::default() } }
     }
 
-    /// The cross compiler and the emulated board of a microcontroller, by the name of its target.
+    /// The cross compiler and the emulator of a machine, by the name of its target.
     pub fn emulated(target: &str) -> Option<Toolchain> {
+        if let Some(guest) = guests().find(|guest| guest.target == target) {
+            return Some(guest.toolchain());
+        }
         let board = boards().find(|board| board.target == target)?;
-        let prefix = board.target()?.tool_prefix.unwrap_or_default();
-        Some(Toolchain { compiler: vec![format!("{prefix}gcc")], board: Some(board), ..Toolchain::default() })
+        let tools = board.target()?.tools?;
+        Some(Toolchain { compiler: vec![tools.compiler], board: Some(board), ..Toolchain::default() })
+    }
+
+    /// Names of the machines that there is an emulator for.
+    pub fn emulated_machines() -> impl Iterator<Item = &'static str> {
+        boards().map(|board| board.target).chain(guests().map(|guest| guest.target))
+    }
+
+    /// Names of the programs that building and running take.
+    pub fn tools(&self) -> Vec<String> {
+        let emulator = self.board.map(Board::emulator).or_else(|| self.guest?.runner().first().copied());
+        self.compiler.first().cloned().into_iter().chain(emulator.map(String::from)).collect()
+    }
+
+    /// What a user can install when a tool of an emulated machine is missing.
+    fn help(&self) -> Option<String> {
+        self.board.map(Board::help).or_else(|| self.guest.map(Guest::help))
     }
 
     /// The compiler with its own options.
@@ -80,10 +102,8 @@ impl Toolchain {
         command.spawn().map_err(|error| {
             let name = self.compiler.first().map_or("cc", String::as_str);
             let message = format!("can't start the C compiler '{name}': {}", files::describe(&error));
-            let help = self.board.map_or_else(
-                || "install a C compiler such as gcc or clang, or name one in the variable CC".to_owned(),
-                Board::help,
-            );
+            let usual = || "install a C compiler such as gcc or clang, or name one in the variable CC".to_owned();
+            let help = self.help().unwrap_or_else(usual);
             Diagnostic::error(Code::ToolFailed, Location::default(), message).with_help(help)
         })
     }

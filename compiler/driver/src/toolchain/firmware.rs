@@ -20,20 +20,25 @@ impl Toolchain {
     /// `MLC0004` when the code is for another machine.
     pub(super) fn flags(&self, target: &Target) -> Result<Vec<String>, Diagnostic> {
         let mismatch = |message| Diagnostic::error(Code::OptionMismatch, Location::default(), message);
-        let Some(board) = self.board else {
-            if target.tool_prefix.is_some() {
-                let name = &target.name;
-                let message = format!("the code is for '{name}', which isn't this machine");
-                return Err(mismatch(message).with_help(format!("'--on {name}' runs it on an emulated board")));
+        let own = match (self.board, self.guest) {
+            (Some(board), _) => board.target(),
+            (None, Some(guest)) => guest.target(),
+            (None, None) => {
+                if target.tools.is_some() {
+                    let name = &target.name;
+                    let message = format!("the code is for '{name}', which isn't this machine");
+                    return Err(mismatch(message).with_help(format!("'--on {name}' runs it under an emulator")));
+                }
+                return Ok(target.c_flags.clone());
             }
-            return Ok(target.c_flags.clone());
         };
-        let own = board.target().unwrap_or_else(Target::generic).with_floating_point(target.floating_point);
+        let own = own.unwrap_or_else(Target::generic).with_floating_point(target.floating_point);
         if target.vectors != VectorSpelling::None && target.name != own.name {
             let message = format!("the code is for '{}', which isn't '{}'", target.name, own.name);
             return Err(mismatch(message).with_help(format!("compile the model with '--target {}'", own.name)));
         }
-        Ok(own.c_flags.into_iter().chain([LIBRARY.to_owned()]).collect())
+        let library = self.board.map(|_| LIBRARY.to_owned());
+        Ok(own.c_flags.into_iter().chain(library).collect())
     }
 
     /// Links objects to a program for a board.

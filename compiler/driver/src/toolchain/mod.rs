@@ -1,5 +1,5 @@
 //! Compiled models at work: an archive is unpacked, built with the C compiler, and run as a program of its own, on this machine
-//! or on an emulated board.
+//! or under an emulator of another.
 //!
 //! The program is the archive's code with a generated `main`, which reads and writes raw tensors. It checks what the code
 //! promises: that it writes neither beyond its outputs nor into its inputs.
@@ -10,6 +10,7 @@ mod compiler;
 mod faults;
 mod firmware;
 mod footprint;
+mod guest;
 mod harness;
 mod objects;
 mod platform;
@@ -20,6 +21,7 @@ mod recipe;
 pub use board::{Board, boards};
 pub use compiler::Toolchain;
 pub use footprint::Footprint;
+pub use guest::{Guest, guests};
 pub use program::{Cost, Program};
 pub use ranks::{Event, Rank, RanksProgram, RanksRun, Timeline, Transport};
 
@@ -67,6 +69,9 @@ impl Toolchain {
         let footprint = match self.board {
             None => {
                 let mut command = self.command();
+                if let Some(guest) = self.guest {
+                    command.args(&flags).args(guest.link_flags());
+                }
                 command.args(&objects).arg("-o").arg(&executable).arg("-lm");
                 self.expect_success(self.start(command, folder.path())?.wait_with_output())?;
                 None
@@ -82,7 +87,16 @@ impl Toolchain {
             }
         };
         let (inputs, outputs) = (bundle.inputs.clone(), bundle.outputs.clone());
-        Ok(Program { folder, executable, board: self.board, patience: self.patience, inputs, outputs, footprint })
+        Ok(Program {
+            folder,
+            executable,
+            board: self.board,
+            guest: self.guest,
+            patience: self.patience,
+            inputs,
+            outputs,
+            footprint,
+        })
     }
 
     /// Compiles an archive that is unpacked in a folder, and `main` as its `main.c`; gives the objects, that of `main.c` last.
@@ -95,7 +109,7 @@ impl Toolchain {
         profile: bool,
     ) -> Result<Vec<PathBuf>, Diagnostic> {
         std::fs::write(folder.join("main.c"), main).map_err(|error| temporary(&error))?;
-        let recipe = Recipe::new(bundle, folder, flags, self.board.is_some())?;
+        let recipe = Recipe::new(bundle, folder, flags, self)?;
         let mut compilations = Vec::new();
         let mut objects: Vec<PathBuf> = bundle.objects().into_iter().map(|path| folder.join(path)).collect();
         for (index, Unit { source, flags }) in recipe.units.iter().enumerate() {

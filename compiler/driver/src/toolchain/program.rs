@@ -1,8 +1,9 @@
-//! [`Program`]: a built model that runs, on this machine or on an emulated board.
+//! [`Program`]: a built model that runs, on this machine or under an emulator of another.
 
 use super::board::Board;
 use super::faults::{start_of, temporary};
 use super::footprint::Footprint;
+use super::guest::Guest;
 use crate::bundle::Port;
 use crate::files;
 use mlc_ir::{Code, Diagnostic, Location, Tensor};
@@ -18,6 +19,7 @@ pub struct Program {
     pub(super) folder: TempDir,
     pub(super) executable: PathBuf,
     pub(super) board: Option<&'static Board>,
+    pub(super) guest: Option<&'static Guest>,
     pub(super) patience: Duration,
     /// Inputs in order.
     pub inputs: Vec<Port>,
@@ -141,13 +143,14 @@ impl Program {
         let names = |kind: &'static str, count: usize| (0..count).map(move |index| format!("{kind}{index}"));
         let files: Vec<String> = names("input", self.inputs.len()).chain(names("output", self.outputs.len())).collect();
         let arguments: Vec<&str> = [mode.name(), &runs].into_iter().chain(files.iter().map(String::as_str)).collect();
-        let mut command = match self.board {
-            None => {
+        let mut command = match (self.board, self.guest) {
+            (None, None) => {
                 let mut command = Command::new(&self.executable);
                 command.args(&arguments);
                 command
             }
-            Some(board) => board.command(&self.executable, &self.folder.path().join("vectors"), &arguments),
+            (None, Some(guest)) => guest.command(&self.executable, &arguments),
+            (Some(board), _) => board.command(&self.executable, &self.folder.path().join("vectors"), &arguments),
         };
         // An emulated board's console is the emulator's standard error, whatever the firmware writes to.
         let (printed, console) = (run.join("printed"), run.join("console"));
@@ -170,11 +173,14 @@ impl Program {
     }
 
     fn not_started(&self, error: &std::io::Error) -> Diagnostic {
-        match self.board {
+        let emulator = self.board.map(|board| (board.emulator(), board.help())).or_else(|| {
+            let guest = self.guest?;
+            Some((*guest.runner().first()?, guest.help()))
+        });
+        match emulator {
             None => failed(format!("can't start the program: {error}")),
-            Some(board) => {
-                let reason = files::describe(error);
-                failed(format!("can't start the emulator '{}': {reason}", board.emulator())).with_help(board.help())
+            Some((name, help)) => {
+                failed(format!("can't start the emulator '{name}': {}", files::describe(error))).with_help(help)
             }
         }
     }

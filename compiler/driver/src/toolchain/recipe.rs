@@ -1,5 +1,6 @@
 //! What is compiled for the program of an archive, and how: the archive's sources, the runtime's that they need, and `main.c`.
 
+use super::compiler::Toolchain;
 use super::faults::temporary;
 use crate::bundle::{Bundle, Call};
 use mlc_ir::{Code, Diagnostic, Location};
@@ -34,25 +35,29 @@ const FOREIGN: [&str; 5] = ["-std=gnu11", "-O2", "-ffp-contract=off", "-w", "-Wn
 
 impl Recipe {
     /// The recipe for an archive that is unpacked in a folder; puts the runtime there if it is needed. `flags` are the options
-    /// for the machine that is built for.
+    /// for the machine that `toolchain` builds for.
     ///
     /// # Errors
     /// When the archive's code isn't C, or can't run on an emulated board.
-    pub(super) fn new(bundle: &Bundle, folder: &Path, flags: &[String], emulated: bool) -> Result<Recipe, Diagnostic> {
+    pub(super) fn new(
+        bundle: &Bundle,
+        folder: &Path,
+        flags: &[String],
+        toolchain: &Toolchain,
+    ) -> Result<Recipe, Diagnostic> {
         let is_plain = matches!(bundle.call, Call::CInterface(_));
-        if emulated && !is_plain {
+        if toolchain.board.is_some() && !is_plain {
             let message = "only code with the C interface runs on emulated boards";
             return Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
                 .with_help("'mlc compile' makes such code of a graph archive"));
         }
-        let foreign: Vec<String> = match emulated {
-            true => flags.iter().cloned().chain(["-w".into(), "-Wno-incompatible-pointer-types".into()]).collect(),
-            false => FOREIGN.map(String::from).to_vec(),
+        let is_emulated = toolchain.board.is_some() || toolchain.guest.is_some();
+        let for_machine = |more: &[&str]| -> Vec<String> {
+            let machine = flags.iter().filter(|_| is_emulated).cloned();
+            machine.chain(more.iter().copied().map(String::from)).collect()
         };
-        let own: Vec<String> = match emulated {
-            true => flags.iter().cloned().chain(["-O1".into()]).collect(),
-            false => OWN.map(String::from).to_vec(),
-        };
+        let foreign = if toolchain.board.is_some() { for_machine(&FOREIGN[3..]) } else { for_machine(&FOREIGN) };
+        let own = if is_emulated { for_machine(&OWN[1..]) } else { for_machine(&OWN) };
         let code = if bundle.origin.is_some() { flags } else { &foreign };
         let unit = |source: String, flags: &[String]| Unit { source, flags: flags.to_vec() };
         let sources = bundle.sources()?.into_iter();

@@ -97,7 +97,7 @@ fn c_compiler_builds_what_the_pipeline_makes_and_it_agrees_with_the_evaluator() 
     let graph = graph();
     let input = Generator::new(1).tensor(&TensorType::new(DType::F32, [2, 3]));
     let expected = mlc_ir::evaluate(&graph, std::slice::from_ref(&input)).unwrap();
-    for target in targets::all().into_iter().filter(|target| target.tool_prefix.is_none()) {
+    for target in targets::all().into_iter().filter(|target| target.tools.is_none()) {
         let mut stages = Vec::new();
         let options = CompileOptions { target, ..CompileOptions::default() };
         let compiled = compile(&graph, &options, &mut |stage, _| stages.push(stage.to_owned())).unwrap();

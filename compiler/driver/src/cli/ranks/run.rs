@@ -21,7 +21,7 @@ use std::path::Path;
 pub fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
     let options = &arguments.ranks;
     if arguments.machine.on.is_some() {
-        return Err(mismatch("several ranks don't run on an emulated board".into()).into());
+        return Err(mismatch("several ranks don't run under an emulator".into()).into());
     }
     let models = models(&arguments.model, &arguments.further_models)?;
     let mut input_files: Vec<Vec<String>> = vec![Vec::new(); models.len()];

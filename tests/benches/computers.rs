@@ -1,0 +1,125 @@
+//! What code for machines of Linux class takes, against code for `generic` that is compiled with the same options:
+//! `cargo bench -p mlc-tests --bench computers`. Executed instructions of a run under QEMU, or, where the machine is this one's
+//! kind, its time. With `--write` it writes `docs/computers.md`.
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, reason = "a benchmark prints its figures")]
+
+use mlc::toolchain::{Guest, Program, guests};
+use mlc_ir::Tensor;
+use mlc_tests::case::Case;
+use mlc_tests::firmware::{build, find, missing, run};
+use mlc_tests::paths;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+const NETWORKS: [(&str, &str); 5] = [
+    ("DS-CNN", "net_mlperftiny_dscnn_kws"),
+    ("ResNet-8", "net_mlperftiny_resnet8"),
+    ("MobileNetV2 0.35", "net_mobilenet_v2_035"),
+    ("transformer", "net_transformer_encoder_mha"),
+    ("LSTM", "net_lstm_classifier"),
+];
+
+const HEAD: &str = "# Machines of Linux class
+
+`--target` takes `x86-64-v2`, `-v3` and `-v4`, `aarch64` with `cortex-a53` and `cortex-a76`, `armv7-neon`, `riscv64`, and
+`wasm32-simd128`, wherever mlc runs; `mlc targets` tells them apart. Their archives choose the cross compiler as those for
+microcontrollers do. `host` is the machine that mlc runs on and no other; `generic` is for any, without vectors.
+
+    mlc run model.onnx --on aarch64 --input image.npy --output-dir out
+
+compiles the model, builds a program with the cross compiler, and runs it under an emulator; `mlc verify --on` compares it with the
+evaluator. On Debian 12 that takes
+
+    apt-get install --no-install-recommends qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross \\
+      gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \\
+      clang lld wasi-libc libclang-rt-14-dev-wasm32
+
+and `pip install wasmtime` for WebAssembly. Programs of an x86-64 machine run by themselves where this one is of its kind.
+
+NEON of 32 bits takes denormals for zero, and gcc computes vectors of `f32` with it only under `-funsafe-math-optimizations`. Code for
+`armv7-neon` is compiled with that option and without those that would reorder its sums; `--fp strict` leaves it out, and vectors with it.
+
+## What networks take
+
+Executed instructions per multiply-accumulate of whole networks, as QEMU counts them, and behind the stroke those of the code for
+`generic`, compiled with the same options by the same compiler, whose vectors are those that the compiler finds by itself. On
+x86-64 the figures are nanoseconds per thousand multiply-accumulates of one machine. Everything is float32.
+
+`cargo bench -p mlc-tests --bench computers -- --write` writes this page.
+";
+
+/// Runs whose cost is taken: the difference of two numbers of runs, so that the start of the program doesn't count.
+const RUNS: u32 = 2;
+
+/// Names the file that the plugin adds its counts to.
+const FIGURES: &str = "MLC_INSTRUCTIONS";
+
+fn main() {
+    match std::env::var(FIGURES) {
+        Ok(figures) => report(Path::new(&figures)),
+        Err(_) => run_with_plugin(),
+    }
+}
+
+/// Runs this program again, with what has the emulators count.
+fn run_with_plugin() {
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = folder.path().join("instructions.so");
+    let source = paths::repository().join("tests/benches/instructions.c");
+    let made = Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o"]).arg(&plugin).arg(source).status().unwrap();
+    assert!(made.success(), "the plugin can't be compiled");
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(std::env::args_os().skip(1)).env("QEMU_PLUGIN", &plugin).env(FIGURES, folder.path().join("figures"));
+    assert!(again.status().unwrap().success());
+}
+
+fn report(figures: &Path) {
+    let networks: Vec<(&str, Case)> =
+        NETWORKS.iter().filter_map(|&(name, folder)| Some((name, find(folder)?))).collect();
+    let mut text = HEAD.to_owned();
+    let names: Vec<&str> = networks.iter().map(|(name, _)| *name).collect();
+    let _ = writeln!(text, "\n| machine | {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
+    for guest in guests() {
+        let counts = guest.runner().first().is_some_and(|runner| runner.starts_with("qemu-"));
+        let reason = if counts || !guest.is_emulated() { missing(guest.target) } else { Some("nothing counts".into()) };
+        if let Some(reason) = reason {
+            eprintln!("left out: {}, {reason}", guest.target);
+            continue;
+        }
+        let cells: Vec<String> = networks
+            .iter()
+            .map(|(_, case)| {
+                let [own, plain] = [guest.target, "generic"].map(|target| measured(case, target, guest, figures));
+                format!("{own:.2} / {plain:.2}")
+            })
+            .collect();
+        let _ = writeln!(text, "| {} | {} |", guest.target, cells.join(" | "));
+        eprintln!("{}: {}", guest.target, cells.join(", "));
+    }
+    print!("{text}");
+    if std::env::args().any(|argument| argument == "--write") {
+        std::fs::write(paths::repository().join("docs/computers.md"), text).unwrap();
+    }
+}
+
+/// Instructions per multiply-accumulate, or nanoseconds per thousand of them.
+fn measured(case: &Case, target: &str, guest: &Guest, figures: &Path) -> f64 {
+    let built = build(case, target, guest.target).unwrap();
+    run(case, guest.target, &built.program).unwrap();
+    let macs: u64 = built.compiled.module.kernels.iter().map(|kernel| kernel.macs).sum();
+    let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
+    if !guest.is_emulated() {
+        let times = built.program.bench(&inputs, 0).unwrap();
+        return times.into_iter().min().unwrap() as f64 * 1000.0 / macs as f64;
+    }
+    let [few, many] = [0, RUNS].map(|earlier| counted(&built.program, &inputs, earlier, figures));
+    (many - few) as f64 / f64::from(RUNS) / macs as f64
+}
+
+/// Executed instructions of a whole program with so many runs before the last.
+fn counted(program: &Program, inputs: &[Tensor], earlier: u32, figures: &Path) -> u64 {
+    std::fs::write(figures, "").unwrap();
+    program.run_after(inputs, earlier).unwrap();
+    std::fs::read_to_string(figures).unwrap().trim().parse().unwrap()
+}
