@@ -3,6 +3,7 @@
 use super::call::{Call, Parameters, Table};
 use super::item::Item;
 use super::window::{Layout, Pads};
+use super::winograd::stored_weights;
 use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
 use mlc_import::builder::SlidingWindow;
@@ -103,15 +104,9 @@ fn check_weights(call: &Call<'_, '_>, x: Value, weights: Value) -> Result<(), Fa
 
 fn convolution(call: &mut Call<'_, '_>, kind: Kind) -> Result<Value, Fault> {
     let place = if kind.pads_are_operand { 2 } else { 1 };
-    let (x, mut weights) = match call.item(place) {
-        Item::Winograd(weights) if kind.winograd && call.flag_or("kernel_winograd_transformed", false)? => {
-            (call.floats_input(0)?, weights)
-        }
-        _ => operands(call, place)?,
-    };
-    check_weights(call, x, weights)?;
+    let (x, mut weights) = if kind.winograd { winograd_operands(call, place)? } else { operands(call, place)? };
     check_layout(call)?;
-    let geometry = if kind.winograd { winograd_geometry(call, place)? } else { Geometry::read(call)? };
+    let geometry = if kind.winograd { winograd_geometry(call)? } else { Geometry::read(call)? };
     let pads = if kind.pads_are_operand {
         Layout::ChannelsFirst.pads_operand(call, 1)?
     } else {
@@ -134,13 +129,25 @@ fn convolution(call: &mut Call<'_, '_>, kind: Kind) -> Result<Value, Fault> {
     Ok(call.builder.convolution(x, weights, None, window)?)
 }
 
-/// A convolution that TenniS's own optimiser made of one with steps of 1.
-fn winograd_geometry(call: &mut Call<'_, '_>, weights: usize) -> Result<Geometry, Fault> {
+/// Tensor and weights of a convolution whose weights may be in Winograd's form: as a node of the module makes them, or stored so.
+fn winograd_operands(call: &mut Call<'_, '_>, place: usize) -> Result<(Value, Value), Fault> {
+    let x = call.floats_input(0)?;
     let transformed = call.flag_or("kernel_winograd_transformed", false)?;
-    if transformed != matches!(call.item(weights), Item::Winograd(_)) {
-        let message = "the weights are stored in Winograd's form, from which the original ones can't be had exactly";
-        return Err(Fault::variant(message).with_help("save the module before the runtime's optimiser has seen it"));
+    let weights = match call.item(place) {
+        Item::Winograd(weights) if transformed => weights,
+        _ if transformed => stored_weights(call, place)?,
+        _ => call.input(place)?,
+    };
+    check_weights(call, x, weights)?;
+    if call.shape(weights)[2..] != [3, 3] {
+        let ty = call.builder.ty(weights);
+        return Err(Fault::operands(format!("the weights {ty} must be 3 x 3, or said to be in Winograd's form")));
     }
+    Ok((x, weights))
+}
+
+/// A convolution that TenniS's own optimiser made of one with steps of 1.
+fn winograd_geometry(call: &mut Call<'_, '_>) -> Result<Geometry, Fault> {
     call.ignore(&["stride", "dilation", "dialations", "kernel_packed", "winograd_mode"]);
     Ok(Geometry { strides: [1; 2], dilations: [1; 2], padding_value: call.float_or("padding_value", 0.0)? })
 }

@@ -32,6 +32,7 @@ mod suppression;
 mod warping;
 mod window;
 mod window_padding;
+mod winograd;
 
 use crate::model::{Model, Node, NodeId};
 use format::{Application, Tennis};

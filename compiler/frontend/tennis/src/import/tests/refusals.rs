@@ -73,8 +73,28 @@ fn convolutions_say_what_is_wrong_with_them() {
     has(&refusal("conv2d", &convolution(&[]), &[x(), Known(counted(&[3, 3, 2, 2]))]), &["conv2d"]);
     has(&refusal("depthwise_conv2d", &convolution(&[]), &[x(), weights()]), &["[1, channels"]);
     has(&refusal("conv2d", &convolution(&[]), &[Fed(ints(&[1, 2, 4, 4], &[0.0; 32])), weights()]), &["floating-point"]);
-    let transformed = [("kernel_winograd_transformed", Field::of_flag(true))];
-    has(&refusal("conv2d_winograd", &convolution(&transformed), &[x(), weights()]), &["Winograd's form"]);
+}
+
+#[test]
+fn weights_in_winograds_form_must_be_transforms() {
+    let transformed = convolution(&[("kernel_winograd_transformed", Field::of_flag(true))]);
+    has(
+        &refusal("conv2d_winograd", &transformed, &[x(), weights()]),
+        &["must be [.., 8, 8] or [.., 4, 4]", "f32[3, 2, 2, 2]"],
+    );
+    for size in [4, 8] {
+        let squares: Vec<f64> = (0..6 * size * size).map(|place| (place * place) as f64).collect();
+        let stored = floats(&[3, 2, size, size], &squares);
+        has(&refusal("conv2d_winograd", &convolution(&[]), &[x(), Known(stored.clone())]), &["must be 3 x 3"]);
+        let said = refusal("conv2d_winograd", &transformed, &[x(), Known(stored.clone())]);
+        has(
+            &said,
+            &["MLC0202", "conv2d_winograd", "output channel 0 and input channel 0", "transform of a 3 x 3 kernel"],
+        );
+        has(&refusal("conv2d_winograd", &transformed, &[x(), Fed(stored)]), &["must be known while compiling"]);
+    }
+    let whole = Known(ints(&[3, 2, 8, 8], &[0.0; 384]));
+    has(&refusal("conv2d_winograd", &transformed, &[x(), whole]), &["floating-point"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Operators that no case of TenniS's own runtime has.
 
 use super::*;
+use crate::import::winograd;
 use Operand::{Fed, Known};
 
 /// Operators and their tests.
@@ -172,6 +173,39 @@ fn winograd() {
     model.nodes.extend([transform, convolution]);
     model.outputs = vec![NodeId(3)];
     check_all(&outputs_of(&model, &fed).unwrap(), &[expected]);
+}
+
+/// Weights that are stored as their transforms compute what they compute themselves, but for their own bounds and the roundings of
+/// the sums of 27 products, in either convolution.
+#[test]
+fn stored_winograd() {
+    let mut generator = mlc_ir::Generator::new(3);
+    let x = generator.tensor(&TensorType::new(DType::F32, [1, 3, 9, 8]));
+    let weights = generator.tensor(&TensorType::new(DType::F32, [2, 3, 3, 3]));
+    let largest = x.to_floats().into_iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    let expected = run("conv2d", &convolution_parameters(), &[Fed(x.clone()), Known(weights.clone())]).remove(0);
+    let bound = |channel: &[f64]| {
+        let bounds: f64 = channel.chunks(9).flat_map(winograd::bounds).sum();
+        let magnitudes: f64 = channel.iter().map(|value| value.abs()).sum();
+        largest * (bounds + 2.0 * 27.0 * 2_f64.powi(-24) * magnitudes)
+    };
+    let bounds: Vec<f64> = weights.to_floats().chunks(27).map(bound).collect();
+    for size in [4, 8] {
+        let mut parameters = convolution_parameters();
+        parameters.push(("kernel_winograd_transformed", Field::of_flag(true)));
+        let stored = winograd::stored_form(size, &weights);
+        let plain = run("conv2d_winograd", &parameters, &[Fed(x.clone()), Known(stored.clone())]);
+        parameters.retain(|(name, _)| *name != "padding");
+        let operands = [Fed(x.clone()), Known(ints(&[4, 2], &[0.0; 8])), Known(stored)];
+        for found in [plain, run("conv2d_winograd_v2", &parameters, &operands)].concat() {
+            assert_eq!(found.ty(), expected.ty());
+            let outputs = found.to_floats().len() / 2;
+            for (place, (found, expected)) in found.to_floats().into_iter().zip(expected.to_floats()).enumerate() {
+                let far = (found - expected).abs();
+                assert!(far <= bounds[place / outputs], "{size}, element {place}: off by {far}");
+            }
+        }
+    }
 }
 
 /// A window of one tap, moved one column to the right at the first place and half a row down at the second one.
