@@ -11,6 +11,9 @@ use std::path::Path;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
+/// Most bytes of an array file that its header may take.
+const MOST_HEADER: u64 = 1 << 16;
+
 /// Arrays by name.
 type Arrays = IndexMap<String, Weight>;
 
@@ -85,17 +88,38 @@ fn read_npz(bytes: &Bytes) -> Result<Arrays, Diagnostic> {
     let mut arrays = Arrays::new();
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index).map_err(|error| match error {
-            ZipError::UnsupportedArchive(_) => damaged("the archive of arrays is compressed")
-                .with_help("write it with numpy.savez in the place of numpy.savez_compressed"),
+            ZipError::UnsupportedArchive(_) => {
+                damaged("the archive of arrays is compressed by something else than deflate")
+                    .with_help("write it with numpy.savez or numpy.savez_compressed")
+            }
             error => fault(&error),
         })?;
         let name = entry.name().map_err(|error| fault(&error))?.into_owned();
         let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
-        let mut contents = Vec::new();
-        entry.read_to_end(&mut contents).map_err(|error| fault(&error))?;
+        let contents = read_entry(&name, entry.size(), &mut entry)?;
         arrays.insert(name.clone(), parse_npy(&name, &contents.into())?);
     }
     Ok(arrays)
+}
+
+/// Reads an array file that is said to have this size, which it may have to be unpacked to: no more of it than its own header
+/// says, so that a small archive doesn't fill the memory unless it holds arrays that do.
+fn read_entry(name: &str, size: u64, entry: &mut impl Read) -> Result<Vec<u8>, Diagnostic> {
+    let fault = |message: String| {
+        Diagnostic::error(Code::ArrayMismatch, Location::default(), format!("the array '{name}': {message}"))
+    };
+    let unreadable = |error: std::io::Error| damaged(format!("the archive of arrays is damaged: {error}"));
+    let mut contents = Vec::new();
+    entry.by_ref().take(MOST_HEADER).read_to_end(&mut contents).map_err(unreadable)?;
+    let length = npy::length(&contents).map_err(fault)?;
+    if size != length as u64 {
+        return Err(fault(format!("the array's header asks for a file of {length} bytes, the archive has {size}")));
+    }
+    let rest = length.saturating_sub(contents.len());
+    contents.try_reserve_exact(rest).map_err(|_| fault(format!("there is no memory for {length} bytes")))?;
+    // One more byte than there should be, so that the end is seen, where checksums are compared.
+    entry.take(rest as u64 + 1).read_to_end(&mut contents).map_err(unreadable)?;
+    Ok(contents)
 }
 
 /// The text, if the bytes are one that starts with a number and nothing else on its line.
@@ -177,6 +201,57 @@ mod tests {
         let arrays = read(&path).unwrap();
         assert_eq!(floats(&arrays, "layers.0/w"), [4.0]);
         assert_eq!(arrays["layers.0/w"].value.ty().shape[..], [1, 1]);
+    }
+
+    /// An archive of files, compressed by deflate.
+    fn compressed(files: &[(&str, Vec<u8>)]) -> Bytes {
+        let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+        for (name, contents) in files {
+            archive.start_file(*name, options).unwrap();
+            archive.write_all(contents).unwrap();
+        }
+        archive.finish().unwrap().into_inner().into()
+    }
+
+    #[test]
+    fn compressed_archives_are_unpacked() {
+        let numbers: Vec<f32> = (0..50_000).map(|number| (number % 7) as f32).collect();
+        let files = [("a.npy", npy("(50000,)", &numbers)), ("b.npy", npy("()", &[2.0]))];
+        let archive = compressed(&files);
+        assert!(archive.len() < 10_000);
+        let arrays = read_npz(&archive).unwrap();
+        assert_eq!(floats(&arrays, "a"), numbers.iter().map(|&number| f64::from(number)).collect::<Vec<_>>());
+        assert_eq!(floats(&arrays, "b"), [2.0]);
+
+        let mut broken = archive.to_vec();
+        broken[60] ^= 0x55;
+        assert!(read_npz(&broken.into()).is_err());
+    }
+
+    /// How much of a reader was read.
+    struct Counted(std::io::Repeat, u64);
+
+    impl Read for Counted {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.0.read(buffer)?;
+            self.1 += count as u64;
+            Ok(count)
+        }
+    }
+
+    #[test]
+    fn no_more_is_unpacked_than_headers_say() {
+        let mut more = npy("(2,)", &[1.0, 2.0]);
+        more.extend([0; 1 << 20]);
+        for contents in [more, npy("(3,)", &[1.0, 2.0]), b"\0".repeat(1 << 20)] {
+            assert_eq!(read_npz(&compressed(&[("a.npy", contents)])).unwrap_err().code, Code::ArrayMismatch);
+        }
+        let start = npy("(2,)", &[]);
+        let mut endless = Counted(std::io::repeat(0), 0);
+        let error = read_entry("a", 1 << 40, &mut start.as_slice().chain(&mut endless)).unwrap_err();
+        assert!(error.message.contains("1099511627776"), "{error}");
+        assert!(endless.1 <= MOST_HEADER);
     }
 
     #[test]

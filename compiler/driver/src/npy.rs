@@ -14,6 +14,8 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Most axes of an array that is read; NumPy's own limit.
 const MAX_RANK: usize = 64;
 
+const TOO_LARGE: &str = "the array is too large for this machine";
+
 /// An array as the file says it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
@@ -61,13 +63,8 @@ pub fn read_tensor(path: &Path, ty: &TensorType) -> Result<Tensor, Diagnostic> {
 pub fn parse(file: &Bytes) -> Result<Array, String> {
     let (header, start) = split_header(file)?;
     let header = Header::parse(header)?;
-    let Element { dtype, big_endian, complex } = element_type(&header.descr)?;
-    let mut shape = header.shape;
+    let (Element { dtype, big_endian, complex }, shape, expected) = header.elements()?;
     let parts = if complex { 2 } else { 1 };
-    if complex {
-        shape.push(2);
-    }
-    let expected = TensorType::new(dtype, &shape).checked_bytes().ok_or("the array is too large for this machine")?;
     let found = file.len() - start;
     if expected != found {
         return Err(format!("the array's header asks for {expected} bytes of elements, the file has {found}"));
@@ -84,6 +81,16 @@ pub fn parse(file: &Bytes) -> Result<Array, String> {
         return Err("an element of type bool is neither 0 nor 1".into());
     }
     Ok(Array { dtype, shape, bytes })
+}
+
+/// Bytes of the array file that starts so, by what its header says.
+///
+/// # Errors
+/// A message about what is wrong with the header, or that it doesn't end here.
+pub fn length(start: &[u8]) -> Result<usize, String> {
+    let (header, start) = split_header(start)?;
+    let (_, _, elements) = Header::parse(header)?.elements()?;
+    elements.checked_add(start).ok_or_else(|| TOO_LARGE.into())
 }
 
 /// The header's text, and where the elements start.
@@ -130,6 +137,17 @@ impl Header {
             (Some(descr), Some(fortran_order), Some(shape)) => Ok(Header { descr, fortran_order, shape }),
             _ => Err("the array's header lacks 'descr', 'fortran_order' or 'shape'".into()),
         }
+    }
+
+    /// What the elements are, their shape with an axis for the parts of complex ones, and how many bytes they take.
+    fn elements(&self) -> Result<(Element, Vec<usize>, usize), String> {
+        let element = element_type(&self.descr)?;
+        let mut shape = self.shape.clone();
+        if element.complex {
+            shape.push(2);
+        }
+        let bytes = TensorType::new(element.dtype, &shape).checked_bytes().ok_or(TOO_LARGE)?;
+        Ok((element, shape, bytes))
     }
 }
 

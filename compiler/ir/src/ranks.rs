@@ -46,13 +46,22 @@ pub struct Event {
     pub message: usize,
 }
 
+/// What doesn't fit the other ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Misfit {
+    /// The place of its graph among those that were given.
+    pub rank: usize,
+    /// What is wrong: `MLC0113`.
+    pub fault: Diagnostic,
+}
+
 /// Checks that the graphs, in the order of their ranks, can run together, and gives an order in which all messages can be sent
 /// and received: each rank's in the order of its list, each received after it was sent. Since it exists, ranks that send as soon
 /// as they can, and wait for a message only after they have sent all that comes before it in their list, never wait for ever.
 ///
 /// # Errors
 /// `MLC0113`: all that doesn't fit.
-pub fn schedule(graphs: &[&Graph]) -> Result<Vec<Event>, Vec<Diagnostic>> {
+pub fn schedule(graphs: &[&Graph]) -> Result<Vec<Event>, Vec<Misfit>> {
     let mut faults = places(graphs);
     if faults.is_empty() {
         faults = unbalanced(graphs);
@@ -66,7 +75,7 @@ pub fn schedule(graphs: &[&Graph]) -> Result<Vec<Event>, Vec<Diagnostic>> {
 /// # Errors
 /// As [`schedule`], and as [`evaluate`](crate::evaluate()).
 pub fn evaluate_ranks(graphs: &[&Graph], inputs: &[Vec<Tensor>]) -> Result<Vec<Vec<Tensor>>, Vec<Diagnostic>> {
-    let events = schedule(graphs)?;
+    let events = schedule(graphs).map_err(|misfits| misfits.into_iter().map(|it| it.fault).collect::<Vec<_>>())?;
     exchange(graphs, inputs, &events).map_err(|fault| vec![fault])
 }
 
@@ -120,7 +129,7 @@ fn begin<'a>(rank: usize, graph: &'a Graph, given: &[Tensor]) -> Result<Evaluati
 }
 
 /// Whether each graph says that it is what it is: the rank of its place, of as many as there are.
-fn places(graphs: &[&Graph]) -> Vec<Diagnostic> {
+fn places(graphs: &[&Graph]) -> Vec<Misfit> {
     let mut faults = Vec::new();
     for (number, graph) in graphs.iter().enumerate() {
         let (rank, count) = match &graph.distribution {
@@ -129,14 +138,14 @@ fn places(graphs: &[&Graph]) -> Vec<Diagnostic> {
         };
         if rank != number || count != graphs.len() {
             let message = format!("rank {rank} of {count} is in the place of rank {number} of {}", graphs.len());
-            faults.push(mismatch(graph, None, message));
+            faults.push(mismatch(graphs, number, None, message));
         }
     }
     faults
 }
 
 /// Channels whose ends don't agree about number or types of the messages.
-fn unbalanced(graphs: &[&Graph]) -> Vec<Diagnostic> {
+fn unbalanced(graphs: &[&Graph]) -> Vec<Misfit> {
     type Ends<'a> = (Vec<(&'a TensorType, String)>, Vec<(&'a TensorType, String)>);
     let mut channels: BTreeMap<Channel, Ends<'_>> = BTreeMap::new();
     for (rank, graph) in graphs.iter().enumerate() {
@@ -161,8 +170,8 @@ fn unbalanced(graphs: &[&Graph]) -> Vec<Diagnostic> {
             if (left.dtype, left.elements()) != (right.dtype, right.elements()) {
                 let message =
                     format!("\"{from}\" of rank {source} is {left}, and arrives as \"{to}\", which is {right}");
-                let fault = mismatch(graphs[destination], Some(to), message);
-                faults.push(fault.with_note(format!("the channel is {channel}")));
+                let misfit = mismatch(graphs, destination, Some(to), message);
+                faults.push(misfit.with_note(format!("the channel is {channel}")));
             }
         }
         let (rank, what, (_, name)) = match (sent.get(received.len()), received.get(sent.len())) {
@@ -172,13 +181,13 @@ fn unbalanced(graphs: &[&Graph]) -> Vec<Diagnostic> {
         };
         let counts = format!("{} sent, {} received on the channel {channel}", sent.len(), received.len());
         let message = format!("\"{name}\" of rank {rank} {what}");
-        faults.push(mismatch(graphs[rank], Some(name), message).with_note(counts));
+        faults.push(mismatch(graphs, rank, Some(name), message).with_note(counts));
     }
     faults
 }
 
 /// Lets all ranks send and receive in the order of their lists, with mailboxes without bounds.
-fn simulate(graphs: &[&Graph]) -> Result<Vec<Event>, Diagnostic> {
+fn simulate(graphs: &[&Graph]) -> Result<Vec<Event>, Misfit> {
     let mut next = vec![0; graphs.len()];
     let mut boxes: BTreeMap<Channel, usize> = BTreeMap::new();
     let mut awake: VecDeque<usize> = (0..graphs.len()).collect();
@@ -205,7 +214,7 @@ fn simulate(graphs: &[&Graph]) -> Result<Vec<Event>, Diagnostic> {
 }
 
 /// Who waits for whom, from a rank that waits for ever. What it waits for is sent by one that waits too.
-fn circle(graphs: &[&Graph], next: &[usize], stuck: usize) -> Diagnostic {
+fn circle(graphs: &[&Graph], next: &[usize], stuck: usize) -> Misfit {
     let mut path = vec![stuck];
     let start = loop {
         let rank = path[path.len() - 1];
@@ -222,13 +231,20 @@ fn circle(graphs: &[&Graph], next: &[usize], stuck: usize) -> Diagnostic {
         format!("rank {rank} waits for \"{name}\" from rank {}", message.peer)
     });
     let waits: Vec<String> = waits.collect();
-    let fault = mismatch(graphs[path[start]], None, "ranks wait for each other, and none of them goes on");
-    waits.into_iter().fold(fault, Diagnostic::with_note)
+    let misfit = mismatch(graphs, path[start], None, "ranks wait for each other, and none of them goes on");
+    waits.into_iter().fold(misfit, Misfit::with_note)
 }
 
-fn mismatch(graph: &Graph, node: Option<&str>, message: impl Into<String>) -> Diagnostic {
-    let node = node.unwrap_or(&graph.name).to_owned();
-    Diagnostic::error(Code::RanksMismatch, Location { node: Some(node), ..Location::default() }, message)
+fn mismatch(graphs: &[&Graph], rank: usize, node: Option<&str>, message: impl Into<String>) -> Misfit {
+    let node = node.unwrap_or(&graphs[rank].name).to_owned();
+    let location = Location { node: Some(node), ..Location::default() };
+    Misfit { rank, fault: Diagnostic::error(Code::RanksMismatch, location, message) }
+}
+
+impl Misfit {
+    fn with_note(self, note: String) -> Misfit {
+        Misfit { fault: self.fault.with_note(note), ..self }
+    }
 }
 
 #[cfg(test)]

@@ -57,8 +57,8 @@ pub(super) fn judge(case: &RanksCase, mode: &Mode, transports: &[Transport]) -> 
             Err(findings) => return Status::Refused(list(&findings)),
         }
     }
-    if let Err(findings) = schedule(&graphs.iter().collect::<Vec<_>>()) {
-        return Status::Wrong(list(&findings));
+    if let Err(misfits) = schedule(&graphs.iter().collect::<Vec<_>>()) {
+        return Status::Wrong(list(&misfits.into_iter().map(|misfit| misfit.fault).collect::<Vec<_>>()));
     }
     match execute(case, &graphs, mode, transports) {
         Ok(()) => Status::Passed,

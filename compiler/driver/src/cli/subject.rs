@@ -211,7 +211,7 @@ pub(super) fn archive_bundle(
         if !model.bindings.bindings(&model.outputs, Vec::new()).is_empty() {
             let message = "the archive is compiled: its inputs, weights and outputs were decided then";
             return Err(mismatch(message.into())
-                .with_help("give --inputs, --bind and --output to 'mlc compile'")
+                .with_help("give --inputs, --bind, --output and what is said of weights to 'mlc compile'")
                 .into());
         }
         if model.operators.described.is_some() {

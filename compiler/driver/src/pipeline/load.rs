@@ -57,7 +57,10 @@ fn load_format(path: &Path, options: &LoadOptions) -> Result<Loaded, Failure> {
     if !options.bindings.is_empty() && !format.leaves_interface_open() {
         let message = format!("a file of the format {format} says itself what its inputs, weights and outputs are");
         return Err(Diagnostic::error(Code::OptionMismatch, named(path), message)
-            .with_help("--bind, --inputs, --output NAME=PLACE and --state NAME are for files that don't, as ARK's")
+            .with_help(
+                "--bind, --inputs, --output NAME=PLACE, --state NAME, --cast-weights and --require-all-weights are for files \
+                 that don't, as ARK's",
+            )
             .into());
     }
     if options.described.is_some() && matches!(format, Format::Ir | Format::Mlf) {

@@ -46,8 +46,9 @@ pub struct Bindings {
 impl Bindings {
     /// Whether the user says nothing.
     pub fn is_empty(&self) -> bool {
-        let Bindings { weights, inputs, places, outputs, updated, .. } = self;
-        weights.is_empty() && inputs.is_empty() && places.is_empty() && outputs.is_empty() && updated.is_empty()
+        let Bindings { weights, inputs, places, outputs, updated, cast, require_all } = self;
+        let names_nothing = inputs.is_empty() && places.is_empty() && outputs.is_empty() && updated.is_empty();
+        names_nothing && weights.is_empty() && !cast && !require_all
     }
 }
 

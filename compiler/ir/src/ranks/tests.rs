@@ -10,7 +10,8 @@ fn ranks(bodies: &[(&str, &str)]) -> Vec<Graph> {
 }
 
 fn faults(graphs: &[Graph]) -> Vec<String> {
-    let faults = schedule(&graphs.iter().collect::<Vec<_>>()).unwrap_err();
+    let misfits = schedule(&graphs.iter().collect::<Vec<_>>()).unwrap_err();
+    let faults: Vec<Diagnostic> = misfits.into_iter().map(|misfit| misfit.fault).collect();
     assert!(faults.iter().all(|fault| fault.code == Code::RanksMismatch));
     faults.iter().flat_map(|fault| std::iter::once(fault.to_string()).chain(fault.notes.clone())).collect()
 }

@@ -3,7 +3,7 @@
 use crate::cli::arguments::{CodeOptions, Model};
 use crate::cli::words::mismatch;
 use crate::pipeline::{Failure, Loaded};
-use mlc_ir::ranks::schedule;
+use mlc_ir::ranks::{Misfit, schedule};
 use mlc_ir::{Diagnostic, Graph};
 use std::path::{Path, PathBuf};
 
@@ -41,17 +41,11 @@ pub fn models(model: &Model, further: &[PathBuf]) -> Result<Vec<Model>, Diagnost
 /// # Errors
 /// `MLC0113`: all that doesn't fit, in the files.
 pub fn check(graphs: &[&Graph], files: &[&Path]) -> Result<(), Failure> {
-    let in_file = |fault: Diagnostic| {
-        let name = fault.location.node.clone().unwrap_or_default();
-        let file = graphs.iter().position(|graph| graph.name == name || graph.find(&name).is_some());
-        match file.filter(|_| files.len() == graphs.len()) {
-            Some(rank) if graphs.iter().filter(|graph| graph.name == name).count() <= 1 => {
-                fault.in_file(&files[rank].display().to_string())
-            }
-            _ => fault,
-        }
+    let in_file = |Misfit { rank, fault }| match files.get(rank) {
+        Some(file) => fault.in_file(&file.display().to_string()),
+        None => fault,
     };
-    schedule(graphs).map(drop).map_err(|faults| faults.into_iter().map(in_file).collect::<Vec<_>>().into())
+    schedule(graphs).map(drop).map_err(|misfits| misfits.into_iter().map(in_file).collect::<Vec<_>>().into())
 }
 
 /// Whether models are those of several ranks, which are compiled to an archive each.
