@@ -74,8 +74,16 @@ pub fn read(bytes: &[u8]) -> Result<Model, Vec<Diagnostic>> {
             reading.faults.push(Diagnostic::error(Code::ParameterMissing, at("$"), message));
         }
     }
-    let Reading { tables: Tables { tensors, buffers, .. }, mut faults, .. } = reading;
-    let mut model = Model { dialect, rank: first, world_size: count, nodes, tensors, buffers, warnings: Vec::new() };
+    let Reading { tables, mut faults, .. } = reading;
+    let mut model = Model {
+        dialect,
+        rank: first,
+        world_size: count,
+        nodes,
+        tensors: tables.tensors.into_values().collect(),
+        buffers: tables.buffers.into_values().collect(),
+        warnings: Vec::new(),
+    };
     check(&mut model, complete, &mut faults);
     if faults.failed() { Err(faults.finish()) } else { Ok(Model { warnings: faults.finish(), ..model }) }
 }

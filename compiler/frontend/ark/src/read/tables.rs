@@ -3,9 +3,10 @@
 use super::super::model::{Buffer, BufferIndex, DataType, Extents, Tag, Tensor, TensorIndex};
 use super::evidence::Evidence;
 use super::faults::Faults;
+use indexmap::IndexMap;
 use mlc_ir::{Code, Diagnostic};
 use mlc_json::{Json, shortened};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Most axes of a tensor.
 pub(super) const MOST_AXES: usize = 4;
@@ -19,12 +20,10 @@ pub(super) struct Tables {
     /// Number of the file's rank.
     rank: u32,
     world_size: u32,
-    /// In the order of their first use.
-    pub tensors: Vec<Tensor>,
-    /// In the order of their first use.
-    pub buffers: Vec<Buffer>,
-    /// The places of tensors and buffers by their numbers. Apart from them, so that the model takes over what is read as it is.
-    places: (BTreeMap<u64, u32>, BTreeMap<u64, u32>),
+    /// By number.
+    pub tensors: IndexMap<u64, Tensor>,
+    /// By number.
+    pub buffers: IndexMap<u64, Buffer>,
     /// Numbers of tensors and buffers that were found to be wrong, which needn't be told at every use.
     wrong: (BTreeSet<u64>, BTreeSet<u64>),
 }
@@ -35,9 +34,8 @@ impl Tables {
         Tables {
             rank,
             world_size,
-            tensors: Vec::new(),
-            buffers: Vec::new(),
-            places: (BTreeMap::new(), BTreeMap::new()),
+            tensors: IndexMap::new(),
+            buffers: IndexMap::new(),
             wrong: (BTreeSet::new(), BTreeSet::new()),
         }
     }
@@ -84,21 +82,19 @@ impl Tables {
         let (id, data_type) = (id?, data_type?);
         faults.note(check_window(json, data_type, [&shape, &storage, &offsets, &padded_shape]))?;
         let tensor = Tensor { id, data_type, shape, storage, offsets, padded_shape, buffer: buffer? };
-        if let Some(&index) = self.places.0.get(&id) {
-            if let Some(field) = self.difference(&self.tensors[index as usize], &tensor) {
+        if let Some((index, _, known)) = self.tensors.get_full(&id) {
+            if let Some(field) = self.difference(known, &tensor) {
                 let message = format!("tensor {id} has another {field} here than where it was first used");
                 faults.push(json.fault(Code::DuplicateDefinition, message));
                 return None;
             }
-            return Some(TensorIndex(index));
+            return Some(TensorIndex(index as u32));
         }
         let bytes = tensor.storage_bytes();
         let buffer = &mut self.buffers[tensor.buffer.0 as usize];
         buffer.bytes = buffer.bytes.max(bytes);
-        let index = self.tensors.len() as u32;
-        self.tensors.push(tensor);
-        self.places.0.insert(id, index);
-        Some(TensorIndex(index))
+        let (index, _) = self.tensors.insert_full(id, tensor);
+        Some(TensorIndex(index as u32))
     }
 
     /// In what a tensor differs from the one of the same number, in the file's words.
@@ -141,8 +137,7 @@ impl Tables {
             receive_tags: receive_tags?,
             bytes: 0,
         };
-        if let Some(&index) = self.places.1.get(&id) {
-            let known = &self.buffers[index as usize];
+        if let Some((index, _, known)) = self.buffers.get_full(&id) {
             let differs = [
                 ("Rank", known.remote != buffer.remote),
                 ("IsExternal", known.is_external != buffer.is_external),
@@ -155,12 +150,9 @@ impl Tables {
                 self.wrong.1.insert(id);
                 return None;
             }
-            return Some(BufferIndex(index));
+            return Some(BufferIndex(index as u32));
         }
-        let index = self.buffers.len() as u32;
-        self.buffers.push(buffer);
-        self.places.1.insert(id, index);
-        Some(BufferIndex(index))
+        Some(BufferIndex(self.buffers.insert_full(id, buffer).0 as u32))
     }
 
     /// The rank that a buffer belongs to, if it is another one.
