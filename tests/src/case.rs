@@ -26,8 +26,9 @@ pub enum Expectation {
 #[derive(Debug, Deserialize)]
 struct ArrayFile {
     file: String,
+    #[serde(alias = "name")]
     operand: String,
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default)]
     dtype: String,
 }
 
@@ -65,6 +66,10 @@ struct CaseFile {
     tag: Option<String>,
     #[serde(default)]
     expect: Option<Expectation>,
+    #[serde(default)]
+    weights: Option<String>,
+    #[serde(default)]
+    mentions: Vec<String>,
 }
 
 /// The arrays of a case whose model file doesn't say what goes into it and comes out of it.
@@ -114,6 +119,10 @@ pub struct Case {
     pub inputs: Vec<NamedTensor>,
     /// Weights that aren't in the model's file.
     pub weights: Vec<NamedTensor>,
+    /// A file of weights by their names in the model.
+    pub weights_file: Option<PathBuf>,
+    /// What the refusal must say.
+    pub mentions: Vec<String>,
     /// Golden outputs in order.
     pub outputs: Vec<NamedTensor>,
     /// How far the outputs may be from the golden ones.
@@ -169,6 +178,8 @@ impl Case {
             network: file.tag.as_deref() == Some("net"),
             expectation: file.expect.unwrap_or(Expectation::Accept),
             format: file.format,
+            weights_file: file.weights.map(|name| folder.join(name)),
+            mentions: file.mentions,
             model,
             inputs,
             weights,
@@ -198,6 +209,8 @@ impl Case {
             operators: Vec::new(),
             inputs: Vec::new(),
             weights: Vec::new(),
+            weights_file: None,
+            mentions: Vec::new(),
             outputs: Vec::new(),
             tolerance: Tolerance { absolute: 0.0, relative: 0.0 },
             dynamic: false,
@@ -214,10 +227,18 @@ impl Case {
         let (operators, weights) = (Vec::new(), Vec::new());
         known.then(|| Case { model, format: "onnx".into(), operators, weights, dynamic: false, ..self.clone() })
     }
+
+    /// The same case with the text beside its model that stands for the same model, if one does.
+    pub fn as_text(&self) -> Option<Case> {
+        let model = self.model.with_extension("il");
+        let known = self.format == "lightnet" && model != self.model && model.is_file();
+        known.then(|| Case { name: format!("{} (model.il)", self.name), model, ..self.clone() })
+    }
 }
 
 fn model_file(folder: &Path, format: &str) -> Result<PathBuf, String> {
     let name = match format {
+        "lightnet" if !folder.join("model.json").is_file() => "model.il",
         "pnnx" => "model.pnnx.param",
         "relay" => "model.relay",
         "onnx" => "model.onnx",

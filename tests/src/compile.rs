@@ -33,6 +33,12 @@ pub fn load(case: &Case) -> Result<Loaded, Vec<Diagnostic>> {
         }
     }
     options.bindings.weights = case.weights.iter().map(|weight| (weight.name.clone(), weight.weight())).collect();
+    options.weights.clone_from(&case.weights_file);
+    if case.format == "lightnet" {
+        // Some cases look at tensors that operators take, too.
+        let outputs = case.outputs.iter().map(|output| (output.name.clone(), format!("tensor:{}", output.name)));
+        options.bindings.outputs = outputs.collect();
+    }
     let loaded = pipeline::load(&case.model, &options).map_err(|failure| failure.diagnostics);
     match loaded {
         Err(findings) if findings.iter().all(|found| found.code == Code::DataDependentShape) && case.dynamic => {

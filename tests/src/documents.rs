@@ -22,6 +22,7 @@ pub fn operators() -> String {
         ("PNNX models", mlc_pnnx::operator_support()),
         ("Relay texts", mlc_relay::operator_support()),
         ("ARK models", mlc_ark::operator_support()),
+        ("LightNet models", mlc_lightnet::operator_support()),
         ("TenniS modules", mlc_tennis::operator_support()),
     ];
     for (files, support) in others {

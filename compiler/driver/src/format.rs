@@ -3,6 +3,7 @@
 use crate::signatures::{self, JsonContents, ZipContents};
 use clap::ValueEnum;
 use mlc_archive::is_gzip;
+use mlc_json::without_comments;
 use std::fmt;
 use std::path::Path;
 
@@ -23,8 +24,7 @@ pub enum Format {
     Tennis,
     /// ARK model JSON (.json), its weights in a file of their own
     Ark,
-    /// LightNet JSON or intermediate language
-    #[value(skip)]
+    /// LightNet: JSON (.json), or a text of its intermediate language (.il, .net)
     Lightnet,
     /// TensorFlow's SavedModel (saved_model.pb)
     #[value(skip)]
@@ -93,6 +93,7 @@ impl Format {
     pub fn feature(self) -> Option<&'static str> {
         match self {
             Format::Ark => Some("ark"),
+            Format::Lightnet => Some("lightnet"),
             Format::Pnnx => Some("pnnx"),
             Format::Onnx => Some("onnx"),
             Format::Relay => Some("relay"),
@@ -109,15 +110,20 @@ impl Format {
 
     /// Whether its files don't say what is input, weight and output.
     pub fn leaves_interface_open(self) -> bool {
-        self == Format::Ark
+        matches!(self, Format::Ark | Format::Lightnet)
     }
 
     /// How a model of a format without a reader gets into one that has a reader.
     pub fn way_in(self) -> Option<&'static str> {
         Some(match self {
-            Format::Pnnx | Format::Onnx | Format::Relay | Format::Ark | Format::Tennis | Format::Mlf | Format::Ir => {
-                return None;
-            }
+            Format::Pnnx
+            | Format::Onnx
+            | Format::Relay
+            | Format::Ark
+            | Format::Lightnet
+            | Format::Tennis
+            | Format::Mlf
+            | Format::Ir => return None,
             Format::Tflite => "tf2onnx makes ONNX of it: 'python -m tf2onnx.convert --tflite FILE --output model.onnx'",
             Format::SavedModel => {
                 "tf2onnx makes ONNX of it: 'python -m tf2onnx.convert --saved-model FOLDER --output model.onnx', with the folder \
@@ -151,7 +157,6 @@ impl Format {
             Format::RelayNodes => {
                 "load it in Python with 'tvm.ir.load_json', and write what 'module.astext()' gives to a .relay file"
             }
-            Format::Lightnet => "export the model as ONNX from the framework that it was trained in",
         })
     }
 }
@@ -181,8 +186,11 @@ pub fn detect(bytes: &[u8]) -> Option<Format> {
     if bytes.get(257..262) == Some(b"ustar") || is_gzip(bytes) {
         return Some(Format::Mlf);
     }
-    if matches!(text.first(), Some(b'{' | b'[')) {
-        return detect_json(text);
+    if matches!(text.first(), Some(b'{' | b'[' | b'/')) {
+        // LightNet's files may have comments.
+        let json = without_comments(text);
+        let json = json.trim_ascii_start();
+        return if matches!(json.first(), Some(b'{' | b'[')) { detect_json(json) } else { None };
     }
     if signatures::is_onnx(bytes) {
         return Some(Format::Onnx);
@@ -273,6 +281,7 @@ mod tests {
             (b"\x1f\x8b\x08\0", Some(Format::Mlf)),
             (b" {\"Rank\": 0, \"Nodes\": []}", Some(Format::Ark)),
             (b"{\"ops\": [{\"optype\": \"create\"}]}", Some(Format::Lightnet)),
+            (b"// a \"net\n/* { */ {\"ops\" /* all */: [{\"optype\": \"create\"}]}", Some(Format::Lightnet)),
             (b"// a comment\n\nmlc 1\ngraph @g", Some(Format::Ir)),
             (b"mlc is a compiler", None),
             (b"#[version = \"0.0.5\"]\ndef @main() {}", Some(Format::Relay)),

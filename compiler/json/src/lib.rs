@@ -1,6 +1,10 @@
 //! JSON with places: a value knows where it stands, and every mistake says it. No object may have a key twice.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+mod comments;
+
+pub use comments::without_comments;
+
 use mlc_ir::{Code, Diagnostic, Location};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -231,6 +235,11 @@ impl<'a> Json<'a> {
     pub fn list(&self) -> Result<Vec<Json<'a>>, Diagnostic> {
         let list = self.kind("a list", self.value.as_array())?;
         Ok(list.iter().enumerate().map(|(index, value)| self.below(Key::Element(index), value)).collect())
+    }
+
+    /// The value itself.
+    pub fn value(&self) -> &'a Value {
+        self.value
     }
 
     /// Whether this is a list.

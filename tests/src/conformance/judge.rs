@@ -56,8 +56,8 @@ pub fn judge(case: &Case, mode: &Mode) -> Status {
         }
         (Expectation::Error, Ok(_)) => Status::Wrong("a damaged file is accepted".into()),
         (_, Err(_)) if time > REFUSAL_TIME => Status::Wrong(format!("the refusal takes {} ms", time.as_millis())),
-        (_, Err(findings)) => match well_formed(&findings) {
-            Ok(_) => Status::Passed,
+        (_, Err(findings)) => match well_formed(&findings).and_then(|_| mentioned(case, &findings)) {
+            Ok(()) => Status::Passed,
             Err(message) => Status::Wrong(message),
         },
     }
@@ -72,6 +72,15 @@ fn well_formed(findings: &[Diagnostic]) -> Result<String, String> {
         return Err(format!("an error without message or location: {error}"));
     }
     Ok(format!("{}: {}", error.code, error.message))
+}
+
+/// Whether a refusal says what it must.
+fn mentioned(case: &Case, findings: &[Diagnostic]) -> Result<(), String> {
+    let said: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+    match case.mentions.iter().find(|words| !said.contains(words.as_str())) {
+        Some(words) => Err(format!("the refusal doesn't mention `{words}`: {said}")),
+        None => Ok(()),
+    }
 }
 
 /// Judges the code of an accepted model.

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The folders of the conformance collection that the compiler is judged by, and [`NETWORKS_AS_ONNX`].
-pub const FORMATS: [&str; 10] = [
+pub const FORMATS: [&str; 11] = [
     "pnnx",
     "pnnx-malformed",
     "onnx",
@@ -31,6 +31,7 @@ pub const FORMATS: [&str; 10] = [
     "ark",
     ARK_RANKS,
     "ark-malformed",
+    "lightnet",
     "tennis",
     "tennis-malformed",
 ];
@@ -78,6 +79,7 @@ fn cases(collection: &Path, format: &str, filter: &str) -> Result<Vec<Case>, Str
         if format == NETWORKS_AS_ONNX {
             cases.extend(case.as_onnx());
         } else {
+            cases.extend(case.as_text());
             cases.push(case);
         }
     }

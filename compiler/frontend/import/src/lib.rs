@@ -23,9 +23,11 @@ mod importer;
 mod interface;
 mod item;
 mod options;
+mod report;
 mod support;
 mod turns;
 mod walk;
+mod weights;
 
 pub use attributes::counts;
 pub use axes::{MOST_ELEMENTS, check_filled, extents, normalized_axis, slice_part};
@@ -39,5 +41,6 @@ pub use importer::{Entry, Handler, Importer, Operators, Table, entries};
 pub use interface::{DeclaredInput, Extent};
 pub use item::{AttributeValue, Item, Operand};
 pub use options::{Bindings, ImportOptions, Imported, Update, Weight};
+pub use report::Report;
 pub use support::{OperatorSupport, nearest};
 pub use turns::{Turns, check_copies};

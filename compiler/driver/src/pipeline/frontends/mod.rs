@@ -4,6 +4,8 @@
 mod ark;
 mod contents;
 mod frontend;
+#[cfg(feature = "lightnet")]
+mod lightnet;
 #[cfg(feature = "mlf")]
 mod mlf;
 #[cfg(feature = "onnx")]
@@ -20,6 +22,8 @@ mod tennis;
 pub use ark::read_ark;
 pub use contents::{Contents, Memory};
 pub use frontend::{Frontend, ModelFile};
+#[cfg(feature = "lightnet")]
+pub use lightnet::{RawLightnet, read_lightnet};
 #[cfg(feature = "pnnx")]
 pub use pnnx::{RawPnnx, read_pnnx};
 #[cfg(feature = "tennis")]
@@ -31,6 +35,8 @@ use crate::format::Format;
 pub const FRONTENDS: &[Frontend] = &[
     #[cfg(feature = "ark")]
     ark::FRONTEND,
+    #[cfg(feature = "lightnet")]
+    lightnet::FRONTEND,
     #[cfg(feature = "mlf")]
     mlf::FRONTEND,
     #[cfg(feature = "onnx")]

@@ -7,7 +7,7 @@ use crate::memory::{self, External, Program, ValueId};
 use crate::model::{Model, Tensor};
 use indexmap::{IndexMap, IndexSet};
 use mlc_import::{Bindings, Fault, Findings, Item, Operand, Update};
-use mlc_ir::{Code, Diagnostic, Location, TensorType};
+use mlc_ir::{Location, TensorType};
 
 /// What goes into a model and comes out of it.
 #[derive(Debug)]
@@ -151,7 +151,8 @@ pub fn import_externals(
             importer.report_value(name, fault);
         }
     }
-    report_unused(importer, bindings, &used);
+    let help = "'mlc inspect' lists what the model wants; --bind gives it names";
+    importer.report_unused_weights(bindings, &used, help);
     (aliases, updates)
 }
 
@@ -163,21 +164,5 @@ pub fn import_outputs(importer: &mut Importer<'_>, program: &Program<'_>) {
             Ok(None) => {}
             Err(fault) => importer.report_value(&output.name, fault),
         }
-    }
-}
-
-/// Tells of arrays that nothing takes.
-fn report_unused(importer: &mut Importer<'_>, bindings: &Bindings, used: &IndexSet<&str>) {
-    for name in bindings.weights.keys().filter(|name| !used.contains(name.as_str())) {
-        if bindings.inputs.contains(name) {
-            continue;
-        }
-        let message = format!("the weight '{name}' is for nothing that the model has");
-        let location = Location { node: Some(name.clone()), ..Location::default() };
-        let finding = match bindings.require_all {
-            true => Diagnostic::error(Code::OptionMismatch, location, message),
-            false => Diagnostic::warning(Code::Unused, location, message),
-        };
-        importer.findings.push(finding.with_help("'mlc inspect' lists what the model wants; --bind gives it names"));
     }
 }

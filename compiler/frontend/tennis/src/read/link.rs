@@ -1,9 +1,9 @@
 //! What nodes say of each other: references, endpoints, the order in which nodes can be computed.
 
 use super::order::{self, Unordered};
-use super::report::Report;
 use super::stream::{Parts, RawNode, Reference};
 use crate::model::{Model, Node, NodeId};
+use mlc_import::Report;
 use mlc_ir::{Code, Diagnostic, Location};
 use std::collections::BTreeSet;
 

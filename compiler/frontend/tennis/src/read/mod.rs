@@ -7,15 +7,14 @@ mod header;
 mod link;
 mod order;
 mod parameters;
-mod report;
 mod stream;
 
 pub(crate) use header::{CODE, HEADER};
 
 use crate::model::Model;
 use bytes::Bytes;
+use mlc_import::Report;
 use mlc_ir::Diagnostic;
-use report::Report;
 
 /// Reads a model; gives warnings with it.
 ///

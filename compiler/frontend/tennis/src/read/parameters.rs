@@ -2,10 +2,10 @@
 
 use super::budget::Budget;
 use super::cursor::Cursor;
-use super::report::Report;
 use crate::element_type::ElementType;
 use crate::model::Node;
 use crate::tensor::{Field, Tensor};
+use mlc_import::Report;
 use mlc_ir::{Code, Diagnostic};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

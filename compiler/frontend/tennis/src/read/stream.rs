@@ -4,9 +4,9 @@ use super::budget::Budget;
 use super::cursor::Cursor;
 use super::header::HEADER;
 use super::parameters;
-use super::report::Report;
 use crate::tensor::Tensor;
 use bytes::Bytes;
+use mlc_import::Report;
 use mlc_ir::{Code, Diagnostic, Location};
 use std::collections::BTreeMap;
 

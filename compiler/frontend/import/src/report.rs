@@ -5,15 +5,16 @@ use mlc_ir::Diagnostic;
 /// More errors than this help nobody, and a garbage file would have millions.
 const MOST: usize = 100;
 
-/// Gathers findings.
-#[derive(Default)]
-pub(super) struct Report {
+/// Gathers what is found while a file is read; only so much of it is shown.
+#[derive(Debug, Default)]
+pub struct Report {
     diagnostics: Vec<Diagnostic>,
     errors: usize,
     hidden: usize,
 }
 
 impl Report {
+    /// Adds a finding.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.errors += usize::from(diagnostic.is_error());
         if self.diagnostics.len() < MOST || (diagnostic.is_error() && self.errors == 1) {
@@ -23,10 +24,17 @@ impl Report {
         }
     }
 
+    /// The value, if there is one; else why there is none is noted.
+    pub fn note<T>(&mut self, result: Result<T, Diagnostic>) -> Option<T> {
+        result.map_err(|finding| self.push(finding)).ok()
+    }
+
+    /// Whether the file can't be used.
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
+    /// What was found, in order.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         if self.hidden > 0
             && let Some(last) = self.diagnostics.last_mut()
