@@ -190,7 +190,12 @@ pub fn detect(bytes: &[u8]) -> Option<Format> {
         // LightNet's files may have comments.
         let json = without_comments(text);
         let json = json.trim_ascii_start();
-        return if matches!(json.first(), Some(b'{' | b'[')) { detect_json(json) } else { None };
+        if matches!(json.first(), Some(b'{' | b'[')) {
+            return detect_json(json);
+        }
+    }
+    if signatures::is_lightnet_text(text) {
+        return Some(Format::Lightnet);
     }
     if signatures::is_onnx(bytes) {
         return Some(Format::Onnx);
@@ -202,7 +207,11 @@ pub fn detect(bytes: &[u8]) -> Option<Format> {
 /// start.
 pub fn of_name(path: &Path) -> Option<Format> {
     let extension = path.extension()?.to_str()?;
-    ["tsm", "sta", "csta"].contains(&extension).then_some(Format::Tennis)
+    match extension {
+        "tsm" | "sta" | "csta" => Some(Format::Tennis),
+        "il" => Some(Format::Lightnet),
+        _ => None,
+    }
 }
 
 /// The formats of other frameworks, none of which has a reader.
@@ -282,6 +291,7 @@ mod tests {
             (b" {\"Rank\": 0, \"Nodes\": []}", Some(Format::Ark)),
             (b"{\"ops\": [{\"optype\": \"create\"}]}", Some(Format::Lightnet)),
             (b"// a \"net\n/* { */ {\"ops\" /* all */: [{\"optype\": \"create\"}]}", Some(Format::Lightnet)),
+            (b"#define N 2\n/* a net */ create(| dst=x | dims=[N]);", Some(Format::Lightnet)),
             (b"// a comment\n\nmlc 1\ngraph @g", Some(Format::Ir)),
             (b"mlc is a compiler", None),
             (b"#[version = \"0.0.5\"]\ndef @main() {}", Some(Format::Relay)),

@@ -13,6 +13,8 @@ pub mod descriptions;
 #[cfg(feature = "onnx")]
 mod external;
 pub mod files;
+#[cfg(any(feature = "lightnet", feature = "onnx"))]
+mod folder;
 pub mod format;
 pub mod inputs;
 pub mod npy;

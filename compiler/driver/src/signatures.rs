@@ -81,6 +81,30 @@ pub(crate) fn json_contents(text: &[u8]) -> Option<JsonContents> {
     }
 }
 
+/// Whether a text looks like one of LightNet's intermediate language: behind comments and lines for the preprocessor, a name with an
+/// opening parenthesis, and somewhere the bar that no other such text has.
+pub(crate) fn is_lightnet_text(text: &[u8]) -> bool {
+    let Some(mut rest) = std::str::from_utf8(text).ok() else { return false };
+    loop {
+        rest = rest.trim_start();
+        let end = if rest.starts_with("/*") {
+            rest.find("*/").map(|end| end + 2)
+        } else if rest.starts_with("//") {
+            rest.find('\n')
+        } else if rest.starts_with('#') {
+            // A line that ends in a backslash goes on.
+            let mut ends = rest.match_indices('\n').map(|(at, _)| at);
+            ends.find(|&at| !rest[..at].trim_end_matches('\r').ends_with('\\'))
+        } else {
+            let name = rest.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric() || letter == '_');
+            let is_name = name.len() < rest.len() && !rest.starts_with(|letter: char| letter.is_ascii_digit());
+            return is_name && name.trim_start().starts_with('(') && text.contains(&b'|');
+        };
+        let Some(end) = end else { return false };
+        rest = &rest[end..];
+    }
+}
+
 /// The keys of the outermost object of a JSON text, without their escapes undone.
 fn outermost_keys(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut depth = 0_usize;
@@ -244,6 +268,23 @@ mod tests {
             ("{", None),
         ] {
             assert_eq!(json_contents(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_of_lightnet_are_told_from_others() {
+        for (text, expected) in [
+            ("create(| dst=a |)", true),
+            ("#define A(x) \\\n relu(x || )\n// b\n/* c */ A (src=y)", true),
+            ("#version 1\n# 2", false),
+            ("main()", false),
+            ("(a | b)", false),
+            ("2x(a|b)", false),
+            ("a = f(b | c)", false),
+            ("/* open", false),
+            ("", false),
+        ] {
+            assert_eq!(is_lightnet_text(text.as_bytes()), expected, "{text}");
         }
     }
 

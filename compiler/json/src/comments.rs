@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn comments_become_spaces_of_the_same_length() {
         for (text, expected) in [
-            ("{} // a \"b\n[]", "{}         \n[]"),
+            ("{} // a \"b\n[]", "{}        \n[]"),
             ("[1, /* two\n */ 3]", "[1,       \n    3]"),
             (r#"["http://x", "/* \" // */"]"#, r#"["http://x", "/* \" // */"]"#),
             ("1 /* open", "1        "),

@@ -165,6 +165,11 @@ pub(crate) fn new_builder<F: Format>(name: &str) -> Builder {
 }
 
 impl<'m, F: Format> Importer<'m, F> {
+    /// Whether a description that the user gives takes the place of an operator that the format's tables may have.
+    pub fn takes_description(&self, domain: &str, kind: &str) -> bool {
+        self.custom.replace_own() && self.custom.knows(domain, kind)
+    }
+
     /// Whether something stands in the way.
     pub fn failed(&self) -> bool {
         self.findings.failed()

@@ -67,7 +67,7 @@ impl<'m, F: Operators> Importer<'m, F> {
         let operands = F::operands(self.model, site.operator).into_iter();
         let inputs = operands.map(|name| name.map_or_else(|| Ok(F::Item::absent()), |name| self.resolve(name)));
         let inputs = inputs.collect::<Result<Vec<_>, Fault>>()?;
-        let is_replaced = self.custom.replace_own() && self.custom.knows(site.domain, site.kind);
+        let is_replaced = self.takes_description(site.domain, site.kind);
         if !is_replaced && let Some((body, scope)) = F::function(self.model, self.scope(), site.operator)? {
             return self.inline(site, body, scope, inputs).map(Some);
         }

@@ -7,13 +7,16 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 mod import;
+mod includes;
 mod model;
 mod place;
 mod read;
+mod text;
 mod write;
 
 pub use import::{Port, import, model_inputs, operator_support};
+pub use includes::{Included, Includes, NoIncludes};
 pub use model::{Argument, Model, Operator, Parameter, ParameterValue};
 pub use place::{Expansion, Place, Spot};
-pub use read::{Included, Includes, NoIncludes, read};
+pub use read::read;
 pub use write::write;

@@ -4,13 +4,15 @@ use super::contents::{Contents, Memory};
 use super::frontend::{Frontend, ModelFile};
 use super::outcome::loaded;
 use crate::arrays;
+use crate::folder::ModelFolder;
 use crate::format::Format;
 use crate::pipeline::failure::{Failure, in_file};
 use crate::pipeline::model::Loaded;
 use crate::render::Sources;
 use bytes::Bytes;
 use mlc_ir::Diagnostic;
-use mlc_lightnet::{Model, NoIncludes, Port};
+use mlc_lightnet::{Included, Includes, Model, Port};
+use std::cell::RefCell;
 use std::path::Path;
 
 pub(super) const FRONTEND: Frontend = Frontend {
@@ -44,10 +46,32 @@ pub struct RawLightnet {
 /// # Errors
 /// Everything that is wrong with the file.
 pub fn read_lightnet(path: &Path, bytes: &Bytes) -> Result<RawLightnet, Failure> {
-    let sources: Sources = [(path.display().to_string(), bytes.clone())].into_iter().collect();
-    match mlc_lightnet::read(bytes, &NoIncludes) {
+    let own: Sources = [(path.display().to_string(), bytes.clone())].into_iter().collect();
+    let files = Files { folder: ModelFolder::of(path), sources: RefCell::new(own) };
+    let read = mlc_lightnet::read(bytes, &files);
+    let sources = files.sources.into_inner();
+    match read {
         Ok((model, warnings)) => Ok(RawLightnet { model, warnings: in_file(path, warnings), sources }),
         Err(errors) => Err(Failure { diagnostics: in_file(path, errors), sources }),
+    }
+}
+
+/// The files beside a text, which it may include.
+struct Files {
+    folder: ModelFolder,
+    /// Those that it does include.
+    sources: RefCell<Sources>,
+}
+
+impl Includes for Files {
+    fn include(&self, name: &str, from: Option<&str>) -> Result<Included, String> {
+        let folder = from.and_then(|from| Path::new(from).parent()?.strip_prefix(self.folder.path()).ok());
+        let location = folder.unwrap_or(Path::new("")).join(name);
+        let bytes = self.folder.read(&location.to_string_lossy()).map_err(|finding| finding.message)?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| "it isn't UTF-8")?.to_owned();
+        let name = self.folder.path().join(location).display().to_string();
+        self.sources.borrow_mut().insert(name.clone(), bytes);
+        Ok(Included { name, text })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::contents::Contents;
 use super::frontend::{Frontend, ModelFile};
 use super::outcome::loaded;
-use crate::external::ModelFolder;
+use crate::folder::ModelFolder;
 use crate::format::Format;
 use crate::pipeline::failure::{Failure, in_file};
 use crate::pipeline::model::Loaded;

@@ -2,6 +2,7 @@
 //! parameters are there.
 
 use super::format::Lightnet;
+use super::signature::Signature;
 use mlc_import::Fault;
 use mlc_ir::{Code, DType, Value};
 
@@ -15,7 +16,7 @@ pub(super) type Importer<'m> = mlc_import::Importer<'m, Lightnet>;
 pub(super) type Handler = mlc_import::Handler<Lightnet>;
 
 /// Operators with what they have.
-pub(super) type Table = &'static [super::signature::Signature];
+pub(super) type Table = &'static [(Signature, Handler)];
 
 /// Access to parameters and tensors by the format's rules.
 pub(super) trait Parameters<'m> {

@@ -10,34 +10,38 @@ use mlc_import::builder::SlidingWindow;
 use mlc_ir::{Code, Value};
 
 pub(super) const OPERATORS: Table = &[
-    Signature::new(
-        "conv2d",
-        &["src", "weight", "bias"],
-        &["dst"],
-        &[
-            ("group", Number),
-            ("size", Numbers),
-            ("stride", Numbers),
-            ("padding", Numbers),
-            ("dilation", Numbers),
-            ("autopad", Text),
-        ],
+    (
+        Signature::new(
+            "conv2d",
+            &["src", "weight", "bias"],
+            &["dst"],
+            &[
+                ("group", Number),
+                ("size", Numbers),
+                ("stride", Numbers),
+                ("padding", Numbers),
+                ("dilation", Numbers),
+                ("autopad", Text),
+            ],
+        ),
         One(convolution),
     ),
-    Signature::new(
-        "deconv2d",
-        &["src", "weight", "bias"],
-        &["dst"],
-        &[
-            ("group", Number),
-            ("size", Numbers),
-            ("stride", Numbers),
-            ("padding", Numbers),
-            ("dilation", Numbers),
-            ("output_padding", Numbers),
-            ("output_dims", Numbers),
-            ("autopad", Text),
-        ],
+    (
+        Signature::new(
+            "deconv2d",
+            &["src", "weight", "bias"],
+            &["dst"],
+            &[
+                ("group", Number),
+                ("size", Numbers),
+                ("stride", Numbers),
+                ("padding", Numbers),
+                ("dilation", Numbers),
+                ("output_padding", Numbers),
+                ("output_dims", Numbers),
+                ("autopad", Text),
+            ],
+        ),
         One(transposed),
     ),
 ];

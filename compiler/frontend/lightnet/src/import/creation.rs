@@ -12,29 +12,30 @@ use mlc_ir::ops::PadMode;
 use mlc_ir::{Attribute, Code, DType, Literal, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[
-    Signature::new(
-        "arange",
-        &[],
-        &["dst"],
-        &[("dtype", Text), ("start", Number), ("stop", Number), ("step", Number)],
+    (
+        Signature::new(
+            "arange",
+            &[],
+            &["dst"],
+            &[("dtype", Text), ("start", Number), ("stop", Number), ("step", Number)],
+        ),
         One(arange),
     ),
-    Signature::new(
-        "create",
-        &[],
-        &["dst"],
-        &[("dtype", Text), ("dims", Numbers), ("ran", Numbers), ("data", Numbers), ("from_file", Bool)],
+    (
+        Signature::new(
+            "create",
+            &[],
+            &["dst"],
+            &[("dtype", Text), ("dims", Numbers), ("ran", Numbers), ("data", Numbers), ("from_file", Bool)],
+        ),
         One(create),
     ),
-    Signature::new(
-        "rearange",
-        &["src"],
-        &["dst"],
-        &[("start", Number), ("stop", Number), ("step", Number)],
+    (
+        Signature::new("rearange", &["src"], &["dst"], &[("start", Number), ("stop", Number), ("step", Number)])
+            .lying(Memory::InPlace),
         One(rearange),
-    )
-    .lying(Memory::InPlace),
-    Signature::new("zeros", &[], &["dst"], &[("dtype", Text), ("dims", Numbers)], One(zeros)),
+    ),
+    (Signature::new("zeros", &[], &["dst"], &[("dtype", Text), ("dims", Numbers)]), One(zeros)),
 ];
 
 /// The type of what an operator creates.

@@ -10,25 +10,29 @@ use mlc_ir::{DType, OperatorError, Value};
 use std::f64::consts::E;
 
 pub(super) const OPERATORS: Table = &[
-    Signature::new(
-        "detect_yolov3",
-        &["feature", "anchors"],
-        &["box_centers", "box_sizes", "boxes", "confs", "probs"],
-        &[("img_width", Number), ("img_height", Number)],
+    (
+        Signature::new(
+            "detect_yolov3",
+            &["feature", "anchors"],
+            &["box_centers", "box_sizes", "boxes", "confs", "probs"],
+            &[("img_width", Number), ("img_height", Number)],
+        ),
         Many(yolo),
     ),
-    Signature::new(
-        "transform_bboxSQD",
-        &["src_delta", "src_anchor"],
-        &["dst"],
-        &[
-            ("width", Number),
-            ("height", Number),
-            ("img_width", Number),
-            ("img_height", Number),
-            ("x_shift", Number),
-            ("y_shift", Number),
-        ],
+    (
+        Signature::new(
+            "transform_bboxSQD",
+            &["src_delta", "src_anchor"],
+            &["dst"],
+            &[
+                ("width", Number),
+                ("height", Number),
+                ("img_width", Number),
+                ("img_height", Number),
+                ("x_shift", Number),
+                ("y_shift", Number),
+            ],
+        ),
         One(squeeze_boxes),
     ),
 ];

@@ -10,11 +10,11 @@ use mlc_ir::{DType, Value};
 use mlc_json::shortened;
 
 pub(super) const OPERATORS: Table = &[
-    Signature::new("elew", &["src1", "src2"], &["dst"], &[("elew_op", Text)], One(elew)),
-    Signature::new("lrelu", &["src"], &["dst"], &[("negslope", Number)], One(lrelu)),
-    Signature::new("relu", &["src"], &["dst"], &[], Unary(U::Relu)),
-    Signature::new("sigmoid", &["src"], &["dst"], &[], Unary(U::Sigmoid)),
-    Signature::new("submean", &["src"], &["dst"], &[("mean", Numbers), ("dtype", Text)], One(submean)),
+    (Signature::new("elew", &["src1", "src2"], &["dst"], &[("elew_op", Text)]), One(elew)),
+    (Signature::new("lrelu", &["src"], &["dst"], &[("negslope", Number)]), One(lrelu)),
+    (Signature::new("relu", &["src"], &["dst"], &[]), Unary(U::Relu)),
+    (Signature::new("sigmoid", &["src"], &["dst"], &[]), Unary(U::Sigmoid)),
+    (Signature::new("submean", &["src"], &["dst"], &[("mean", Numbers), ("dtype", Text)]), One(submean)),
 ];
 
 fn elew(call: &mut Call<'_, '_>) -> Result<Value, Fault> {

@@ -44,6 +44,10 @@ impl Format for Lightnet {
         step.operands.get(operand).map(|(label, _)| *label)
     }
 
+    fn result_label<'m>(step: Self::Operator<'m>, result: usize) -> Option<&'m str> {
+        step.labels.get(result).copied()
+    }
+
     fn attributes<'m>(_scope: &(), step: Self::Operator<'m>) -> Result<Attributes<'m, Self>, Fault> {
         let parameters = step.operator.parameters.iter();
         Ok(parameters.map(|parameter| (parameter.name.as_str(), &parameter.value)).collect())
@@ -101,6 +105,25 @@ impl<'m> AttributeValue for &'m ParameterValue {
     fn flag(&self) -> Option<bool> {
         match self {
             ParameterValue::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// LightNet's compiler writes truth values of lists as numbers.
+    fn flags(&self) -> Option<Vec<bool>> {
+        match self {
+            ParameterValue::Bools(values) => Some(values.clone()),
+            ParameterValue::Numbers(numbers) => {
+                let flag = |number: &f64| [0.0, 1.0].contains(number).then_some(*number == 1.0);
+                numbers.iter().map(flag).collect()
+            }
+            _ => None,
+        }
+    }
+
+    fn words(&self) -> Option<Vec<String>> {
+        match self {
+            ParameterValue::Texts(texts) => Some(texts.clone()),
             _ => None,
         }
     }

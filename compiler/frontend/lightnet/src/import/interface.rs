@@ -69,8 +69,8 @@ pub(super) fn import_inputs<'m>(importer: &mut Importer<'m>, options: &ImportOpt
         let faults = step.faults();
         match created_type(step.operator) {
             Ok(ty) if faults.is_empty() => inputs.push((step, ty)),
-            Err(fault) if faults.is_empty() => super::refuse(importer, step, vec![fault]),
-            _ => super::refuse(importer, step, faults),
+            Err(fault) if faults.is_empty() => refuse(importer, step, vec![fault]),
+            _ => refuse(importer, step, faults),
         }
     }
     let declared: Vec<DeclaredInput<'m>> = inputs
@@ -90,7 +90,7 @@ pub(super) fn import_inputs<'m>(importer: &mut Importer<'m>, options: &ImportOpt
             importer.define(step.results[0], Operand::Tensor(value))
         });
         if let Err(fault) = added {
-            super::refuse(importer, step, vec![fault]);
+            refuse(importer, step, vec![fault]);
         }
     }
 }
@@ -111,5 +111,17 @@ pub(super) fn import_outputs(importer: &mut Importer<'_>) {
             Ok(None) => {}
             Err(fault) => importer.report_value(name, fault),
         }
+    }
+}
+
+/// Reports why an operator can't be imported; nothing is known of its results.
+pub(super) fn refuse<'m>(importer: &mut Importer<'m>, step: &'m Step<'m>, faults: Vec<Fault>) {
+    match importer.site(step) {
+        Ok(site) => faults.into_iter().for_each(|fault| importer.report(&site, fault)),
+        Err(diagnostic) => importer.findings.push(diagnostic),
+    }
+    for result in &step.results {
+        // A name that is there already keeps its value.
+        let _ = importer.define(*result, Operand::Unknown);
     }
 }

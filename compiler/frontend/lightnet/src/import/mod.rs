@@ -42,7 +42,7 @@ pub fn operator_support() -> Vec<OperatorSupport> {
 /// # Errors
 /// Everything that stands in the way: operators that aren't supported, all at once; tensors and parameters that don't fit.
 pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Diagnostic>> {
-    let program = Program::of(model, &options.bindings);
+    let program = Program::of(model, &options.bindings, &registry::signatures());
     let mut importer = Importer::new(&program, (), options);
     interface::check_options(&mut importer, model, options);
     interface::import_inputs(&mut importer, options);
@@ -68,9 +68,9 @@ fn import_step<'m>(importer: &mut Importer<'m>, step: &'m Step<'m>) {
     if step.is_input {
         return;
     }
-    let faults = step.faults();
+    let faults = if importer.takes_description("", step.kind) { Vec::new() } else { step.faults() };
     if !faults.is_empty() {
-        refuse(importer, step, faults);
+        interface::refuse(importer, step, faults);
         return;
     }
     importer.import_operators([step]);
@@ -78,18 +78,6 @@ fn import_step<'m>(importer: &mut Importer<'m>, step: &'m Step<'m>) {
         let location = step.operator.place.location().at_operator(step.kind, &*step.operator.name);
         let message = format!("{} `{}` is left out: the code doesn't print", step.kind, step.operator.name);
         importer.findings.push(Diagnostic::note(Code::Unused, location, message));
-    }
-}
-
-/// Reports why an operator can't be imported; nothing is known of its results.
-fn refuse<'m>(importer: &mut Importer<'m>, step: &'m Step<'m>, faults: Vec<Fault>) {
-    match importer.site(step) {
-        Ok(site) => faults.into_iter().for_each(|fault| importer.report(&site, fault)),
-        Err(diagnostic) => importer.findings.push(diagnostic),
-    }
-    for result in &step.results {
-        // A name that is there already keeps its value.
-        let _ = importer.define(*result, Operand::unknown());
     }
 }
 

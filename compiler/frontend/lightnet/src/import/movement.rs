@@ -8,15 +8,15 @@ use mlc_import::{Fault, Operand};
 use mlc_ir::{Code, Value};
 
 pub(super) const OPERATORS: Table = &[
-    Signature::new("concat", &["src1", "src2"], &["dst"], &[("axis", Number)], One(concat)),
-    Signature::new("forward", &["src"], &["dst"], &[], One(forward)).lying(Memory::View),
-    Signature::new("gather", &["src*"], &["dst"], &[], One(gather)),
-    Signature::new("gather_nocopy_cpu", &["src*"], &["dst"], &[], One(gather)).lying(Memory::Parts),
-    Signature::new("reshape", &["src"], &["dst"], &[("dims", Numbers)], One(reshape)).lying(Memory::View),
-    Signature::new("scatter", &["src"], &["dst*"], &[], Many(scatter)),
-    Signature::new("scatter_nocopy_cpu", &["src"], &["dst*"], &[], Many(scatter)).lying(Memory::Parts),
-    Signature::new("slice", &["src"], &["dst"], &[("axis", Number), ("start", Number), ("len", Number)], One(slice)),
-    Signature::new("transpose", &["src"], &["dst"], &[("axes", Numbers)], One(transpose)),
+    (Signature::new("concat", &["src1", "src2"], &["dst"], &[("axis", Number)]), One(concat)),
+    (Signature::new("forward", &["src"], &["dst"], &[]).lying(Memory::View), One(forward)),
+    (Signature::new("gather", &["src*"], &["dst"], &[]), One(gather)),
+    (Signature::new("gather_nocopy_cpu", &["src*"], &["dst"], &[]).lying(Memory::Parts), One(gather)),
+    (Signature::new("reshape", &["src"], &["dst"], &[("dims", Numbers)]).lying(Memory::View), One(reshape)),
+    (Signature::new("scatter", &["src"], &["dst*"], &[]), Many(scatter)),
+    (Signature::new("scatter_nocopy_cpu", &["src"], &["dst*"], &[]).lying(Memory::Parts), Many(scatter)),
+    (Signature::new("slice", &["src"], &["dst"], &[("axis", Number), ("start", Number), ("len", Number)]), One(slice)),
+    (Signature::new("transpose", &["src"], &["dst"], &[("axes", Numbers)]), One(transpose)),
 ];
 
 fn forward(call: &mut Call<'_, '_>) -> Result<Value, Fault> {

@@ -11,21 +11,20 @@ use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[
-    Signature::new(
-        "batchnorm",
-        &["src", "scale", "offset", "mean", "var"],
-        &["dst"],
-        &[("epsilon", Number)],
+    (
+        Signature::new("batchnorm", &["src", "scale", "offset", "mean", "var"], &["dst"], &[("epsilon", Number)]),
         One(batch_normalization),
     ),
-    Signature::new(
-        "bn2scale_wts_cpu",
-        &["src_mean", "src_var", "src_scale", "src_offset"],
-        &["dst_scale", "dst_shift", "dst_power"],
-        &[("epsilon", Number)],
+    (
+        Signature::new(
+            "bn2scale_wts_cpu",
+            &["src_mean", "src_var", "src_scale", "src_offset"],
+            &["dst_scale", "dst_shift", "dst_power"],
+            &[("epsilon", Number)],
+        ),
         Many(scales_of_statistics),
     ),
-    Signature::new("softmax", &["src"], &["dst"], &[("axis", Number)], One(softmax)),
+    (Signature::new("softmax", &["src"], &["dst"], &[("axis", Number)]), One(softmax)),
 ];
 
 fn softmax(call: &mut Call<'_, '_>) -> Result<Value, Fault> {

@@ -10,8 +10,8 @@ use mlc_import::builder::PoolWindow;
 use mlc_ir::Value;
 
 pub(super) const OPERATORS: Table = &[
-    Signature::new("avgpool2d", &["src"], &["dst"], PARAMETERS, One(average)),
-    Signature::new("maxpool2d", &["src"], &["dst"], PARAMETERS, One(maximum)),
+    (Signature::new("avgpool2d", &["src"], &["dst"], PARAMETERS), One(average)),
+    (Signature::new("maxpool2d", &["src"], &["dst"], PARAMETERS), One(maximum)),
 ];
 
 const PARAMETERS: &[(&str, Type)] = &[("size", Numbers), ("stride", Numbers), ("padding", Numbers), ("autopad", Text)];

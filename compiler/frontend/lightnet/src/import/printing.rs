@@ -7,8 +7,8 @@ use mlc_import::Handler::Many;
 use mlc_import::{Fault, Operand};
 
 pub(super) const OPERATORS: Table = &[
-    Signature::new("fprint", &["src"], &[], &[("msg", Text), ("file", Text)], Many(vanish)),
-    Signature::new("print", &["src"], &[], &[("msg", Text)], Many(vanish)),
+    (Signature::new("fprint", &["src"], &[], &[("msg", Text), ("file", Text)]), Many(vanish)),
+    (Signature::new("print", &["src"], &[], &[("msg", Text)]), Many(vanish)),
 ];
 
 fn vanish(call: &mut Call<'_, '_>) -> Result<Vec<Operand>, Fault> {

@@ -4,7 +4,6 @@
 //! nothing is written over. So a name stands for a value of its own whenever the memory behind it was written to, its *version*,
 //! and who reads a tensor after that gets the new value in the tensor's own shape.
 
-use super::registry::signatures;
 use super::signature::{Memory, Signature, order};
 use crate::model::{Argument, Model, Operator, ParameterValue};
 use indexmap::{IndexMap, IndexSet};
@@ -48,6 +47,8 @@ pub struct Step<'m> {
     pub operands: Vec<(&'m str, Name<'m>)>,
     /// What it makes, likewise.
     pub results: Vec<Name<'m>>,
+    /// What the results are to it.
+    pub labels: Vec<&'m str>,
     /// Tensors that are read here and were written over before.
     pub refreshes: Vec<Refresh<'m>>,
     /// Whether its result comes from the caller.
@@ -77,14 +78,12 @@ impl Step<'_> {
 
 impl<'m> Program<'m> {
     /// The program of a model, in which some tensors are inputs.
-    pub fn of(model: &'m Model, bindings: &'m Bindings) -> Self {
-        let known: IndexMap<&str, &'static Signature> =
-            signatures().map(|signature| (signature.kind, signature)).collect();
+    pub fn of(model: &'m Model, bindings: &'m Bindings, known: &IndexMap<&'static str, &'static Signature>) -> Self {
         let mut memory = SharedMemory::default();
         let mut steps: Vec<Step<'m>> = Vec::new();
         let mut taken: IndexSet<&str> = IndexSet::new();
         for operator in &model.operators {
-            let (kind, signature) = known_kind(&operator.kind, &known);
+            let (kind, signature) = known_kind(&operator.kind, known);
             let step = memory.step(operator, kind, signature, is_input(operator, bindings));
             if !signature.is_some_and(Signature::only_prints) {
                 taken.extend(operator.inputs.iter().map(|input| input.tensor.as_str()));
@@ -216,7 +215,8 @@ impl<'m> SharedMemory<'m> {
             let tensors = operands.iter().map(|(_, name)| *name).chain(results.iter().copied());
             tensors.for_each(|name| self.divide(name));
         }
-        Step { operator, kind, signature, operands, results, refreshes, is_input, memory_fault }
+        let labels = outputs.iter().map(|output| output.name.as_str()).collect();
+        Step { operator, kind, signature, operands, results, labels, refreshes, is_input, memory_fault }
     }
 
     /// The name that stands for what a tensor holds now.

@@ -10,9 +10,9 @@ use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[
-    Signature::new("dot_product", &["src1", "src2"], &["dst"], &[], One(dot_product)),
-    Signature::new("maxreduce", &["src"], &["dst"], &[("axis", Number)], One(maximum)),
-    Signature::new("maxreduce_arg", &["src"], &["dst", "arg"], &[("axis", Number)], Many(maximum_and_place)),
+    (Signature::new("dot_product", &["src1", "src2"], &["dst"], &[]), One(dot_product)),
+    (Signature::new("maxreduce", &["src"], &["dst"], &[("axis", Number)]), One(maximum)),
+    (Signature::new("maxreduce_arg", &["src"], &["dst", "arg"], &[("axis", Number)]), Many(maximum_and_place)),
 ];
 
 fn dot_product(call: &mut Call<'_, '_>) -> Result<Value, Fault> {

@@ -7,6 +7,7 @@ use super::{
     convolution, creation, detection, elementwise, movement, normalization, pooling, printing, reduction, resizing,
     sorting,
 };
+use indexmap::IndexMap;
 use mlc_import::{Entry, Operators};
 
 const TABLES: &[Table] = &[
@@ -28,14 +29,14 @@ const DEVICE: &str = "it is part of a back end for a device";
 /// Types that only devices have.
 const REFUSED: &[&str] = &["conv1x1_dpu", "conv3x3_dpu", "ldmr", "relu_cudnn", "svmr", "tensorrt"];
 
-/// Every type that can be imported.
-pub fn signatures() -> impl Iterator<Item = &'static Signature> {
-    TABLES.iter().copied().flatten()
+/// Every type that can be imported, by name.
+pub fn signatures() -> IndexMap<&'static str, &'static Signature> {
+    TABLES.iter().copied().flatten().map(|(signature, _)| (signature.kind, signature)).collect()
 }
 
 impl Operators for Lightnet {
     fn entries() -> impl Iterator<Item = Entry<Lightnet>> {
-        let own = signatures().map(|signature| (signature.kind, signature.handler));
+        let own = TABLES.iter().copied().flatten().map(|(signature, handler)| (signature.kind, *handler));
         let refused = REFUSED.iter().map(|kind| (*kind, Handler::Refused(DEVICE)));
         own.chain(refused).map(|(kind, handler)| Entry { domain: "", kind, since: None, handler })
     }

@@ -10,8 +10,8 @@ use mlc_ir::Value;
 use mlc_json::shortened;
 
 pub(super) const OPERATORS: Table = &[
-    Signature::new("resize", &["src"], &["dst"], &[("mode", Text), ("dims", Numbers)], One(resize)),
-    Signature::new("upsample", &["src"], &["dst"], &[("mode", Text), ("scales", Numbers)], One(upsample)),
+    (Signature::new("resize", &["src"], &["dst"], &[("mode", Text), ("dims", Numbers)]), One(resize)),
+    (Signature::new("upsample", &["src"], &["dst"], &[("mode", Text), ("scales", Numbers)]), One(upsample)),
 ];
 
 fn resize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {

@@ -1,6 +1,5 @@
 //! [`Signature`]: the tensors and parameters that an operator has. All of them are mandatory.
 
-use super::call::Handler;
 use crate::model::{Operator, Parameter, ParameterValue};
 use mlc_import::Fault;
 use mlc_ir::Code;
@@ -28,7 +27,7 @@ pub enum Memory {
     Parts,
 }
 
-/// An operator type: what it has, and how it is imported.
+/// An operator type and what it has.
 pub struct Signature {
     pub kind: &'static str,
     /// Names of the tensors that it takes; one that ends in `*` stands for any number of them, numbered from 1.
@@ -37,7 +36,6 @@ pub struct Signature {
     pub outputs: &'static [&'static str],
     pub parameters: &'static [(&'static str, Type)],
     pub memory: Memory,
-    pub handler: Handler,
 }
 
 impl Type {
@@ -89,9 +87,8 @@ impl Signature {
         inputs: &'static [&'static str],
         outputs: &'static [&'static str],
         parameters: &'static [(&'static str, Type)],
-        handler: Handler,
     ) -> Self {
-        Signature { kind, inputs, outputs, parameters, memory: Memory::Own, handler }
+        Signature { kind, inputs, outputs, parameters, memory: Memory::Own }
     }
 
     /// The same with results that lie elsewhere.

@@ -9,16 +9,13 @@ use mlc_ir::{DType, Value};
 use mlc_json::shortened;
 
 pub(super) const OPERATORS: Table = &[
-    Signature::new("pick1d", &["src", "src_index"], &["dst"], &[("len", Number), ("stride", Number)], One(pick)),
-    Signature::new("sort1d", &["src_key"], &["dst_key"], &[("dir", Text)], One(sort)).lying(Memory::InPlace),
-    Signature::new(
-        "sort1d_by_key",
-        &["src_key", "src_val"],
-        &["dst_key", "dst_val"],
-        &[("dir", Text)],
+    (Signature::new("pick1d", &["src", "src_index"], &["dst"], &[("len", Number), ("stride", Number)]), One(pick)),
+    (Signature::new("sort1d", &["src_key"], &["dst_key"], &[("dir", Text)]).lying(Memory::InPlace), One(sort)),
+    (
+        Signature::new("sort1d_by_key", &["src_key", "src_val"], &["dst_key", "dst_val"], &[("dir", Text)])
+            .lying(Memory::InPlace),
         Many(sort_by_key),
-    )
-    .lying(Memory::InPlace),
+    ),
 ];
 
 /// The sorted keys, and where each was.

@@ -1,4 +1,4 @@
-//! The JSON form, with comments. Fields that the format doesn't have are passed over, and so is the plan of a planned model.
+//! The JSON form, in which comments are spaces by now. Fields that the format doesn't have are passed over, and so is the plan of a planned model.
 
 use crate::model::{Argument, Model, Operator, Parameter, ParameterValue};
 use crate::place::Place;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Reads the model as far as it can be read; what can't be is reported.
 pub(super) fn read(text: &[u8], report: &mut Report) -> Option<Model> {
-    let value = mlc_json::parse(&mlc_json::without_comments(text)).map_err(|error| {
+    let value = mlc_json::parse(text).map_err(|error| {
         let place = Location::line_column(error.line().max(1) as u32, error.column().max(1) as u32);
         let text = error.to_string();
         let message = text.split(" at line ").next().unwrap_or_default();
