@@ -4,13 +4,13 @@ use super::console::Console;
 use super::operators::OperatorOptions;
 use super::words::mismatch;
 use crate::pipeline::Failure;
-#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
+#[cfg(any(feature = "ark", feature = "lightnet", feature = "pnnx", feature = "tennis"))]
 use crate::{format::Format, pipeline};
 use clap::Args;
-#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
+#[cfg(any(feature = "ark", feature = "lightnet", feature = "pnnx", feature = "tennis"))]
 use mlc_ir::{Code, Diagnostic, Location};
 use std::ffi::OsStr;
-#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
+#[cfg(any(feature = "ark", feature = "lightnet", feature = "pnnx", feature = "tennis"))]
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -21,9 +21,11 @@ Example:
   mlc convert old.pnnx.param new.pnnx.param        writes new.pnnx.bin too
   mlc convert old.tsm new.tsm                      nodes in topological order, parameters by name
   mlc convert seed.json model.json                 an ARK model in the current dialect
+  mlc convert net.il net.json                      a LightNet text as JSON
   mlc convert model.onnx model.relay               the model as Relay text, weights included")]
 pub struct Convert {
-    /// The model: a PNNX model's .param file, a TenniS module, an ARK model's .json, or any model to be written as Relay text
+    /// The model: a PNNX model's .param file, a TenniS module, an ARK model's .json, a LightNet model's .json or .il, or any
+    /// model to be written as Relay text
     pub input: PathBuf,
     /// The new .param file; the weights go into a .bin file beside it. Or a .tsm, a .json or a .relay file
     pub output: PathBuf,
@@ -38,10 +40,15 @@ pub struct Convert {
     pub operators: OperatorOptions,
 }
 
-/// Writes a model as ARK, PNNX or TenniS, or as Relay text.
-#[cfg_attr(not(any(feature = "ark", feature = "pnnx", feature = "relay", feature = "tennis")), allow(unused_variables))]
+/// Writes a model as ARK, LightNet, PNNX or TenniS, or as Relay text.
+#[cfg_attr(
+    not(any(feature = "ark", feature = "lightnet", feature = "pnnx", feature = "relay", feature = "tennis")),
+    allow(unused_variables)
+)]
 pub(super) fn convert(arguments: &Convert, console: &Console) -> Result<(), Failure> {
     match arguments.output.extension().and_then(OsStr::to_str) {
+        #[cfg(feature = "lightnet")]
+        Some("json") if lightnet::is_one(&arguments.input)? => lightnet::write(arguments, console),
         #[cfg(feature = "ark")]
         Some("json") => ark::write(arguments, console),
         #[cfg(feature = "relay")]
@@ -60,7 +67,7 @@ pub(super) fn convert(arguments: &Convert, console: &Console) -> Result<(), Fail
 }
 
 /// What is said of a model of another format than the one that can be written so.
-#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
+#[cfg(any(feature = "ark", feature = "lightnet", feature = "pnnx", feature = "tennis"))]
 fn check_format(input: &Path, file: &[u8], wanted: Format) -> Result<(), Failure> {
     let format = pipeline::detect(input, file, None)?;
     if format == wanted {
@@ -92,6 +99,37 @@ mod ark {
         files::write_atomically_with(output, |file| {
             let mut file = BufWriter::new(file);
             mlc_ark::write(&model, form, &mut file)?;
+            file.flush()
+        })?;
+        console.status(&format!("wrote {}", output.display()));
+        Ok(())
+    }
+}
+
+#[cfg(feature = "lightnet")]
+mod lightnet {
+    use super::{Console, Convert, Failure, pipeline};
+    use crate::files;
+    use crate::format::Format;
+    use crate::pipeline::frontends::{RawLightnet, read_lightnet};
+    use mlc_lightnet::Form;
+    use std::io::{BufWriter, Write};
+    use std::path::Path;
+
+    /// Whether a file holds a LightNet model. Others that can be written as JSON are ARK's.
+    pub fn is_one(path: &Path) -> Result<bool, Failure> {
+        Ok(pipeline::detect(path, &files::read(path)?, None)? == Format::Lightnet)
+    }
+
+    /// Writes a LightNet model, of either form, as JSON.
+    pub fn write(arguments: &Convert, console: &Console) -> Result<(), Failure> {
+        let Convert { input, output, compact, .. } = arguments;
+        let RawLightnet { model, warnings, sources } = read_lightnet(input, &files::read(input)?)?;
+        console.report(&warnings, &sources);
+        let form = if *compact { Form::Compact } else { Form::Pretty };
+        files::write_atomically_with(output, |file| {
+            let mut file = BufWriter::new(file);
+            mlc_lightnet::write(&model, form, &mut file)?;
             file.flush()
         })?;
         console.status(&format!("wrote {}", output.display()));

@@ -19,4 +19,4 @@ pub use includes::{Included, Includes, NoIncludes};
 pub use model::{Argument, Model, Operator, Parameter, ParameterValue};
 pub use place::{Expansion, Place, Spot};
 pub use read::read;
-pub use write::write;
+pub use write::{Form, write};

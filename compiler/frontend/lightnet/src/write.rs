@@ -4,15 +4,30 @@ use crate::model::{Argument, Model, Operator, Parameter, ParameterValue};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 
+/// How a file is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Over many lines.
+    Pretty,
+    /// Without white space.
+    Compact,
+}
+
 /// Writes a model. What [`read`](crate::read()) makes of the file equals the model. The plan of a planned one isn't written:
 /// LightNet's compiler plans it again.
 ///
 /// # Errors
 /// When the output refuses bytes.
-pub fn write(model: &Model, out: &mut impl Write) -> io::Result<()> {
+pub fn write(model: &Model, form: Form, out: &mut impl Write) -> io::Result<()> {
     let operators = model.operators.iter().map(OperatorObject::of).collect();
-    serde_json::to_writer_pretty(&mut *out, &ModelObject { ops: operators })?;
-    out.write_all(b"\n")
+    let model = ModelObject { ops: operators };
+    match form {
+        Form::Compact => Ok(serde_json::to_writer(out, &model)?),
+        Form::Pretty => {
+            serde_json::to_writer_pretty(&mut *out, &model)?;
+            out.write_all(b"\n")
+        }
+    }
 }
 
 #[derive(Serialize)]

@@ -2,6 +2,8 @@
 
 mod check;
 mod json;
+#[cfg(test)]
+mod tests;
 
 use crate::includes::Includes;
 use crate::model::Model;
