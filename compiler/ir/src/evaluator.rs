@@ -3,20 +3,60 @@
 //! [`verify`](crate::verify()) accepts.
 
 use crate::diagnostics::{Code, Diagnostic, Location};
+use crate::foreign::{Foreign, Nobody};
 use crate::graph::{Graph, NodeId, Value};
 use crate::ops::Op;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Computes the graph's outputs, in order, for inputs in the order of [`Graph::inputs`]. Intermediate values are freed
 /// after their last use.
 ///
 /// # Errors
-/// When number or types of the inputs aren't the graph's, when a value has no result, such as an index out of range, or
-/// when the graph has a cycle.
+/// When number or types of the inputs aren't the graph's, when a value has no result, such as an index out of range, when the
+/// graph has a cycle, or calls a function in C.
 pub fn evaluate(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, Diagnostic> {
+    run(graph, inputs, &Nobody)
+}
+
+/// The same for a graph that may call functions in C: its run is their first.
+///
+/// # Errors
+/// As [`evaluate`], and those of the functions.
+pub fn evaluate_with(graph: &Graph, inputs: &[Tensor], foreign: &dyn Foreign) -> Result<Vec<Tensor>, Diagnostic> {
+    foreign.restart();
+    run(graph, inputs, foreign)
+}
+
+/// The order in which nodes are computed: calls with effects in theirs.
+fn order(graph: &Graph) -> Vec<NodeId> {
     let order = graph.topological_order();
+    let mut effects: Vec<_> =
+        order.iter().filter_map(|&id| graph.node(id).op.effects().map(|place| (place, id))).collect();
+    if effects.len() < 2 {
+        return order;
+    }
+    effects.sort_unstable();
+    let mut done = BTreeSet::new();
+    let mut result = Vec::with_capacity(order.len());
+    for id in effects.into_iter().map(|(_, id)| id).chain(order) {
+        let mut stack = vec![(id, false)];
+        while let Some((id, is_ready)) = stack.pop() {
+            if is_ready {
+                result.push(id);
+            } else if done.insert(id) {
+                stack.push((id, true));
+                stack.extend(graph.operands(id).into_iter().map(|operand| (operand.node, false)));
+            }
+        }
+    }
+    result
+}
+
+/// One more run of a graph.
+pub(crate) fn run(graph: &Graph, inputs: &[Tensor], foreign: &dyn Foreign) -> Result<Vec<Tensor>, Diagnostic> {
+    let order = order(graph);
     let mut uses: BTreeMap<NodeId, usize> = BTreeMap::new();
     for &node in &order {
         for operand in graph.operands(node) {
@@ -26,9 +66,9 @@ pub fn evaluate(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, Diagnos
     for output in graph.outputs() {
         *uses.entry(output.value.node).or_default() += 1;
     }
-    let mut evaluation = Evaluation::new(graph, inputs)?;
+    let mut evaluation = Evaluation::new(graph, inputs, foreign)?;
     for node in order {
-        if !uses.contains_key(&node) {
+        if !uses.contains_key(&node) && graph.node(node).op.effects().is_none() {
             continue;
         }
         evaluation.compute(node)?;
@@ -51,7 +91,20 @@ pub fn evaluate(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, Diagnos
 /// # Errors
 /// As [`evaluate`].
 pub fn evaluate_runs(graph: &Graph, runs: &[Vec<Tensor>]) -> Result<Vec<Vec<Tensor>>, Diagnostic> {
-    in_a_row(graph, runs, |inputs| evaluate(graph, inputs))
+    evaluate_runs_with(graph, runs, &Nobody)
+}
+
+/// The same for a model that may call functions in C: what they keep goes from each run to the next, too.
+///
+/// # Errors
+/// As [`evaluate_with`].
+pub fn evaluate_runs_with(
+    graph: &Graph,
+    runs: &[Vec<Tensor>],
+    foreign: &dyn Foreign,
+) -> Result<Vec<Vec<Tensor>>, Diagnostic> {
+    foreign.restart();
+    in_a_row(graph, runs, |inputs| run(graph, inputs, foreign))
 }
 
 /// The open outputs of several runs in a row, each on its open inputs and on the states that the one before has left; `compute` gives
@@ -87,12 +140,22 @@ pub fn in_a_row(
     Ok(all)
 }
 
+/// For each operand of a node whether it is the same at every call: a constant, or a persistent result.
+pub fn known_operands(graph: &Graph, node: NodeId) -> Vec<bool> {
+    let is_known = |value: Value| match &graph.node(value.node).op {
+        Op::Constant(_) => true,
+        Op::Extern(op) => op.persistent.contains(&(value.slot as usize)),
+        _ => false,
+    };
+    graph.operands(node).into_iter().map(is_known).collect()
+}
+
 /// Computes the results of every node, for debugging and for comparing kernel by kernel.
 ///
 /// # Errors
 /// As [`evaluate`].
 pub fn evaluate_all(graph: &Graph, inputs: &[Tensor]) -> Result<BTreeMap<NodeId, Vec<Tensor>>, Diagnostic> {
-    let mut evaluation = Evaluation::new(graph, inputs)?;
+    let mut evaluation = Evaluation::new(graph, inputs, &Nobody)?;
     for node in graph.topological_order() {
         evaluation.compute(node)?;
     }
@@ -102,17 +165,18 @@ pub fn evaluate_all(graph: &Graph, inputs: &[Tensor]) -> Result<BTreeMap<NodeId,
 /// What is known of a graph's values.
 pub(crate) struct Evaluation<'a> {
     graph: &'a Graph,
+    foreign: &'a dyn Foreign,
     results: BTreeMap<NodeId, Vec<Tensor>>,
 }
 
 impl<'a> Evaluation<'a> {
-    fn new(graph: &'a Graph, inputs: &[Tensor]) -> Result<Self, Diagnostic> {
+    fn new(graph: &'a Graph, inputs: &[Tensor], foreign: &'a dyn Foreign) -> Result<Self, Diagnostic> {
         let expected = graph.inputs().len();
         if expected != inputs.len() {
             let message = format!("{} inputs given, the graph has {expected}", inputs.len());
             return Err(Diagnostic::error(Code::Evaluation, Location::default(), message));
         }
-        let mut evaluation = Evaluation::begin(graph);
+        let mut evaluation = Evaluation { foreign, ..Evaluation::begin(graph) };
         for (number, input) in inputs.iter().enumerate() {
             evaluation.give(number, input.clone())?;
         }
@@ -121,7 +185,7 @@ impl<'a> Evaluation<'a> {
 
     /// Nothing is known.
     pub(crate) fn begin(graph: &'a Graph) -> Self {
-        Evaluation { graph, results: BTreeMap::new() }
+        Evaluation { graph, foreign: &Nobody, results: BTreeMap::new() }
     }
 
     /// Gives an input its value.
@@ -171,7 +235,8 @@ impl<'a> Evaluation<'a> {
                 let operands = self.graph.operands(id);
                 let operands: Result<Vec<&Tensor>, _> =
                     operands.into_iter().map(|operand| self.value(operand, &node.name)).collect();
-                let results = op.evaluate(&operands?, &node.results);
+                let known = known_operands(self.graph, id);
+                let results = op.evaluate_with(&operands?, &known, &node.results, self.foreign);
                 results.map_err(|error| fault(self.graph, id, error.to_string()))?
             }
         };
@@ -202,8 +267,9 @@ fn fault(graph: &Graph, node: NodeId, message: impl Into<String>) -> Diagnostic 
 mod tests {
     use super::*;
     use crate::attribute::Attribute;
-    use crate::ops::{Binary, Gather, Softmax};
+    use crate::ops::{Binary, CallConvention, Extern, Gather, Loop, Softmax};
     use crate::scalar::BinaryFunction;
+    use crate::subgraph::Subgraph;
     use crate::types::DType;
 
     #[test]
@@ -222,6 +288,63 @@ mod tests {
         let values: Vec<Vec<f64>> = outputs.iter().map(Tensor::to_floats).collect();
         assert_eq!(values, [vec![121.0, 484.0], vec![11.0, 22.0], vec![1.0, 2.0]]);
         assert_eq!(evaluate_all(&graph, &[input]).unwrap().len(), graph.len());
+    }
+
+    /// Counts calls, and adds to each operand how often the function has been called.
+    struct Counting(std::cell::RefCell<BTreeMap<String, usize>>);
+
+    impl Foreign for Counting {
+        fn call(&self, op: &Extern, operands: &[&Tensor], known: &[bool]) -> Result<Vec<Tensor>, String> {
+            let mut counts = self.0.borrow_mut();
+            let before: Vec<String> = counts.keys().cloned().collect();
+            if op.symbol == "second" && before != ["first"] {
+                return Err(format!("called after {before:?}, {known:?}"));
+            }
+            let count = counts.entry(op.symbol.clone()).or_default();
+            *count += 1;
+            let values = operands[0].to_floats().iter().map(|value| value + *count as f64).collect();
+            Ok(vec![Tensor::from_floats(op.results[0].clone(), values)])
+        }
+
+        fn restart(&self) {
+            self.0.borrow_mut().clear();
+        }
+    }
+
+    #[test]
+    fn functions_are_called_by_what_is_handed_in() {
+        let ty = TensorType::new(DType::F32, [1]);
+        let call = |graph: &mut Graph, operand: Value, symbol: &str, effect: usize| -> Value {
+            let types = vec![ty.clone()];
+            let mut op = Extern::new(symbol, CallConvention::Unpacked, types.clone(), types, Vec::new());
+            op.effect = effect;
+            graph.add(op, &[operand], symbol).unwrap().into()
+        };
+        let mut body = Graph::new("body");
+        body.add_input("turn", TensorType::new(DType::I64, []));
+        let h = body.add_input("h", ty.clone());
+        let next = call(&mut body, h, "turn", 3);
+        body.add_output("h", next);
+        let mut graph = Graph::new("g");
+        let x = graph.add_input("x", ty.clone());
+        // Added before the first, and not used: called, and in its place.
+        call(&mut graph, x, "second", 2);
+        let first = call(&mut graph, x, "first", 1);
+        let (scanned, stacked) = (Vec::new(), Vec::new());
+        let op = Loop { body: Subgraph::new(body), trip_count: 3, carried: 1, scanned, stacked, conditional: false };
+        let last = graph.add(op, &[first], "loop").unwrap();
+        graph.add_output("y", last.into());
+        let input = Tensor::from_floats(ty.clone(), vec![10.0]);
+        let error = evaluate(&graph, std::slice::from_ref(&input)).unwrap_err();
+        assert!(error.message.contains("first is a function in C, and nothing is at hand to run it"), "{error}");
+        let foreign = Counting(std::cell::RefCell::default());
+        let runs = vec![vec![input.clone()], vec![input.clone()]];
+        let error = evaluate_runs_with(&graph, &runs, &foreign).unwrap_err();
+        assert!(error.message.contains("called after [\"first\", \"second\", \"turn\"], [false]"), "{error}");
+        for _ in 0..2 {
+            let outputs = evaluate_with(&graph, std::slice::from_ref(&input), &foreign).unwrap();
+            assert_eq!(outputs[0].to_floats(), [10.0 + 1.0 + 1.0 + 2.0 + 3.0]);
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod distribution;
 pub mod evaluator;
 pub mod fields;
 pub mod folding;
+pub mod foreign;
 pub mod generator;
 pub mod graph;
 mod literal;
@@ -34,8 +35,11 @@ pub mod verify;
 pub use attribute::{Attribute, AttributeError};
 pub use diagnostics::{Code, Diagnostic, Location, Severity};
 pub use distribution::{Distribution, Message, Transfer};
-pub use evaluator::{evaluate, evaluate_all, evaluate_runs, in_a_row};
+pub use evaluator::{
+    evaluate, evaluate_all, evaluate_runs, evaluate_runs_with, evaluate_with, in_a_row, known_operands,
+};
 pub use fields::{Field, FieldValue, Fields};
+pub use foreign::Foreign;
 pub use generator::Generator;
 pub use graph::{Graph, Node, NodeId, Output, State, Value};
 pub use literal::Literal;

@@ -237,7 +237,7 @@ impl Verifier<'_> {
 mod tests {
     use super::*;
     use crate::graph::{Use, Value};
-    use crate::ops::{Binary, Unary};
+    use crate::ops::{Binary, CallConvention, Extern, Unary};
     use crate::scalar::{BinaryFunction, UnaryFunction};
     use crate::types::{DType, TensorType};
 
@@ -300,6 +300,34 @@ mod tests {
                 "exp: the results are f32[2], inference gives f32[3]"
             ]
         );
+    }
+
+    #[test]
+    fn finds_effects_that_cannot_be_kept_in_order() {
+        let mut graph = Graph::new("g");
+        let ty = TensorType::new(DType::F32, [2]);
+        let x = graph.add_input("x", ty.clone());
+        let call = |graph: &mut Graph, operand: Value, effect: usize, name: &str| {
+            let types = vec![ty.clone()];
+            let mut op = Extern::new(name, CallConvention::Unpacked, types.clone(), types, Vec::new());
+            op.effect = effect;
+            Value::from(graph.add(op, &[operand], name).unwrap())
+        };
+        let second = call(&mut graph, x, 2, "second");
+        let exp: Value = graph.add(Unary { function: UnaryFunction::Exp }, &[second], "exp").unwrap().into();
+        let third = call(&mut graph, exp, 3, "third");
+        graph.add_output("y", third);
+        verify(&graph).unwrap();
+        call(&mut graph, exp, 1, "first");
+        call(&mut graph, x, 3, "twin");
+        assert_eq!(
+            faults(&graph),
+            [
+                "twin: its place in the order of effects is another call's too",
+                "first: its effect comes before that of a call that it depends on"
+            ]
+        );
+        assert!(!graph.remove_dead(), "what has an effect stays");
     }
 
     #[test]

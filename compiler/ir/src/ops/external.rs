@@ -155,6 +155,11 @@ impl Extern {
         }
     }
 
+    /// What is said where nothing runs functions in C.
+    pub(crate) fn unavailable(&self) -> String {
+        format!("{} is a function in C, and nothing is at hand to run it", self.symbol)
+    }
+
     /// The functions that are called.
     pub fn symbols(&self) -> impl Iterator<Item = &str> {
         [Some(&self.symbol), self.begin.as_ref(), self.end.as_ref()].into_iter().flatten().map(String::as_str)
@@ -269,7 +274,7 @@ impl Operator for Extern {
     }
 
     fn evaluate(&self, _operands: &[&Tensor], _results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        Err(OperatorError::Evaluation(format!("{} is a function in C, and nothing is at hand to run it", self.symbol)))
+        Err(OperatorError::Evaluation(self.unavailable()))
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {

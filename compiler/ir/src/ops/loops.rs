@@ -2,6 +2,7 @@
 
 use crate::evaluator;
 use crate::fields::{Field, FieldValue};
+use crate::foreign::{Foreign, Nobody};
 use crate::generator::Generator;
 use crate::graph::Graph;
 use crate::operator::{Category, Operator, OperatorError, Work};
@@ -199,33 +200,7 @@ impl Operator for Loop {
     }
 
     fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
-        let (types, _) = self.body_types()?;
-        let counter = |turn: usize| Tensor::from_integers(TensorType::new(DType::I64, []), vec![turn as i64]);
-        let mut inputs = vec![counter(0)];
-        inputs.extend(operands.iter().map(|&operand| operand.clone()));
-        let mut slices: Vec<Vec<Tensor>> = vec![Vec::new(); self.stacked.len()];
-        for turn in 0..self.trip_count {
-            if self.conditional && inputs[1].to_integers() == [0] {
-                break;
-            }
-            inputs[0] = counter(turn);
-            for (number, way) in self.scanned.iter().enumerate() {
-                let (operand, input) = (self.carried + number, 1 + self.carried + number);
-                inputs[input] = slice(operands[operand], way.axis, way.place(turn, self.trip_count), &types[input]);
-            }
-            let outputs = evaluator::evaluate(&self.body, &inputs);
-            let outputs = outputs.map_err(|error| OperatorError::Evaluation(format!("turn {turn}: {error}")))?;
-            for (number, output) in outputs.into_iter().enumerate() {
-                match number.checked_sub(self.carried) {
-                    Some(stacked) => slices[stacked].push(output),
-                    None => inputs[1 + number] = output,
-                }
-            }
-        }
-        let carried = inputs[1..].iter().zip(&results[..self.carried]);
-        let carried = carried.map(|(value, ty)| Tensor::from_values(ty.clone(), value.values().clone()));
-        let stacked = slices.iter().zip(&self.stacked).zip(&results[self.carried..]);
-        Ok(carried.chain(stacked.map(|((slices, &way), ty)| stack(slices, way, ty))).collect())
+        self.evaluate_with(operands, results, &Nobody)
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
@@ -255,6 +230,47 @@ impl Operator for Loop {
             Ok(sample) => sample,
             Err(_) => Self::sample(generator),
         }
+    }
+}
+
+impl Loop {
+    /// [`Operator::evaluate`] where the body may call functions in C.
+    ///
+    /// # Errors
+    /// When a turn has no result.
+    pub(super) fn evaluate_with(
+        &self,
+        operands: &[&Tensor],
+        results: &[TensorType],
+        foreign: &dyn Foreign,
+    ) -> Result<Vec<Tensor>, OperatorError> {
+        let (types, _) = self.body_types()?;
+        let counter = |turn: usize| Tensor::from_integers(TensorType::new(DType::I64, []), vec![turn as i64]);
+        let mut inputs = vec![counter(0)];
+        inputs.extend(operands.iter().map(|&operand| operand.clone()));
+        let mut slices: Vec<Vec<Tensor>> = vec![Vec::new(); self.stacked.len()];
+        for turn in 0..self.trip_count {
+            if self.conditional && inputs[1].to_integers() == [0] {
+                break;
+            }
+            inputs[0] = counter(turn);
+            for (number, way) in self.scanned.iter().enumerate() {
+                let (operand, input) = (self.carried + number, 1 + self.carried + number);
+                inputs[input] = slice(operands[operand], way.axis, way.place(turn, self.trip_count), &types[input]);
+            }
+            let outputs = evaluator::run(&self.body, &inputs, foreign);
+            let outputs = outputs.map_err(|error| OperatorError::Evaluation(format!("turn {turn}: {error}")))?;
+            for (number, output) in outputs.into_iter().enumerate() {
+                match number.checked_sub(self.carried) {
+                    Some(stacked) => slices[stacked].push(output),
+                    None => inputs[1 + number] = output,
+                }
+            }
+        }
+        let carried = inputs[1..].iter().zip(&results[..self.carried]);
+        let carried = carried.map(|(value, ty)| Tensor::from_values(ty.clone(), value.values().clone()));
+        let stacked = slices.iter().zip(&self.stacked).zip(&results[self.carried..]);
+        Ok(carried.chain(stacked.map(|((slices, &way), ty)| stack(slices, way, ty))).collect())
     }
 }
 
