@@ -4,12 +4,15 @@
 //! Elements that the noise moves far, or to other integers, are badly conditioned and say nothing: they are left out, and
 //! counted.
 
-use mlc_ir::ops::{Binary, BitCast, Broadcast, Cast, Map, PoolFunction, RecurrentCell, ReduceFunction, Select, Unary};
+use mlc_ir::foreign::{Foreign, Nobody};
+use mlc_ir::ops::{
+    Binary, BitCast, Broadcast, Cast, Extern, Map, PoolFunction, RecurrentCell, ReduceFunction, Select, Unary,
+};
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
 use mlc_ir::types::broadcast_shapes;
 use mlc_ir::{
-    Category, Code, DType, Diagnostic, Generator, Graph, Location, Op, Operator, Tensor, TensorType, Value, Values,
-    evaluate_runs, in_a_row,
+    Attribute, Category, Code, DType, Diagnostic, Generator, Graph, Location, Op, Operator, Tensor, TensorType, Value,
+    Values, evaluate_runs_with, evaluation_order, in_a_row, known_operands,
 };
 use std::collections::BTreeMap;
 
@@ -81,28 +84,35 @@ impl Bounds {
     }
 
     fn from_rounds(graph: &Graph, inputs: &[Tensor], rounds: u64) -> Result<Bounds, Diagnostic> {
-        let mut all = Bounds::of_runs_from_rounds(graph, &[inputs.to_vec()], rounds)?;
+        let mut all = Bounds::of_runs_from_rounds(graph, &[inputs.to_vec()], rounds, &Nobody)?;
         Ok(all.remove(0))
     }
 
     /// The bounds of a graph's open outputs in several runs in a row, each on its open inputs and the states that the one before has
-    /// left.
+    /// left. `foreign` runs the graph's functions in C.
     ///
     /// # Errors
     /// When the evaluator has no value for it.
-    pub fn of_runs(graph: &Graph, runs: &[Vec<Tensor>]) -> Result<Vec<Bounds>, Diagnostic> {
-        Bounds::of_runs_from_rounds(graph, runs, ROUNDS)
+    pub fn of_runs(graph: &Graph, runs: &[Vec<Tensor>], foreign: &dyn Foreign) -> Result<Vec<Bounds>, Diagnostic> {
+        Bounds::of_runs_from_rounds(graph, runs, ROUNDS, foreign)
     }
 
-    fn of_runs_from_rounds(graph: &Graph, runs: &[Vec<Tensor>], rounds: u64) -> Result<Vec<Bounds>, Diagnostic> {
+    fn of_runs_from_rounds(
+        graph: &Graph,
+        runs: &[Vec<Tensor>],
+        rounds: u64,
+        foreign: &dyn Foreign,
+    ) -> Result<Vec<Bounds>, Diagnostic> {
         let mut noisy: Vec<Option<Vec<Vec<Tensor>>>> = Vec::new();
         for round in 0..rounds {
             let mut random = Generator::new(round ^ 0x6e6f_6973_6500);
             let no_value = || Diagnostic::error(Code::Evaluation, Location::default(), "noise leaves no value");
-            let outputs = in_a_row(graph, runs, |inputs| with_noise(graph, inputs, &mut random).ok_or_else(no_value));
+            foreign.restart();
+            let mut compute = |inputs: &[Tensor]| with_noise(graph, inputs, &mut random, foreign).ok_or_else(no_value);
+            let outputs = in_a_row(graph, runs, &mut compute);
             noisy.push(outputs.ok());
         }
-        let all = evaluate_runs(graph, runs)?.into_iter().enumerate().map(|(run, expected)| {
+        let all = evaluate_runs_with(graph, runs, foreign)?.into_iter().enumerate().map(|(run, expected)| {
             let rounds: Option<Vec<&[Tensor]>> =
                 noisy.iter().map(|runs| Some(runs.as_ref()?[run].as_slice())).collect();
             let bounds = expected.iter().enumerate().map(|(output, right)| bounds(right, output, rounds.as_deref()));
@@ -222,18 +232,24 @@ fn bounds(right: &Tensor, output: usize, noisy: Option<&[&[Tensor]]>) -> Vec<Bou
 }
 
 /// The outputs of an evaluation with noise; `None` when a value has no result then.
-fn with_noise(graph: &Graph, inputs: &[Tensor], random: &mut Generator) -> Option<Vec<Tensor>> {
+fn with_noise(graph: &Graph, inputs: &[Tensor], random: &mut Generator, foreign: &dyn Foreign) -> Option<Vec<Tensor>> {
     let mut values: BTreeMap<Value, Tensor> = BTreeMap::new();
     for (&input, tensor) in graph.inputs().iter().zip(inputs) {
         values.insert(input.into(), tensor.clone());
     }
-    for id in graph.topological_order() {
+    for id in evaluation_order(graph) {
         let node = graph.node(id);
         if matches!(node.op, Op::Input(_)) {
             continue;
         }
         let operands = graph.operands(id);
-        let tensors: Vec<Tensor> = operands.iter().map(|operand| values[operand].clone()).collect();
+        // Of functions in C, what is the same at every call stays so.
+        let exact = |operand: &Value| match node.op {
+            Op::Extern(_) => graph.constant(*operand).map(Attribute::to_tensor),
+            _ => None,
+        };
+        let tensors = operands.iter().map(|operand| exact(operand).unwrap_or_else(|| values[operand].clone()));
+        let tensors: Vec<Tensor> = tensors.collect();
         // An operator of one value twice sees the same noise twice.
         let twice =
             |k: u32| operands.iter().position(|operand| *operand == operands[k as usize]).map_or(k, |k| k as u32);
@@ -241,33 +257,56 @@ fn with_noise(graph: &Graph, inputs: &[Tensor], random: &mut Generator) -> Optio
             Some(expression) => Map { expression: expression.renumber(twice) }.into(),
             None => node.op.clone(),
         };
-        for (slot, result) in applied(&op, tensors, random)?.into_iter().enumerate() {
+        let results = match &op {
+            Op::Extern(op) => called(op, tensors, &known_operands(graph, id), random, foreign)?,
+            op => applied(op, tensors, random, foreign)?,
+        };
+        for (slot, result) in results.into_iter().enumerate() {
             values.insert(Value { node: id, slot: slot as u32 }, result);
         }
     }
     graph.outputs().iter().map(|output| values.get(&output.value).cloned()).collect()
 }
 
+/// The results of a function in C with noise, but for what it computes once.
+fn called(
+    op: &Extern,
+    operands: Vec<Tensor>,
+    known: &[bool],
+    random: &mut Generator,
+    foreign: &dyn Foreign,
+) -> Option<Vec<Tensor>> {
+    let moved = operands.into_iter().zip(known);
+    let moved: Vec<Tensor> =
+        moved.map(|(operand, known)| if *known { operand } else { disturbed(&operand, random) }).collect();
+    let results = foreign.call(op, &moved.iter().collect::<Vec<_>>(), known).ok()?;
+    let result = |(slot, result): (usize, Tensor)| match op.persistent.contains(&slot) {
+        true => result,
+        false => disturbed(&result, random),
+    };
+    Some(results.into_iter().enumerate().map(result).collect())
+}
+
 /// An operator's results with noise.
-fn applied(op: &Op, operands: Vec<Tensor>, random: &mut Generator) -> Option<Vec<Tensor>> {
+fn applied(op: &Op, operands: Vec<Tensor>, random: &mut Generator, foreign: &dyn Foreign) -> Option<Vec<Tensor>> {
     let types: Vec<TensorType> = operands.iter().map(|operand| operand.ty().clone()).collect();
     if let Some(expression) = op.expression(&types) {
         return Some(vec![stepped(&expression, operands, random)?]);
     }
     if let Op::Kernel(kernel) = op {
         let (own, others) = operands.split_at_checked(kernel.anchor_operands)?;
-        let mut results = applied(&kernel.anchor, own.to_vec(), random)?;
+        let mut results = applied(&kernel.anchor, own.to_vec(), random, foreign)?;
         let operands = results.iter().take(1).chain(others).cloned().collect();
         results[0] = stepped(&kernel.expression, operands, random)?;
         return Some(results);
     }
     let results = op.infer(&types).ok()?;
     if is_exact(op, &types, &results) {
-        let results = op.evaluate(&operands.iter().collect::<Vec<_>>(), &results).ok()?;
+        let results = op.evaluate_with(&operands.iter().collect::<Vec<_>>(), &[], &results, foreign).ok()?;
         return Some(results.into_iter().map(|result| flipped_zeros(result, random)).collect());
     }
     let moved: Vec<Tensor> = operands.iter().map(|operand| disturbed(operand, random)).collect();
-    let results = op.evaluate(&moved.iter().collect::<Vec<_>>(), &results).ok()?;
+    let results = op.evaluate_with(&moved.iter().collect::<Vec<_>>(), &[], &results, foreign).ok()?;
     let results = results.iter().map(|result| {
         let mut result = disturbed(result, random);
         if rounds_at_one(op) {

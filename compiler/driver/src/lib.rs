@@ -16,6 +16,7 @@ pub mod files;
 #[cfg(any(feature = "lightnet", feature = "onnx"))]
 mod folder;
 pub mod format;
+pub mod functions;
 pub mod inputs;
 pub mod npy;
 pub mod pipeline;

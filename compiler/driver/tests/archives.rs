@@ -210,10 +210,14 @@ fn graph_archives_of_all_versions_compile_to_archives_without_an_interpreter() {
         assert_eq!(report["models"][0]["storage"][2]["size_bytes"], 24);
         folder.success(&["run", "old.tar", "--input", "x:0=x.npy", "--output-dir", "out"]);
         assert_eq!(folder.read_array("out/output.npy", &[6]), Y, "{version}");
-        folder.success(&["compile", "old.tar", "-o", "new.tar"]);
-        folder.success(&["run", "new.tar", "--input", "x:0=x.npy", "--output-dir", "out"]);
-        assert_eq!(folder.read_array("out/output.npy", &[6]), Y, "{version}");
+        for executor in if version == 7 { &["aot", "graph", "aot,graph"][..] } else { &["aot"] } {
+            folder.success(&["compile", "old.tar", "--executor", executor, "-o", "new.tar"]);
+            folder.success(&["run", "new.tar", "--input", "x:0=x.npy", "--output-dir", "out"]);
+            assert_eq!(folder.read_array("out/output.npy", &[6]), Y, "{version} {executor}");
+        }
     }
+    let verified = folder.success(&["verify", "old.tar"]);
+    assert!(verified.contains("output: ok, 6 elements against the evaluator"), "{verified}");
     // The old code as it was, but for the list of functions; one function for each node, and none that nothing uses.
     folder.success(&["compile", "old.tar", "--emit", "dir", "-o", "new"]);
     let read = |name: &str| std::fs::read_to_string(folder.path("new/codegen/host/src").join(name));

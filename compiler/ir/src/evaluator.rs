@@ -29,8 +29,8 @@ pub fn evaluate_with(graph: &Graph, inputs: &[Tensor], foreign: &dyn Foreign) ->
     run(graph, inputs, foreign)
 }
 
-/// The order in which nodes are computed: calls with effects in theirs.
-fn order(graph: &Graph) -> Vec<NodeId> {
+/// The order in which the nodes of a graph are computed: calls with effects in theirs.
+pub fn evaluation_order(graph: &Graph) -> Vec<NodeId> {
     let order = graph.topological_order();
     let mut effects: Vec<_> =
         order.iter().filter_map(|&id| graph.node(id).op.effects().map(|place| (place, id))).collect();
@@ -56,7 +56,7 @@ fn order(graph: &Graph) -> Vec<NodeId> {
 
 /// One more run of a graph.
 pub(crate) fn run(graph: &Graph, inputs: &[Tensor], foreign: &dyn Foreign) -> Result<Vec<Tensor>, Diagnostic> {
-    let order = order(graph);
+    let order = evaluation_order(graph);
     let mut uses: BTreeMap<NodeId, usize> = BTreeMap::new();
     for &node in &order {
         for operand in graph.operands(node) {

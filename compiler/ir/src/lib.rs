@@ -36,7 +36,8 @@ pub use attribute::{Attribute, AttributeError};
 pub use diagnostics::{Code, Diagnostic, Location, Severity};
 pub use distribution::{Distribution, Message, Transfer};
 pub use evaluator::{
-    evaluate, evaluate_all, evaluate_runs, evaluate_runs_with, evaluate_with, in_a_row, known_operands,
+    evaluate, evaluate_all, evaluate_runs, evaluate_runs_with, evaluate_with, evaluation_order, in_a_row,
+    known_operands,
 };
 pub use fields::{Field, FieldValue, Fields};
 pub use foreign::Foreign;

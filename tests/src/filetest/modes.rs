@@ -4,8 +4,9 @@ use super::values::{Sample, judge, run_samples, samples, show};
 use crate::compile::{self, Compiled};
 use crate::mode::Mode as Target;
 use crate::program::{Program, Unpacked, main_source};
+use mlc::functions::CFunctions;
 use mlc_codegen::FloatingPoint;
-use mlc_ir::{Diagnostic, Graph, evaluate, text, verify};
+use mlc_ir::{Diagnostic, Graph, evaluate_with, text, verify};
 use mlc_passes::OptimizeOptions;
 
 /// What a test does with its graph.
@@ -85,8 +86,9 @@ fn optimize(graph: Graph, stage: Option<String>) -> Result<String, String> {
     if !seen {
         return Err(format!("there is no stage {}", stage.unwrap_or_default()));
     }
+    let functions = CFunctions::default();
     for sample in &samples {
-        let outputs = evaluate(&graph, &sample.inputs).map_err(|error| error.to_string())?;
+        let outputs = evaluate_with(&graph, &sample.inputs, &functions).map_err(|error| error.to_string())?;
         judge("the optimised graph", sample, &outputs)?;
     }
     Ok(text::print(&graph))

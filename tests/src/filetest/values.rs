@@ -2,7 +2,8 @@
 
 use crate::compare::{Tolerance, compare};
 use crate::program::RUNS;
-use mlc_ir::{DType, Diagnostic, Generator, Graph, Tensor, Values, evaluate, evaluate_runs};
+use mlc::functions::CFunctions;
+use mlc_ir::{DType, Diagnostic, Generator, Graph, Tensor, Values, evaluate_runs_with, evaluate_with};
 use std::fmt::Write as _;
 
 /// How many inputs a transformation is judged by.
@@ -22,7 +23,8 @@ pub struct Sample {
 /// When hardly any seed gives values.
 pub fn samples(graph: &Graph) -> Result<Vec<Sample>, String> {
     let all: Vec<usize> = (0..graph.inputs().len()).collect();
-    collect(graph, &all, |inputs| evaluate(graph, inputs))
+    let functions = CFunctions::default();
+    collect(graph, &all, |inputs| evaluate_with(graph, inputs, &functions))
 }
 
 /// What the caller of the generated code gives and gets: with states, the outputs are those of the last of [`RUNS`] runs.
@@ -31,8 +33,9 @@ pub fn samples(graph: &Graph) -> Result<Vec<Sample>, String> {
 /// As [`samples`].
 pub fn run_samples(graph: &Graph) -> Result<Vec<Sample>, String> {
     let runs = if graph.states.is_empty() { 1 } else { RUNS };
+    let functions = CFunctions::default();
     collect(graph, &graph.open_inputs(), |inputs| {
-        let mut outputs = evaluate_runs(graph, &vec![inputs.to_vec(); runs])?;
+        let mut outputs = evaluate_runs_with(graph, &vec![inputs.to_vec(); runs], &functions)?;
         Ok(outputs.pop().unwrap_or_default())
     })
 }

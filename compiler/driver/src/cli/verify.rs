@@ -9,9 +9,11 @@ use crate::compare::{Comparison, Tolerance, compare_within};
 use crate::conditioning::{Bound, Bounds};
 use crate::files;
 use crate::format::Format;
+use crate::functions::CFunctions;
 use crate::inputs::{self, InputPort};
 use crate::npy;
 use crate::pipeline::{self, Failure};
+use crate::toolchain::Toolchain;
 use mlc_ir::{Code, Diagnostic, Graph, Location, Tensor, TensorType};
 use serde::Serialize;
 
@@ -31,11 +33,17 @@ struct OutputResult<'a> {
 pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failure> {
     let path = &arguments.model.path;
     let format = pipeline::detect(path, &files::read(path)?, arguments.model.format)?;
-    if format == Format::Mlf && arguments.model.from.is_none() {
+    let is_archive = format == Format::Mlf && arguments.model.from.is_none();
+    if is_archive && !arguments.expect.is_empty() {
         return verify_archive(arguments, console);
     }
     let options = program_options(&arguments.code, &arguments.machine, console)?;
-    let loaded = load_for(&arguments.model, &arguments.code, &arguments.inputs.files, console)?;
+    let loaded = match load_for(&arguments.model, &arguments.code, &arguments.inputs.files, console) {
+        Err(failure) if is_archive && failure.diagnostics.iter().any(|fault| fault.code == Code::RelatedFormat) => {
+            return verify_archive(arguments, console);
+        }
+        loaded => loaded?,
+    };
     let graph = &loaded.graph;
     let given = graph.open_inputs().into_iter().map(|number| graph.inputs()[number]);
     let ports: Vec<InputPort> = given.map(|input| (&*graph.node(input).name, graph.ty(input.into()))).collect();
@@ -54,9 +62,10 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     let runs = if graph.states.is_empty() || !known.is_empty() { 1 } else { RUNS };
     let outputs = (0..runs).map(|earlier| program.run_after(&inputs, earlier)).collect::<Result<Vec<_>, _>>()?;
 
+    let functions = CFunctions::new(Toolchain::from_variable(std::env::var("CC").ok().as_deref()));
     // The evaluator is slow; it isn't needed where goldens are given.
     let expected: Vec<(usize, usize, Tensor, &str)> = if known.is_empty() {
-        let all = mlc_ir::evaluate_runs(graph, &vec![inputs.clone(); runs as usize])?;
+        let all = mlc_ir::evaluate_runs_with(graph, &vec![inputs.clone(); runs as usize], &functions)?;
         let of_run = |(run, outputs): (usize, Vec<Tensor>)| {
             outputs.into_iter().enumerate().map(move |(index, output)| (run, index, output, EVALUATOR))
         };
@@ -67,7 +76,8 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     drop(progress);
     let names = output_names(graph);
     let mut results = Vec::new();
-    let mut conditioning = Conditioning { graph, runs: vec![inputs; runs as usize], bounds: None };
+    let runs_of = vec![inputs; runs as usize];
+    let mut conditioning = Conditioning { graph, functions: &functions, runs: runs_of, bounds: None };
     for (run, index, expected, against) in expected {
         let (name, actual) = (names[index], &outputs[run][index]);
         let mut comparison = compared(arguments, name, actual, &expected, &|_| STRICT)?;
@@ -94,6 +104,7 @@ const STRICT: Bound = Bound::Within(0.0);
 /// How far rounding alone may move the elements of a model's outputs; found out when it is asked for.
 struct Conditioning<'a> {
     graph: &'a Graph,
+    functions: &'a CFunctions,
     runs: Vec<Vec<Tensor>>,
     bounds: Option<Vec<Bounds>>,
 }
@@ -102,7 +113,7 @@ impl Conditioning<'_> {
     /// The bounds of an output in a run; none where noise moves every element, which would say nothing of the program.
     fn of(&mut self, run: usize, output: usize) -> Result<Vec<Bound>, Diagnostic> {
         if self.bounds.is_none() {
-            self.bounds = Some(Bounds::of_runs(self.graph, &self.runs)?);
+            self.bounds = Some(Bounds::of_runs(self.graph, &self.runs, self.functions)?);
         }
         let bounds =
             self.bounds.as_ref().and_then(|all| all.get(run)).map_or(&[][..], |bounds| bounds.of_output(output));
@@ -114,10 +125,10 @@ impl Conditioning<'_> {
     }
 }
 
-/// Runs an archive's own code, which can be compared with known outputs only: an archive has no graph to evaluate.
+/// Runs an archive's own code, which can be compared with known outputs only.
 fn verify_archive(arguments: &Verify, console: &Console) -> Result<(), Failure> {
     if arguments.expect.is_empty() {
-        let message = "an archive can only be compared with known outputs, none is given";
+        let message = "an archive without a graph can only be compared with known outputs, none is given";
         return Err(mismatch(message.into()).with_help("add --expect NAME=FILE.npy for each output").into());
     }
     let Verify { model, code, machine, .. } = arguments;

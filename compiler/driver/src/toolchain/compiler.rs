@@ -20,6 +20,8 @@ pub struct Toolchain {
     pub guest: Option<&'static Guest>,
     /// How long a board may run; firmware that hangs never ends by itself.
     pub patience: Duration,
+    /// How long a program may run on this machine, if not for ever.
+    pub limit: Option<Duration>,
 }
 
 /// Time enough for a thousand million instructions on a slow machine.
@@ -27,7 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Default for Toolchain {
     fn default() -> Self {
-        Toolchain { compiler: vec!["cc".into()], board: None, guest: None, patience: PATIENCE }
+        let compiler = vec!["cc".into()];
+        Toolchain { compiler, board: None, guest: None, patience: PATIENCE, limit: None }
     }
 }
 

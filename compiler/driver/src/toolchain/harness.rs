@@ -46,11 +46,16 @@ static int guarded(const buffer_t* buffer) {
   return 1;
 }
 
-static int read_file(const char* path, buffer_t* buffer) {
+/* Reads the tensor of this number, counted from 0, of those that a file has. */
+static int read_tensor(const char* path, buffer_t* buffer, unsigned long number) {
   FILE* const file = fopen(path, "rb");
   size_t got;
   if (file == NULL) {
     fprintf(stderr, "can't open an input\n");
+    return 1;
+  }
+  if (number > 0 && fseek(file, (long)(number * buffer->bytes), SEEK_SET) != 0) {
+    fprintf(stderr, "can't read an input\n");
     return 1;
   }
   got = fread(buffer->data, 1, buffer->bytes, file);
@@ -60,6 +65,10 @@ static int read_file(const char* path, buffer_t* buffer) {
     return 1;
   }
   return 0;
+}
+
+static int read_file(const char* path, buffer_t* buffer) {
+  return read_tensor(path, buffer, 0);
 }
 
 static int write_file(const char* path, const buffer_t* buffer) {
@@ -124,7 +133,7 @@ pub(super) fn main(bundle: &Bundle, profile: bool, board: Option<&Board>, folder
     let (inputs, outputs) = (bundle.inputs.len(), bundle.outputs.len());
     let mut text = format!(
         "#define _POSIX_C_SOURCE 200809L\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
-         #include <string.h>\n#include <time.h>\n{}{}{COMMON}\n\
+         #include <string.h>\n#include <time.h>\n{}{}{COMMON}\n#define INPUTS {inputs}\n\
          static buffer_t input[{}];\nstatic buffer_t output[{}];\n\n{}",
         call::includes(bundle),
         platform::text(board),
@@ -151,7 +160,7 @@ pub(super) fn main(bundle: &Bundle, profile: bool, board: Option<&Board>, folder
     let _ = write!(
         text,
         "  if (argc != {}) {{\n    fprintf(stderr, \"wrong number of arguments\\n\");\n    return 2;\n  }}\n  \
-         timing = strcmp(argv[1], \"run\") != 0;\n  start_clock();\n  \
+         timing = strcmp(argv[1], \"run\") != 0 && strcmp(argv[1], \"row\") != 0;\n  start_clock();\n  \
          for (i = 0; i < {inputs}; ++i) {{\n    \
          if (make(&input[i], input_bytes[i], timing ? 0 : 16) || make(&copy[i], input_bytes[i], 0) ||\n        \
          read_file(argv[3 + i], &input[i])) {{\n      return 2;\n    }}\n    \
@@ -184,12 +193,19 @@ const REPORT: &str = "  if (strcmp(argv[1], \"profile\") == 0) {
   }
 ";
 
-/// One run after as many as the second argument says, or a warm-up of one tenth of a second and then the timed runs.
+/// One run after as many as the second argument says, each on inputs of its own if that is the mode; or a warm-up of one tenth of a second and then the timed runs.
 const RUN: &str = "  if (!timing) {
-    unsigned long earlier = strtoul(argv[2], NULL, 10);
+    const unsigned long earlier = strtoul(argv[2], NULL, 10);
+    unsigned long run;
     int32_t status = 0;
-    for (; status == 0 && earlier > 0; --earlier) {
+    for (run = 1; status == 0 && run <= earlier; ++run) {
       status = invoke();
+      for (i = 0; i < INPUTS && strcmp(argv[1], \"row\") == 0; ++i) {
+        if (read_tensor(argv[3 + i], &input[i], run)) {
+          return 2;
+        }
+        memcpy(copy[i].data, input[i].data, input_bytes[i]);
+      }
     }
     if (status == 0) {
       before_run();

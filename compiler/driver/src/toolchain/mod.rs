@@ -87,16 +87,9 @@ impl Toolchain {
             }
         };
         let (inputs, outputs) = (bundle.inputs.clone(), bundle.outputs.clone());
-        Ok(Program {
-            folder,
-            executable,
-            board: self.board,
-            guest: self.guest,
-            patience: self.patience,
-            inputs,
-            outputs,
-            footprint,
-        })
+        let limit = if self.board.is_some() { Some(self.patience) } else { self.limit };
+        let (board, guest) = (self.board, self.guest);
+        Ok(Program { folder, executable, board, guest, limit, inputs, outputs, footprint })
     }
 
     /// Compiles an archive that is unpacked in a folder, and `main` as its `main.c`; gives the objects, that of `main.c` last.

@@ -20,7 +20,8 @@ pub struct Program {
     pub(super) executable: PathBuf,
     pub(super) board: Option<&'static Board>,
     pub(super) guest: Option<&'static Guest>,
-    pub(super) patience: Duration,
+    /// How long it may run, if not for ever.
+    pub(super) limit: Option<Duration>,
     /// Inputs in order.
     pub inputs: Vec<Port>,
     /// Outputs in order.
@@ -41,6 +42,7 @@ pub struct Cost {
 /// How a run is told to the program.
 enum Mode {
     Run,
+    Row,
     Bench,
     Profile,
 }
@@ -49,6 +51,7 @@ impl Mode {
     fn name(&self) -> &'static str {
         match self {
             Mode::Run => "run",
+            Mode::Row => "row",
             Mode::Bench => "bench",
             Mode::Profile => "profile",
         }
@@ -76,7 +79,16 @@ impl Program {
     /// # Errors
     /// As [`Program::run`].
     pub fn run_after(&self, inputs: &[Tensor], earlier: u32) -> Result<Vec<Tensor>, Diagnostic> {
-        Ok(self.execute(&Mode::Run, earlier, inputs).and_then(|remains| self.read_outputs(&remains))?.0)
+        Ok(self.execute(&Mode::Run, earlier, &[inputs]).and_then(|remains| self.read_outputs(&remains))?.0)
+    }
+
+    /// Runs the model several times in a row, on these inputs each time; gives the last outputs.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run_in_a_row(&self, runs: &[&[Tensor]]) -> Result<Vec<Tensor>, Diagnostic> {
+        let earlier = u32::try_from(runs.len()).unwrap_or(u32::MAX).saturating_sub(1);
+        Ok(self.execute(&Mode::Row, earlier, runs).and_then(|remains| self.read_outputs(&remains))?.0)
     }
 
     /// Runs the model once; an emulated board also says what that took.
@@ -84,7 +96,7 @@ impl Program {
     /// # Errors
     /// As [`Program::run`].
     pub fn run_counted(&self, inputs: &[Tensor]) -> Result<(Vec<Tensor>, Option<Cost>), Diagnostic> {
-        self.execute(&Mode::Run, 0, inputs).and_then(|remains| self.read_outputs(&remains))
+        self.execute(&Mode::Run, 0, &[inputs]).and_then(|remains| self.read_outputs(&remains))
     }
 
     fn read_outputs(&self, remains: &Remains) -> Result<(Vec<Tensor>, Option<Cost>), Diagnostic> {
@@ -110,7 +122,7 @@ impl Program {
     /// # Errors
     /// As [`Program::run`].
     pub fn bench(&self, inputs: &[Tensor], runs: u32) -> Result<Vec<u64>, Diagnostic> {
-        let times = self.execute(&Mode::Bench, self.runs(runs), inputs)?.figures;
+        let times = self.execute(&Mode::Bench, self.runs(runs), &[inputs])?.figures;
         if times.is_empty() { Err(failed("the program didn't report its times")) } else { Ok(times) }
     }
 
@@ -120,7 +132,7 @@ impl Program {
     /// # Errors
     /// As [`Program::run`], and when the program saw other kernels than the archive describes.
     pub fn bench_kernels(&self, inputs: &[Tensor], runs: u32) -> Result<Vec<u64>, Diagnostic> {
-        Ok(self.execute(&Mode::Profile, self.runs(runs), inputs)?.figures)
+        Ok(self.execute(&Mode::Profile, self.runs(runs), &[inputs])?.figures)
     }
 
     /// The number of measured runs: what a board counts is the same every time.
@@ -128,15 +140,16 @@ impl Program {
         if self.board.is_some() { runs.max(1) } else { runs }
     }
 
-    /// Runs the program in a folder of its own.
-    fn execute(&self, mode: &Mode, runs: u32, inputs: &[Tensor]) -> Result<Remains, Diagnostic> {
-        check_inputs(&self.inputs, inputs)?;
+    /// Runs the program in a folder of its own, on the inputs of one or several runs.
+    fn execute(&self, mode: &Mode, runs: u32, rows: &[&[Tensor]]) -> Result<Remains, Diagnostic> {
+        rows.iter().try_for_each(|inputs| check_inputs(&self.inputs, inputs))?;
         let run = tempfile::Builder::new().prefix("run-").tempdir_in(self.folder.path());
         // The files are read by the caller, so the folder lives as long as the program's.
         let run = run.map_err(|error| temporary(&error))?.keep();
-        for (index, input) in inputs.iter().enumerate() {
+        for index in 0..self.inputs.len() {
             let file = run.join(format!("input{index}"));
-            let bytes = if self.board.is_some() { input.to_le_bytes() } else { native_endian(input) };
+            let bytes = |input: &Tensor| if self.board.is_some() { input.to_le_bytes() } else { native_endian(input) };
+            let bytes: Vec<u8> = rows.iter().flat_map(|inputs| bytes(&inputs[index])).collect();
             std::fs::write(file, bytes).map_err(|error| temporary(&error))?;
         }
         let runs = runs.to_string();
@@ -185,22 +198,25 @@ impl Program {
         }
     }
 
-    /// Waits for the program's end; firmware may hang, so that an emulator is stopped at some time.
+    /// Waits for the program's end; what may hang is stopped at some time.
     fn wait(&self, mut child: Child) -> Result<ExitStatus, Diagnostic> {
-        let Some(board) = self.board else { return child.wait().map_err(|error| temporary(&error)) };
+        let Some(limit) = self.limit else { return child.wait().map_err(|error| temporary(&error)) };
         let began = Instant::now();
         loop {
             if let Some(status) = child.try_wait().map_err(|error| temporary(&error))? {
                 return Ok(status);
             }
-            if began.elapsed() > self.patience {
+            if began.elapsed() > limit {
                 let _ = child.kill();
                 let _ = child.wait();
-                let seconds = self.patience.as_secs();
+                let seconds = limit.as_secs();
+                let Some(board) = self.board else {
+                    return Err(failed(format!("the program didn't end within {seconds} seconds")));
+                };
                 let message = format!("the firmware on '{}' didn't end within {seconds} seconds", board.machine);
                 return Err(failed(message).with_note("it hangs, or the model is large for an emulated board"));
             }
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(if self.board.is_some() { 5 } else { 1 }));
         }
     }
 
