@@ -16,5 +16,5 @@ mod write;
 pub use check::{Direction, Message, messages};
 pub use import::{Port, external_ports, import, operator_support, output_ports};
 pub use model::{Dialect, Model};
-pub use read::read;
+pub use read::{read, read_with};
 pub use write::{Form, write};

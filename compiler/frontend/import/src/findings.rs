@@ -109,7 +109,9 @@ impl Uses {
         let operator = self.version.map_or_else(|| kind.to_owned(), |version| format!("{kind} ({set} {version})"));
         let diagnostic = unsupported(&operator, self.reason, &self.places);
         if self.reason.is_some() {
-            return diagnostic.with_help("replace it in the source model, and export that again");
+            return diagnostic.with_help(
+                "replace it in the source model, and export that again, or describe its C: --op-descriptions",
+            );
         }
         let supported = known.iter().filter(|known| known.domain == domain && known.refused.is_none());
         let diagnostic = match support::nearest(kind, supported.map(|known| known.name)) {

@@ -6,7 +6,7 @@ use super::outcome::loaded;
 use crate::arrays;
 use crate::format::Format;
 use crate::pipeline::failure::{Failure, in_file};
-use crate::pipeline::model::Loaded;
+use crate::pipeline::model::{LoadOptions, Loaded};
 use crate::render::Sources;
 use mlc_ark::{Model, Port};
 use mlc_ir::Diagnostic;
@@ -17,7 +17,7 @@ pub(super) const FRONTEND: Frontend =
 
 fn load(&ModelFile { path, bytes, options }: &ModelFile<'_>) -> Result<Loaded, Failure> {
     let sources: Sources = [(path.display().to_string(), bytes.clone())].into_iter().collect();
-    let mut model = read_ark(path, bytes)?;
+    let mut model = read(path, bytes, options)?;
     let mut import = options.import_options();
     if let Some(file) = &options.weights {
         import.bindings.weights.extend(arrays::read(file)?);
@@ -31,7 +31,14 @@ fn load(&ModelFile { path, bytes, options }: &ModelFile<'_>) -> Result<Loaded, F
 /// # Errors
 /// Everything that is wrong with the file.
 pub fn read_ark(path: &Path, bytes: &[u8]) -> Result<Model, Failure> {
-    mlc_ark::read(bytes).map_err(|errors: Vec<Diagnostic>| in_file(path, errors).into())
+    read(path, bytes, &LoadOptions::default())
+}
+
+/// Reads a model whose operators are ARK's, or those that the user describes.
+fn read(path: &Path, bytes: &[u8], options: &LoadOptions) -> Result<Model, Failure> {
+    let operators = options.described.as_ref().map(|described| &described.operators);
+    let is_described = |kind: &str| operators.is_some_and(|operators| operators.knows("", kind));
+    mlc_ark::read_with(bytes, &is_described).map_err(|errors: Vec<Diagnostic>| in_file(path, errors).into())
 }
 
 fn port(port: Port) -> Memory {
@@ -39,8 +46,8 @@ fn port(port: Port) -> Memory {
     Memory { name, place, r#type: format!("{data_type}{shape:?}"), bytes: bytes as u64, updated: is_written }
 }
 
-fn contents(&ModelFile { path, bytes, .. }: &ModelFile<'_>) -> Result<Contents, Failure> {
-    let model = read_ark(path, bytes)?;
+fn contents(&ModelFile { path, bytes, options }: &ModelFile<'_>) -> Result<Contents, Failure> {
+    let model = read(path, bytes, options)?;
     let memory: usize = model.buffers.iter().filter(|buffer| buffer.remote.is_none()).map(|buffer| buffer.bytes).sum();
     let ports = |ports: Vec<Port>| ports.into_iter().map(port).collect();
     let mut contents = Contents {

@@ -1,8 +1,9 @@
 //! Operators that no case of the collection has, and numerics at the rim.
 
-use crate::{import, read};
-use mlc_import::{Bindings, ImportOptions};
-use mlc_ir::{DType, Graph, Tensor, TensorType, evaluate};
+use crate::{import, read, read_with};
+use mlc_descriptions::Library;
+use mlc_import::{Bindings, CustomOperators, ImportOptions};
+use mlc_ir::{DType, Graph, Op, Tensor, TensorType, evaluate};
 use serde_json::{Value, json};
 
 /// A tensor that is all of a buffer of its own number.
@@ -32,10 +33,15 @@ fn written(kind: &str, reads: &[Value], result: &Value, arguments: Value) -> Val
     operation(kind, reads, std::slice::from_ref(result), &[next(result)], arguments)
 }
 
-fn try_graph(operations: &[Value], updated: &[&str]) -> Result<Graph, Vec<String>> {
+/// The text of a model of these operations.
+fn model(operations: &[Value]) -> String {
     let node = |(id, operation): (usize, &Value)| json!({"Id": id, "ProducerNodeIds": [], "ConsumerNodeIds": [], "Op": operation});
     let nodes: Vec<Value> = operations.iter().enumerate().map(node).collect();
-    let text = json!({"Rank": 0, "WorldSize": 1, "Nodes": nodes}).to_string();
+    json!({"Rank": 0, "WorldSize": 1, "Nodes": nodes}).to_string()
+}
+
+fn try_graph(operations: &[Value], updated: &[&str]) -> Result<Graph, Vec<String>> {
+    let text = model(operations);
     let updated = updated.iter().map(ToString::to_string).collect();
     let options = ImportOptions { bindings: Bindings { updated, ..Bindings::default() }, ..ImportOptions::default() };
     let told = |errors: Vec<mlc_ir::Diagnostic>| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
@@ -138,4 +144,26 @@ fn the_sum_over_one_rank_is_its_value() {
     let sum = graph(&[written("AllReducePacketFused", &[x], &y, json!({}))], &[]);
     assert_eq!(evaluate(&sum, &[floats(DType::F32, &[1.5, 2.0])]).unwrap(), [floats(DType::F32, &[1.5, 2.0])]);
     assert_eq!(sum.distribution, None);
+}
+
+#[test]
+fn operators_that_the_user_describes_are_called() {
+    let description = r#"{"optype": "Clip_cpu", "author": "a", "arch": "cpu",
+        "tensors_in": [{"arg_name": "src", "mtype": "LN_MEM_CPU", "dtype": "TL_FLOAT"}],
+        "tensors_out": [{"arg_name": "dst", "mtype": "LN_MEM_CPU", "ndim": 1, "dims": "src->dims", "dtype": "src->dtype"}],
+        "params": [{"arg_name": "Limit", "ptype": "LN_PARAM_NUMBER", "realtype": "float"}], "run": "(void)0;"}"#;
+    let (x, y) = (tensor(0, "FP32", &[4]), tensor(1, "FP32", &[4]));
+    let text = model(&[written("Clip", &[x], &y, json!({"Limit": {"FLOAT": 0.5}}))]);
+    let unknown = read(text.as_bytes()).unwrap_err();
+    assert!(unknown[0].message.contains("the operator \"Clip\" isn't known"), "{unknown:?}");
+    let library = Library::read(&[("clip", description.as_bytes())]).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let operators = CustomOperators::new(library);
+    let known = read_with(text.as_bytes(), &|kind| operators.knows("", kind)).unwrap_or_else(|e| panic!("{e:#?}"));
+    let options = ImportOptions { custom: Some(operators.into()), ..ImportOptions::default() };
+    let graph = import(&known, &options).unwrap_or_else(|errors| panic!("{errors:#?}")).graph;
+    let call = graph.node_ids().find_map(|id| match &graph.node(id).op {
+        Op::Extern(call) => Some(call.clone()),
+        _ => None,
+    });
+    assert!(call.unwrap().instance.unwrap().initialiser.contains(".value_float = 0.5f"));
 }

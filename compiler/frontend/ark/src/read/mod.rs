@@ -29,6 +29,14 @@ use tables::Tables;
 /// All that is wrong with the file, up to a bound: each with its JSON path and operation, or line and column where the text isn't
 /// JSON.
 pub fn read(bytes: &[u8]) -> Result<Model, Vec<Diagnostic>> {
+    read_with(bytes, &|_| false)
+}
+
+/// Reads a model file in which some operators aren't ARK's: `is_described` says which; nothing is demanded of their operands.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(bytes: &[u8], is_described: &dyn Fn(&str) -> bool) -> Result<Model, Vec<Diagnostic>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let place = Location::byte_offset(error.valid_up_to() as u64);
@@ -84,12 +92,12 @@ pub fn read(bytes: &[u8]) -> Result<Model, Vec<Diagnostic>> {
         buffers: tables.buffers.into_values().collect(),
         warnings: Vec::new(),
     };
-    check(&mut model, complete, &mut faults);
+    check(&mut model, complete, is_described, &mut faults);
     if faults.failed() { Err(faults.finish()) } else { Ok(Model { warnings: faults.finish(), ..model }) }
 }
 
 /// What must hold beyond the schema. The graph is only looked at when all of its nodes could be read.
-fn check(model: &mut Model, complete: bool, faults: &mut Faults) {
+fn check(model: &mut Model, complete: bool, is_described: &dyn Fn(&str) -> bool, faults: &mut Faults) {
     if complete {
         check_graph(model).into_iter().for_each(|finding| faults.push(finding));
     }
@@ -97,7 +105,9 @@ fn check(model: &mut Model, complete: bool, faults: &mut Faults) {
         if faults.many() {
             return;
         }
-        check_operation(&Subject { model, operation }).into_iter().for_each(|finding| faults.push(finding));
+        check_operation(&Subject { model, operation }, is_described)
+            .into_iter()
+            .for_each(|finding| faults.push(finding));
     }
     for operation in model.nodes.iter_mut().flat_map(|node| &mut node.operations) {
         if &*operation.kind == "Matmul" {

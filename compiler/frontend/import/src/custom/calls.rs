@@ -28,7 +28,7 @@ impl CustomCalls {
 
     /// Whether there is a description of an operator.
     pub fn knows(&self, domain: &str, kind: &str) -> bool {
-        self.operators.as_ref().is_some_and(|operators| operators.find(domain, kind).is_some())
+        self.operators.as_ref().is_some_and(|operators| operators.knows(domain, kind))
     }
 
     /// Whether descriptions take the place of mlc's own operators.

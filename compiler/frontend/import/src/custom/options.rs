@@ -50,6 +50,11 @@ impl CustomOperators {
         CustomOperators { library, renamed: IndexMap::new(), replace_own: false, ignore_attributes: false }
     }
 
+    /// Whether there is a description of an operator of a set.
+    pub fn knows(&self, domain: &str, kind: &str) -> bool {
+        self.find(domain, kind).is_some()
+    }
+
     /// The description of an operator by what the user says, else by its name, with or without the part before `::`.
     pub(crate) fn find(&self, domain: &str, kind: &str) -> Option<Described<'_>> {
         let full = format!("{domain}::{kind}");

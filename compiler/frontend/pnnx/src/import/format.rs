@@ -158,7 +158,9 @@ impl Format for Pnnx {
         let known = ["nn.", "F.", "torch.", "Tensor.", "aten::", "prim::", "pnnx."];
         let known = known.iter().any(|prefix| kind.starts_with(prefix));
         let help = match known {
-            true => "replace it in the source model by supported operators, and export that again",
+            true => {
+                "replace it in the source model by supported operators, and export that again, or describe its C: --op-descriptions"
+            }
             false => {
                 "a module that the exporter kept whole has no defined meaning; export the model without `moduleop=`"
             }

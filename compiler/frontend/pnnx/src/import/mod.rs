@@ -78,4 +78,6 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Di
 }
 
 #[cfg(test)]
+mod described_tests;
+#[cfg(test)]
 mod tests;

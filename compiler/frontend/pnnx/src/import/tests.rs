@@ -4,7 +4,7 @@ use crate::{Model, ReadOptions, import, read_with};
 use mlc_import::{ImportOptions, Imported};
 use mlc_ir::{Code, DType, Diagnostic, Tensor, TensorType, evaluate, verify};
 
-fn model(lines: &[&str]) -> Model {
+pub(super) fn model(lines: &[&str]) -> Model {
     let text = format!("7767517\n{} 0\n{}\n", lines.len(), lines.join("\n"));
     let options = ReadOptions { tolerate_operand_count: true, ..ReadOptions::default() };
     read_with(text.as_bytes(), None, &options).unwrap().0
@@ -29,7 +29,7 @@ fn compute(input: &str, lines: &[&str], output: &str, x: &Tensor) -> Tensor {
     evaluate(&imported.graph, std::slice::from_ref(x)).unwrap().remove(0)
 }
 
-fn floats(shape: &[usize], values: &[f64]) -> Tensor {
+pub(super) fn floats(shape: &[usize], values: &[f64]) -> Tensor {
     Tensor::from_floats(TensorType::new(DType::F32, shape), values.to_vec())
 }
 

@@ -1,5 +1,6 @@
 use crate::{Parameters, read};
-use mlc_import::ImportOptions;
+use mlc_descriptions::Library;
+use mlc_import::{CustomOperators, ImportOptions, Renamed};
 use mlc_ir::{Attribute, DType, Graph, Tensor, TensorType, evaluate};
 
 fn graph(text: &str) -> Graph {
@@ -212,4 +213,35 @@ fn new_shapes_follow_their_special_numbers() {
         let graph = graph(&text);
         assert_eq!(graph.ty(graph.outputs()[0].value).shape[..], expected, "{new}");
     }
+}
+
+/// An operator that cuts a list in two, at an attribute.
+const PARTS: &str = r#"{"optype": "parts_cpu", "author": "a", "arch": "cpu",
+    "tensors_in": [{"arg_name": "src", "mtype": "LN_MEM_CPU", "ndim": 1}],
+    "tensors_out": [
+        {"arg_name": "head", "mtype": "LN_MEM_CPU", "owner": "src", "ndim": 1, "dims": ["at"], "dtype": "src->dtype"},
+        {"arg_name": "tail", "mtype": "LN_MEM_CPU", "owner": "src", "ndim": 1, "dims": ["src->len - at"], "dtype": "src->dtype"}],
+    "params": [{"arg_name": "at", "ptype": "LN_PARAM_NUMBER", "realtype": "int", "ge": 1, "lt": "src->len"}],
+    "calc_offset": "return src_entry->offset + (te == tail_entry ? at * tl_size_of(src->dtype) : 0);"}"#;
+
+fn described() -> ImportOptions {
+    let library = Library::read(&[("parts", PARTS.as_bytes())]).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let renamed = [(
+        "acme.cut".to_owned(),
+        Renamed { optype: "parts".into(), parameters: [("place".into(), "at".into())].into() },
+    )];
+    let operators = CustomOperators { renamed: renamed.into(), ..CustomOperators::new(library) };
+    ImportOptions { custom: Some(operators.into()), ..ImportOptions::default() }
+}
+
+#[test]
+fn results_of_described_operators_are_a_tuple() {
+    let text = "def @main(%x: Tensor[(5), float32]) { %0 = acme.cut(%x, place=2); (%0.1, %0.0) }";
+    let imported = read(text, &Parameters::new(), &described()).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let input = Tensor::from_floats(TensorType::new(DType::F32, [5]), vec![0.0, 1.0, 2.0, 3.0, 4.0]);
+    let outputs = evaluate(&imported.graph, &[input]).unwrap();
+    assert_eq!([outputs[0].to_floats(), outputs[1].to_floats()], [vec![2.0, 3.0, 4.0], vec![0.0, 1.0]]);
+    let whole = text.replace("place=2", "place=5");
+    let errors = read(&whole, &Parameters::new(), &described()).unwrap_err();
+    assert!(errors[0].message.contains("param's value should be < 5, but gets a 5"), "{errors:?}");
 }

@@ -1,6 +1,7 @@
 //! Single operators against values that were worked out by hand.
 
 mod catalogue;
+mod described;
 mod refusals;
 mod runtime_defects;
 mod values;
