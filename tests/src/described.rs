@@ -16,15 +16,17 @@ pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 
 /// What the description beside a model's file says, changed.
 ///
-/// # Panics
-/// When it can't be read.
-pub fn described(model: &Path, change: impl FnOnce(&mut CustomOperators)) -> descriptions::Described {
+/// # Errors
+/// All that is wrong with it.
+pub fn described(
+    model: &Path,
+    change: impl FnOnce(&mut CustomOperators),
+) -> Result<descriptions::Described, Vec<Diagnostic>> {
     let file = ["op.json", "op.op"].map(|name| model.with_file_name(name)).into_iter().find(|file| file.is_file());
-    let read = descriptions::read(&Vec::from_iter(file));
-    let (library, sources) = read.unwrap_or_else(|failure| panic!("{:?}", failure.diagnostics));
+    let (library, sources) = descriptions::read(&Vec::from_iter(file)).map_err(|failure| failure.diagnostics)?;
     let mut operators = CustomOperators::new(library);
     change(&mut operators);
-    descriptions::Described { operators: Arc::new(operators), sources }
+    Ok(descriptions::Described { operators: Arc::new(operators), sources })
 }
 
 /// A described operator of a model.

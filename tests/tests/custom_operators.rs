@@ -32,7 +32,7 @@ fn case(name: &str) -> Case {
 }
 
 fn load(case: &Case, change: impl FnOnce(&mut CustomOperators)) -> Loaded {
-    let options = LoadOptions { described: Some(described(&case.model, change)), ..LoadOptions::default() };
+    let options = LoadOptions { described: Some(described(&case.model, change).unwrap()), ..LoadOptions::default() };
     pipeline::load(&case.model, &options).unwrap_or_else(|failure| panic!("{:?}", failure.diagnostics))
 }
 
