@@ -11,6 +11,7 @@ mod prices;
 mod states;
 
 use crate::Options;
+use crate::choice::Chooser;
 use crate::constants::declaration;
 use crate::execution::WeightsAs;
 use crate::graph::ExecutorGraph;
@@ -33,7 +34,9 @@ use std::fmt::Write;
 pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnostic>> {
     messages::check(graph, options.execution).map_err(|error| vec![error])?;
     let mut names = Names::new(&options.model_name);
-    let program = lower(graph, &options.target, &mut names)?;
+    let mut chooser = Chooser::new(&options.target, prices::working_set(graph), &options.schedules);
+    let program = lower(graph, &mut chooser, &mut names)?;
+    chooser.finish()?;
     let states = kept_states(graph, &mut names);
     let mut emitter = Emitter {
         names,
@@ -101,6 +104,7 @@ fn summary(program: &Program, step: &Step, price: Price) -> KernelSummary {
         macs: step.macs,
         workspace_bytes: step.bindings.iter().map(bytes).sum(),
         price,
+        choice: step.choice.clone(),
     }
 }
 

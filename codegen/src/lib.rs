@@ -3,6 +3,7 @@
 //! [`generate`] turns a graph into a [`Module`]; [`package`] packs a module into an archive. Neither does any input or output.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+pub mod choice;
 pub mod constants;
 pub mod emit;
 pub mod execution;
@@ -18,6 +19,7 @@ pub mod price;
 pub mod quantized;
 pub mod target;
 
+pub use choice::{Choice, Offer, Reason};
 pub use emit::generate;
 pub use execution::{Execution, Interface, Pools, WeightsAs};
 pub use graph::ExecutorGraph;
@@ -29,6 +31,8 @@ pub use module::{
 };
 pub use target::{FloatingPoint, Memories, ObjectFormat, System, Target, Tools, VectorSpelling};
 
+use std::collections::BTreeMap;
+
 /// How code is generated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
@@ -38,4 +42,7 @@ pub struct Options {
     pub target: Target,
     /// How other code runs the model.
     pub execution: Execution,
+    /// Schedules that kernels are to take whatever they cost, by node: the kind, or the kind with settings
+    /// ([`kernels::Schedule::is_named`]).
+    pub schedules: BTreeMap<String, String>,
 }

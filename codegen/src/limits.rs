@@ -131,6 +131,7 @@ fn ram_contributors(module: &Module) -> Vec<Contributor> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::choice::Choice;
     use crate::module::{KernelSummary, MemoryPlan, PlannedBuffer, Port};
     use crate::price::Price;
     use mlc_ir::{Attribute, DType, TensorType};
@@ -148,6 +149,7 @@ mod tests {
             macs: 0,
             workspace_bytes: 0,
             price: Price::default(),
+            choice: Choice::default(),
         };
         let port = |name: &str| Port { name: name.into(), field: name.into(), ty: TensorType::new(DType::F32, [10]) };
         Module {

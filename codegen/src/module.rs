@@ -1,5 +1,6 @@
 //! [`Module`]: everything that the code generator makes of a graph, before it is packed into an archive.
 
+use crate::choice::Choice;
 use crate::execution::Execution;
 use crate::graph::ExecutorGraph;
 use crate::price::Price;
@@ -35,6 +36,9 @@ pub struct KernelSummary {
     /// What it costs on the target.
     #[serde(skip)]
     pub price: Price,
+    /// The schedules that there were, and which was taken.
+    #[serde(skip)]
+    pub choice: Choice,
 }
 
 /// One buffer of the arena.

@@ -6,6 +6,7 @@ use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};
 use mlc_codegen::package::Package;
 use mlc_codegen::{Execution, Module, Options, Target, generate};
 use mlc_ir::{Code, Diagnostic, Graph, Location, text};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What the compiler makes of a model.
@@ -85,7 +86,12 @@ pub fn compile_graph(graph: &Graph, name: &str, target: &Target) -> Result<Compi
 pub fn compile_kernels(graph: &Graph, name: &str, target: &Target) -> Result<Compiled, Vec<Diagnostic>> {
     let module = generate(
         graph,
-        &Options { model_name: name.to_owned(), target: target.clone(), execution: Execution::default() },
+        &Options {
+            model_name: name.to_owned(),
+            target: target.clone(),
+            execution: Execution::default(),
+            schedules: BTreeMap::new(),
+        },
     )?;
     let archive = Package::of(&module, target, &text::print(graph))
         .archive()

@@ -2,18 +2,11 @@
 
 use super::KernelWriter;
 use super::contraction::Axis;
-use super::tile::{IN_FLIGHT, Lanes};
+use super::tile::Lanes;
 use super::weights::Weights;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
+use crate::target::Tuning;
 use mlc_ir::DType;
-
-/// Products of the innermost reduction axis of a tile up to which all of them are written out.
-const LONGEST_RUN: usize = 160;
-/// Products of one turn of the innermost loop: more where instructions run one after the other, so that the loop's own count.
-const TURN: usize = 16;
-const IN_ORDER_TURN: usize = 64;
-/// Sums that a machine without instructions in parallel works at in turns.
-const IN_ORDER_FLIGHT: usize = 4;
 
 /// Some pixels of some vectors of outputs, and their sums.
 #[derive(Clone)]
@@ -45,12 +38,7 @@ impl<'t> Tile<'t> {
         run: usize,
     ) -> Tile<'t> {
         let size = pixels.len() * vectors.len();
-        let in_flight = match kernel.target.in_order {
-            _ if !kernel.target.float_unit => 1,
-            true => IN_ORDER_FLIGHT,
-            false => IN_FLIGHT,
-        };
-        let sets = in_flight.div_ceil(size).min(run.max(1)).min(4);
+        let sets = kernel.target.machine.tuning.in_flight.div_ceil(size).min(run.max(1)).min(4);
         let sets = if dtype.is_float() && !kernel.target.is_strict() { sets } else { 1 };
         let mut tile = Tile { dtype, pixels, vectors, sums: Vec::new() };
         for set in 0..sets {
@@ -84,20 +72,19 @@ impl<'t> Tile<'t> {
     pub fn accumulate(&self, kernel: &mut KernelWriter<'_>, x: Var, axes: &[Axis], weights: &Weights) {
         let size = self.pixels.len() * self.vectors.len();
         let run = axes.last().map_or(1, |axis| axis.extent).max(1);
+        let Tuning { longest_run, turn, .. } = kernel.target.machine.tuning;
+        let most = turn.div_ceil(size).next_multiple_of(self.sums.len()).min(run);
         let unrolled = match kernel.target.in_order {
-            // A product is a call: writing it out again saves nothing.
-            _ if !kernel.target.float_unit => 1,
-            _ if run * size <= LONGEST_RUN => run,
-            true => self.even_turn(run, size),
-            false => TURN.div_ceil(size).next_multiple_of(self.sums.len()).min(run),
+            _ if run * size <= longest_run => run,
+            true => self.even_turn(run, most),
+            false => most,
         };
         Reduction { tile: self, axes, weights, unrolled }.level(kernel, 0, x, weights.pointer);
     }
 
-    /// Steps of a turn that leave no rest where possible: the rest is code of its own.
-    fn even_turn(&self, run: usize, size: usize) -> usize {
+    /// Steps of a turn, `most` at most, that leave no rest where possible: the rest is code of its own.
+    fn even_turn(&self, run: usize, most: usize) -> usize {
         let sets = self.sums.len();
-        let most = IN_ORDER_TURN.div_ceil(size).next_multiple_of(sets).min(run);
         let even = (most.div_ceil(2)..=most).rev().find(|&steps| run.is_multiple_of(steps) && steps % sets == 0);
         even.unwrap_or(most)
     }

@@ -1,14 +1,18 @@
 //! The place of the largest or smallest element along an axis: one loop that keeps the best element and its place.
 
 use super::KernelWriter;
+use super::schedule::{Kind, Scheduled, Settings};
 use super::walk::AXIS_NAMES;
 use crate::loops::{Expr, Index, Nest};
 use mlc_ir::ops::{ArgFunction, ArgReduce};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Diagnostic, Literal};
 
-/// The schedule of `arg_reduce`.
-pub fn arg_reduce(kernel: &mut KernelWriter<'_>, op: &ArgReduce) -> Result<(), Diagnostic> {
+impl Scheduled for ArgReduce {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("best-so-far", arg_reduce)];
+}
+
+fn arg_reduce(op: &ArgReduce, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let x = kernel.operands[0].clone();
     let dtype = x.view.dtype;
     let extent = x.view.shape[op.axis];

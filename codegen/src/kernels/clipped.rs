@@ -6,6 +6,7 @@ use super::KernelWriter;
 use super::accumulate::Tile;
 use super::contraction::{Axis, Contraction, merged_reduction};
 use super::products::{finish, machine, require_products};
+use super::schedule::{Preferences, Settings};
 use super::tile::{self, Block, Span};
 use super::walk::for_span;
 use super::weights::{Store, Weights};
@@ -68,22 +69,41 @@ pub struct Clipped<'c> {
 }
 
 impl Clipped<'_> {
+    /// Extents of the axes along which the weights stay.
+    fn extents(&self) -> Vec<usize> {
+        self.contraction.outer[1..].iter().map(|axis| axis.extent).collect()
+    }
+
+    /// The tiles that a kernel can be cut into, and where its weights can be.
+    pub fn schedules(&self, kernel: &KernelWriter<'_>) -> Preferences {
+        let (contraction, extents) = (self.contraction, self.extents());
+        let machine = machine(contraction.x.view.dtype, kernel);
+        let sizes = match extents.last() {
+            Some(&columns) if kernel.results[0].view.elements() > 0 => {
+                tile::sizes(1, columns, contraction.outputs, machine)
+            }
+            _ => return vec![(0, Settings::default())],
+        };
+        let list = Store::schedules(contraction, &sizes, extents.iter().product(), machine);
+        list.into_iter().map(|(place, settings)| (place, settings.with("border", "left-out"))).collect()
+    }
+
     /// Writes the kernel's loops.
     ///
     /// # Errors
     /// When C has no arithmetic for the data type.
-    pub fn write(&self, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    pub fn write(&self, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
         let contraction = self.contraction;
         require_products(contraction.x.view.dtype)?;
         if kernel.results[0].view.elements() == 0 {
             return Ok(());
         }
-        let (weight_axes, pixel_axes) = contraction.outer.split_at(1);
-        let extents: Vec<usize> = pixel_axes.iter().map(|axis| axis.extent).collect();
+        let extents = self.extents();
         let Some((&columns, rows)) = extents.split_last() else { return Ok(()) };
+        let weight_axes = &contraction.outer[..1];
         let machine = machine(contraction.x.view.dtype, kernel);
-        let blocks = tile::plan(1, columns, contraction.outputs, machine);
-        let store = Store::choose(contraction, kernel, &blocks, weight_axes, extents.iter().product());
+        let blocks = tile::plan(1, columns, contraction.outputs, machine, settings.number("vectors"));
+        let store = Store::new(contraction, kernel, &blocks, weight_axes, settings);
         kernel.for_each("g", weight_axes[0].extent, |kernel, group| {
             let mut section = 0;
             for block in &blocks {

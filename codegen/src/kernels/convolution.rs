@@ -4,24 +4,53 @@
 use super::clipped::{Clipped, Columns};
 use super::contraction::{Axis, Contraction};
 use super::products::{weight_strides, with_views};
-use super::window::window_axes;
+use super::schedule::{Kind, Preferences, Scheduled, Settings};
+use super::window::{WindowAxis, window_axes};
 use super::{KernelWriter, depthwise};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Convolution;
 
-/// Writes a convolution of x [N, spatial…, C] by weights [window…, C / groups, O].
-///
-/// # Errors
-/// When there is no arithmetic for the data type.
-pub fn convolution(kernel: &mut KernelWriter<'_>, op: &Convolution) -> Result<(), Diagnostic> {
+impl Scheduled for Convolution {
+    const KINDS: &'static [Kind<Self>] = &[
+        Kind::new(
+            "tiles",
+            |op, kernel| if is_depthwise(op, kernel) { Preferences::new() } else { tiles(op, kernel) },
+            convolution,
+        ),
+        Kind::new(
+            "channels-outside",
+            |op, kernel| if is_depthwise(op, kernel) { depthwise::list(op, true, kernel) } else { Preferences::new() },
+            |op, settings, kernel| depthwise::depthwise(op, true, settings, kernel),
+        ),
+        Kind::new(
+            "pixels-outside",
+            |op, kernel| {
+                if is_depthwise(op, kernel) { depthwise::list(op, false, kernel) } else { Preferences::new() }
+            },
+            |op, settings, kernel| depthwise::depthwise(op, false, settings, kernel),
+        ),
+    ];
+}
+
+fn is_depthwise(op: &Convolution, kernel: &KernelWriter<'_>) -> bool {
+    kernel.operands[1].view.shape[op.strides.len()] == 1 && op.groups > 1
+}
+
+/// A convolution of x [N, spatial…, C] by weights [window…, C / groups, O] as a contraction.
+struct Parts {
+    contraction: Contraction,
+    axes: Vec<WindowAxis>,
+    columns: Columns,
+    /// Whether there is a border that isn't in memory.
+    is_clipped: bool,
+}
+
+fn parts(op: &Convolution, kernel: &KernelWriter<'_>) -> Parts {
     let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let spatial = op.strides.len();
     let channels = weights.view.shape[spatial];
     let groups = op.groups;
-    if channels == 1 && groups > 1 {
-        return depthwise::depthwise(kernel, op);
-    }
     let outputs = weights.view.shape[spatial + 1] / groups;
     let w = weight_strides(&weights);
     let result = kernel.results[0].view.shape.clone();
@@ -53,16 +82,25 @@ pub fn convolution(kernel: &mut KernelWriter<'_>, op: &Convolution) -> Result<()
         output_stride: w[spatial + 1],
     };
     let is_clipped = op.pads.iter().any(|&pads| pads != (0, 0)) && contraction.steps() > 0;
-    with_views(
-        kernel,
-        |view| groups_first(view, groups),
-        |kernel| {
-            if !is_clipped {
-                return contraction.write(kernel);
-            }
-            Clipped { contraction: &contraction, axes: &axes, columns }.write(kernel)
-        },
-    )
+    Parts { contraction, axes, columns, is_clipped }
+}
+
+fn tiles(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
+    let Parts { contraction, axes, columns, is_clipped } = parts(op, kernel);
+    let list = |kernel: &mut KernelWriter<'_>| match is_clipped {
+        false => contraction.schedules(kernel),
+        true => Clipped { contraction: &contraction, axes: &axes, columns }.schedules(kernel),
+    };
+    with_views(&mut kernel.clone(), |view| groups_first(view, op.groups), list)
+}
+
+fn convolution(op: &Convolution, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    let Parts { contraction, axes, columns, is_clipped } = parts(op, kernel);
+    let write = |kernel: &mut KernelWriter<'_>| match is_clipped {
+        false => contraction.clone().write(settings, kernel),
+        true => Clipped { contraction: &contraction, axes: &axes, columns }.write(settings, kernel),
+    };
+    with_views(kernel, |view| groups_first(view, op.groups), write)
 }
 
 /// [outer…, groups * outputs] as [groups, outer…, outputs].

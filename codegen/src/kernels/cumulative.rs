@@ -1,6 +1,7 @@
 //! Running sums and products: one loop along the axis that carries the total; vectors run along axes that lie closer in memory.
 
 use super::KernelWriter;
+use super::schedule::{Kind, Scheduled, Settings};
 use super::space::{Space, stretches};
 use crate::loops::{Expr, Index, Nest};
 use mlc_ir::ops::{Cumulative, CumulativeFunction};
@@ -9,8 +10,11 @@ use mlc_ir::{Diagnostic, Literal};
 
 const OUTER_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
-/// The schedule of `cumulative`.
-pub fn cumulative(kernel: &mut KernelWriter<'_>, op: &Cumulative) -> Result<(), Diagnostic> {
+impl Scheduled for Cumulative {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("running-total", cumulative).in_place()];
+}
+
+fn cumulative(op: &Cumulative, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }

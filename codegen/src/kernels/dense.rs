@@ -7,7 +7,8 @@
 use super::accumulate::Tile;
 use super::contraction::{Axis, Contraction, merged_reduction};
 use super::products::{finish, machine, require_products};
-use super::tile::{self, Block};
+use super::schedule::{Preferences, Settings};
+use super::tile::{self, Block, Machine};
 use super::walk::for_span;
 use super::weights::{Store, Weights};
 use super::{Argument, Epilogue, KernelWriter};
@@ -15,21 +16,52 @@ use crate::loops::{Index, Nest};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::Diagnostic;
 
-/// Bytes between elements that compete for the same place in the first level of cache of most machines, and how many of
-/// them have one beside the weights.
-const CACHE_PERIOD: usize = 2048;
-const CACHE_WAYS: usize = 6;
+/// The outer axes of a contraction as tiles see them.
+struct Cut<'c> {
+    machine: Machine,
+    /// Those along which the weights move.
+    weight_axes: &'c [Axis],
+    /// Extents of those of the other axes that tiles don't lie along.
+    above: Vec<usize>,
+    /// The axes that they lie along.
+    rows: usize,
+    columns: usize,
+    /// Positions of all axes along which the weights stay.
+    pixels: usize,
+}
 
 impl Contraction {
+    /// The tiles that a kernel can be cut into, and where its weights can be.
+    pub fn schedules(&self, kernel: &KernelWriter<'_>) -> Preferences {
+        if kernel.results[0].view.elements() == 0 {
+            return vec![(0, Settings::default())];
+        }
+        let merged = self.clone().merged(kernel).0;
+        let cut = merged.cut(kernel);
+        let sizes = tile::sizes(cut.rows, cut.columns, merged.outputs, cut.machine);
+        Store::schedules(&merged, &sizes, cut.pixels, cut.machine)
+    }
+
     /// Writes the kernel's loops.
     ///
     /// # Errors
     /// When C has no arithmetic for the data type.
-    pub fn write(mut self, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    pub fn write(self, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
         require_products(self.x.view.dtype)?;
         if kernel.results[0].view.elements() == 0 {
             return Ok(());
         }
+        let (merged, result, epilogue) = self.merged(kernel);
+        let old =
+            (std::mem::replace(&mut kernel.results[0], result), std::mem::replace(&mut kernel.epilogue, epilogue));
+        merged.loops(settings, kernel);
+        (kernel.results[0], kernel.epilogue) = old;
+        Ok(())
+    }
+
+    /// The same with axes merged that continue each other in memory, and those along which the weights move first; and the
+    /// result and the epilogue under these axes.
+    fn merged(mut self, kernel: &KernelWriter<'_>) -> (Contraction, Argument, Option<Epilogue>) {
         self.reduction = if self.steps() == 0 {
             vec![Axis { extent: 0, x: 0, weights: 0 }]
         } else {
@@ -57,11 +89,7 @@ impl Contraction {
                 .map(|(own, view)| with_outputs(own, view, outputs))
                 .collect(),
         });
-        let old =
-            (std::mem::replace(&mut kernel.results[0], result), std::mem::replace(&mut kernel.epilogue, epilogue));
-        self.loops(kernel);
-        (kernel.results[0], kernel.epilogue) = old;
-        Ok(())
+        (self, result, epilogue)
     }
 
     /// Views over the outer axes only: of x, the weights, the result and the epilogue's operands.
@@ -84,20 +112,25 @@ impl Contraction {
         views
     }
 
-    fn loops(&self, kernel: &mut KernelWriter<'_>) {
+    fn cut(&self, kernel: &KernelWriter<'_>) -> Cut<'_> {
         let mut machine = machine(self.x.view.dtype, kernel);
         let apart = self.outer.last().map_or(0, |axis| axis.x.unsigned_abs() as usize * self.x.view.dtype.size());
-        if apart > 0 && apart.is_multiple_of(CACHE_PERIOD) {
-            machine.neighbours = CACHE_WAYS;
+        if apart > 0 && apart.is_multiple_of(machine.tuning.cache_period) {
+            machine.neighbours = machine.tuning.cache_ways;
         }
         let fixed = self.outer.iter().filter(|axis| axis.weights != 0).count();
         let (weight_axes, pixel_axes) = self.outer.split_at(fixed);
         let (columns, above) = pixel_axes.split_last().map_or((1, pixel_axes), |(last, above)| (last.extent, above));
         let (rows, above) = above.split_last().map_or((1, above), |(last, above)| (last.extent, above));
         let above: Vec<usize> = above.iter().map(|axis| axis.extent).collect();
-        let blocks = tile::plan(rows, columns, self.outputs, machine);
-        let pixels: usize = pixel_axes.iter().map(|axis| axis.extent).product();
-        let store = Store::choose(self, kernel, &blocks, weight_axes, pixels);
+        let pixels = pixel_axes.iter().map(|axis| axis.extent).product();
+        Cut { machine, weight_axes, above, rows, columns, pixels }
+    }
+
+    fn loops(&self, settings: &Settings, kernel: &mut KernelWriter<'_>) {
+        let Cut { machine, weight_axes, above, rows, columns, .. } = self.cut(kernel);
+        let blocks = tile::plan(rows, columns, self.outputs, machine, settings.number("vectors"));
+        let store = Store::new(self, kernel, &blocks, weight_axes, settings);
         let weight_shape: Vec<usize> = weight_axes.iter().map(|axis| axis.extent).collect();
         kernel.for_shape(&["g", "h"], &weight_shape, &mut |kernel, fixed| {
             let mut section = 0;

@@ -6,6 +6,7 @@ use super::clipped::{Meeting, runs};
 use super::depthwise_rows::{Row, Taps};
 use super::depthwise_window::{DepthwiseWindow, positions};
 use super::products::{finish, machine, require_products, weight_strides, with_views};
+use super::schedule::{Preferences, Settings};
 use super::tile::{Lanes, Machine, Span, spans};
 use super::walk::for_span;
 use super::window::window_axes;
@@ -16,10 +17,11 @@ use mlc_ir::ops::Convolution;
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, Diagnostic, TensorType};
 
-/// Bytes of input up to which it is walked again for each vector of channels.
-const CACHED_BYTES: usize = 256 << 10;
+/// Most tiles that are worth a look.
+const MOST_STEPS: usize = 3;
 
 /// A convolution with a group per channel.
+#[derive(Clone)]
 struct Depthwise {
     window: DepthwiseWindow,
     weights: Argument,
@@ -39,17 +41,41 @@ struct Section {
     width: usize,
 }
 
+/// The schedules with the loop over channels around that over pixels, or in it: input that stays in a cache is walked again for
+/// each vector of channels.
+pub fn list(op: &Convolution, channels_outside: bool, kernel: &KernelWriter<'_>) -> Preferences {
+    if kernel.results[0].view.elements() == 0 {
+        return if channels_outside { vec![(0, Settings::default())] } else { Preferences::new() };
+    }
+    with_depthwise(op, &mut kernel.clone(), |depthwise, _| depthwise.list(channels_outside))
+}
+
 /// Writes a convolution with a group per channel.
 ///
 /// # Errors
 /// When there is no arithmetic for the data type.
-pub fn depthwise(kernel: &mut KernelWriter<'_>, op: &Convolution) -> Result<(), Diagnostic> {
-    let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
-    let dtype = x.view.dtype;
-    require_products(dtype)?;
+pub fn depthwise(
+    op: &Convolution,
+    channels_outside: bool,
+    settings: &Settings,
+    kernel: &mut KernelWriter<'_>,
+) -> Result<(), Diagnostic> {
+    require_products(kernel.operands[0].view.dtype)?;
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }
+    with_depthwise(op, kernel, |depthwise, kernel| depthwise.write(kernel, channels_outside, settings));
+    Ok(())
+}
+
+/// Calls `body` with a convolution with a group per channel, and the kernel with its views in terms of that.
+fn with_depthwise<'a, T>(
+    op: &Convolution,
+    kernel: &mut KernelWriter<'a>,
+    body: impl FnOnce(&Depthwise, &mut KernelWriter<'a>) -> T,
+) -> T {
+    let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
+    let dtype = x.view.dtype;
     let spatial = op.strides.len();
     let (channels, w) = (op.groups, weight_strides(&weights));
     let multiplier = weights.view.shape[spatial + 1] / channels;
@@ -74,11 +100,9 @@ pub fn depthwise(kernel: &mut KernelWriter<'_>, op: &Convolution) -> Result<(), 
             let output_stride = w[spatial + 1];
             let machine = machine(dtype, kernel);
             let window = DepthwiseWindow { x, channel_stride, border, pixels, axes: window };
-            let depthwise = Depthwise { window, weights, multiplier, channels, output_stride, machine };
-            depthwise.write(kernel);
+            body(&Depthwise { window, weights, multiplier, channels, output_stride, machine }, kernel)
         },
-    );
-    Ok(())
+    )
 }
 
 /// [outer…, channels * multiplier] as [multiplier, outer…, channels].
@@ -140,22 +164,41 @@ fn sections(channels: usize, machine: Machine) -> Vec<Section> {
 }
 
 impl Depthwise {
-    fn write(&self, kernel: &mut KernelWriter<'_>) {
+    /// Neighbouring pixels that are computed at once, with the weights in registers where they fit, and loaded for each tile.
+    fn list(&self, channels_outside: bool) -> Preferences {
+        let x = &self.window.x.view;
+        let preferred = (x.elements() * x.dtype.size() <= self.machine.tuning.rewalked_bytes) == channels_outside;
+        let mut list = Preferences::new();
+        for in_registers in [true, false].into_iter().filter(|&in_registers| !in_registers || self.fits()) {
+            for step in self.steps(in_registers) {
+                let place = if in_registers { "registers" } else { "memory" };
+                let settings = Settings::default().with("pixels", step).with("weights", place);
+                let border = self.window.border.is_some();
+                let settings = if border { settings.with("border", "left-out") } else { settings };
+                list.push((list.len() + if preferred { 0 } else { 2 * MOST_STEPS }, settings));
+            }
+        }
+        list
+    }
+
+    fn write(&self, kernel: &mut KernelWriter<'_>, channels_outside: bool, settings: &Settings) {
         let sections = sections(self.channels, self.machine);
         let packed = match (&self.weights.constant, self.weights.operand) {
             (Some(constant), Some(operand)) => {
-                self.packed(constant, &sections).map(|values| kernel.pack(operand, "packed", values))
+                let elements = self.multiplier * self.channels * self.window.taps();
+                let ty = TensorType::new(constant.ty().dtype, [elements]);
+                let (own, constant, sections) = (self.clone(), constant.clone(), sections.clone());
+                Some(kernel.pack(operand, "packed", ty, move || own.packed(&constant, &sections)))
             }
             _ => None,
         };
-        let bytes = self.window.x.view.elements() * self.window.x.view.dtype.size();
         let above: Vec<usize> = self.window.pixels.iter().rev().skip(1).rev().map(|pixel| pixel.0).collect();
-        let extent = self.window.pixels.last().map_or(1, |pixel| pixel.0);
-        let spans = self.spans(extent);
+        let spans = spans(self.extent(), settings.number("pixels").max(1));
+        let in_registers = settings.is("weights", "registers");
         kernel.for_each("multiple", self.multiplier, |kernel, multiple| {
-            if bytes <= CACHED_BYTES {
+            if channels_outside {
                 return self.vectors(kernel, &sections, packed, &multiple, |kernel, channel, taps| {
-                    let weights = self.hoisted(kernel, taps);
+                    let weights = in_registers.then(|| self.hoisted(kernel, taps));
                     self.tiles(kernel, &above, &spans, |kernel, pixel, meeting| {
                         self.tile(kernel, (&multiple, pixel, channel), meeting, taps, weights.as_deref());
                     });
@@ -163,11 +206,16 @@ impl Depthwise {
             }
             self.tiles(kernel, &above, &spans, |kernel, pixel, meeting| {
                 self.vectors(kernel, &sections, packed, &multiple, |kernel, channel, taps| {
-                    let weights = self.hoisted(kernel, taps);
+                    let weights = in_registers.then(|| self.hoisted(kernel, taps));
                     self.tile(kernel, (&multiple, pixel, channel), meeting, taps, weights.as_deref());
                 });
             });
         });
+    }
+
+    /// Pixels of a row.
+    fn extent(&self) -> usize {
+        self.window.pixels.last().map_or(1, |pixel| pixel.0)
     }
 
     /// Loops over the tiles of pixels; the body gets the first pixel of a tile and the taps of each of them.
@@ -230,18 +278,16 @@ impl Depthwise {
         }
     }
 
-    /// All weights of a window as named values, when registers suffice.
-    fn hoisted(&self, kernel: &mut KernelWriter<'_>, taps: &Taps) -> Option<Vec<Expr>> {
-        if !self.fits() {
-            return None;
-        }
+    /// All weights of a window as named values.
+    fn hoisted(&self, kernel: &mut KernelWriter<'_>, taps: &Taps) -> Vec<Expr> {
         let mut indices = vec![0];
         for (axis, stride) in self.window.axes.iter().zip(&taps.strides) {
             indices = indices.iter().flat_map(|base| (0..axis.0).map(move |tap| base + tap as i64 * stride)).collect();
         }
-        Some(indices.into_iter().map(|index| kernel.b.define("w", taps.load(Index::from(index)))).collect())
+        indices.into_iter().map(|index| kernel.b.define("w", taps.load(Index::from(index)))).collect()
     }
 
+    /// Whether registers suffice for the weights of a window.
     fn fits(&self) -> bool {
         self.window.taps() + 6 <= self.machine.registers
     }
@@ -275,26 +321,29 @@ impl Depthwise {
         }
     }
 
-    /// The cheapest tile along a row: loads and multiply-adds are counted.
-    fn spans(&self, extent: usize) -> Vec<Span> {
+    /// Pixels of a row that can be computed at once, those first that are thought to cost least: loads and multiply-adds are
+    /// counted.
+    fn steps(&self, in_registers: bool) -> Vec<usize> {
+        let extent = self.extent();
         let window = self.window.taps();
         let row = self.window.axes.last().map_or(1, |axis| axis.0);
         let weights = match self.machine.in_order {
-            _ if self.fits() => window + 2,
+            _ if in_registers => window + 2,
             true => row + 1,
             false => 4,
         };
         let most = self.machine.registers.saturating_sub(weights).clamp(1, 8);
         let cost = |step: usize| {
             let loads = self.window.meetings(&vec![0..row as i64; step]).len() * (window / row.max(1));
-            let reloaded = if self.fits() { 0 } else { window };
+            let reloaded = if in_registers { 0 } else { window };
             step * window + loads + reloaded + 4
         };
         let total = |step: usize| {
             spans(extent, step).iter().map(|span| (span.end - span.start) / span.step * cost(span.step)).sum::<usize>()
         };
-        let step = (1..=most.min(extent)).min_by_key(|&step| (total(step), step)).unwrap_or(1);
-        spans(extent, step)
+        let mut steps: Vec<(usize, usize)> = (1..=most.min(extent).max(1)).map(|step| (total(step), step)).collect();
+        steps.sort_unstable();
+        steps.into_iter().map(|(_, step)| step).take(MOST_STEPS).collect()
     }
 
     /// Packs constant weights: [multiple][section][vector][window][channels of the vector].

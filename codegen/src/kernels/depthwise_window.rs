@@ -6,6 +6,7 @@ use super::window::WindowAxis;
 use std::collections::BTreeMap;
 
 /// The window of a convolution with a group per channel.
+#[derive(Clone)]
 pub struct DepthwiseWindow {
     /// The operand that it moves over.
     pub x: Argument,

@@ -1,66 +1,108 @@
 //! Elementwise operators and plain movement: one loop nest over the result, with axes merged where all tensors allow it and
 //! vectors along the innermost axis.
 
+use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::transposed::Blocks;
-use super::vectors::moved_dtype;
 use super::walk::{AXIS_NAMES, for_full_vectors};
 use super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest};
 use crate::lower::view::{View, merge_axes};
+use mlc_ir::ops::Map;
 use mlc_ir::scalar::Expression;
-use mlc_ir::{DType, Literal};
+use mlc_ir::{DType, Diagnostic, Literal};
 
-/// Computes an expression of the kernel's operands for each element of the first result.
-pub fn map(kernel: &mut KernelWriter<'_>, expression: &Expression) {
+impl Scheduled for Map {
+    const KINDS: &'static [Kind<Self>] = &[
+        Kind::new("rows", |_, _| vec![(1, Settings::default())], |op, _, kernel| map(op, false, kernel)).in_place(),
+        Kind::new("blocks", blocks, |op, _, kernel| map(op, true, kernel)).in_place(),
+    ];
+}
+
+fn blocks(op: &Map, kernel: &KernelWriter<'_>) -> Preferences {
+    let walk = Walk::new(kernel, &op.expression, &kernel.operands, &kernel.results[0]);
+    match walk.blocks {
+        Some(_) => vec![(if walk.blocks_pay { 0 } else { 2 }, Settings::default())],
+        None => Preferences::new(),
+    }
+}
+
+fn map(op: &Map, in_blocks: bool, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let (operands, result) = (kernel.operands.clone(), kernel.results[0].clone());
-    apply(kernel, expression, &operands, &result);
+    let walk = Walk::new(kernel, &op.expression, &operands, &result);
+    walk.write(kernel, &op.expression, &operands, &result, in_blocks);
+    Ok(())
 }
 
-/// Computes an expression of operands for each element of some memory.
+/// Computes an expression of operands for each element of some memory, in blocks where they pay.
 pub fn apply(kernel: &mut KernelWriter<'_>, expression: &Expression, operands: &[Argument], result: &Argument) {
-    let shape = result.view.shape.clone();
-    if result.view.elements() == 0 {
-        return;
-    }
-    let mut views = vec![result.view.clone()];
-    views.extend(operands.iter().map(|operand| operand.view.broadcast(&shape)));
-    let views = merge_axes(&views);
-    let dtypes: Vec<DType> = operands.iter().map(|operand| operand.view.dtype).collect();
-    let dtype = result.view.dtype;
-    let movement = expression.is_identity() && dtype != DType::Bool;
-    let dtype = if movement { Some(dtype) } else { kernel.vector_dtype(expression, &dtypes) };
-    let unit_strides =
-        views.iter().all(|view| matches!(view.strides.last(), Some(0 | 1))) && views[0].strides.last() == Some(&1);
-    let lanes = dtype.map_or(1, |dtype| kernel.lanes(dtype));
-    let blocks = Blocks::new(kernel.target, &views, lanes);
-    let lanes = if unit_strides || blocks.is_some() { lanes } else { 1 };
-    let operands: Vec<Argument> = operands
-        .iter()
-        .zip(&views[1..])
-        .map(|(operand, view)| Argument { view: view.clone(), ..operand.clone() })
-        .collect();
-    let result = Argument { view: views[0].clone(), ..result.clone() };
-    let element = |kernel: &mut KernelWriter<'_>, indices: &[Index], lanes: usize| {
-        let load = |operand| match dtype {
-            Some(dtype) => kernel.load_beside(dtype, operand, indices, lanes, lanes),
-            None => kernel.load(operand, indices, lanes, lanes),
-        };
-        let values = operands.iter().map(load).collect();
-        let value = kernel.expression(expression, values, lanes);
-        kernel.store(&result, value, indices, lanes);
-    };
-    match blocks {
-        Some(blocks) => blocks.nest(kernel, lanes, element),
-        None => nest(kernel, &result.view, lanes, element),
-    }
+    let walk = Walk::new(kernel, expression, operands, result);
+    let in_blocks = walk.blocks_pay;
+    walk.write(kernel, expression, operands, result, in_blocks);
 }
 
-/// Copies the kernel's operand to its first result.
-pub fn copy(kernel: &mut KernelWriter<'_>) {
-    for argument in kernel.operands.iter_mut().chain(&mut kernel.results) {
-        argument.view.dtype = moved_dtype(argument.view.dtype);
+/// How the elements of a result and of operands can be walked.
+struct Walk {
+    /// Of the result and the operands, with the same axes.
+    views: Vec<View>,
+    /// The type in whose vectors the elements can be computed.
+    dtype: Option<DType>,
+    /// Lanes of vectors of it.
+    lanes: usize,
+    /// Blocks, where an operand is transposed.
+    blocks: Option<Blocks>,
+    blocks_pay: bool,
+}
+
+impl Walk {
+    fn new(kernel: &KernelWriter<'_>, expression: &Expression, operands: &[Argument], result: &Argument) -> Walk {
+        let shape = result.view.shape.clone();
+        let mut views = vec![result.view.clone()];
+        views.extend(operands.iter().map(|operand| operand.view.broadcast(&shape)));
+        let views = merge_axes(&views);
+        let dtypes: Vec<DType> = operands.iter().map(|operand| operand.view.dtype).collect();
+        let dtype = result.view.dtype;
+        let movement = expression.is_identity() && dtype != DType::Bool;
+        let dtype = if movement { Some(dtype) } else { kernel.vector_dtype(expression, &dtypes) };
+        let lanes = dtype.map_or(1, |dtype| kernel.lanes(dtype));
+        let blocks = Blocks::new(&views, lanes);
+        let blocks_pay = blocks.is_some() && Blocks::pay(kernel.target, &views[0], lanes);
+        Walk { views, dtype, lanes, blocks, blocks_pay }
     }
-    map(kernel, &Expression::operand(0));
+
+    fn write(
+        self,
+        kernel: &mut KernelWriter<'_>,
+        expression: &Expression,
+        operands: &[Argument],
+        result: &Argument,
+        in_blocks: bool,
+    ) {
+        if result.view.elements() == 0 {
+            return;
+        }
+        let Walk { views, dtype, lanes, blocks, .. } = self;
+        let unit_strides =
+            views.iter().all(|view| matches!(view.strides.last(), Some(0 | 1))) && views[0].strides.last() == Some(&1);
+        let operands: Vec<Argument> = operands
+            .iter()
+            .zip(&views[1..])
+            .map(|(operand, view)| Argument { view: view.clone(), ..operand.clone() })
+            .collect();
+        let result = Argument { view: views[0].clone(), ..result.clone() };
+        let element = |kernel: &mut KernelWriter<'_>, indices: &[Index], lanes: usize| {
+            let load = |operand| match dtype {
+                Some(dtype) => kernel.load_beside(dtype, operand, indices, lanes, lanes),
+                None => kernel.load(operand, indices, lanes, lanes),
+            };
+            let values = operands.iter().map(load).collect();
+            let value = kernel.expression(expression, values, lanes);
+            kernel.store(&result, value, indices, lanes);
+        };
+        match blocks.filter(|_| in_blocks) {
+            Some(blocks) => blocks.nest(kernel, lanes, element),
+            None => nest(kernel, &result.view, if unit_strides { lanes } else { 1 }, element),
+        }
+    }
 }
 
 /// Writes a constant into the border that pads leave around the interior of the first result.

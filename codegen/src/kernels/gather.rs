@@ -3,13 +3,17 @@
 
 use super::KernelWriter;
 use super::place::Place;
+use super::schedule::{Kind, Scheduled, Settings};
 use super::space::for_shape_in_vectors;
 use crate::loops::Nest;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::{Gather, GatherElements};
 
-/// The schedule of `gather`.
-pub fn gather(kernel: &mut KernelWriter<'_>, op: &Gather) -> Result<(), Diagnostic> {
+impl Scheduled for Gather {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("slices", gather)];
+}
+
+fn gather(op: &Gather, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }
@@ -33,8 +37,11 @@ pub fn gather(kernel: &mut KernelWriter<'_>, op: &Gather) -> Result<(), Diagnost
     Ok(())
 }
 
-/// The schedule of `gather_elements`.
-pub fn gather_elements(kernel: &mut KernelWriter<'_>, op: &GatherElements) -> Result<(), Diagnostic> {
+impl Scheduled for GatherElements {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("elements", gather_elements)];
+}
+
+fn gather_elements(op: &GatherElements, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let (data, places) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let extent = data.view.shape[op.axis];
     let shape = places.view.shape.to_vec();

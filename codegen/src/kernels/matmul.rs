@@ -3,14 +3,19 @@
 use super::KernelWriter;
 use super::contraction::{Axis, Contraction};
 use super::products::weight_strides;
-use mlc_ir::Diagnostic;
+use super::schedule::{Kind, Scheduled};
 use mlc_ir::ops::Matmul;
 
-/// Writes the product of left [.., M, K] and right [.., K, N]; either may be transposed.
-///
-/// # Errors
-/// When there is no arithmetic for the data type.
-pub fn matmul(kernel: &mut KernelWriter<'_>, op: &Matmul) -> Result<(), Diagnostic> {
+impl Scheduled for Matmul {
+    const KINDS: &'static [Kind<Self>] = &[Kind::new(
+        "tiles",
+        |op, kernel| contraction(op, kernel).schedules(kernel),
+        |op, settings, kernel| contraction(op, kernel).write(settings, kernel),
+    )];
+}
+
+/// The product of left [.., M, K] and right [.., K, N]; either may be transposed.
+fn contraction(op: &Matmul, kernel: &KernelWriter<'_>) -> Contraction {
     let (left, right) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let result = kernel.results[0].view.shape.clone();
     let rank = result.len();
@@ -31,7 +36,7 @@ pub fn matmul(kernel: &mut KernelWriter<'_>, op: &Matmul) -> Result<(), Diagnost
         .collect();
     outer.push(Axis { extent: result[rank - 2], x: l[row], weights: 0 });
     let reduction = vec![Axis { extent: left.view.shape[inner], x: l[inner], weights: r[depth] }];
-    let contraction = Contraction {
+    Contraction {
         x: left,
         x_offset: 0,
         weights: right,
@@ -40,6 +45,5 @@ pub fn matmul(kernel: &mut KernelWriter<'_>, op: &Matmul) -> Result<(), Diagnost
         reduction,
         outputs: result[rank - 1],
         output_stride: r[column],
-    };
-    contraction.write(kernel)
+    }
 }

@@ -1,7 +1,8 @@
 //! Schedules: from an operator over views to a loop program, one file per family of operators.
 //!
-//! A schedule gets its operands and results as [`Argument`]s, writes loops with [`KernelWriter::b`], and hands every element (or
-//! vector of elements) of its first result to [`KernelWriter::finish`], which computes the epilogue and stores it.
+//! [`schedules`] lists the ways to compute an operator, [`write`] writes the loops of one. What writes gets its operands and results
+//! as [`Argument`]s, writes loops with [`KernelWriter::b`], and hands every element (or vector of elements) of its first result to
+//! [`KernelWriter::finish`], which computes the epilogue and stores it.
 
 mod accumulate;
 mod arg_reduce;
@@ -28,6 +29,7 @@ mod reduce;
 mod resize;
 mod round_trips;
 mod scatter;
+pub mod schedule;
 mod search_sorted;
 mod softmax;
 mod sort;
@@ -41,43 +43,82 @@ mod weights;
 mod window;
 mod writer;
 
-pub use elementwise::{copy, fill_border, map};
+pub use elementwise::fill_border;
+pub use schedule::Schedule;
 pub use writer::{Argument, Epilogue, KernelWriter, PackedOperand};
 
 use mlc_ir::{Diagnostic, Op};
+use schedule::Family;
 
-/// Writes the loops of an operator.
+/// The ways to compute an operator over the operands and results of a kernel, which nothing has been written to: at least one,
+/// those that have proved better first.
 ///
 /// # Errors
-/// When there is no schedule for this operator with these types.
-pub fn schedule(op: &Op, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+/// When there is no schedule for this operator.
+pub fn schedules(op: &Op, kernel: &KernelWriter<'_>) -> Result<Vec<Schedule>, Diagnostic> {
+    let mut kernel = kernel.clone();
+    let op = prepare(op, &mut kernel);
+    Ok(family(&op)?.schedules(&kernel))
+}
+
+/// Writes the loops of a schedule that [`schedules`] gave for the same kernel.
+///
+/// # Errors
+/// When there is no schedule for this operator, or no arithmetic for its types.
+pub fn write(op: &Op, schedule: &Schedule, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    let op = prepare(op, kernel);
+    family(&op)?.write(schedule, kernel)
+}
+
+/// Numbers of the operands, those of the epilogue behind the operator's own, that the first result may lie over exactly, if
+/// nothing else of the kernel lies there.
+///
+/// # Errors
+/// When there is no schedule for this operator.
+pub fn overwritable(op: &Op, schedule: &Schedule, kernel: &KernelWriter<'_>) -> Result<Vec<usize>, Diagnostic> {
+    let is_in_place = family(op)?.is_in_place(schedule);
+    let own = kernel.operands.iter().map(|operand| (operand, is_in_place));
+    // What the epilogue reads it reads just before it stores.
+    let epilogue = kernel.epilogue.iter().flat_map(|epilogue| &epilogue.operands).map(|operand| (operand, true));
+    let alike = |operand: &Argument| {
+        operand.constant.is_none() && kernel.results.first().is_some_and(|result| result.view == operand.view)
+    };
+    let all = own.chain(epilogue).enumerate();
+    Ok(all.filter(|(_, (operand, is_read_first))| *is_read_first && alike(operand)).map(|(number, _)| number).collect())
+}
+
+/// Gives a kernel's arguments the types in which it is computed, and the operator in terms of them.
+fn prepare(op: &Op, kernel: &mut KernelWriter<'_>) -> Op {
     let op = arithmetic::in_arithmetic(op, kernel);
-    let op = &round_trips::without_round_trips(op, kernel);
-    kernel.scalar = !vectors::has_operator(kernel.target, op);
-    match op {
-        Op::Map(map_op) => map(kernel, &map_op.expression),
-        Op::MaxPool(max_pool_op) => pool::max_pool(kernel, max_pool_op)?,
-        Op::AveragePool(average_pool_op) => pool::average_pool(kernel, average_pool_op)?,
-        Op::AdaptivePool(adaptive_pool_op) => pool::adaptive_pool(kernel, adaptive_pool_op)?,
-        Op::Cumulative(cumulative_op) => cumulative::cumulative(kernel, cumulative_op)?,
-        Op::Gather(gather_op) => gather::gather(kernel, gather_op)?,
-        Op::GatherElements(gather_op) => gather::gather_elements(kernel, gather_op)?,
-        Op::Pad(pad_op) => pad::pad(kernel, pad_op)?,
-        Op::Recurrent(recurrent_op) => recurrent::recurrent(kernel, recurrent_op)?,
-        Op::Resize(resize_op) => resize::resize(kernel, resize_op)?,
-        Op::Reduce(reduce_op) => reduce::reduce(kernel, reduce_op)?,
-        Op::ArgReduce(arg_reduce_op) => arg_reduce::arg_reduce(kernel, arg_reduce_op)?,
-        Op::Scatter(scatter_op) => scatter::scatter(kernel, scatter_op)?,
-        Op::SearchSorted(search_sorted_op) => search_sorted::search_sorted(kernel, search_sorted_op)?,
-        Op::Sort(sort_op) => sort::sort(kernel, sort_op)?,
-        Op::Softmax(softmax_op) => softmax::softmax(kernel, softmax_op)?,
-        Op::Normalize(normalize_op) => normalize::normalize(kernel, normalize_op)?,
-        Op::Convolution(convolution_op) => convolution::convolution(kernel, convolution_op)?,
-        Op::TransposedConvolution(op) => transposed_convolution::transposed_convolution(kernel, op)?,
-        Op::Matmul(matmul_op) => matmul::matmul(kernel, matmul_op)?,
+    let op = round_trips::without_round_trips(op, kernel);
+    kernel.scalar = !vectors::has_operator(kernel.target, &op);
+    op
+}
+
+fn family(op: &Op) -> Result<&dyn Family, Diagnostic> {
+    Ok(match op {
+        Op::AdaptivePool(op) => op,
+        Op::ArgReduce(op) => op,
+        Op::AveragePool(op) => op,
+        Op::Convolution(op) => op,
+        Op::Cumulative(op) => op,
+        Op::Gather(op) => op,
+        Op::GatherElements(op) => op,
+        Op::Map(op) => op,
+        Op::Matmul(op) => op,
+        Op::MaxPool(op) => op,
+        Op::Normalize(op) => op,
+        Op::Pad(op) => op,
+        Op::Recurrent(op) => op,
+        Op::Reduce(op) => op,
+        Op::Resize(op) => op,
+        Op::Scatter(op) => op,
+        Op::SearchSorted(op) => op,
+        Op::Softmax(op) => op,
+        Op::Sort(op) => op,
+        Op::TransposedConvolution(op) => op,
         _ => return Err(unsupported(op)),
-    }
-    Ok(())
+    })
 }
 
 fn unsupported(op: &Op) -> Diagnostic {

@@ -3,6 +3,7 @@
 use super::KernelWriter;
 use super::fold::Fold;
 use super::reduce::Scale;
+use super::schedule::{Kind, Scheduled, Settings};
 use super::space::{Space, for_shape_in_vectors, stretches};
 use crate::loops::{Expr, Index, Nest};
 use mlc_ir::ops::Normalize;
@@ -12,8 +13,11 @@ use mlc_ir::{DType, Diagnostic, Literal};
 const OUTER_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 const REDUCED_NAMES: [&str; 6] = ["r0", "r1", "r2", "r3", "r4", "r5"];
 
-/// The schedule of `normalize`.
-pub fn normalize(kernel: &mut KernelWriter<'_>, op: &Normalize) -> Result<(), Diagnostic> {
+impl Scheduled for Normalize {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("walks", normalize).in_place()];
+}
+
+fn normalize(op: &Normalize, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }

@@ -2,14 +2,18 @@
 //! interior is copied in vectors; along the other axes the source element is computed once per row.
 
 use super::KernelWriter;
+use super::schedule::{Kind, Scheduled, Settings};
 use super::space::for_vectors;
 use super::walk::AXIS_NAMES;
 use crate::loops::{Index, Nest};
 use mlc_ir::ops::{Pad, PadMode};
 use mlc_ir::{Code, Diagnostic, Location};
 
-/// The schedule of `pad` with modes other than constant, which lowering places.
-pub fn pad(kernel: &mut KernelWriter<'_>, op: &Pad) -> Result<(), Diagnostic> {
+impl Scheduled for Pad {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("rows", pad)];
+}
+
+fn pad(op: &Pad, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     if op.mode == PadMode::Constant {
         let message = "pads of a constant are placed by lowering, not computed";
         return Err(Diagnostic::error(Code::TargetLimit, Location::default(), message));

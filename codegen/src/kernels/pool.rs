@@ -3,6 +3,7 @@
 
 use super::fold::Fold;
 use super::reduce::{Scale, reduce_axes};
+use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::space::stretches;
 use super::window::{Place, Segment, WindowAxis, segments};
 use super::{Argument, KernelWriter};
@@ -11,55 +12,76 @@ use mlc_ir::ops::{AdaptivePool, AveragePool, MaxPool, PoolFunction};
 use mlc_ir::{DType, Diagnostic};
 
 /// Windows of at most this many taps are written out.
-const WRITTEN_OUT: i64 = 16;
+const WRITTEN_OUT: usize = 16;
 /// Vectors of channels that larger windows combine at once.
 const VECTORS: usize = 4;
 const OUTPUT_NAMES: [&str; 3] = ["od", "oh", "ow"];
 const TAP_NAMES: [&str; 3] = ["kd", "kh", "kw"];
 
-/// The schedule of `max_pool`.
-pub fn max_pool(kernel: &mut KernelWriter<'_>, op: &MaxPool) -> Result<(), Diagnostic> {
-    let extents = spatial_extents(kernel);
-    let axes = (0..extents.len()).map(|axis| WindowAxis::Sliding {
-        extent: extents[axis],
-        taps: op.window[axis],
-        stride: op.strides[axis],
-        dilation: op.dilations[axis],
-        pads: op.pads[axis],
-        counted_pads: (0, 0),
-    });
-    let fold = Fold::largest(kernel.operands[0].view.dtype);
-    pool(kernel, &axes.collect::<Vec<_>>(), fold, false);
-    Ok(())
+impl Scheduled for MaxPool {
+    const KINDS: &'static [Kind<Self>] = &kinds();
 }
 
-/// The schedule of `average_pool`.
-pub fn average_pool(kernel: &mut KernelWriter<'_>, op: &AveragePool) -> Result<(), Diagnostic> {
-    let extents = spatial_extents(kernel);
-    let axes = (0..extents.len()).map(|axis| WindowAxis::Sliding {
-        extent: extents[axis],
-        taps: op.window[axis],
-        stride: op.strides[axis],
-        dilation: op.dilations[axis],
-        pads: op.pads[axis],
-        counted_pads: op.counted_pads[axis],
-    });
-    let fold = Fold::sum(kernel.operands[0].view.dtype);
-    pool(kernel, &axes.collect::<Vec<_>>(), fold, true);
-    Ok(())
+impl Scheduled for AveragePool {
+    const KINDS: &'static [Kind<Self>] = &kinds();
 }
 
-/// The schedule of `adaptive_pool`.
-pub fn adaptive_pool(kernel: &mut KernelWriter<'_>, op: &AdaptivePool) -> Result<(), Diagnostic> {
-    let extents = spatial_extents(kernel);
-    let axes: Vec<WindowAxis> =
-        extents.iter().zip(&op.sizes).map(|(&extent, &size)| WindowAxis::adaptive(extent, size)).collect();
-    let dtype = kernel.operands[0].view.dtype;
-    match op.function {
-        PoolFunction::Mean => pool(kernel, &axes, Fold::sum(dtype), true),
-        PoolFunction::Maximum => pool(kernel, &axes, Fold::largest(dtype), false),
+impl Scheduled for AdaptivePool {
+    const KINDS: &'static [Kind<Self>] = &kinds();
+}
+
+/// What pools are: windows along the spatial axes, and what becomes of the elements in one.
+struct Windows {
+    axes: Vec<WindowAxis>,
+    fold: Fold,
+    mean: bool,
+}
+
+/// An operator that folds windows.
+trait Windowed {
+    fn windows(&self, kernel: &KernelWriter<'_>) -> Windows;
+}
+
+impl Windowed for MaxPool {
+    fn windows(&self, kernel: &KernelWriter<'_>) -> Windows {
+        let axis = |(axis, extent)| WindowAxis::Sliding {
+            extent,
+            taps: self.window[axis],
+            stride: self.strides[axis],
+            dilation: self.dilations[axis],
+            pads: self.pads[axis],
+            counted_pads: (0, 0),
+        };
+        let axes = spatial_extents(kernel).into_iter().enumerate().map(axis).collect();
+        Windows { axes, fold: Fold::largest(kernel.operands[0].view.dtype), mean: false }
     }
-    Ok(())
+}
+
+impl Windowed for AveragePool {
+    fn windows(&self, kernel: &KernelWriter<'_>) -> Windows {
+        let axis = |(axis, extent)| WindowAxis::Sliding {
+            extent,
+            taps: self.window[axis],
+            stride: self.strides[axis],
+            dilation: self.dilations[axis],
+            pads: self.pads[axis],
+            counted_pads: self.counted_pads[axis],
+        };
+        let axes = spatial_extents(kernel).into_iter().enumerate().map(axis).collect();
+        Windows { axes, fold: Fold::sum(kernel.operands[0].view.dtype), mean: true }
+    }
+}
+
+impl Windowed for AdaptivePool {
+    fn windows(&self, kernel: &KernelWriter<'_>) -> Windows {
+        let axis = |(extent, &size)| WindowAxis::adaptive(extent, size);
+        let axes = spatial_extents(kernel).into_iter().zip(&self.sizes).map(axis).collect();
+        let dtype = kernel.operands[0].view.dtype;
+        match self.function {
+            PoolFunction::Mean => Windows { axes, fold: Fold::sum(dtype), mean: true },
+            PoolFunction::Maximum => Windows { axes, fold: Fold::largest(dtype), mean: false },
+        }
+    }
 }
 
 fn spatial_extents(kernel: &KernelWriter<'_>) -> Vec<usize> {
@@ -67,18 +89,48 @@ fn spatial_extents(kernel: &KernelWriter<'_>) -> Vec<usize> {
     shape[1..shape.len() - 1].to_vec()
 }
 
-fn pool(kernel: &mut KernelWriter<'_>, axes: &[WindowAxis], fold: Fold, mean: bool) {
-    if kernel.results[0].view.elements() == 0 {
-        return;
-    }
+/// One window over everything can be a reduction. Other windows are written out up to a number of taps, or walked.
+const fn kinds<O: Windowed>() -> [Kind<O>; 2] {
+    [
+        Kind::new(
+            "reduction",
+            |op, kernel| if is_whole(op, kernel) { vec![(0, Settings::default())] } else { Preferences::new() },
+            reduction,
+        ),
+        Kind::new(
+            "windows",
+            |_, _| [WRITTEN_OUT, 0].map(|taps| (1, Settings::default().with("written-out", taps))).into(),
+            pool,
+        ),
+    ]
+}
+
+fn sizes(kernel: &KernelWriter<'_>) -> Vec<usize> {
+    let shape = &kernel.results[0].view.shape;
+    shape[1..shape.len() - 1].to_vec()
+}
+
+fn is_whole(op: &impl Windowed, kernel: &KernelWriter<'_>) -> bool {
+    op.windows(kernel).axes.iter().zip(sizes(kernel)).all(|(axis, size)| axis.is_whole(size))
+}
+
+fn reduction(op: &impl Windowed, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    let Windows { axes, fold, mean } = op.windows(kernel);
     let spatial: Vec<usize> = (1..=axes.len()).collect();
-    let sizes: Vec<usize> = kernel.results[0].view.shape[1..=axes.len()].to_vec();
-    if axes.iter().zip(&sizes).all(|(axis, &size)| axis.is_whole(size)) {
-        return reduce_axes(kernel, &spatial, true, fold, mean);
+    reduce_axes(kernel, &spatial, true, fold, mean);
+    Ok(())
+}
+
+fn pool(op: &impl Windowed, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    if kernel.results[0].view.elements() == 0 {
+        return Ok(());
     }
+    let Windows { axes, fold, mean } = op.windows(kernel);
     let x = kernel.operands[0].clone();
-    let pool = Pool { axes, segments: segments(axes, &sizes), fold, mean, x };
+    let segments = segments(&axes, &sizes(kernel));
+    let pool = Pool { axes: &axes, segments, fold, mean, x, written_out: settings.number("written-out") as i64 };
     kernel.for_each("n", pool.x.view.shape[0], |kernel, item| pool.axis(kernel, &mut vec![item], &mut Vec::new()));
+    Ok(())
 }
 
 /// The names of axes are those of the last ones of three.
@@ -92,6 +144,8 @@ struct Pool<'a> {
     fold: Fold,
     mean: bool,
     x: Argument,
+    /// Most taps that are written out.
+    written_out: i64,
 }
 
 impl Pool<'_> {
@@ -117,7 +171,7 @@ impl Pool<'_> {
         let channels = self.x.view.shape[self.axes.len() + 1];
         let lanes = if self.x.view.last_stride() == 1 { kernel.epilogue_lanes(dtype) } else { 1 };
         let counts: Option<Vec<i64>> = places.iter().map(|place| place.count.as_constant()).collect();
-        let written_out = counts.as_ref().is_some_and(|counts| counts.iter().product::<i64>() <= WRITTEN_OUT);
+        let written_out = counts.as_ref().is_some_and(|counts| counts.iter().product::<i64>() <= self.written_out);
         let divisor = self.mean.then(|| Divisor::new(kernel, places, dtype));
         let vectors = if written_out { 1 } else { VECTORS };
         for stretch in stretches(channels, lanes, vectors, dtype) {

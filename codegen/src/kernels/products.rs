@@ -23,7 +23,8 @@ pub fn machine(dtype: DType, kernel: &KernelWriter<'_>) -> Machine {
     let lanes = kernel.lanes(dtype);
     let narrowest = if lanes == 1 { 1 } else { (16 / dtype.size()).min(lanes) };
     let Target { registers, in_order, .. } = *kernel.target;
-    Machine { lanes, narrowest, registers, neighbours: usize::MAX, in_order }
+    let tuning = kernel.target.machine.tuning;
+    Machine { lanes, narrowest, registers, neighbours: usize::MAX, in_order, tuning }
 }
 
 /// Strides of the weights as schedules see them: of the dense tensor for constants, of the view otherwise.

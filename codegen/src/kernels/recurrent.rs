@@ -6,6 +6,7 @@
 
 mod matrix;
 
+use super::schedule::{Kind, Scheduled, Settings};
 use super::space::for_vectors;
 use super::writer::vector_dtype;
 use super::{Argument, KernelWriter};
@@ -16,8 +17,11 @@ use mlc_ir::ops::{Recurrent, RecurrentCell, RecurrentOperand};
 use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{DType, Diagnostic, Literal};
 
-/// The schedule of `recurrent`.
-pub fn recurrent(kernel: &mut KernelWriter<'_>, op: &Recurrent) -> Result<(), Diagnostic> {
+impl Scheduled for Recurrent {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("steps", recurrent)];
+}
+
+fn recurrent(op: &Recurrent, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let layer = Layer::new(kernel, op);
     let shape = kernel.operands[0].view.shape.to_vec();
     let (time, batch) = (shape[0], shape[1]);

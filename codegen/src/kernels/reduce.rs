@@ -3,6 +3,7 @@
 
 use super::KernelWriter;
 use super::fold::Fold;
+use super::schedule::{Kind, Scheduled, Settings};
 use super::space::{Space, stretches};
 use super::vectors::moved_dtype;
 use crate::loops::{Expr, Index, Nest};
@@ -14,8 +15,11 @@ const OUTER_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 /// Vectors that are reduced at once.
 const VECTORS: usize = 4;
 
-/// The schedule of `reduce`.
-pub fn reduce(kernel: &mut KernelWriter<'_>, op: &Reduce) -> Result<(), Diagnostic> {
+impl Scheduled for Reduce {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("folds", reduce)];
+}
+
+fn reduce(op: &Reduce, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let dtype = moved_dtype(kernel.operands[0].view.dtype);
     kernel.operands[0].view.dtype = dtype;
     let fold = fold_of(op.function, dtype);

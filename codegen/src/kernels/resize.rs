@@ -2,14 +2,18 @@
 //! weigh is known now, and written into tables, or into the code where a quotient or a multiple of the output's index says it.
 
 use super::KernelWriter;
+use super::schedule::{Kind, Scheduled, Settings};
 use super::space::for_vectors;
 use super::walk::AXIS_NAMES;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::ops::{Resize, Taps};
 use mlc_ir::{Attribute, DType, Diagnostic, Tensor, TensorType};
 
-/// The schedule of `resize`.
-pub fn resize(kernel: &mut KernelWriter<'_>, op: &Resize) -> Result<(), Diagnostic> {
+impl Scheduled for Resize {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("taps", resize)];
+}
+
+fn resize(op: &Resize, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }

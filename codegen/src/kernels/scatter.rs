@@ -2,6 +2,7 @@
 //! vectors, in the order in which they lie. An index outside of the axis writes nothing.
 
 use super::place::Place;
+use super::schedule::{Kind, Scheduled, Settings};
 use super::space::for_shape_in_vectors;
 use super::walk::AXIS_NAMES;
 use super::{Argument, KernelWriter, elementwise};
@@ -11,8 +12,11 @@ use mlc_ir::Diagnostic;
 use mlc_ir::ops::{Scatter, ScatterReduction};
 use mlc_ir::scalar::{BinaryFunction, Expression};
 
-/// The schedule of `scatter`.
-pub fn scatter(kernel: &mut KernelWriter<'_>, op: &Scatter) -> Result<(), Diagnostic> {
+impl Scheduled for Scatter {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("copy-and-update", scatter)];
+}
+
+fn scatter(op: &Scatter, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let data = kernel.operands[0].clone();
     if data.view.elements() == 0 {
         return Ok(());

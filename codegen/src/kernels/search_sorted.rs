@@ -2,14 +2,18 @@
 //! time doesn't depend on the data, and it needs no order: on data that aren't sorted it gives what the evaluator gives.
 
 use super::KernelWriter;
+use super::schedule::{Kind, Scheduled, Settings};
 use super::walk::AXIS_NAMES;
 use crate::loops::{Expr, Index, Nest};
 use mlc_ir::ops::SearchSorted;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Diagnostic, Literal};
 
-/// The schedule of `search_sorted`.
-pub fn search_sorted(kernel: &mut KernelWriter<'_>, op: &SearchSorted) -> Result<(), Diagnostic> {
+impl Scheduled for SearchSorted {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("count", search_sorted)];
+}
+
+fn search_sorted(op: &SearchSorted, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let (sequence, values) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let Some((&length, rows)) = sequence.view.shape.split_last() else { return Ok(()) };
     let rows = rows.len();

@@ -2,6 +2,7 @@
 //! exponentials wait in the result's own memory, or in scratch memory where an epilogue computes the result.
 
 use super::fold::Fold;
+use super::schedule::{Kind, Scheduled, Settings};
 use super::space::{Space, for_vectors, stretches};
 use super::{Argument, KernelWriter};
 use crate::loops::halves::is_half;
@@ -13,8 +14,11 @@ use mlc_ir::{DType, Diagnostic, Literal};
 
 const OUTER_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
-/// The schedule of `softmax`.
-pub fn softmax(kernel: &mut KernelWriter<'_>, op: &Softmax) -> Result<(), Diagnostic> {
+impl Scheduled for Softmax {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("kept", softmax).in_place()];
+}
+
+fn softmax(op: &Softmax, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! Sorting by places: what moves are 32-bit places in scratch memory, in a bottom-up merge sort, or, where few elements of
 //! a long axis are wanted, by insertion into a list of the best ones so far. Either takes at most about n log n comparisons.
 
+use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::walk::AXIS_NAMES;
 use super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest, Relation, ValueType, Var};
@@ -8,16 +9,34 @@ use mlc_ir::ops::Sort;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction};
 use mlc_ir::{DType, Diagnostic, Literal};
 
-/// The schedule of `sort`.
-pub fn sort(kernel: &mut KernelWriter<'_>, op: &Sort) -> Result<(), Diagnostic> {
+impl Scheduled for Sort {
+    const KINDS: &'static [Kind<Self>] = &[
+        Kind::new("insertion", insertions, |op, _, kernel| sort(op, false, kernel)),
+        Kind::new("merge", merges, |op, _, kernel| sort(op, true, kernel)),
+    ];
+}
+
+fn extent(op: &Sort, kernel: &KernelWriter<'_>) -> usize {
+    kernel.operands[0].view.shape[op.axis]
+}
+
+fn insertions(op: &Sort, kernel: &KernelWriter<'_>) -> Preferences {
+    let few = extent(op, kernel).checked_ilog2().is_some_and(|most| op.count <= most as usize);
+    vec![(if few { 0 } else { 2 }, Settings::default())]
+}
+
+fn merges(op: &Sort, kernel: &KernelWriter<'_>) -> Preferences {
+    if extent(op, kernel) > 1 { vec![(1, Settings::default())] } else { Preferences::new() }
+}
+
+fn sort(op: &Sort, merges: bool, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let x = kernel.operands[0].clone();
     let extent = x.view.shape[op.axis];
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }
-    let selects = op.count <= extent.ilog2() as usize;
-    let places = kernel.scratch("places", DType::I32, if selects { op.count } else { extent });
-    let merged = (!selects && extent > 1).then(|| kernel.scratch("merged", DType::I32, extent));
+    let places = kernel.scratch("places", DType::I32, if merges { extent } else { op.count });
+    let merged = merges.then(|| kernel.scratch("merged", DType::I32, extent));
     let mut kept = x.view.shape.to_vec();
     kept.remove(op.axis);
     kernel.for_shape(&AXIS_NAMES, &kept, &mut |kernel, indices| {

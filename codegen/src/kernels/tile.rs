@@ -1,11 +1,13 @@
 //! Tile selection: how the pixels and output channels of a dense kernel are cut into register tiles.
 //!
-//! [`plan`] is a pure function of extents and registers. A tile is `rows × columns` neighbouring pixels times some vectors of
+//! [`sizes`] and [`plan`] are pure functions of extents and registers. A tile is `rows × columns` neighbouring pixels times some vectors of
 //! output channels; each of its accumulators lives in a register. Nothing is left to run time: what a tile size doesn't
 //! divide is covered by smaller tiles.
 
+use crate::target::Tuning;
+
 /// What tile selection must know of the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Machine {
     /// Elements of a vector register; 1 without vectors.
     pub lanes: usize,
@@ -17,6 +19,8 @@ pub struct Machine {
     pub neighbours: usize,
     /// Whether every instruction counts.
     pub in_order: bool,
+    /// What tiles have been found to cost.
+    pub tuning: Tuning,
 }
 
 /// One vector of outputs.
@@ -66,19 +70,13 @@ impl Block {
     }
 }
 
-/// Fewest multiply-adds that must be under way to keep the units busy.
-pub const IN_FLIGHT: usize = 8;
-
-/// Registers of a machine without vectors that a tile leaves for an element of x and what is loaded next.
-const SPARE: usize = 2;
-
 impl Machine {
     /// Most pixels of a tile of so many vectors. Beside its sums, registers hold the weights and an input element; where there
     /// are many, C compilers also keep there what the epilogue adds to each vector. Many pixels of one vector don't pay.
     fn pixels(self, vectors: usize) -> usize {
         if self.in_order {
             // Elements of x that are multiplied with vectors are in general registers, and weights come one by one.
-            let kept = if self.lanes == 1 { vectors + SPARE } else { 1 };
+            let kept = if self.lanes == 1 { vectors + self.tuning.spare_registers } else { 1 };
             return (self.registers.saturating_sub(kept) / vectors).max(1);
         }
         if self.lanes == 1 {
@@ -86,27 +84,23 @@ impl Machine {
         }
         let kept = if self.registers > 16 { 2 * vectors + 1 } else { vectors + 1 };
         let free = self.registers.saturating_sub(kept).min(self.registers * 3 / 4);
-        let most = if vectors == 1 { 8 } else { usize::MAX };
+        let most = if vectors == 1 { self.tuning.narrow_pixels } else { usize::MAX };
         (free / vectors).min(most).min(self.neighbours).max(1)
     }
 
-    /// Time of one step of a tile along the reduction, in units of one vector multiply-add. The factors are measured: narrow
-    /// tiles load more per multiply-add, and weights that four pixels or fewer share are read from memory by each of them
-    /// under some tunings of gcc. Weights come from the second level of cache, at half the speed of the first.
+    /// Time of one step of a tile along the reduction, in units of one vector multiply-add.
     fn step_cost(self, pixels: usize, vectors: usize) -> f64 {
         let products = (pixels * vectors) as f64;
         if self.in_order {
             return products + (pixels + vectors) as f64;
         }
-        let narrow = match vectors {
-            1 => 1.25,
-            2 => 1.05,
-            _ => 1.0,
-        };
-        let shared = if pixels <= 4 { products } else { vectors as f64 };
-        let loads = 0.95 * (shared + pixels as f64);
-        let streamed = 2.0 * vectors as f64;
-        (narrow * products).max(loads).max(streamed).max(IN_FLIGHT as f64) + 0.15 * vectors as f64 + 0.5
+        let step = &self.tuning.step;
+        let vectors_of = |cost: f64| cost * vectors as f64;
+        let narrow = step.narrow.get(vectors.saturating_sub(1)).copied().unwrap_or(1.0);
+        let shared = if pixels <= step.unshared_pixels { products } else { vectors as f64 };
+        let loads = step.load * (shared + pixels as f64);
+        let least = self.tuning.in_flight as f64;
+        (narrow * products).max(loads).max(vectors_of(step.streamed)).max(least) + vectors_of(step.vector) + step.tile
     }
 }
 
@@ -125,17 +119,30 @@ pub fn vectors(outputs: usize, machine: Machine) -> Vec<Lanes> {
     list
 }
 
-/// Cuts `rows × columns` pixels times `outputs` into tiles.
-pub fn plan(rows: usize, columns: usize, outputs: usize, machine: Machine) -> Vec<Block> {
+/// Most sizes of tiles that are worth a look, and how much more than the best one they may be thought to cost.
+const MOST_SIZES: usize = 4;
+const MOST_COST: f64 = 1.3;
+
+/// How many vectors tiles of `rows × columns` pixels times `outputs` can have, those first that are thought to cost least.
+pub fn sizes(rows: usize, columns: usize, outputs: usize, machine: Machine) -> Vec<usize> {
     let all = vectors(outputs, machine);
     let most = (machine.registers / 2).clamp(1, all.len().max(1));
-    let candidates = (1..=most).map(|size| {
+    let total = |size: usize| -> f64 {
         let blocks = blocks(&all, size, rows, columns, machine);
-        let cost: f64 = blocks.iter().map(|block| block.count as f64 * cost(block, machine)).sum();
-        (blocks, cost)
-    });
-    let best = candidates.reduce(|best, next| if next.1 < best.1 * 0.999 { next } else { best });
-    best.map(|(blocks, _)| blocks).unwrap_or_default()
+        blocks.iter().map(|block| block.count as f64 * cost(block, machine)).sum()
+    };
+    let costs: Vec<(usize, f64)> = (1..=most).map(|size| (size, total(size))).collect();
+    let best = costs.iter().copied().reduce(|best, next| if next.1 < best.1 * 0.999 { next } else { best });
+    let Some((best, least)) = best else { return Vec::new() };
+    let mut others: Vec<(usize, f64)> =
+        costs.into_iter().filter(|(size, cost)| *size != best && *cost <= MOST_COST * least).collect();
+    others.sort_by(|left, right| left.1.total_cmp(&right.1));
+    std::iter::once(best).chain(others.into_iter().map(|(size, _)| size)).take(MOST_SIZES).collect()
+}
+
+/// Cuts `rows × columns` pixels times `outputs` into tiles of `size` vectors.
+pub fn plan(rows: usize, columns: usize, outputs: usize, machine: Machine, size: usize) -> Vec<Block> {
+    blocks(&vectors(outputs, machine), size.max(1), rows, columns, machine)
 }
 
 fn cost(block: &Block, machine: Machine) -> f64 {
@@ -226,11 +233,32 @@ pub fn spans(extent: usize, step: usize) -> Vec<Span> {
 mod tests {
     use super::*;
 
-    const WIDE: Machine = Machine { lanes: 16, narrowest: 4, registers: 32, neighbours: 64, in_order: false };
-    const MIDDLE: Machine = Machine { lanes: 8, narrowest: 4, registers: 16, neighbours: 64, in_order: false };
-    const SMALL: Machine = Machine { lanes: 1, narrowest: 1, registers: 32, neighbours: 64, in_order: true };
-    const SHORT: Machine = Machine { lanes: 4, narrowest: 4, registers: 8, neighbours: 64, in_order: true };
-    const SCALAR: Machine = Machine { lanes: 1, narrowest: 1, registers: 16, neighbours: 64, in_order: false };
+    const HOST: Tuning = Tuning::host();
+    const WIDE: Machine =
+        Machine { lanes: 16, narrowest: 4, registers: 32, neighbours: 64, in_order: false, tuning: HOST };
+    const MIDDLE: Machine =
+        Machine { lanes: 8, narrowest: 4, registers: 16, neighbours: 64, in_order: false, tuning: HOST };
+    const SMALL: Machine =
+        Machine { lanes: 1, narrowest: 1, registers: 32, neighbours: 64, in_order: true, tuning: HOST };
+    const SHORT: Machine =
+        Machine { lanes: 4, narrowest: 4, registers: 8, neighbours: 64, in_order: true, tuning: HOST };
+    const SCALAR: Machine =
+        Machine { lanes: 1, narrowest: 1, registers: 16, neighbours: 64, in_order: false, tuning: HOST };
+
+    fn best(rows: usize, columns: usize, outputs: usize, machine: Machine) -> Vec<Block> {
+        plan(rows, columns, outputs, machine, sizes(rows, columns, outputs, machine)[0])
+    }
+
+    #[test]
+    fn sizes_are_few_and_different() {
+        for machine in [WIDE, MIDDLE, SCALAR, SMALL, SHORT] {
+            for outputs in [1, 3, 24, 64, 1000] {
+                let list = sizes(14, 14, outputs, machine);
+                assert!((1..=MOST_SIZES).contains(&list.len()), "{outputs}: {list:?}");
+                assert!((1..list.len()).all(|place| !list[..place].contains(&list[place])), "{list:?}");
+            }
+        }
+    }
 
     #[test]
     fn every_pixel_and_output_is_covered_once() {
@@ -239,7 +267,7 @@ mod tests {
                 [(1, 1, 1), (1, 1, 1000), (3, 3, 10), (7, 7, 512), (56, 56, 64), (1, 125, 64), (25, 5, 24), (2, 17, 3)]
             {
                 let mut next = 0;
-                for block in plan(rows, columns, outputs, machine) {
+                for block in best(rows, columns, outputs, machine) {
                     assert_eq!(block.first, next);
                     next += block.count * block.outputs();
                     assert!(block.vectors.iter().all(|vector| vector.valid <= vector.width));
@@ -262,7 +290,7 @@ mod tests {
     fn accumulators_fit_in_registers() {
         for machine in [WIDE, MIDDLE] {
             for outputs in 1..200 {
-                for block in plan(14, 14, outputs, machine) {
+                for block in best(14, 14, outputs, machine) {
                     let pixels = block.rows[0].step * block.columns[0].step;
                     assert!(pixels * block.vectors.len() <= machine.registers * 3 / 4, "{outputs}: {block:?}");
                 }
@@ -273,7 +301,7 @@ mod tests {
     #[test]
     fn small_machines_load_seldom_and_spill_nothing() {
         for (machine, most) in [(SMALL, 1.5), (SHORT, 2.0)] {
-            let block = &plan(1, 125, 64, machine)[0];
+            let block = &best(1, 125, 64, machine)[0];
             let (pixels, vectors) = (block.columns[0].step, block.vectors.len());
             assert!(pixels * vectors < machine.registers, "{block:?}");
             let instructions = pixels * vectors + pixels + vectors;
@@ -293,7 +321,7 @@ mod tests {
 
     #[test]
     fn one_pixel_uses_many_vectors_at_once() {
-        let blocks = plan(1, 1, 256, WIDE);
+        let blocks = best(1, 1, 256, WIDE);
         assert_eq!((blocks.len(), blocks[0].vectors.len()), (1, 16));
     }
 }

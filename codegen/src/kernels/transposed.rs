@@ -12,10 +12,6 @@ use mlc_ir::Shape;
 /// Bytes of a cache line, which blocks are as wide as.
 const LINE_BYTES: usize = 64;
 
-/// Bytes of a result up to which the plain walk is as fast, with vectors and without. Measured: vectors gain as soon as the
-/// nearest cache is left; C compilers make as much of the plain walk of single elements until the next one is left, too.
-const NEAR_BYTES: [usize; 2] = [1 << 15, 1 << 20];
-
 /// Neighbours that share a line of the operand, below which blocks gain nothing.
 const FEW: usize = 8;
 
@@ -31,20 +27,23 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks for views of the result and of operands, with the same axes; `None` where the plain walk is as good: of
-    /// small tensors, of ones with short axes, and where no operand is transposed. Machines that work in order have no cache
-    /// that blocks would gain from.
-    pub fn new(target: &Target, views: &[View], lanes: usize) -> Option<Blocks> {
+    /// The blocks for views of the result and of operands, with the same axes; `None` where there is nothing to cut: of short
+    /// axes, and where no operand is transposed.
+    pub fn new(views: &[View], lanes: usize) -> Option<Blocks> {
         let (result, operands) = views.split_first()?;
         let bytes = result.dtype.size();
-        let near = NEAR_BYTES[usize::from(lanes == 1)];
-        if target.in_order || result.elements() * bytes < near || result.strides.last() != Some(&1) {
+        if result.strides.last() != Some(&1) {
             return None;
         }
         let rows = operands.iter().find_map(contiguous_axis)?;
         let columns = *result.shape.last()?;
         let is_wide = result.shape[rows] >= FEW && columns >= FEW.max(lanes);
         is_wide.then(|| Blocks { shape: result.shape.clone(), rows, line: LINE_BYTES / bytes })
+    }
+
+    /// Whether a result is so large that blocks gain something.
+    pub fn pay(target: &Target, result: &View, lanes: usize) -> bool {
+        result.elements() * result.dtype.size() >= target.machine.tuning.near_bytes[usize::from(lanes == 1)]
     }
 
     /// Calls `body` with indices and lanes for all positions, in vectors of `lanes` along the last axis and single elements
@@ -112,7 +111,8 @@ mod tests {
         let operand = View::dense(DType::F32, shape).transpose(permutation);
         let result = View::dense(DType::F32, &operand.shape);
         let lanes = target.lanes(4);
-        Blocks::new(target, &[result, operand], lanes)
+        let pay = Blocks::pay(target, &result, lanes);
+        Blocks::new(&[result, operand], lanes).filter(|_| pay)
     }
 
     #[test]
@@ -136,6 +136,6 @@ mod tests {
     fn repeated_operands_are_not_transposed() {
         let result = View::dense(DType::F32, &[999, 64]);
         let column = View::dense(DType::F32, &[999, 1]).broadcast(&[999, 64]);
-        assert_eq!(Blocks::new(&Target::host(32), &[result, column], 8), None);
+        assert_eq!(Blocks::new(&[result, column], 8), None);
     }
 }

@@ -6,6 +6,7 @@ use super::KernelWriter;
 use super::contraction::{Axis, Contraction};
 use super::convolution::groups_first;
 use super::products::{weight_strides, with_views};
+use super::schedule::{Kind, Scheduled, Settings};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::TransposedConvolution;
@@ -88,12 +89,17 @@ pub fn required_input_pads(
     (0..op.strides.len()).map(along).collect()
 }
 
+impl Scheduled for TransposedConvolution {
+    const KINDS: &'static [Kind<Self>] = &[Kind::only("phases", transposed_convolution)];
+}
+
 /// Writes a transposed convolution of x [N, spatial…, C], with the borders that [`required_input_pads`] asks for around it,
 /// by weights [window…, C, O / groups].
-///
-/// # Errors
-/// When there is no arithmetic for the data type.
-pub fn transposed_convolution(kernel: &mut KernelWriter<'_>, op: &TransposedConvolution) -> Result<(), Diagnostic> {
+fn transposed_convolution(
+    op: &TransposedConvolution,
+    _: &Settings,
+    kernel: &mut KernelWriter<'_>,
+) -> Result<(), Diagnostic> {
     let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
     let spatial = op.strides.len();
     let result = kernel.results[0].view.shape.clone();
@@ -142,7 +148,11 @@ pub fn transposed_convolution(kernel: &mut KernelWriter<'_>, op: &TransposedConv
             output_stride: w[spatial + 1],
         };
         let part = |view: &View| groups_first(&phase_of(view, op, phase), op.groups);
-        with_views(kernel, part, |kernel| contraction.write(kernel))?;
+        with_views(kernel, part, |kernel| {
+            // Each phase in the tiles that are thought best for it.
+            let best = contraction.schedules(kernel).into_iter().min_by_key(|(place, _)| *place);
+            contraction.write(&best.map(|(_, settings)| settings).unwrap_or_default(), kernel)
+        })?;
     }
     Ok(())
 }

@@ -3,7 +3,8 @@
 use super::KernelWriter;
 use super::contraction::{Axis, Contraction};
 use super::products::machine;
-use super::tile::{self, Block, IN_FLIGHT, Lanes};
+use super::schedule::{Preferences, Settings};
+use super::tile::{self, Block, Lanes, Machine};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, TensorType};
@@ -46,30 +47,56 @@ pub enum Store {
 }
 
 impl Store {
-    /// Decides, for weights that `pixels` pixels of each position of the weight axes share.
-    pub fn choose(
+    /// Tiles of some sizes with the places where their weights can be, which `pixels` pixels of each position of the weight axes
+    /// share: constants are packed, weights that are far apart may be copied.
+    pub fn schedules(contraction: &Contraction, sizes: &[usize], pixels: usize, machine: Machine) -> Preferences {
+        let copied_pixels = machine.tuning.copied_pixels;
+        let weights = &contraction.weights;
+        let is_scattered = contraction.output_stride != 1 && contraction.outputs > 1;
+        let places: &[&'static str] = match &weights.constant {
+            _ if contraction.steps() == 0 => &["direct"],
+            Some(_) if weights.operand.is_some() => &["packed"],
+            _ if is_scattered && pixels >= copied_pixels => &["copied", "direct"],
+            _ if is_scattered && pixels > 1 => &["direct", "copied"],
+            _ => &["direct"],
+        };
+        let mut list = Preferences::new();
+        for (number, &size) in sizes.iter().enumerate() {
+            // Other places only for the size that is thought best.
+            for (turn, &place) in places[..if number == 0 { places.len() } else { 1 }].iter().enumerate() {
+                let settings = Settings::default().with("vectors", size).with("weights", place);
+                list.push((number + turn * sizes.len(), settings));
+            }
+        }
+        list
+    }
+
+    /// Asks for what a schedule wants.
+    pub fn new(
         contraction: &Contraction,
         kernel: &mut KernelWriter<'_>,
         blocks: &[Block],
         weight_axes: &[Axis],
-        pixels: usize,
+        settings: &Settings,
     ) -> Store {
         let weights = &contraction.weights;
-        let steps = contraction.steps();
-        if steps == 0 {
-            return Store::Direct;
-        }
         let width: usize = blocks.iter().map(|block| block.count * block.width()).sum();
-        if let (Some(constant), Some(operand)) = (&weights.constant, weights.operand)
-            && let Some(values) = contraction.packed(constant, blocks, weight_axes)
-        {
-            return Store::Packed { pointer: kernel.pack(operand, "packed", values), copied: false };
+        let elements = contraction.steps() * width;
+        match (&weights.constant, weights.operand) {
+            (Some(constant), Some(operand)) if settings.is("weights", "packed") => {
+                let positions: usize = weight_axes.iter().map(|axis| axis.extent).product();
+                let ty = TensorType::new(constant.ty().dtype, [positions * elements]);
+                let (contraction, constant) = (contraction.clone(), constant.clone());
+                let (blocks, weight_axes) = (blocks.to_vec(), weight_axes.to_vec());
+                let values = move || contraction.packed(&constant, &blocks, &weight_axes);
+                Store::Packed { pointer: kernel.pack(operand, "packed", ty, values), copied: false }
+            }
+            _ if settings.is("weights", "copied") => {
+                let pointer = kernel.scratch("packed", weights.view.dtype, elements);
+                Store::Packed { pointer, copied: true }
+            }
+            _ => Store::Direct,
         }
-        if contraction.output_stride != 1 && contraction.outputs > 1 && pixels >= IN_FLIGHT {
-            let pointer = kernel.scratch("packed", weights.view.dtype, steps * width);
-            return Store::Packed { pointer, copied: true };
-        }
-        Store::Direct
     }
 
     /// The weights of block `number` of a section, which starts `section` packed outputs behind the first.

@@ -6,7 +6,8 @@ use crate::loops::{Expr, Index, LoopBuilder, Nest, Stmt, ValueType, Var, mask_dt
 use crate::lower::view::View;
 use crate::target::Target;
 use mlc_ir::scalar::{Expression, ScalarNode, UnaryFunction};
-use mlc_ir::{Attribute, DType};
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Location, TensorType};
+use std::rc::Rc;
 
 /// A tensor that a kernel reads or writes: a pointer to its element 0 and how its elements lie from there.
 #[derive(Debug, Clone)]
@@ -54,17 +55,30 @@ pub struct Epilogue {
 }
 
 /// A constant in the layout that a kernel wants, asked for by a schedule.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PackedOperand {
     /// The pointer parameter that stands for it.
     pub pointer: Var,
     /// Which operand it was made of; `None` for a table that only the operator's fields determine.
     pub operand: Option<usize>,
-    /// The packed values.
-    pub value: Attribute,
+    /// Its type.
+    pub ty: TensorType,
+    values: Rc<dyn Fn() -> Option<Attribute>>,
+}
+
+impl PackedOperand {
+    /// The packed values. They are computed here: a schedule that is only looked at packs nothing.
+    ///
+    /// # Errors
+    /// When the operand has fewer elements than its type says, which is a defect.
+    pub fn value(&self) -> Result<Attribute, Diagnostic> {
+        let message = "a constant has fewer elements than its type says";
+        (self.values)().ok_or_else(|| Diagnostic::error(Code::InvalidGraph, Location::default(), message))
+    }
 }
 
 /// A kernel under construction.
+#[derive(Clone)]
 pub struct KernelWriter<'a> {
     /// Writes the loops.
     pub b: LoopBuilder,
@@ -92,18 +106,30 @@ impl Nest for KernelWriter<'_> {
 
 impl KernelWriter<'_> {
     /// Asks for a constant operand in another layout; the values are used in place of the operand's.
-    pub fn pack(&mut self, operand: usize, name: &str, value: Attribute) -> Var {
-        self.constant(name, Some(operand), value)
+    pub fn pack(
+        &mut self,
+        operand: usize,
+        name: &str,
+        ty: TensorType,
+        values: impl Fn() -> Option<Attribute> + 'static,
+    ) -> Var {
+        self.constant(name, Some(operand), ty, Rc::new(values))
     }
 
     /// Asks for a constant that only the operator's fields determine.
     pub fn table(&mut self, name: &str, value: Attribute) -> Var {
-        self.constant(name, None, value)
+        self.constant(name, None, value.ty().clone(), Rc::new(move || Some(value.clone())))
     }
 
-    fn constant(&mut self, name: &str, operand: Option<usize>, value: Attribute) -> Var {
-        let pointer = self.b.parameter(name, value.ty().dtype, true);
-        self.packed.push(PackedOperand { pointer, operand, value });
+    fn constant(
+        &mut self,
+        name: &str,
+        operand: Option<usize>,
+        ty: TensorType,
+        values: Rc<dyn Fn() -> Option<Attribute>>,
+    ) -> Var {
+        let pointer = self.b.parameter(name, ty.dtype, true);
+        self.packed.push(PackedOperand { pointer, operand, ty, values });
         pointer
     }
 

@@ -121,7 +121,7 @@ fn remove_unused(body: &mut Vec<Stmt>, used: &BTreeSet<Var>) -> bool {
 }
 
 /// Builds the body of a function, statement by statement.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct LoopBuilder {
     vars: Vec<VarInfo>,
     names: BTreeMap<String, usize>,

@@ -4,7 +4,7 @@ use super::homes::{BufferId, BufferKind, Homes};
 use super::maker::{Maker, bound};
 use super::program::{Binding, ExternRoutine, Once, Routine, Step};
 use super::view::View;
-use crate::kernels;
+use crate::choice::Choice;
 use crate::loops::spelling::comment;
 use mlc_ir::ops::Extern;
 use mlc_ir::{DType, NodeId, Value};
@@ -41,7 +41,7 @@ impl Maker<'_> {
         };
         let routine = Routine::Extern(Box::new(code));
         let operator = format!("extern {}", op.symbol);
-        self.steps.push(Step { routine, bindings, node: id, operator, macs: 0, in_place });
+        self.steps.push(Step { routine, bindings, node: id, operator, macs: 0, in_place, choice: Choice::default() });
     }
 
     /// Where a function finds an operand: where it lies, if that is as aligned as the function wants it, else in a copy.
@@ -66,7 +66,7 @@ impl Maker<'_> {
         homes.buffers[copy].values.push(self.graph.node(operand.node).name.to_string());
         raise(homes, copy, alignment);
         let target = (copy, View::dense(ty.dtype, &ty.shape));
-        self.copy(id, "aligned", &[(buffer, view)], &target, kernels::copy);
+        self.copy(id, "aligned", &(buffer, view), &target);
         Binding::Buffer { buffer: copy, offset: 0, dtype: ty.dtype, constant: true }
     }
 }

@@ -6,6 +6,7 @@
 use super::homes::Homes;
 use super::maker::{Maker, bound};
 use super::program::{Binding, Carried, LoopRoutine, Routine, Step, Walk};
+use crate::choice::Choice;
 use crate::loops::spelling::comment;
 use mlc_ir::ops::{Loop, SliceAxis};
 use mlc_ir::{DType, NodeId, Value};
@@ -14,7 +15,7 @@ impl Maker<'_> {
     /// The step of a loop. The homes of its operands and results are dense.
     pub(super) fn repeat(&mut self, homes: &Homes, id: NodeId, op: &Loop) {
         let node = self.graph.node(id);
-        let body = match (self.lower_body)(&op.body, self.target, self.names) {
+        let body = match (self.lower_body)(&op.body, self.chooser, self.names) {
             Ok(body) => body,
             Err(errors) => {
                 let note = format!("in the body of {} \"{}\"", node.op.name(), node.name);
@@ -55,6 +56,14 @@ impl Maker<'_> {
         };
         let operator = node.op.name().to_owned();
         let routine = Routine::Loop(Box::new(code));
-        self.steps.push(Step { routine, bindings, node: id, operator, macs, in_place: Vec::new() });
+        self.steps.push(Step {
+            routine,
+            bindings,
+            node: id,
+            operator,
+            macs,
+            in_place: Vec::new(),
+            choice: Choice::default(),
+        });
     }
 }

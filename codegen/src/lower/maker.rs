@@ -2,12 +2,13 @@
 
 use super::homes::Homes;
 use super::program::{Binding, Program, Step};
+use crate::choice::Chooser;
 use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::{Diagnostic, Graph, NodeId, Op, Value};
 
 /// Lowers a graph.
-pub type Lower = fn(&Graph, &Target, &mut Names) -> Result<Program, Vec<Diagnostic>>;
+pub type Lower = fn(&Graph, &mut Chooser, &mut Names) -> Result<Program, Vec<Diagnostic>>;
 
 /// Makes the steps of a graph.
 pub(super) struct Maker<'a> {
@@ -15,6 +16,8 @@ pub(super) struct Maker<'a> {
     pub graph: &'a Graph,
     /// The machine.
     pub target: &'a Target,
+    /// Chooses schedules.
+    pub chooser: &'a mut Chooser,
     /// Symbols so far.
     pub names: &'a mut Names,
     /// Steps so far.

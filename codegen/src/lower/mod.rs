@@ -19,6 +19,7 @@ pub mod view;
 pub use exchange::{Action, Exchange, LoweredMessage};
 pub use program::{Binding, Carried, ExternRoutine, Group, LoopRoutine, Once, Program, Routine, Step, Walk};
 
+use crate::choice::Chooser;
 use crate::module::MemoryPlan;
 use crate::names::Names;
 use crate::target::Target;
@@ -27,32 +28,34 @@ use mlc_ir::{Code, Diagnostic, Graph, Location};
 use order::Schedule;
 use plan::Request;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Alignment in bytes of the inputs and outputs of a model, which its header demands.
 pub const INTERFACE_ALIGNMENT: usize = 16;
 
-/// Lowers a verified graph.
+/// Lowers a verified graph; kernels take the schedules that are chosen for them.
 ///
 /// # Errors
 /// All nodes that the target can't run.
-pub fn lower(graph: &Graph, target: &Target, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
-    lower_within(graph, INTERFACE_ALIGNMENT, target, names)
+pub fn lower(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
+    lower_within(graph, INTERFACE_ALIGNMENT, chooser, names)
 }
 
 /// Lowers the body of a loop: its inputs and outputs are slices, of which nobody knows more than the alignment of the elements.
-fn lower_body(graph: &Graph, target: &Target, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
-    lower_within(graph, 1, target, names)
+fn lower_body(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
+    lower_within(graph, 1, chooser, names)
 }
 
 fn lower_within(
     graph: &Graph,
     interface_alignment: usize,
-    target: &Target,
+    chooser: &mut Chooser,
     names: &mut Names,
 ) -> Result<Program, Vec<Diagnostic>> {
+    let target = &*Rc::clone(&chooser.target);
     let graph = legalize::legalize(graph, target.borders).map_err(|error| vec![error])?;
     let mut homes = Homes::assign(&graph, interface_alignment);
-    let (steps, copies) = steps::steps(&graph, &mut homes, interface_alignment, target, names, lower_body)?;
+    let (steps, copies) = steps::steps(&graph, &mut homes, interface_alignment, chooser, names, lower_body)?;
     let messages = exchange::messages(&graph, &homes, &copies);
     let buffers = homes.buffers;
     let schedules = order::candidates(&graph, &steps, &buffers, &messages).into_iter();

@@ -2,6 +2,7 @@
 
 use super::exchange::{Exchange, LoweredMessage};
 use super::homes::{Buffer, BufferId};
+use crate::choice::Choice;
 use crate::loops::Function;
 use crate::module::MemoryPlan;
 use mlc_ir::ops::{CallConvention, Extern};
@@ -161,6 +162,8 @@ pub struct Step {
     /// Pairs of a result's buffer and an operand's that it may overwrite: one of the same layout that is read element by element, or
     /// that a function says it can write over.
     pub in_place: Vec<(BufferId, BufferId)>,
+    /// The schedules that there were.
+    pub choice: Choice,
 }
 
 impl Step {

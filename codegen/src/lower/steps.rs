@@ -6,14 +6,17 @@ use super::maker::{Lower, Maker};
 use super::program::{Binding, Routine, Step};
 use super::roles::{is_computed, is_view};
 use super::view::View;
+use crate::choice::{Choice, Chooser};
 use crate::kernels::{self, Argument, Epilogue, KernelWriter};
 use crate::loops::{Function, LoopBuilder, Parameter, Stmt, Var};
 use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::folding;
-use mlc_ir::ops::{Map, PadMode, TransposedConvolution};
+use mlc_ir::ops::{Map, Pad, PadMode, TransposedConvolution};
+use mlc_ir::scalar::Expression;
 use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, NodeId, Op, TensorType, Value};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// Makes the steps of a legal graph; adds the buffers of outputs that must be copied, and gives those of them that are sent, by
 /// number. `interface_alignment` is that of inputs and outputs in bytes; `lower_body` lowers the bodies of loops.
@@ -24,12 +27,13 @@ pub fn steps(
     graph: &Graph,
     homes: &mut Homes,
     interface_alignment: usize,
-    target: &Target,
+    chooser: &mut Chooser,
     names: &mut Names,
     lower_body: Lower,
 ) -> Result<(Vec<Step>, Copies), Vec<Diagnostic>> {
+    let target = &*Rc::clone(&chooser.target);
     let (steps, errors) = (Vec::new(), Vec::new());
-    let mut maker = Maker { graph, target, names, steps, errors, interface_alignment, lower_body };
+    let mut maker = Maker { graph, target, chooser, names, steps, errors, interface_alignment, lower_body };
     for id in graph.topological_order() {
         maker.node(homes, id);
     }
@@ -41,7 +45,7 @@ pub fn steps(
             homes.buffers[buffer].values.push(output.name.to_string());
             let target = (buffer, View::dense(ty.dtype, &ty.shape));
             let source = homes.view(output.value).clone();
-            maker.copy(output.value.node, "copy", &[source], &target, kernels::copy);
+            maker.copy(output.value.node, "copy", &source, &target);
         }
     }
     let copies = maker.copy_messages(homes);
@@ -68,7 +72,7 @@ impl Maker<'_> {
                         starts[concat.axis] = start;
                         let place = whole.slice(&starts, shape, &vec![1; whole.rank()]);
                         let source = homes.view(part).clone();
-                        self.copy(id, "concat", &[source], &(buffer, place), kernels::copy);
+                        self.copy(id, "concat", &source, &(buffer, place));
                     }
                     start += shape[concat.axis];
                 }
@@ -78,10 +82,9 @@ impl Maker<'_> {
                 if !homes.is_inside(operands[0], value) {
                     let inside = (whole.0, whole.1.interior(&pad.pads));
                     let source = homes.view(operands[0]).clone();
-                    self.copy(id, "pad", &[source], &inside, kernels::copy);
+                    self.copy(id, "pad", &source, &inside);
                 }
-                let pad = pad.clone();
-                self.copy(id, "border", &[], &whole, move |kernel| kernels::fill_border(kernel, &pad.pads, pad.value));
+                self.border(id, pad, &whole);
             }
             Op::Loop(op) => self.repeat(homes, id, op),
             Op::Extern(op) => self.call(homes, id, op),
@@ -103,7 +106,7 @@ impl Maker<'_> {
             homes.buffers[buffer].values.push(output.name.to_string());
             let source = homes.view(output.value).clone();
             let target = (buffer, View::dense(ty.dtype, &ty.shape));
-            self.copy(output.value.node, "message", &[source], &target, kernels::copy);
+            self.copy(output.value.node, "message", &source, &target);
             copies.insert(number, buffer);
         }
         copies
@@ -125,13 +128,13 @@ impl Maker<'_> {
             if matches!(homes.buffers[source.0].kind, BufferKind::State(_)) {
                 let aside = (homes.buffer(BufferKind::Arena, ty.bytes()), dense);
                 homes.buffers[aside.0].values.push(state.name.to_string());
-                self.copy(value.node, "aside", &[source], &aside, kernels::copy);
+                self.copy(value.node, "aside", &source, &aside);
                 source = aside;
             }
             copies.push((value.node, source, target));
         }
         for (node, source, target) in copies {
-            self.copy(node, "keep", &[source], &target, kernels::copy);
+            self.copy(node, "keep", &source, &target);
         }
     }
 
@@ -144,7 +147,7 @@ impl Maker<'_> {
         };
         match view {
             Some((source, target)) => {
-                self.copy(id, "copy", &[(buffer, source)], &(result.0, target), kernels::copy);
+                self.copy(id, "copy", &(buffer, source), &(result.0, target));
             }
             None => self.errors.push(self.error(id, "the elements of this reshape can't be addressed")),
         }
@@ -156,25 +159,26 @@ impl Maker<'_> {
         Diagnostic::error(Code::TargetLimit, place, message)
     }
 
-    /// A step that moves elements; `write` writes its loops.
-    pub(super) fn copy(
-        &mut self,
-        id: NodeId,
-        what: &str,
-        sources: &[Home],
-        target: &Home,
-        write: impl FnOnce(&mut KernelWriter<'_>),
-    ) {
+    /// A step that moves elements.
+    pub(super) fn copy(&mut self, id: NodeId, what: &str, source: &Home, target: &Home) {
         let mut made = Making::new(self.target);
-        let kernel = &mut made.kernel;
-        for source in sources {
-            let argument = made.bindings.argument(kernel, "x", source, true, None);
-            kernel.operands.push(argument);
+        let operand = made.bindings.argument(&mut made.kernel, "x", source, true, None);
+        made.kernel.operands.push(operand);
+        let result = made.bindings.argument(&mut made.kernel, "y", target, false, None);
+        made.kernel.results.push(result);
+        match self.write(&mut made, &Map { expression: Expression::operand(0) }.into(), id) {
+            Ok(()) => self.push(made, id, what, 0, Vec::new()),
+            Err(error) => self.errors.push(error),
         }
-        let result = made.bindings.argument(kernel, "y", target, false, None);
-        kernel.results.push(result);
-        write(kernel);
-        self.push(made, id, what, 0, Vec::new());
+    }
+
+    /// A step that fills the border around what is padded.
+    fn border(&mut self, id: NodeId, pad: &Pad, whole: &Home) {
+        let mut made = Making::new(self.target);
+        let result = made.bindings.argument(&mut made.kernel, "y", whole, false, None);
+        made.kernel.results.push(result);
+        kernels::fill_border(&mut made.kernel, &pad.pads, pad.value);
+        self.push(made, id, "border", 0, Vec::new());
     }
 
     fn computed(&mut self, homes: &Homes, id: NodeId, operands: &[Value]) {
@@ -214,18 +218,9 @@ impl Maker<'_> {
             made.kernel.results.push(argument);
         }
         made.kernel.epilogue = expression.map(|expression| Epilogue { expression, operands: extras });
-        if let Err(mut error) = kernels::schedule(&anchor, &mut made.kernel) {
+        if let Err(mut error) = self.write(&mut made, &anchor, id) {
             error.location = Location::default().at_operator(node.op.name(), node.name.to_string());
             return self.errors.push(error);
-        }
-        for packed in std::mem::take(&mut made.kernel.packed) {
-            let operand = packed.operand.and_then(|operand| operands.get(operand));
-            let source = operand.map(|operand| self.graph.node(operand.node).name.to_string());
-            let name = source.unwrap_or_else(|| node.name.to_string());
-            made.bindings.list.push((packed.pointer, Binding::Packed { name, value: packed.value }));
-        }
-        for (pointer, bytes, dtype) in std::mem::take(&mut made.kernel.scratch) {
-            made.bindings.list.push((pointer, Binding::Scratch { bytes, dtype, alignment: 1 }));
         }
         let elementwise = if matches!(anchor, Op::Map(_)) { 0 } else { own };
         let in_place = self.in_place(homes, operands, elementwise, &result_homes[0]);
@@ -236,6 +231,26 @@ impl Maker<'_> {
         };
         let macs = node.op.work(&types, &node.results).macs;
         self.push(made, id, &what, macs, in_place);
+    }
+
+    /// Writes a kernel by the schedule that is chosen, and binds what that asks for.
+    fn write(&mut self, made: &mut Making<'_>, anchor: &Op, id: NodeId) -> Result<(), Diagnostic> {
+        let kernel = &mut made.kernel;
+        made.choice = self.chooser.choose(&self.graph.node(id).name, anchor, kernel)?;
+        if let Some(taken) = made.choice.taken() {
+            kernels::write(anchor, &taken.schedule, kernel)?;
+        }
+        let operands = self.graph.operands(id);
+        for packed in std::mem::take(&mut kernel.packed) {
+            let operand = packed.operand.and_then(|operand| operands.get(operand));
+            let source = operand.map_or(id, |operand| operand.node);
+            let name = self.graph.node(source).name.to_string();
+            made.bindings.list.push((packed.pointer, Binding::Packed { name, value: packed.value()? }));
+        }
+        for (pointer, bytes, dtype) in std::mem::take(&mut kernel.scratch) {
+            made.bindings.list.push((pointer, Binding::Scratch { bytes, dtype, alignment: 1 }));
+        }
+        Ok(())
     }
 
     /// The padded value around the operand of a transposed convolution, see legalisation.
@@ -295,7 +310,15 @@ impl Maker<'_> {
         let function =
             Function { name: self.names.symbol(&base), comment: self.comment(id, what, macs), parameters, vars, body };
         let routine = Routine::Kernel(function);
-        self.steps.push(Step { routine, bindings, node: id, operator: what.to_owned(), macs, in_place });
+        self.steps.push(Step {
+            routine,
+            bindings,
+            node: id,
+            operator: what.to_owned(),
+            macs,
+            in_place,
+            choice: made.choice,
+        });
     }
 }
 
@@ -341,6 +364,7 @@ impl Bindings {
 struct Making<'a> {
     kernel: KernelWriter<'a>,
     bindings: Bindings,
+    choice: Choice,
 }
 
 impl<'a> Making<'a> {
@@ -355,7 +379,7 @@ impl<'a> Making<'a> {
             scratch: Vec::new(),
             scalar: false,
         };
-        Making { kernel, bindings: Bindings::default() }
+        Making { kernel, bindings: Bindings::default(), choice: Choice::default() }
     }
 }
 

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 pub type Strides = SmallVec<[i64; 6]>;
 
 /// Where a tensor's elements lie, relative to the start of a buffer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct View {
     /// Type of the elements.
     pub dtype: DType,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::choice::Choice;
 use crate::module::{KernelSummary, MemoryPlan, PackedConstant, PlannedBuffer, SourceFile};
 use crate::price::Price;
 use crate::{Module, Port};
@@ -39,6 +40,7 @@ fn module() -> Module {
             macs: 0,
             workspace_bytes: 0,
             price: Price::default(),
+            choice: Choice::default(),
         }],
         plan: MemoryPlan {
             arena_bytes: 64,

@@ -24,8 +24,15 @@ pub struct Price {
     pub traffic_bytes: u64,
     /// Bytes of code.
     pub code_bytes: u64,
+    /// Bytes of memory that live while it runs.
+    pub scratch_bytes: u64,
+    /// Bytes of constants, in the layouts in which it reads them.
+    pub constant_bytes: u64,
+    /// Bytes of the first result that may lie over an operand of the same layout that is read nowhere else: all or none.
+    pub overlap_bytes: u64,
 }
 
+/// One after the other.
 impl Add for Price {
     type Output = Price;
 
@@ -34,12 +41,16 @@ impl Add for Price {
             time: self.time.saturating_add(other.time),
             traffic_bytes: self.traffic_bytes.saturating_add(other.traffic_bytes),
             code_bytes: self.code_bytes.saturating_add(other.code_bytes),
+            scratch_bytes: self.scratch_bytes.max(other.scratch_bytes),
+            constant_bytes: self.constant_bytes.saturating_add(other.constant_bytes),
+            // What one may overwrite the other may still read.
+            overlap_bytes: 0,
         }
     }
 }
 
 /// What a kernel costs on a target, run again and again in a program that touches `working_set` bytes in all (arena and
-/// constants): what doesn't fit a cache has to come anew each time.
+/// constants): what doesn't fit a cache has to come anew each time. Of memory, only code is counted.
 pub fn price(function: &Function, target: &Target, working_set: usize) -> Price {
     let walked = walk::walk(function, target);
     let machine = &target.machine;
@@ -64,7 +75,12 @@ pub fn price(function: &Function, target: &Target, working_set: usize) -> Price 
         }
     };
     let whole = |number: f64| number.round() as u64;
-    Price { time: whole(time + each.call), traffic_bytes: whole(traffic), code_bytes: whole(code_bytes) }
+    Price {
+        time: whole(time + each.call),
+        traffic_bytes: whole(traffic),
+        code_bytes: whole(code_bytes),
+        ..Price::default()
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ use super::Price;
 use crate::execution::Execution;
 use crate::target::Target;
 use crate::{Options, generate};
+use std::collections::BTreeMap;
 
 fn target(name: &str) -> Target {
     Target::embedded().into_iter().find(|target| target.name == name).unwrap()
@@ -10,7 +11,12 @@ fn target(name: &str) -> Target {
 /// Prices of the kernels of a graph, given as its inputs and body.
 fn prices(target: &Target, text: &str) -> Vec<Price> {
     let graph = mlc_ir::text::parse(&format!("mlc 1\ngraph @g{text}"), &()).unwrap();
-    let options = Options { model_name: "g".into(), target: target.clone(), execution: Execution::default() };
+    let options = Options {
+        model_name: "g".into(),
+        target: target.clone(),
+        execution: Execution::default(),
+        schedules: BTreeMap::new(),
+    };
     generate(&graph, &options).unwrap().kernels.iter().map(|kernel| kernel.price).collect()
 }
 

@@ -1,6 +1,7 @@
 //! [`Machine`]: what instructions and memory of a machine cost, as data. Prices of loop programs are made of it
 //! (`codegen/src/price`), and `docs/prices.md` holds them against what was measured.
 
+use super::tuning::Tuning;
 use serde::Serialize;
 
 /// A level of cache.
@@ -90,6 +91,11 @@ pub struct Machine {
     pub caches: Vec<Cache>,
     /// Bytes of code for an instruction, on average.
     pub code_bytes: f64,
+    /// By how much, as a share, the price of a schedule must be lower than that of the one which is listed first for it to be taken;
+    /// `None` where prices err by more than schedules differ.
+    pub trust: Option<f64>,
+    /// What lists of schedules go by.
+    pub tuning: Tuning,
 }
 
 /// A core with several units and caches, with half of a vector instruction's time where two can start in a cycle.
@@ -123,6 +129,8 @@ impl Machine {
                 Cache { bytes: 16 << 20, fill: 6.0 },
             ],
             code_bytes: 6.0,
+            trust: None,
+            tuning: Tuning::host(),
         }
     }
 
@@ -144,6 +152,8 @@ impl Machine {
             overlap: Overlap::Ports { width: 2.0, latency: 4.0 },
             caches: vec![Cache { bytes: 32 << 10, fill: 8.0 }, Cache { bytes: 512 << 10, fill: 3.0 }],
             code_bytes: 4.0,
+            trust: None,
+            tuning: Tuning::host(),
         }
     }
 
@@ -166,7 +176,14 @@ impl Machine {
             address: 1.0,
             call: 30.0,
         };
-        Machine { instructions, overlap: Overlap::None, caches: Vec::new(), code_bytes: 3.5 }
+        Machine {
+            instructions,
+            overlap: Overlap::None,
+            caches: Vec::new(),
+            code_bytes: 3.5,
+            trust: None,
+            tuning: Tuning::in_order(),
+        }
     }
 
     /// The same without single precision in hardware: each operation is a call.
@@ -181,6 +198,7 @@ impl Machine {
             convert: 40.0,
             ..machine.instructions
         };
+        machine.tuning = Tuning::soft_float();
         machine
     }
 }

@@ -5,10 +5,12 @@ mod linux;
 mod machine;
 mod object_format;
 mod tools;
+mod tuning;
 
 pub use machine::{Cache, Instructions, Library, Machine, Overlap};
 pub use object_format::ObjectFormat;
 pub use tools::{System, Tools};
+pub use tuning::{StepCost, Tuning};
 
 use serde::{Deserialize, Serialize};
 

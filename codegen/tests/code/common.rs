@@ -2,6 +2,7 @@
 
 use mlc_codegen::{Execution, Module, Options, Target, VectorSpelling, generate};
 use mlc_ir::{DType, Generator, Graph, Tensor, Values};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -23,8 +24,12 @@ pub fn check(graphs: &[Graph], target: &Target, tolerance: f64) -> Vec<Module> {
     let mut expected = Vec::new();
     let mut input_bytes = Vec::new();
     for (number, graph) in graphs.iter().enumerate() {
-        let options =
-            Options { model_name: format!("m{number}"), target: target.clone(), execution: Execution::default() };
+        let options = Options {
+            model_name: format!("m{number}"),
+            target: target.clone(),
+            execution: Execution::default(),
+            schedules: BTreeMap::new(),
+        };
         modules.push(generate(graph, &options).unwrap_or_else(|errors| panic!("{}: {errors:?}", graph.name)));
         let mut generator = Generator::new(number as u64 + 100);
         let inputs: Vec<Tensor> =

@@ -3,6 +3,7 @@
 
 use mlc_codegen::package::{FormatVersion, Package, PackageModel};
 use mlc_codegen::{Execution, Interface, Module, Options, Pools, Target, WeightsAs, generate};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -27,7 +28,7 @@ graph @branches(%x: f32[1, 6, 6, 4], %shift: f32[8]) -> ("joined": f32[1, 6, 6, 
 
 fn module(name: &str, execution: Execution, target: &Target) -> Module {
     let graph = mlc_ir::text::parse(MODEL, &()).unwrap();
-    let options = Options { model_name: name.into(), target: target.clone(), execution };
+    let options = Options { model_name: name.into(), target: target.clone(), execution, schedules: BTreeMap::new() };
     generate(&graph, &options).unwrap()
 }
 

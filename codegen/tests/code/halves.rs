@@ -3,6 +3,7 @@
 use mlc_codegen::{Execution, Options, generate};
 use mlc_ir::ops::Cast;
 use mlc_ir::{DType, Graph, Tensor, TensorType};
+use std::collections::BTreeMap;
 
 /// The casts of one input to some types, as one model; the input's and the outputs' bytes.
 fn converted(from: DType, input: &Tensor, to: &[DType], target: &mlc_codegen::Target) -> Option<Vec<Tensor>> {
@@ -13,7 +14,12 @@ fn converted(from: DType, input: &Tensor, to: &[DType], target: &mlc_codegen::Ta
         let node = graph.add(Cast { dtype }, &[x], dtype.name()).unwrap();
         graph.add_output(dtype.name(), node.into());
     }
-    let options = Options { model_name: "m".into(), target: target.clone(), execution: Execution::default() };
+    let options = Options {
+        model_name: "m".into(),
+        target: target.clone(),
+        execution: Execution::default(),
+        schedules: BTreeMap::new(),
+    };
     let module = generate(&graph, &options).unwrap();
     let bytes = crate::common::run(&[module], target, &input.to_le_bytes())?;
     let mut rest = &bytes[..];

@@ -4,6 +4,7 @@ use mlc_codegen::{Execution, Options, Target, generate};
 use mlc_ir::ops::Unary;
 use mlc_ir::scalar::UnaryFunction;
 use mlc_ir::{DType, Graph, Tensor, TensorType};
+use std::collections::BTreeMap;
 
 /// The largest error that is promised.
 const BOUND: f64 = 4.0;
@@ -115,7 +116,12 @@ fn vector_functions_are_within_four_units_in_the_last_place() {
             let node = graph.add(Unary { function }, &[x], function.name()).unwrap();
             graph.add_output(function.name(), node.into());
         }
-        let options = Options { model_name: "m".into(), target: Target::host(lanes), execution: Execution::default() };
+        let options = Options {
+            model_name: "m".into(),
+            target: Target::host(lanes),
+            execution: Execution::default(),
+            schedules: BTreeMap::new(),
+        };
         let module = generate(&graph, &options).unwrap();
         let Some(bytes) = crate::common::run(&[module], &options.target, &input.to_le_bytes()) else { return };
         for (function, own) in functions.iter().zip(bytes.chunks_exact(ty.bytes())) {

@@ -5,6 +5,7 @@ use mlc_codegen::{Execution, Module, Options, Target, generate};
 use mlc_ir::ops::Map;
 use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, ScalarId, UnaryFunction};
 use mlc_ir::{DType, Generator, Graph, Literal, Tensor, TensorType, evaluate};
+use std::collections::BTreeMap;
 
 /// Numbers around the ends of ranges, around integers and halves of them, of every exponent, infinities and NaN.
 fn inputs(dtype: DType) -> Tensor {
@@ -31,7 +32,12 @@ fn module(expressions: &[Expression], input: &Tensor, target: &Target) -> (Modul
         let node = graph.add(Map { expression: expression.clone() }, &[x], &format!("map{number}")).unwrap();
         graph.add_output(&format!("y{number}"), node.into());
     }
-    let options = Options { model_name: "m".into(), target: target.clone(), execution: Execution::default() };
+    let options = Options {
+        model_name: "m".into(),
+        target: target.clone(),
+        execution: Execution::default(),
+        schedules: BTreeMap::new(),
+    };
     (generate(&graph, &options).unwrap(), graph)
 }
 

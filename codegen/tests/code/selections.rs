@@ -5,6 +5,7 @@ use mlc_codegen::{Execution, Options, Target, generate};
 use mlc_ir::ops::{Kernel, Map, Reduce, ReduceFunction};
 use mlc_ir::scalar::Expression;
 use mlc_ir::{Attribute, DType, Generator, Graph, TensorType, Value};
+use std::collections::BTreeMap;
 
 /// Types of numbers, of every size.
 const NUMBERS: [DType; 9] =
@@ -44,7 +45,12 @@ fn map(text: &str, bools: &[usize], dtype: DType, shape: &[usize], constant: boo
 }
 
 fn text(graph: &Graph, target: &Target) -> String {
-    let options = Options { model_name: "m".into(), target: target.clone(), execution: Execution::default() };
+    let options = Options {
+        model_name: "m".into(),
+        target: target.clone(),
+        execution: Execution::default(),
+        schedules: BTreeMap::new(),
+    };
     generate(graph, &options).unwrap().sources.iter().map(|source| source.text.as_str()).collect()
 }
 

@@ -5,6 +5,7 @@ use mlc_codegen::{Execution, FloatingPoint, Options, Target, generate};
 use mlc_ir::ops::{Convolution, Map, Matmul, Reduce, ReduceFunction, Softmax, Unary};
 use mlc_ir::scalar::{BinaryFunction, Expression, UnaryFunction};
 use mlc_ir::{Attribute, DType, Generator, Graph, Op, Tensor, TensorType};
+use std::collections::BTreeMap;
 
 fn strict_targets() -> Vec<Target> {
     targets().into_iter().map(|target| target.with_floating_point(FloatingPoint::Strict)).collect()
@@ -17,9 +18,16 @@ fn outputs(op: impl Into<Op>, x: &Tensor, constants: &[&Tensor], target: &Target
     operands.extend(constants.iter().map(|constant| graph.add_constant("w", Attribute::from_tensor(constant))));
     let node = graph.add(op.into(), &operands, "y").unwrap();
     graph.add_output("y", node.into());
-    let module =
-        generate(&graph, &Options { model_name: "m".into(), target: target.clone(), execution: Execution::default() })
-            .unwrap();
+    let module = generate(
+        &graph,
+        &Options {
+            model_name: "m".into(),
+            target: target.clone(),
+            execution: Execution::default(),
+            schedules: BTreeMap::new(),
+        },
+    )
+    .unwrap();
     let text = module.sources[0].text.clone();
     crate::common::run(&[module], target, &x.to_le_bytes()).map(|bytes| (bytes, text))
 }

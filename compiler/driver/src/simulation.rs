@@ -162,6 +162,7 @@ impl Walker<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mlc_codegen::Choice;
     use mlc_codegen::price::Price;
     use mlc_codegen::{Exchanged, KernelSummary, MessageSummary, RankSummary};
 
@@ -188,6 +189,7 @@ mod tests {
             macs: 0,
             workspace_bytes: 0,
             price: Price { time, ..Price::default() },
+            choice: Choice::default(),
         };
         let message = |&(sent, bytes): &(bool, usize)| MessageSummary {
             bytes,

@@ -145,7 +145,12 @@ pub fn computable_dtypes() -> Vec<DType> {
         graph.add_output("y", sum.into());
         generate(
             &graph,
-            &Options { model_name: "probe".into(), target: Target::generic(), execution: Execution::default() },
+            &Options {
+                model_name: "probe".into(),
+                target: Target::generic(),
+                execution: Execution::default(),
+                schedules: BTreeMap::new(),
+            },
         )
         .is_ok()
     };

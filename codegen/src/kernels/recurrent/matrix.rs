@@ -14,6 +14,7 @@ const MOST_PARTS: usize = 4;
 
 /// Some groups of the columns of a matrix, that a row is multiplied with, again and again. Groups are of equal width, and their
 /// products with the same columns are computed together.
+#[derive(Clone)]
 pub(super) struct Matrix {
     argument: Argument,
     rows: usize,
@@ -43,9 +44,10 @@ impl Matrix {
         let (first, groups) = (groups.start * columns, groups.len());
         let stretches = stretches(columns, lanes, (ACCUMULATORS / groups).max(1), dtype);
         let mut matrix = Matrix { argument, rows, width, first, groups, columns, stretches, packed: None };
-        if let (Some(values), Some(operand)) = (&matrix.argument.constant, matrix.argument.operand) {
-            let packed = matrix.pack(&values.to_tensor());
-            matrix.packed = Some(kernel.pack(operand, name, packed));
+        if let (Some(values), Some(operand)) = (matrix.argument.constant.clone(), matrix.argument.operand) {
+            let own = matrix.clone();
+            let ty = TensorType::new(values.ty().dtype, [rows * matrix.groups * columns]);
+            matrix.packed = Some(kernel.pack(operand, name, ty, move || Some(own.pack(&values.to_tensor()))));
         }
         matrix
     }

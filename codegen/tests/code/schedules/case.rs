@@ -2,7 +2,7 @@
 //! program, and what the program leaves in the buffers is compared with the evaluator.
 
 use mlc_codegen::Target;
-use mlc_codegen::kernels::{self, Argument, Epilogue, KernelWriter};
+use mlc_codegen::kernels::{self, Argument, Epilogue, KernelWriter, Schedule};
 use mlc_codegen::loops::{Function, LoopBuilder, Parameter, Var, visit_vars};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::Map;
@@ -57,6 +57,8 @@ pub struct Case {
     pub results: Vec<Memory>,
     /// What the evaluator says.
     pub expected: Vec<Tensor>,
+    /// The operand that the first result lies over.
+    pub overwritten: Option<usize>,
 }
 
 /// How operands and results lie in memory.
@@ -84,7 +86,17 @@ impl Case {
             Some(expression) => Map { expression }.into(),
             None => op,
         };
-        Case { name, op, operands, constants, results, expected }
+        Case { name, op, operands, constants, results, expected, overwritten: None }
+    }
+}
+
+impl Case {
+    /// The same with the first result over an operand, which isn't constant then.
+    pub fn over(mut self, operand: usize) -> Case {
+        self.results[0] = self.operands[operand].clone();
+        self.constants[operand] = false;
+        self.overwritten = Some(operand);
+        self
     }
 }
 
@@ -141,6 +153,13 @@ pub struct Built {
     pub arguments: Vec<(Memory, i64, Role)>,
 }
 
+impl Built {
+    /// The parameters that don't share another's memory.
+    pub fn own_memory(&self) -> impl Iterator<Item = &(Memory, i64, Role)> {
+        self.arguments.iter().filter(|(_, _, role)| *role != Role::Overwritten)
+    }
+}
+
 /// What a parameter is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -148,23 +167,32 @@ pub enum Role {
     Constant,
     /// Result number k.
     Result(usize),
+    /// An operand in the memory of the first result.
+    Overwritten,
     /// Anything may be left there.
     Scratch,
 }
 
-/// Schedules a case for a target.
-pub fn build(case: &Case, number: usize, target: &Target) -> Result<Built, String> {
+/// A kernel that nothing has been written to: its anchor and its parameters.
+struct Blank<'a> {
+    anchor: Op,
+    kernel: KernelWriter<'a>,
+    list: Vec<(Var, Memory, i64, Role)>,
+}
+
+fn blank<'a>(case: &Case, target: &'a Target) -> Blank<'a> {
     let mut b = LoopBuilder::new();
     let mut list: Vec<(Var, Memory, i64, Role)> = Vec::new();
     let mut argument = |b: &mut LoopBuilder, name: &str, memory: &Memory, role: Role| {
-        let pointer = b.parameter(name, memory.view.dtype, role == Role::Constant);
+        let pointer = b.parameter(name, memory.view.dtype, matches!(role, Role::Constant | Role::Overwritten));
         list.push((pointer, memory.clone(), memory.view.offset, role));
         Argument { pointer, view: View { offset: 0, ..memory.view.clone() }, constant: None, operand: None }
     };
     let mut operands: Vec<Argument> = Vec::new();
     for (index, memory) in case.operands.iter().enumerate() {
         let constant = case.constants[index].then(|| Attribute::from_tensor(&memory.tensor()));
-        let own = argument(&mut b, &format!("x{index}"), memory, Role::Constant);
+        let role = if case.overwritten == Some(index) { Role::Overwritten } else { Role::Constant };
+        let own = argument(&mut b, &format!("x{index}"), memory, role);
         operands.push(Argument { constant, operand: Some(index), ..own });
     }
     let results = (case.results.iter().enumerate())
@@ -177,11 +205,30 @@ pub fn build(case: &Case, number: usize, target: &Target) -> Result<Built, Strin
         }
         op => (op.clone(), None),
     };
-    let mut kernel =
+    let kernel =
         KernelWriter { b, target, operands, results, epilogue, packed: Vec::new(), scratch: Vec::new(), scalar: false };
-    kernels::schedule(&anchor, &mut kernel).map_err(|error| format!("{}: {}", case.name, error.message))?;
+    Blank { anchor, kernel, list }
+}
+
+/// The schedules of a case on a target.
+pub fn schedules(case: &Case, target: &Target) -> Result<Vec<Schedule>, String> {
+    let Blank { anchor, kernel, .. } = blank(case, target);
+    kernels::schedules(&anchor, &kernel).map_err(|error| format!("{}: {}", case.name, error.message))
+}
+
+/// The operands that the first result may lie over when a case is computed by a schedule.
+pub fn overwritable(case: &Case, schedule: &Schedule, target: &Target) -> Vec<usize> {
+    let Blank { anchor, kernel, .. } = blank(case, target);
+    kernels::overwritable(&anchor, schedule, &kernel).unwrap()
+}
+
+/// Writes a case by a schedule.
+pub fn build(case: &Case, schedule: &Schedule, number: usize, target: &Target) -> Result<Built, String> {
+    let Blank { anchor, mut kernel, mut list } = blank(case, target);
+    kernels::write(&anchor, schedule, &mut kernel).map_err(|error| format!("{}: {}", case.name, error.message))?;
     for packed in std::mem::take(&mut kernel.packed) {
-        let elements = packed.value.to_tensor();
+        let elements = packed.value().unwrap().to_tensor();
+        assert_eq!(*elements.ty(), packed.ty, "{}", case.name);
         let view = View::dense(elements.ty().dtype, elements.shape());
         list.push((packed.pointer, Memory { elements, view }, 0, Role::Constant));
     }
@@ -196,8 +243,8 @@ pub fn build(case: &Case, number: usize, target: &Target) -> Result<Built, Strin
         used.insert(var);
     });
     list.retain(|(var, ..)| used.contains(var));
-    let parameters = list.iter().map(|&(var, ..)| Parameter { var, restrict: true }).collect();
-    let comment = vec![case.name.clone()];
+    let parameters = list.iter().map(|&(var, ..)| Parameter { var, restrict: case.overwritten.is_none() }).collect();
+    let comment = vec![format!("{} by {schedule}", case.name)];
     let function = Function { name: format!("kernel_{number}"), comment, parameters, vars, body };
     let arguments = list.into_iter().map(|(_, memory, offset, role)| (memory, offset, role)).collect();
     Ok(Built { function, arguments })

@@ -5,9 +5,11 @@ mod instances;
 mod program;
 mod reviewed;
 
-use case::{Build, Case};
+use case::{Build, Case, overwritable, schedules};
 use instances::{empty, every_dtype, larger_cases, samples};
 use mlc_codegen::Target;
+use mlc_codegen::lower::view::View;
+use mlc_ir::OpKind;
 
 /// Sanitizers see every access of code that isn't optimised, which takes half the time to compile; the other builds are.
 fn builds() -> Vec<Build> {
@@ -41,6 +43,31 @@ fn samples_compute_what_the_evaluator_says() {
 #[test]
 fn larger_operators_compute_what_the_evaluator_says() {
     check(&larger_cases(10));
+}
+
+#[test]
+fn results_may_lie_over_the_operands_that_schedules_allow() {
+    let cases = || samples(4).into_iter().chain(larger_cases(6));
+    let most = cases().map(|case| case.operands.len()).max().unwrap_or(0);
+    // Which operands are alike is seen when the kernel is built.
+    let over = |operand: usize| {
+        let alike = move |case: &Case| {
+            let view = |memory: &case::Memory| View { offset: 0, ..memory.view.clone() };
+            case.operands.get(operand).is_some_and(|own| view(own) == view(&case.results[0]))
+        };
+        cases().filter(alike).map(move |case| case.over(operand))
+    };
+    let cases: Vec<Case> = (0..most).flat_map(over).collect();
+    for kind in [OpKind::Map, OpKind::Softmax, OpKind::Normalize, OpKind::Cumulative, OpKind::Kernel] {
+        let met = cases.iter().any(|case| {
+            let schedules = schedules(case, &Target::host(32)).unwrap();
+            let operand = case.overwritten.unwrap_or(0);
+            case.op.kind() == kind
+                && schedules.iter().any(|own| overwritable(case, own, &Target::host(32)).contains(&operand))
+        });
+        assert!(met, "no case of {}", kind.name());
+    }
+    check(&cases);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The C program of a batch: it reads the contents of all buffers, runs the kernels, and writes the buffers out again.
 
-use super::case::{Build, Built, Case, Role, addresses, build};
+use super::case::{Build, Built, Case, Role, addresses, build, overwritable, schedules};
+use mlc_codegen::kernels::Schedule;
 use mlc_codegen::loops::spelling::c_type;
 use mlc_codegen::loops::{Intrinsics, print};
 use mlc_ir::{DType, Tensor};
@@ -40,14 +41,24 @@ static void give(FILE *file, void *memory, size_t bytes) {
 }
 ";
 
-/// Compiles and runs all cases in one program; says which fail.
+/// Compiles and runs all cases, by each of their schedules that lets the first result lie where it does, in one program; says
+/// which fail.
 pub fn run(cases: &[Case], how: &Build) -> Vec<String> {
     let mut intrinsics = Intrinsics::default();
     let (mut kernels, mut calls, mut input) = (String::new(), String::new(), Vec::new());
     let (mut failures, mut builts): (Vec<String>, Vec<(&Case, Built)>) = (Vec::new(), Vec::new());
-    for (number, case) in cases.iter().enumerate() {
-        match build(case, number, &how.target) {
-            Ok(built) => builts.push((case, built)),
+    for case in cases {
+        let built = schedules(case, &how.target).and_then(|schedules| {
+            let first = builts.len();
+            let allowed = |schedule: &Schedule| {
+                case.overwritten.is_none_or(|operand| overwritable(case, schedule, &how.target).contains(&operand))
+            };
+            let schedules: Vec<Schedule> = schedules.into_iter().filter(allowed).collect();
+            let by = |(number, schedule)| build(case, schedule, first + number, &how.target);
+            schedules.iter().enumerate().map(by).collect::<Result<Vec<Built>, String>>()
+        });
+        match built {
+            Ok(built) => builts.extend(built.into_iter().map(|built| (case, built))),
             Err(message) => failures.push(message),
         }
     }
@@ -55,7 +66,7 @@ pub fn run(cases: &[Case], how: &Build) -> Vec<String> {
         kernels += "\n";
         kernels += &print::function(&built.function, &mut intrinsics);
         calls += &call(built);
-        for (memory, ..) in &built.arguments {
+        for (memory, ..) in built.own_memory() {
             input.extend(memory.elements.to_le_bytes());
         }
     }
@@ -69,14 +80,14 @@ pub fn run(cases: &[Case], how: &Build) -> Vec<String> {
     let mut rest = &output[..];
     for (case, built) in &builts {
         let mut checked = Ok(());
-        for (memory, _, role) in &built.arguments {
+        for (memory, _, role) in built.own_memory() {
             let (bytes, after) = rest.split_at(memory.elements.ty().bytes());
             rest = after;
             let found = Tensor::from_le_bytes(memory.elements.ty().clone(), bytes);
             checked = checked.and_then(|()| check(case, &memory.elements, &found, *role));
         }
         if let Err(message) = checked {
-            failures.push(format!("{message}: {} on {}", case.name, how.target.name));
+            failures.push(format!("{message}: {} on {}", built.function.comment.concat(), how.target.name));
         }
     }
     failures
@@ -87,8 +98,13 @@ fn call(built: &Built) -> String {
     let (mut takes, mut gives, mut arguments) = (String::new(), String::new(), Vec::new());
     for (index, (memory, offset, role)) in built.arguments.iter().enumerate() {
         let bytes = memory.elements.ty().bytes();
-        let qualifier = if *role == Role::Constant { "const " } else { "" };
+        let qualifier = if matches!(role, Role::Constant | Role::Overwritten) { "const " } else { "" };
         let element = c_type(memory.view.dtype);
+        if *role == Role::Overwritten {
+            let result = built.arguments.iter().position(|(_, _, role)| *role == Role::Result(0)).unwrap();
+            arguments.push(format!("({qualifier}{element} *)m{result} + {offset}"));
+            continue;
+        }
         let _ = writeln!(takes, "    void *m{index} = take(in, {bytes});");
         let _ = writeln!(gives, "    give(out, m{index}, {bytes});");
         arguments.push(format!("({qualifier}{element} *)m{index} + {offset}"));
@@ -120,7 +136,7 @@ fn execute(text: &str, input: &[u8], how: &Build) -> Vec<u8> {
 
 fn check(case: &Case, before: &Tensor, after: &Tensor, role: Role) -> Result<(), String> {
     let number = match role {
-        Role::Scratch => return Ok(()),
+        Role::Scratch | Role::Overwritten => return Ok(()),
         Role::Constant if before.to_le_bytes() == after.to_le_bytes() => return Ok(()),
         Role::Constant => return Err("an operand changed".into()),
         Role::Result(number) => number,

@@ -1,15 +1,16 @@
 //! The C of one small kernel per family, as reviewed.
 
-use super::case::{Case, Layout, build};
+use super::case::{Case, Layout, build, schedules};
 use mlc_codegen::Target;
 use mlc_codegen::kernels::{self, Argument, KernelWriter};
 use mlc_codegen::loops::{Function, Intrinsics, LoopBuilder, Parameter, print};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::{
-    ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, GatherElements, MaxPool, Normalize,
-    Pad, PadMode, Recurrent, RecurrentCell, RecurrentOperand, Reduce, ReduceFunction, Resize, ResizeCoordinates,
-    ResizeMode, Scatter, ScatterReduction, Softmax, Sort,
+    ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, GatherElements, Map, MaxPool,
+    Normalize, Pad, PadMode, Recurrent, RecurrentCell, RecurrentOperand, Reduce, ReduceFunction, Resize,
+    ResizeCoordinates, ResizeMode, Scatter, ScatterReduction, Softmax, Sort,
 };
+use mlc_ir::scalar::Expression;
 use mlc_ir::{DType, Float, Generator, Literal, Op, TensorType};
 
 fn text(op: impl Into<Op>, shapes: &[&[usize]], target: &Target) -> String {
@@ -20,7 +21,8 @@ fn text(op: impl Into<Op>, shapes: &[&[usize]], target: &Target) -> String {
 fn typed_text(op: Op, types: &[TensorType], target: &Target) -> String {
     let mut case = Case::new(op, types, Layout::Dense, &mut Generator::new(1));
     case.constants = (0..types.len()).map(|operand| operand == 1).collect();
-    let mut function = build(&case, 0, target).unwrap().function;
+    let schedule = schedules(&case, target).unwrap().remove(0);
+    let mut function = build(&case, &schedule, 0, target).unwrap().function;
     function.comment = Vec::new();
     print::function(&function, &mut Intrinsics::default())
 }
@@ -138,7 +140,10 @@ fn transposed_copies_are_as_reviewed() {
             scratch: Vec::new(),
             scalar: false,
         };
-        kernels::copy(&mut kernel);
+        let copy: Op = Map { expression: Expression::operand(0) }.into();
+        let schedule = kernels::schedules(&copy, &kernel).unwrap().remove(0);
+        assert_eq!(schedule.to_string(), "blocks");
+        kernels::write(&copy, &schedule, &mut kernel).unwrap();
         let (vars, body) = kernel.b.finish();
         let function = Function { name: name.into(), comment: Vec::new(), parameters, vars, body };
         reviewed(name, &print::function(&function, &mut Intrinsics::default()));

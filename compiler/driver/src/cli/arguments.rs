@@ -9,7 +9,7 @@ use super::opgen::Opgen;
 use super::packaging::Packaging;
 use super::project::Project;
 use super::ranks::options::RanksOptions;
-use super::values::{clock, dimension, input_dtype, input_shape, input_value, state, tolerance};
+use super::values::{clock, dimension, input_dtype, input_shape, input_value, schedule, state, tolerance};
 use crate::format::Format;
 use crate::simulation::Link;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -193,6 +193,10 @@ pub struct CodeOptions {
     /// The name alone of memory that the model itself updates keeps that from one run to the next
     #[arg(long = "state", value_name = "INPUT[=OUTPUT]", value_parser = state)]
     pub states: Vec<(String, Option<String>)>,
+    /// Have a kernel computed by a schedule that 'mlc inspect --schedules' lists, such as 'conv1=tiles' or
+    /// 'conv1=tiles:vectors=2', whatever its price; may be repeated
+    #[arg(long = "schedule", value_name = "NODE=KIND", value_parser = schedule)]
+    pub schedules: Vec<(String, String)>,
 }
 
 /// The tensors that a model is run on.
@@ -255,7 +259,7 @@ pub struct Compile {
     /// Write the graph after the import and after every stage of the optimiser into this folder
     #[arg(long, value_name = "DIR")]
     pub dump_ir: Option<PathBuf>,
-    /// Print, for every changed operator, the rules that justify the change
+    /// Print, for every changed operator, the rules that justify the change, and for every kernel its schedules
     #[arg(long)]
     pub explain: bool,
 }
@@ -419,7 +423,8 @@ pub struct Simulate {
 #[command(after_help = "\
 Examples:
   mlc inspect model.pnnx.param
-  mlc inspect model.tar --json")]
+  mlc inspect model.tar --json
+  mlc inspect model.onnx --schedules --target cortex-m4")]
 pub struct Inspect {
     /// The model, or an archive made by mlc.
     #[command(flatten)]
@@ -430,6 +435,12 @@ pub struct Inspect {
     /// Print it as JSON
     #[arg(long)]
     pub json: bool,
+    /// List the schedules of every kernel with their prices, and say which is taken
+    #[arg(long, conflicts_with = "json")]
+    pub schedules: bool,
+    /// The machine whose schedules are listed [default: generic]
+    #[arg(long, requires = "schedules")]
+    pub target: Option<String>,
 }
 
 /// `mlc explain`

@@ -5,6 +5,7 @@ use super::bindings::Output;
 use super::console::Console;
 use super::ranks::description::description;
 use super::ranks::select::{self, are_ranks, rank_name};
+use super::schedules::schedules_text;
 use super::subject::{compile_options, in_model, load_for};
 use super::words::{STANDARD_OUTPUT, bytes, folder, is_standard_output, mismatch};
 use crate::files;
@@ -140,8 +141,9 @@ fn compile_loaded(
     }
     let compiled = compiled.map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
     console.report(&floating_point_integers(&compiled, model), &Sources::new());
-    for explanation in &compiled.report.explanations {
-        let text = format!("{explanation}\n");
+    let rewrites = compiled.report.explanations.iter().map(|explanation| format!("{explanation}\n"));
+    let schedules = options.explain.then(|| schedules_text(&compiled.module));
+    for text in rewrites.chain(schedules) {
         // What is explained must not get into what is written.
         if Output::file(&arguments.output).is_some_and(is_standard_output) {
             console.remark(&text);

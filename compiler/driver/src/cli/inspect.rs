@@ -4,12 +4,13 @@ mod archive;
 
 use super::arguments::Inspect;
 use super::console::Console;
-use super::subject::load_options;
+use super::schedules::schedules_text;
+use super::subject::{in_model, load_options, target};
 use super::words::bytes;
 use crate::files;
 use crate::format::Format;
 use crate::pipeline::frontends::{self, Contents, Memory, ModelFile};
-use crate::pipeline::{self, Failure};
+use crate::pipeline::{self, CompileOptions, Failure};
 use mlc_ir::{Graph, TensorType};
 use serde::Serialize;
 
@@ -69,6 +70,13 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
     }
     let loaded = loaded?;
     console.report(&loaded.warnings, &loaded.sources);
+    if arguments.schedules {
+        let target = target(arguments.target.as_deref().unwrap_or("generic"))?;
+        let options = CompileOptions { target, ..CompileOptions::default() };
+        let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {});
+        let compiled = compiled.map_err(|diagnostics| in_model(diagnostics, &arguments.model, loaded.sources))?;
+        console.print(&format!("schedules for {}:\n{}", options.target.name, schedules_text(&compiled.module)));
+    }
     Ok(())
 }
 

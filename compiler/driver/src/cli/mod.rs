@@ -17,6 +17,7 @@ mod opgen;
 mod packaging;
 mod project;
 mod ranks;
+mod schedules;
 mod simulate;
 mod subject;
 mod values;

@@ -12,7 +12,7 @@ use crate::render::Sources;
 use crate::toolchain::{Program, Toolchain};
 use crate::{files, targets};
 use indexmap::IndexMap;
-use mlc_codegen::WeightsAs;
+use mlc_codegen::{Target, WeightsAs};
 use mlc_ir::stateful;
 use mlc_ir::{Code, Diagnostic, Tensor};
 
@@ -101,13 +101,21 @@ fn leaves_types_open(loaded: &Result<Loaded, Failure>) -> bool {
     }
 }
 
-/// What the options say of the code; `target` is the one without `--target`.
-pub(super) fn compile_options(code: &CodeOptions, target: &str, console: &Console) -> Result<CompileOptions, Failure> {
-    let name = code.target.as_deref().unwrap_or(target);
-    let target = targets::find(name).ok_or_else(|| {
+/// A target by its name.
+pub(super) fn target(name: &str) -> Result<Target, Diagnostic> {
+    targets::find(name).ok_or_else(|| {
         let names: Vec<String> = targets::all().into_iter().map(|target| target.name).collect();
         mismatch(format!("there is no target '{name}'")).with_help(format!("the targets are {}", names.join(", ")))
-    })?;
+    })
+}
+
+/// What the options say of the code; `default_target` is the one without `--target`.
+pub(super) fn compile_options(
+    code: &CodeOptions,
+    default_target: &str,
+    console: &Console,
+) -> Result<CompileOptions, Failure> {
+    let target = target(code.target.as_deref().unwrap_or(default_target))?;
     let given = first_name(code);
     let model_name = pipeline::model_name(given);
     if model_name != given {
@@ -115,7 +123,8 @@ pub(super) fn compile_options(code: &CodeOptions, target: &str, console: &Consol
     }
     let target = target.with_floating_point(code.fp.into());
     let (limits, modified) = (code.memory.limits(), source_date_epoch()?);
-    Ok(CompileOptions { model_name, target, limits, modified, ..CompileOptions::default() })
+    let schedules = code.schedules.iter().cloned().collect();
+    Ok(CompileOptions { model_name, target, limits, modified, schedules, ..CompileOptions::default() })
 }
 
 /// What the options say of code that is only run: nobody keeps the archive, so the linker gets the weights, as an object file where

@@ -57,6 +57,17 @@ pub(super) fn state(text: &str) -> Result<(String, Option<String>), String> {
     }
 }
 
+/// A node and the schedule of its kernel.
+pub(super) fn schedule(text: &str) -> Result<(String, String), String> {
+    // Settings of the schedule have the sign, too.
+    match text.split_once('=') {
+        Some((node, schedule)) if !node.is_empty() && !schedule.is_empty() => {
+            Ok((node.to_owned(), schedule.to_owned()))
+        }
+        _ => Err("it must have the form NODE=KIND".into()),
+    }
+}
+
 pub(super) fn tolerance(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
     if value >= 0.0 && value.is_finite() { Ok(value) } else { Err("it must be finite and not negative".into()) }

@@ -9,6 +9,7 @@ use mlc_codegen::{Execution, Limits, Module, Target};
 
 use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location};
 use mlc_passes::{OptimizeOptions, OptimizeReport};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How a graph is compiled.
@@ -28,6 +29,8 @@ pub struct CompileOptions {
     pub modified: u64,
     /// Whether the report explains every changed node; slower.
     pub explain: bool,
+    /// Schedules that kernels are to take, by node.
+    pub schedules: BTreeMap<String, String>,
 }
 
 impl Default for CompileOptions {
@@ -40,6 +43,7 @@ impl Default for CompileOptions {
             limits: Limits::default(),
             modified: 0,
             explain: false,
+            schedules: BTreeMap::new(),
         }
     }
 }
@@ -94,8 +98,8 @@ pub fn compile(
     let optimize_options = OptimizeOptions { explain: options.explain, exact, ..OptimizeOptions::default() };
     let (graph, report) =
         mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
-    let CompileOptions { model_name, target, execution, .. } = options.clone();
-    let generator_options = mlc_codegen::Options { model_name, target, execution };
+    let CompileOptions { model_name, target, execution, schedules, .. } = options.clone();
+    let generator_options = mlc_codegen::Options { model_name, target, execution, schedules };
     let module = mlc_codegen::generate(&graph, &generator_options)?;
     options.limits.check(&[&module])?;
     let (graph_text, constants) = mlc_ir::text::print_with_constants(&graph);

@@ -1,0 +1,195 @@
+//! Which of its schedules a kernel takes: [`Chooser`]. Each is written once to be priced; kernels of equal operators, types and
+//! layouts share what was found.
+
+use crate::kernels::{self, KernelWriter, Schedule};
+use crate::loops::{Function, visit_vars};
+use crate::lower::view::View;
+use crate::price::{Price, price};
+use crate::target::Target;
+use indexmap::IndexMap;
+use mlc_ir::scalar::Expression;
+use mlc_ir::{Code, Diagnostic, Location, Op};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// A schedule that a kernel could take, and what it would cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offer {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// Its price.
+    pub price: Price,
+}
+
+/// Why a schedule was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reason {
+    /// There is no other.
+    #[default]
+    Only,
+    /// It is the first of the list, which has proved best, and none is so much cheaper that prices are to be trusted.
+    First,
+    /// It is so much cheaper than the first of the list.
+    Cheapest,
+    /// The user asked for it.
+    Forced,
+}
+
+/// The schedules that there were for a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Choice {
+    /// All of them, those that have proved better first; none for what isn't scheduled.
+    pub offers: Vec<Offer>,
+    /// Number of the one that was taken.
+    pub taken: usize,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Choice {
+    /// The one that was taken.
+    pub fn taken(&self) -> Option<&Offer> {
+        self.offers.get(self.taken)
+    }
+}
+
+/// All that the schedules of a kernel and their prices depend on, beside the target.
+#[derive(PartialEq, Eq, Hash)]
+struct Problem {
+    op: Op,
+    /// Layouts, and whether the values are known.
+    operands: Vec<(View, bool)>,
+    results: Vec<View>,
+    epilogue: Option<(Expression, Vec<(View, bool)>)>,
+}
+
+impl Problem {
+    fn new(op: &Op, kernel: &KernelWriter<'_>) -> Problem {
+        let views = |arguments: &[kernels::Argument]| {
+            arguments.iter().map(|argument| (argument.view.clone(), argument.constant.is_some())).collect()
+        };
+        Problem {
+            op: op.clone(),
+            operands: views(&kernel.operands),
+            results: kernel.results.iter().map(|result| result.view.clone()).collect(),
+            epilogue: kernel.epilogue.as_ref().map(|own| (own.expression.clone(), views(&own.operands))),
+        }
+    }
+}
+
+/// Chooses schedules for the kernels of a program.
+pub struct Chooser {
+    /// The machine.
+    pub target: Rc<Target>,
+    /// Bytes that the whole program touches, about.
+    working_set: usize,
+    /// What the user asked for, by node.
+    forced: BTreeMap<String, String>,
+    /// Nodes so far.
+    seen: BTreeSet<String>,
+    known: IndexMap<Problem, Choice>,
+}
+
+impl Chooser {
+    /// A chooser for a program that touches `working_set` bytes in all, about; `forced` names schedules by node.
+    pub fn new(target: &Target, working_set: usize, forced: &BTreeMap<String, String>) -> Chooser {
+        let (target, forced) = (Rc::new(target.clone()), forced.clone());
+        Chooser { target, working_set, forced, seen: BTreeSet::new(), known: IndexMap::new() }
+    }
+
+    /// Chooses among the schedules of a kernel that nothing has been written to.
+    ///
+    /// # Errors
+    /// When there is no schedule, or not the one that the user asked for.
+    pub fn choose(&mut self, node: &str, op: &Op, kernel: &KernelWriter<'_>) -> Result<Choice, Diagnostic> {
+        let problem = Problem::new(op, kernel);
+        let choice = match self.known.get(&problem) {
+            Some(choice) => choice.clone(),
+            None => {
+                let offers = self.offers(op, kernel)?;
+                let (taken, reason) = self.best(&offers);
+                let choice = Choice { offers, taken, reason };
+                self.known.insert(problem, choice.clone());
+                choice
+            }
+        };
+        self.seen.insert(node.to_owned());
+        match self.forced.get(node) {
+            Some(text) => forced(choice, node, text),
+            None => Ok(choice),
+        }
+    }
+
+    /// Reports nodes that schedules were asked for, but that there aren't.
+    ///
+    /// # Errors
+    /// The nodes that there are.
+    pub fn finish(self) -> Result<(), Vec<Diagnostic>> {
+        let unknown: Vec<&str> =
+            self.forced.keys().map(String::as_str).filter(|&node| !self.seen.contains(node)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let message = format!("there is no kernel \"{}\" to choose a schedule for", unknown.join("\", \""));
+        let seen: Vec<&str> = self.seen.iter().map(String::as_str).collect();
+        let error = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+        Err(vec![error.with_note(format!("there are {}", seen.join(", ")))])
+    }
+
+    fn offers(&self, op: &Op, kernel: &KernelWriter<'_>) -> Result<Vec<Offer>, Diagnostic> {
+        let offer = |schedule: Schedule| {
+            let price = self.price(op, &schedule, kernel)?;
+            Ok(Offer { schedule, price })
+        };
+        kernels::schedules(op, kernel)?.into_iter().map(offer).collect()
+    }
+
+    /// What a schedule costs, read off what it writes.
+    fn price(&self, op: &Op, schedule: &Schedule, kernel: &KernelWriter<'_>) -> Result<Price, Diagnostic> {
+        let mut draft = kernel.clone();
+        kernels::write(op, schedule, &mut draft)?;
+        let packed: usize = draft.packed.iter().map(|packed| packed.ty.bytes()).sum();
+        let scratch: usize = draft.scratch.iter().map(|(_, bytes, _)| bytes).sum();
+        let (vars, body) = draft.b.finish();
+        let mut used = BTreeSet::new();
+        visit_vars(&body, &mut |var| {
+            used.insert(var);
+        });
+        let epilogue = kernel.epilogue.iter().flat_map(|epilogue| &epilogue.operands);
+        let constants = kernel.operands.iter().chain(epilogue).filter(|argument| used.contains(&argument.pointer));
+        let constants = constants.filter_map(|argument| argument.constant.as_ref());
+        let constants: usize = constants.map(|constant| constant.ty().bytes()).sum();
+        let result = kernel.results.first().map_or(0, |result| result.view.elements() * result.view.dtype.size());
+        let overlaps = !kernels::overwritable(op, schedule, kernel)?.is_empty();
+        let function = Function { name: String::new(), comment: Vec::new(), parameters: Vec::new(), vars, body };
+        Ok(Price {
+            scratch_bytes: scratch as u64,
+            constant_bytes: (packed + constants) as u64,
+            overlap_bytes: if overlaps { result as u64 } else { 0 },
+            ..price(&function, &self.target, self.working_set)
+        })
+    }
+
+    /// The first of the list, unless another one's price is lower by more than prices err.
+    fn best(&self, offers: &[Offer]) -> (usize, Reason) {
+        if offers.len() < 2 {
+            return (0, Reason::Only);
+        }
+        let time = |number: usize| offers[number].price.time;
+        let cheapest = (0..offers.len()).min_by_key(|&number| (time(number), number)).unwrap_or(0);
+        match self.target.machine.trust {
+            Some(trust) if (time(cheapest) as f64) < (1.0 - trust) * time(0) as f64 => (cheapest, Reason::Cheapest),
+            _ => (0, Reason::First),
+        }
+    }
+}
+
+fn forced(choice: Choice, node: &str, text: &str) -> Result<Choice, Diagnostic> {
+    if let Some(taken) = choice.offers.iter().position(|offer| offer.schedule.is_named(text)) {
+        return Ok(Choice { taken, reason: Reason::Forced, ..choice });
+    }
+    let list: Vec<String> = choice.offers.iter().map(|offer| offer.schedule.to_string()).collect();
+    let message = format!("kernel \"{node}\" has no schedule \"{text}\"");
+    let error = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+    Err(error.with_note(format!("there are {}", list.join(", "))))
+}

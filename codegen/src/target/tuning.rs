@@ -1,0 +1,83 @@
+//! [`Tuning`]: what experience says of schedules on a machine, as data. Prices are read off the loop program; this is what lists of
+//! schedules are made and put in order by, before anything is written.
+
+use serde::Serialize;
+
+/// Time of one step of a register tile along the reduction, in units of one vector multiply-add; measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct StepCost {
+    /// What a product takes in tiles of one vector and of two, which load more for each; wider ones take 1.
+    pub narrow: [f64; 2],
+    /// Most pixels that weights are read from memory for by each of them, under some tunings of gcc.
+    pub unshared_pixels: usize,
+    /// A load.
+    pub load: f64,
+    /// A vector of weights, which comes from the second level of cache at half the speed of the first.
+    pub streamed: f64,
+    /// What each vector takes beside that.
+    pub vector: f64,
+    /// What each tile takes beside that.
+    pub tile: f64,
+}
+
+/// What experience says of schedules on a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Tuning {
+    /// Fewest multiply-adds that must be under way to keep the units busy: sums take turns where a tile has fewer.
+    pub in_flight: usize,
+    /// Products of the innermost reduction axis of a tile up to which all of them are written out.
+    pub longest_run: usize,
+    /// Products of one turn of the innermost loop: more where instructions run one after the other, so that the loop's own count.
+    pub turn: usize,
+    /// Registers of a machine without vectors that a tile leaves for an element of x and what is loaded next.
+    pub spare_registers: usize,
+    /// Most pixels of a tile of one vector: more don't pay.
+    pub narrow_pixels: usize,
+    /// What a step of a tile takes.
+    pub step: StepCost,
+    /// Bytes between elements that compete for the same place in the first level of cache, and how many of them have one beside
+    /// the weights.
+    pub cache_period: usize,
+    /// See [`Tuning::cache_period`].
+    pub cache_ways: usize,
+    /// Pixels that must share weights which lie far apart so that these are copied.
+    pub copied_pixels: usize,
+    /// Bytes of input up to which a depthwise convolution walks it again for each vector of channels.
+    pub rewalked_bytes: usize,
+    /// Bytes of a result up to which the plain walk over transposed operands is as fast as blocks, with vectors and without.
+    /// Vectors gain as soon as the nearest cache is left; C compilers make as much of the plain walk of single elements until the
+    /// next one is left, too.
+    pub near_bytes: [usize; 2],
+}
+
+/// A core with several units and caches.
+const WIDE: Tuning = Tuning {
+    in_flight: 8,
+    longest_run: 160,
+    turn: 16,
+    spare_registers: 2,
+    narrow_pixels: 8,
+    step: StepCost { narrow: [1.25, 1.05], unshared_pixels: 4, load: 0.95, streamed: 2.0, vector: 0.15, tile: 0.5 },
+    cache_period: 2048,
+    cache_ways: 6,
+    copied_pixels: 8,
+    rewalked_bytes: 256 << 10,
+    near_bytes: [1 << 15, 1 << 20],
+};
+
+impl Tuning {
+    /// A desktop or server processor of these days.
+    pub const fn host() -> Tuning {
+        WIDE
+    }
+
+    /// A core that runs one instruction after the other, without caches that blocks would gain from.
+    pub fn in_order() -> Tuning {
+        Tuning { in_flight: 4, turn: 64, near_bytes: [usize::MAX; 2], ..WIDE }
+    }
+
+    /// The same where a product is a call: writing it out again saves nothing.
+    pub fn soft_float() -> Tuning {
+        Tuning { in_flight: 1, longest_run: 0, turn: 1, ..Tuning::in_order() }
+    }
+}

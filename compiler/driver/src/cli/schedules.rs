@@ -1,0 +1,49 @@
+//! The schedules of kernels as text: what there was to choose from, and why one was taken.
+
+use super::words::bytes;
+use mlc_codegen::{Choice, Module, Offer, Reason};
+
+/// A paragraph for each kernel that is scheduled.
+pub(super) fn schedules_text(module: &Module) -> String {
+    let scheduled = module.kernels.iter().filter(|kernel| !kernel.choice.offers.is_empty());
+    let paragraphs = scheduled.map(|kernel| {
+        let head = format!("{} ({}): {}\n", kernel.node, kernel.operator, reason(&kernel.choice));
+        kernel
+            .choice
+            .offers
+            .iter()
+            .enumerate()
+            .fold(head, |text, (number, offer)| text + &line(offer, number == kernel.choice.taken))
+    });
+    paragraphs.collect()
+}
+
+fn reason(choice: &Choice) -> String {
+    let first = || choice.offers.first().map_or(1, |first| first.price.time.max(1));
+    match choice.reason {
+        Reason::Only => "there is one schedule".into(),
+        Reason::First => "no price is so much lower than the first one's that it is to be trusted".into(),
+        Reason::Cheapest => {
+            let time = choice.taken().map_or(0, |taken| taken.price.time);
+            let saved = 100.0 * (1.0 - time as f64 / first() as f64);
+            format!("the cheapest, {saved:.0} % cheaper than the first")
+        }
+        Reason::Forced => "the one that was asked for".into(),
+    }
+}
+
+fn line(offer: &Offer, is_taken: bool) -> String {
+    let price = &offer.price;
+    let mut facts = vec![format!("time {}", price.time), format!("{} of code", bytes(price.code_bytes))];
+    let optional = [
+        ("from behind the nearest cache", price.traffic_bytes),
+        ("of constants", price.constant_bytes),
+        ("of scratch memory", price.scratch_bytes),
+        ("in place", price.overlap_bytes),
+    ];
+    facts.extend(
+        optional.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{} {what}", bytes(*count))),
+    );
+    let mark = if is_taken { '*' } else { ' ' };
+    format!("  {mark} {}: {}\n", offer.schedule, facts.join(", "))
+}
