@@ -1,8 +1,9 @@
 //! Softmax: the largest element, the sum of the exponentials, and the quotients, each in one loop over the axis. The
-//! exponentials wait in the result's own memory, or in scratch memory where an epilogue computes the result.
+//! exponentials wait in the result's own memory, or in scratch memory where an epilogue computes the result; or they are computed
+//! again, which takes no memory.
 
 use super::fold::Fold;
-use super::schedule::{Kind, Scheduled, Settings};
+use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::space::{Space, for_vectors, stretches};
 use super::{Argument, KernelWriter};
 use crate::loops::halves::is_half;
@@ -15,17 +16,25 @@ use mlc_ir::{DType, Diagnostic, Literal};
 const OUTER_NAMES: [&str; 6] = ["i0", "i1", "i2", "i3", "i4", "i5"];
 
 impl Scheduled for Softmax {
-    const KINDS: &'static [Kind<Self>] = &[Kind::only("kept", softmax).in_place()];
+    const KINDS: &'static [Kind<Self>] = &[
+        Kind::new("kept", |_, _| vec![(0, Settings::default())], |op, _, kernel| softmax(op, true, kernel)).in_place(),
+        Kind::new("recomputed", recomputed, |op, _, kernel| softmax(op, false, kernel)).in_place(),
+    ];
 }
 
-fn softmax(op: &Softmax, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+/// The logarithm needs the exponentials for their sum alone.
+fn recomputed(op: &Softmax, _: &KernelWriter<'_>) -> Preferences {
+    if op.logarithm { Preferences::new() } else { vec![(1, Settings::default())] }
+}
+
+fn softmax(op: &Softmax, keeps: bool, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     if kernel.results[0].view.elements() == 0 {
         return Ok(());
     }
     let dtype = kernel.operands[0].view.dtype;
     let space = Space::new(kernel, &[op.axis], true);
     let lanes = kernel.epilogue_lanes(dtype);
-    let row = Row::new(kernel, &space, op.logarithm, lanes);
+    let row = Row::new(kernel, &space, op.logarithm, keeps, lanes);
     kernel.for_shape(&OUTER_NAMES, &space.outer, &mut |kernel, outer| {
         let Some((&last, rows)) = space.inner.split_last() else {
             let along = if space.is_contiguous() { kernel.lanes(dtype) } else { 1 };
@@ -49,32 +58,36 @@ struct Row<'a> {
     space: &'a Space,
     dtype: DType,
     logarithm: bool,
-    /// Where exponentials wait, when it isn't the result; indexed by element and lane.
+    /// Whether exponentials wait until their sum is known.
+    keeps: bool,
+    /// Where they wait, when it isn't the result; indexed by element and lane.
     scratch: Option<Argument>,
 }
 
+/// What each element is computed from, beside itself.
+struct Sum {
+    /// The largest element.
+    largest: Expr,
+    part: Part,
+}
+
 /// What the sum of exponentials does to each element.
-enum Sum {
+enum Part {
     /// It multiplies the element's exponential.
     Factor(Expr),
     /// It divides the element's exponential, in strict code.
     Divisor(Expr),
     /// The largest element is subtracted from the element, and then the logarithm of the sum: in one step, that would be
     /// rounded in units of the largest.
-    Logarithm {
-        /// The largest element.
-        largest: Expr,
-        /// The logarithm of the sum.
-        logarithm: Expr,
-    },
+    Logarithm(Expr),
 }
 
 impl Row<'_> {
-    fn new<'a>(kernel: &mut KernelWriter<'_>, space: &'a Space, logarithm: bool, lanes: usize) -> Row<'a> {
+    fn new<'a>(kernel: &mut KernelWriter<'_>, space: &'a Space, logarithm: bool, keeps: bool, lanes: usize) -> Row<'a> {
         let dtype = space.x.view.dtype;
         // Exponentials in half precision would be rounded twice.
         let narrow = is_half(kernel.b.element_dtype(kernel.results[0].pointer));
-        let scratch = ((kernel.epilogue.is_some() || narrow) && !logarithm).then(|| {
+        let scratch = ((kernel.epilogue.is_some() || narrow) && !logarithm && keeps).then(|| {
             let mut shape = space.reduced.to_vec();
             if !space.inner.is_empty() {
                 shape.push(lanes);
@@ -82,7 +95,7 @@ impl Row<'_> {
             let pointer = kernel.scratch("exponentials", dtype, shape.iter().product());
             Argument { pointer, view: View::dense(dtype, &shape), constant: None, operand: None }
         });
-        Row { space, dtype, logarithm, scratch }
+        Row { space, dtype, logarithm, keeps, scratch }
     }
 
     /// An element's share of the sum: its exponential, kept; for the logarithm that of smaller elements than the largest, and
@@ -98,7 +111,9 @@ impl Row<'_> {
         let x = kernel.load(&self.space.x, indices, lanes, lanes);
         if !self.logarithm {
             let value = kernel.b.define("exponential", Expr::unary(UnaryFunction::Exp, x.minus(largest.clone())));
-            self.keep(kernel, value.clone(), indices, place, lanes);
+            if self.keeps {
+                self.keep(kernel, value.clone(), indices, place, lanes);
+            }
             return value;
         }
         let x = kernel.b.define("x", x);
@@ -132,17 +147,29 @@ impl Row<'_> {
         }
     }
 
-    fn kept(&self, kernel: &KernelWriter<'_>, indices: &[Index], place: &[Index], lanes: usize) -> Expr {
+    /// The exponential of an element.
+    fn exponential(
+        &self,
+        kernel: &KernelWriter<'_>,
+        indices: &[Index],
+        place: &[Index],
+        lanes: usize,
+        sum: &Sum,
+    ) -> Expr {
+        if !self.keeps {
+            let x = kernel.load(&self.space.x, indices, lanes, lanes);
+            return Expr::unary(UnaryFunction::Exp, x.minus(sum.largest.clone()));
+        }
         let from = self.scratch.as_ref().unwrap_or(&kernel.results[0]);
         kernel.load(from, if self.scratch.is_some() { place } else { indices }, lanes, lanes)
     }
 
-    fn denominator(&self, kernel: &mut KernelWriter<'_>, sum: Expr) -> Sum {
+    fn denominator(&self, kernel: &mut KernelWriter<'_>, sum: Expr, largest: Expr) -> Sum {
         if kernel.target.is_strict() {
-            return Sum::Divisor(kernel.b.define("divisor", sum));
+            return Sum { largest, part: Part::Divisor(kernel.b.define("divisor", sum)) };
         }
         let one = self.number(1.0, kernel.b.ty(&sum).lanes);
-        Sum::Factor(kernel.b.define("scale", one.over(sum)))
+        Sum { largest, part: Part::Factor(kernel.b.define("scale", one.over(sum))) }
     }
 
     /// The logarithm of the sum of exponentials, of which one is 1: `log1p` of the others keeps what is small beside it.
@@ -150,16 +177,17 @@ impl Row<'_> {
         let one = self.number(1.0, kernel.b.ty(&rest).lanes);
         let others = rest.plus(count.minus(one));
         let logarithm = kernel.b.define("logarithm", Expr::unary(UnaryFunction::Log1p, others));
-        Sum::Logarithm { largest, logarithm }
+        Sum { largest, part: Part::Logarithm(logarithm) }
     }
 
     fn finish(&self, kernel: &mut KernelWriter<'_>, indices: &[Index], place: &[Index], lanes: usize, sum: &Sum) {
-        let value = match sum {
-            Sum::Logarithm { largest, logarithm } => {
-                kernel.load(&self.space.x, indices, lanes, lanes).minus(largest.clone()).minus(logarithm.clone())
+        let value = match &sum.part {
+            Part::Logarithm(logarithm) => {
+                let x = kernel.load(&self.space.x, indices, lanes, lanes);
+                x.minus(sum.largest.clone()).minus(logarithm.clone())
             }
-            Sum::Divisor(divisor) => self.kept(kernel, indices, place, lanes).over(divisor.clone()),
-            Sum::Factor(factor) => self.kept(kernel, indices, place, lanes).times(factor.clone()),
+            Part::Divisor(divisor) => self.exponential(kernel, indices, place, lanes, sum).over(divisor.clone()),
+            Part::Factor(factor) => self.exponential(kernel, indices, place, lanes, sum).times(factor.clone()),
         };
         kernel.finish(value, indices, lanes);
     }
@@ -180,7 +208,7 @@ impl Row<'_> {
             });
             self.logarithm(kernel, sum, count, largest)
         } else {
-            self.denominator(kernel, sum)
+            self.denominator(kernel, sum, largest)
         };
         let lanes = lanes.min(kernel.epilogue_lanes(self.dtype));
         for_vectors(kernel, "r", extent, lanes, self.dtype, |kernel, index, lanes| {
@@ -209,7 +237,7 @@ impl Row<'_> {
             let Some(count) = counts.into_iter().next() else { return };
             self.logarithm(kernel, sum, count, largest)
         } else {
-            self.denominator(kernel, sum)
+            self.denominator(kernel, sum, largest)
         };
         kernel.for_shape(&["r"], &space.reduced, &mut |kernel, reduced| {
             self.finish(kernel, &space.at(outer, reduced, inner), &place(reduced), lanes, &sum);
