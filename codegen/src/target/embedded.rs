@@ -108,6 +108,7 @@ impl Part {
             in_order: true,
             machine: if self.float_unit { Machine::in_order() } else { Machine::soft_float() },
             c_flags: FLAGS.iter().chain(self.machine_flags).copied().map(String::from).collect(),
+            fast_flags: Vec::new(),
             tools: Some(Tools::gnu(self.tool_prefix, System::None)),
             memories: Some(Memories { flash_bytes: flash << 10, ram_bytes: ram << 10 }),
             floating_point: FloatingPoint::Fast,

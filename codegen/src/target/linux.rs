@@ -12,6 +12,8 @@ struct Computer {
     machine: fn() -> Machine,
     /// Options that choose the machine.
     machine_flags: &'static [&'static str],
+    /// Options for code that needn't keep to each floating-point operation.
+    fast_flags: &'static [&'static str],
     /// What the names of its compiler and tools start with; empty where they are those of any such machine.
     tool_prefix: &'static str,
 }
@@ -24,6 +26,7 @@ const COMPUTER: Computer = Computer {
     registers: 32,
     machine: Machine::host,
     machine_flags: &[],
+    fast_flags: &[],
     tool_prefix: "",
 };
 
@@ -80,6 +83,7 @@ const COMPUTERS: [Computer; 9] = [
         registers: 16,
         machine: Machine::little,
         machine_flags: &["-march=armv7-a", "-mfpu=neon-vfpv4", "-mfloat-abi=hard"],
+        fast_flags: &NEON_FLAGS,
         tool_prefix: "arm-linux-gnueabihf-",
         ..COMPUTER
     },
@@ -134,17 +138,13 @@ impl Computer {
             in_order: false,
             machine: (self.machine)(),
             c_flags: flags.into_iter().map(String::from).collect(),
+            fast_flags: self.fast_flags.iter().copied().map(String::from).collect(),
             tools,
             memories: None,
             floating_point: FloatingPoint::Fast,
         }
         .with_floating_point(FloatingPoint::Fast)
     }
-}
-
-/// The options that a target of this name has for code that needn't keep to each operation.
-pub(super) fn fast_flags(name: &str) -> &'static [&'static str] {
-    if name == "armv7-neon" { &NEON_FLAGS } else { &[] }
 }
 
 impl Target {

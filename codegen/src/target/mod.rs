@@ -95,6 +95,8 @@ pub struct Target {
     pub machine: Machine,
     /// Options that the generated Makefile gives the C compiler.
     pub c_flags: Vec<String>,
+    /// Those of them that code has only where it needn't keep to each floating-point operation.
+    pub fast_flags: Vec<String>,
     /// The programs that make machine code for it; `None` when they are this machine's.
     pub tools: Option<Tools>,
     /// Memories of a usual part, for the user to know; nothing is held to them unless `--ram` or `--flash` says so.
@@ -119,6 +121,7 @@ impl Target {
             in_order: false,
             machine: Machine::host(),
             c_flags: ["-std=c99", "-O3", "-ffp-contract=fast"].map(String::from).to_vec(),
+            fast_flags: Vec::new(),
             tools: None,
             memories: None,
             floating_point: FloatingPoint::Fast,
@@ -141,6 +144,7 @@ impl Target {
             c_flags: ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno"]
                 .map(String::from)
                 .to_vec(),
+            fast_flags: Vec::new(),
             tools: None,
             memories: None,
             floating_point: FloatingPoint::Fast,
@@ -154,17 +158,16 @@ impl Target {
         for flag in self.c_flags.iter_mut().filter(|flag| flag.starts_with("-ffp-contract=")) {
             *flag = format!("-ffp-contract={contract}");
         }
-        let fast = linux::fast_flags(&self.name);
-        self.c_flags.retain(|flag| !fast.contains(&flag.as_str()));
+        self.c_flags.retain(|flag| !self.fast_flags.contains(flag));
         if floating_point == FloatingPoint::Fast {
-            self.c_flags.extend(fast.iter().copied().map(String::from));
+            self.c_flags.extend(self.fast_flags.iter().cloned());
         }
         self
     }
 
     /// Its object files; `None` where the target doesn't say a machine, or mlc doesn't know its format.
     pub fn object_format(&self) -> Option<ObjectFormat> {
-        ObjectFormat::of(self)
+        ObjectFormat::of(&self.name, self.tools.as_ref(), self.float_unit)
     }
 
     /// Whether sums keep their order and steps are rounded one by one.

@@ -1,6 +1,6 @@
 //! Object files of targets.
 
-use super::{System, Target};
+use super::tools::{System, Tools};
 use object::Architecture;
 use object::elf::{EF_ARM_ABI_FLOAT_HARD, EF_ARM_ABI_FLOAT_SOFT};
 
@@ -14,12 +14,12 @@ pub struct ObjectFormat {
 }
 
 impl ObjectFormat {
-    /// That of a target, by its compiler.
-    pub(super) fn of(target: &Target) -> Option<ObjectFormat> {
-        let float = |hard: u32, soft: u32| if target.float_unit { hard } else { soft };
+    /// That of a target, by its compiler, or by its name where it is this machine's.
+    pub(super) fn of(name: &str, tools: Option<&Tools>, float_unit: bool) -> Option<ObjectFormat> {
+        let float = |hard: u32, soft: u32| if float_unit { hard } else { soft };
         let arm = EABI_5 | float(EF_ARM_ABI_FLOAT_HARD, EF_ARM_ABI_FLOAT_SOFT);
-        let Some(tools) = &target.tools else {
-            return match target.name.as_str() {
+        let Some(tools) = tools else {
+            return match name {
                 "host" => host(),
                 name if name.starts_with("x86-64") => {
                     Some(ObjectFormat { architecture: Architecture::X86_64, flags: 0 })

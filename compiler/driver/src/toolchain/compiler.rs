@@ -51,7 +51,7 @@ impl Toolchain {
     /// The cross compiler and the emulator of a machine, by the name of its target.
     pub fn emulated(target: &str) -> Option<Toolchain> {
         if let Some(guest) = guests().find(|guest| guest.target == target) {
-            return Some(guest.toolchain());
+            return Some(Toolchain { compiler: vec![guest.compiler()], guest: Some(guest), ..Toolchain::default() });
         }
         let board = boards().find(|board| board.target == target)?;
         let tools = board.target()?.tools?;

@@ -1,7 +1,6 @@
 //! Guests: programs of another kind of processor that run under an emulator beside this machine's own, with its files and its
 //! system.
 
-use super::compiler::Toolchain;
 use mlc_codegen::Target;
 use std::path::Path;
 use std::process::Command;
@@ -68,13 +67,12 @@ impl Guest {
         Target::computers().into_iter().find(|target| target.name == self.target)
     }
 
-    /// What builds and runs programs for it.
-    pub(super) fn toolchain(&'static self) -> Toolchain {
+    /// Name of the C compiler.
+    pub(super) fn compiler(&self) -> String {
         let tools = self.target().and_then(|target| target.tools);
         // Machines of this family share a compiler, which is this machine's own where it is one of them.
         let native = if cfg!(target_arch = "x86_64") { "cc" } else { "x86_64-linux-gnu-gcc" };
-        let compiler = tools.map_or_else(|| native.to_owned(), |tools| tools.compiler);
-        Toolchain { compiler: vec![compiler], guest: Some(self), ..Toolchain::default() }
+        tools.map_or_else(|| native.to_owned(), |tools| tools.compiler)
     }
 
     /// What the user can do when a tool is missing.
