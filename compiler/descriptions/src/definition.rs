@@ -6,9 +6,27 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// What operators are written against: a header, and the functions that it declares.
-pub const SUPPORT: [CFile; 2] = [
+const SUPPORT: [CFile; 2] = [
     CFile::fixed("mlc_operator.h", include_str!("../include/mlc_operator.h")),
     CFile::fixed("mlc_operator.c", include_str!("../include/mlc_operator.c")),
+];
+
+/// Functions on whole tensors, for the operators that call them.
+const TENSORS: [CFile; 2] = [
+    CFile::fixed("mlc_tensors.h", include_str!("../include/mlc_tensors.h")),
+    CFile::fixed("mlc_tensors.c", include_str!("../include/mlc_tensors.c")),
+];
+
+/// Those functions.
+const TENSOR_FUNCTIONS: [&str; 8] = [
+    "tl_tensor_slice",
+    "tl_tensor_transpose",
+    "tl_tensor_elew",
+    "tl_tensor_lrelu",
+    "tl_tensor_dot_product",
+    "tl_tensor_maxreduce",
+    "tl_tensor_resize",
+    "tl_tensor_rearange",
 ];
 
 /// The variable for scratch memory.
@@ -54,6 +72,16 @@ impl Description {
         }
         let Description { optype, .. } = self;
         Ok(vec![CFile::made(format!("{optype}.h"), self.header()), CFile::made(format!("{optype}.c"), self.source())])
+    }
+
+    /// The files that the operator type's source is written against: the same for all types, but for those that not all need.
+    pub fn support(&self) -> impl Iterator<Item = CFile> {
+        SUPPORT.into_iter().chain(TENSORS.into_iter().filter(|_| self.calls_tensor_functions()))
+    }
+
+    /// Whether a text calls functions on whole tensors.
+    fn calls_tensor_functions(&self) -> bool {
+        self.phases().any(|phase| TENSOR_FUNCTIONS.iter().any(|function| phase.body.mentions(function)))
     }
 
     /// The phases that the operator has.
@@ -110,10 +138,11 @@ impl Description {
 
     fn source(&self) -> String {
         let Description { optype, .. } = self;
+        let tensors = if self.calls_tensor_functions() { "#include \"mlc_tensors.h\"\n" } else { "" };
         let mut text = self.origin();
         let _ = write!(
             text,
-            "#include \"{optype}.h\"\n\n/* The name that the description has for it. */\n#define priv_s {optype}_priv\n"
+            "#include \"{optype}.h\"\n{tensors}\n/* The name that the description has for it. */\n#define priv_s {optype}_priv\n"
         );
         for phase in self.phases() {
             text += &self.function(&phase);

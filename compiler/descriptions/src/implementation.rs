@@ -1,7 +1,7 @@
 //! An operator of a model in C: what its structure holds at the start, and what a compiler must know to call it.
 
 use crate::c::{ELEMENTS, MEMORIES, PARAMETERS};
-use crate::definition::{CFile, SUPPORT};
+use crate::definition::CFile;
 use crate::description::{Arch, Body, Description, Output};
 use crate::infer::{Inference, InferredParameter, OperatorInstance, TensorDescription};
 use crate::parameter::{Parameter, ParameterValue};
@@ -65,7 +65,7 @@ impl Description {
         if let Some(output) = self.outputs.iter().find(uncomputed) {
             return Err(format!("'{optype}' has no `run`: nothing computes the output '{}'", output.name));
         }
-        let files = self.definition()?.into_iter().chain(SUPPORT).collect();
+        let files = self.definition()?.into_iter().chain(self.support()).collect();
         let persistent = self.outputs.iter().enumerate().filter(|(_, output)| self.is_persistent(output));
         Ok(Implementation {
             call: self.call_symbol(),

@@ -3,7 +3,8 @@
 //! A description says what tensors and parameters an operator has, which checks they must pass, and how the types of its
 //! results follow; and it brings the C that computes them. [`Library`] reads descriptions in all three syntaxes and tells all
 //! problems of a file at once, and [`Library::infer`] types an operator of a model by them. [`Description::definition`]
-//! is the C of an operator type, over the header in [`SUPPORT`].
+//! is the C of an operator type, over the files of [`Description::support`]; [`Description::implementation`] is what a model's code
+//! needs of an operator.
 //!
 //! This crate does no input or output, and no text of a description can make it panic, take long, or take much memory.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
@@ -22,7 +23,7 @@ mod source;
 mod syntax;
 mod template;
 
-pub use definition::{CFile, SUPPORT};
+pub use definition::CFile;
 pub use description::{Arch, Body, Description, Input, Output, PrivateMember};
 pub use implementation::Implementation;
 pub use infer::{ELEMENT_TYPES, Inference, InferredParameter, OperatorInstance, TensorDescription};

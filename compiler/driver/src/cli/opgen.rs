@@ -6,7 +6,7 @@ use crate::pipeline::Failure;
 use crate::render::Sources;
 use crate::{descriptions, files};
 use clap::Args;
-use mlc_descriptions::{Arch, Description, Library, SUPPORT, template};
+use mlc_descriptions::{Arch, CFile, Description, Library, template};
 use mlc_ir::{Code, Diagnostic};
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ pub(super) fn opgen(arguments: &Opgen, console: &Console) -> Result<(), Failure>
 /// Writes the C of all operators that run on a processor into a folder.
 fn define(library: &Library, output: &Path, sources: &Sources, console: &Console) -> Result<(), Failure> {
     let output = folder(output.to_owned())?;
-    let (mut made, mut left) = (Vec::new(), Vec::new());
+    let (mut made, mut support, mut left) = (Vec::new(), Vec::<CFile>::new(), Vec::new());
     for description in library.iter() {
         let place = || library.location(description);
         match description.definition() {
@@ -66,7 +66,10 @@ fn define(library: &Library, output: &Path, sources: &Sources, console: &Console
                 let message = format!("no C is written for '{optype}', whose architecture is {}", arch.name());
                 left.push(Diagnostic::note(Code::VariantUnsupported, place(), message));
             }
-            Ok(files) => made.extend(files),
+            Ok(files) => {
+                made.extend(files);
+                support.extend(description.support());
+            }
             Err(message) => left.push(Diagnostic::error(Code::VariantUnsupported, place(), message)),
         }
     }
@@ -77,7 +80,9 @@ fn define(library: &Library, output: &Path, sources: &Sources, console: &Console
     if made.is_empty() {
         return Err(mismatch("none of the operators runs on a processor: there is no C to write".into()).into());
     }
-    made.extend(SUPPORT);
+    support.sort_by(|left, right| left.name.cmp(&right.name));
+    support.dedup();
+    made.extend(support);
     files::write_folder(&output, made.iter().map(|file| (&*file.name, file.text.as_bytes())))?;
     console.status(&format!("wrote {} files to {}", made.len(), output.display()));
     Ok(())
