@@ -1,6 +1,7 @@
 //! Tensors that don't depend on others: constants, weights, zeros and ranges.
 
 use super::call::{Call, Parameters, Table};
+use super::format::Static;
 use super::program::is_from_file;
 use super::signature::Memory;
 use super::signature::Signature;
@@ -85,8 +86,15 @@ fn constant(dtype: DType, shape: &[usize], numbers: &[f64]) -> Attribute {
     Attribute::from_tensor(&tensor)
 }
 
-/// A constant: of the user's arrays, or of the file's numbers, of which those that aren't there are 0.
+/// A constant, which is static in the format's sense.
 fn create(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let value = created(call)?;
+    call.set_note(value, Static);
+    Ok(value)
+}
+
+/// A constant: of the user's arrays, or of the file's numbers, of which those that aren't there are 0.
+fn created(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let operator = call.site.operator.operator;
     let ty = created_type(operator)?;
     call.ignore(&["dtype", "dims", "from_file"]);

@@ -10,6 +10,10 @@ use std::convert::Infallible;
 /// The format.
 pub struct Lightnet;
 
+/// A tensor that is there before the first run, in the format's sense.
+#[derive(Clone, Copy)]
+pub struct Static;
+
 /// The ends of names that mean a back end for a device.
 const DEVICES: [&str; 4] = ["_cuda", "_cudnn", "_dpu", "_tensorrt"];
 
@@ -25,7 +29,7 @@ impl Format for Lightnet {
     type Attribute<'m> = &'m ParameterValue;
     type Region<'m> = Infallible;
     type Scope<'m> = ();
-    type Note = Infallible;
+    type Note = Static;
 
     fn describe<'m>(step: Self::Operator<'m>) -> Description<'m> {
         let name = step.operator.name.clone();
@@ -46,6 +50,11 @@ impl Format for Lightnet {
 
     fn result_label<'m>(step: Self::Operator<'m>, result: usize) -> Option<&'m str> {
         step.labels.get(result).copied()
+    }
+
+    /// What `create` makes is, and nothing else, though mlc may know it too.
+    fn is_static(note: Option<&Static>, _is_constant: bool) -> bool {
+        note.is_some()
     }
 
     fn attributes<'m>(_scope: &(), step: Self::Operator<'m>) -> Result<Attributes<'m, Self>, Fault> {
