@@ -22,6 +22,7 @@ fn models_on_the_generic_target() {
     check("onnx", &Mode::generic(false));
     check("relay", &Mode::generic(false));
     check("ark", &Mode::generic(false));
+    check("lightnet", &Mode::generic(false));
     check("tennis", &Mode::generic(false));
 }
 
@@ -30,6 +31,7 @@ fn models_on_the_host() {
     check("pnnx", &Mode::host(false));
     check("relay", &Mode::host(false));
     check("ark", &Mode::host(false));
+    check("lightnet", &Mode::host(false));
     check("tennis", &Mode::host(false));
 }
 

@@ -44,12 +44,11 @@ fn is_compiled(path: &Path) -> bool {
     }
 }
 
-#[test]
-fn damaged_ark_models_are_refused_or_compiled() {
-    let models = models("ark", "model.json");
+/// Damages models of a format whose files have this name. Half of them get other digits only.
+fn check(models: &[Vec<u8>], extension: &str, seed: u64) {
     let number = std::env::var("MLC_DAMAGED").map_or(5000, |number| number.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
-    let mut random = Generator::new(17);
+    let mut random = Generator::new(seed);
     let files: Vec<PathBuf> = (0..number)
         .map(|round: usize| {
             let mut bytes = models[round % models.len()].clone();
@@ -58,7 +57,7 @@ fn damaged_ark_models_are_refused_or_compiled() {
             } else {
                 change_digit(&mut bytes, &mut random);
             }
-            let path = folder.path().join(format!("{round}.json"));
+            let path = folder.path().join(format!("{round}.{extension}"));
             std::fs::write(&path, bytes).unwrap();
             path
         })
@@ -66,4 +65,19 @@ fn damaged_ark_models_are_refused_or_compiled() {
     let compiled = parallel::map(&files, 2, |file| is_compiled(file)).into_iter().filter(|&compiled| compiled).count();
     println!("{compiled} of {number} damaged files are compiled");
     assert!((number / 20..number * 9 / 10).contains(&compiled), "{compiled} of {number}");
+}
+
+#[test]
+fn damaged_ark_models_are_refused_or_compiled() {
+    check(&models("ark", "model.json"), "json", 17);
+}
+
+#[test]
+fn damaged_lightnet_models_are_refused_or_compiled() {
+    check(&models("lightnet", "model.json"), "json", 18);
+}
+
+#[test]
+fn damaged_lightnet_texts_are_refused_or_compiled() {
+    check(&models("lightnet", "model.il"), "il", 19);
 }

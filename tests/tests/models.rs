@@ -148,6 +148,12 @@ fn lenet_of_tennis() {
 }
 
 #[test]
+fn squeezenet_of_lightnets_language() {
+    let case = Case::read(&paths::data().join("lightnet/il_squeezenet_toy")).unwrap();
+    snapshot_loaded("lightnet_squeezenet", &compile::load(&case.as_text().unwrap()).unwrap());
+}
+
+#[test]
 fn llama_block_of_ark() {
     let case = Case::read(&paths::data().join("ark/llama_block_fp32")).unwrap();
     snapshot_loaded("ark_llama_block", &compile::load(&case).unwrap());

@@ -4,13 +4,13 @@ use super::console::Console;
 use super::operators::OperatorOptions;
 use super::words::mismatch;
 use crate::pipeline::Failure;
-#[cfg(any(feature = "ark", feature = "lightnet", feature = "pnnx", feature = "tennis"))]
+#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
 use crate::{format::Format, pipeline};
 use clap::Args;
-#[cfg(any(feature = "ark", feature = "lightnet", feature = "pnnx", feature = "tennis"))]
+#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
 use mlc_ir::{Code, Diagnostic, Location};
 use std::ffi::OsStr;
-#[cfg(any(feature = "ark", feature = "lightnet", feature = "pnnx", feature = "tennis"))]
+#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -67,7 +67,7 @@ pub(super) fn convert(arguments: &Convert, console: &Console) -> Result<(), Fail
 }
 
 /// What is said of a model of another format than the one that can be written so.
-#[cfg(any(feature = "ark", feature = "lightnet", feature = "pnnx", feature = "tennis"))]
+#[cfg(any(feature = "ark", feature = "pnnx", feature = "tennis"))]
 fn check_format(input: &Path, file: &[u8], wanted: Format) -> Result<(), Failure> {
     let format = pipeline::detect(input, file, None)?;
     if format == wanted {
@@ -108,16 +108,16 @@ mod ark {
 
 #[cfg(feature = "lightnet")]
 mod lightnet {
-    use super::{Console, Convert, Failure, pipeline};
+    use super::{Console, Convert, Failure};
     use crate::files;
     use crate::format::Format;
+    use crate::pipeline;
     use crate::pipeline::frontends::{RawLightnet, read_lightnet};
     use mlc_lightnet::Form;
     use std::io::{BufWriter, Write};
-    use std::path::Path;
 
     /// Whether a file holds a LightNet model. Others that can be written as JSON are ARK's.
-    pub fn is_one(path: &Path) -> Result<bool, Failure> {
+    pub fn is_one(path: &std::path::Path) -> Result<bool, Failure> {
         Ok(pipeline::detect(path, &files::read(path)?, None)? == Format::Lightnet)
     }
 

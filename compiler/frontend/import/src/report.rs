@@ -29,6 +29,11 @@ impl Report {
         result.map_err(|finding| self.push(finding)).ok()
     }
 
+    /// Whether more was found than is shown, so that it isn't worth looking any further.
+    pub fn is_full(&self) -> bool {
+        self.hidden > 0
+    }
+
     /// Whether the file can't be used.
     pub fn has_errors(&self) -> bool {
         self.errors > 0

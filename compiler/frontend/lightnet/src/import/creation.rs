@@ -8,7 +8,7 @@ use super::signature::Signature;
 use super::signature::Type::{Bool, Number, Numbers, Text};
 use crate::model::{Operator, ParameterValue};
 use mlc_import::Handler::One;
-use mlc_import::{AttributeValue, Fault};
+use mlc_import::{AttributeValue, Fault, check_filled};
 use mlc_ir::ops::PadMode;
 use mlc_ir::{Attribute, Code, DType, Literal, Tensor, TensorType, Value};
 
@@ -123,6 +123,7 @@ fn created(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     if data.len() > elements {
         return Err(Fault::parameter(format!("parameter `data` has {} numbers, {ty} takes {elements}", data.len())));
     }
+    check_filled(&ty.shape)?;
     if data.iter().all(|&number| number == 0.0) {
         return Ok(call.builder.zeros(ty.dtype, &ty.shape)?);
     }
@@ -138,11 +139,12 @@ fn created(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 fn zeros(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let ty = created_type(call.site.operator.operator)?;
     call.ignore(&["dtype", "dims"]);
+    check_filled(&ty.shape)?;
     Ok(call.builder.zeros(ty.dtype, &ty.shape)?)
 }
 
 /// Most elements of a range: it is held as a constant.
-const LONGEST_RANGE: f64 = (1u32 << 24) as f64;
+const LONGEST_RANGE: f64 = (1u32 << 22) as f64;
 
 /// start, start + step, … before stop.
 fn range(call: &mut Call<'_, '_>) -> Result<Vec<f64>, Fault> {

@@ -86,6 +86,9 @@ fn squeeze_boxes(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     Ok(builder.concat(&parts, 4)?)
 }
 
+/// The most cells along an axis of a grid: where they are is a constant.
+const LARGEST_GRID: usize = 1 << 16;
+
 /// YOLOv3's boxes of features [1, C, H, W], whose channels are for each of A anchors x, y, width, height, confidence and classes.
 fn yolo(call: &mut Call<'_, '_>) -> Result<Vec<Operand>, Fault> {
     let (feature, anchors) = (call.input(0)?, call.input(1)?);
@@ -97,7 +100,8 @@ fn yolo(call: &mut Call<'_, '_>) -> Result<Vec<Operand>, Fault> {
     let (shape, anchor_shape) = (call.shape(feature), call.shape(anchors));
     let (count, [height, width]) = (anchor_shape[0], [shape[2], shape[3]]);
     let own = shape[1].checked_div(count).filter(|own| own * count == shape[1] && *own > 5);
-    let Some(own) = own.filter(|_| shape[0] == 1 && anchor_shape[1] == 2) else {
+    let fits = shape[0] == 1 && anchor_shape[1] == 2 && width.max(height) <= LARGEST_GRID;
+    let Some(own) = own.filter(|_| fits) else {
         let (feature, anchors) = (call.builder.ty(feature), call.builder.ty(anchors));
         return Err(Fault::operands(format!(
             "`feature` is {feature} and `anchors` is {anchors}; one image, pairs of numbers and more than 5 channels for each of them expected"

@@ -25,9 +25,11 @@ mod window;
 pub use interface::{Port, model_inputs};
 
 use crate::model::Model;
+use crate::place::Place;
 use call::Importer;
 use format::Lightnet;
-use mlc_import::{Fault, ImportOptions, Imported, Item, Operand, OperatorSupport, Operators};
+use indexmap::IndexMap;
+use mlc_import::{Fault, ImportOptions, Imported, Item, Operand, OperatorSupport, Operators, Report};
 use mlc_ir::{Code, Diagnostic};
 use program::{Program, Refresh, Step};
 use signature::Signature;
@@ -55,12 +57,24 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Di
         interface::import_outputs(&mut importer);
     }
     match importer.finish() {
-        Ok(imported) => {
-            let warnings = imported.warnings.into_iter().map(|finding| program.explain(finding)).collect();
-            Ok(Imported { warnings, ..imported })
-        }
-        Err(errors) => Err(errors.into_iter().map(|finding| program.explain(finding)).collect()),
+        Ok(imported) => Ok(Imported { warnings: explained(model, imported.warnings), ..imported }),
+        Err(errors) => Err(explained(model, errors)),
     }
+}
+
+/// The findings, as many as help anybody, with the macros that brought their operators to their places.
+fn explained(model: &Model, findings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let places: IndexMap<&str, &Place> =
+        model.operators.iter().map(|operator| (operator.name.as_str(), &operator.place)).collect();
+    let mut report = Report::default();
+    for finding in findings {
+        let place = finding.location.node.as_deref().and_then(|name| places.get(name));
+        match place.filter(|_| !report.is_full()) {
+            Some(place) => report.push(place.explain(finding)),
+            None => report.push(finding),
+        }
+    }
+    report.into_diagnostics()
 }
 
 /// Imports an operator, unless it is an input of the model, or its tensors and parameters aren't those that its type has.

@@ -8,7 +8,6 @@ use super::signature::{Memory, Signature, order};
 use crate::model::{Argument, Model, Operator, ParameterValue};
 use indexmap::{IndexMap, IndexSet};
 use mlc_import::{Bindings, Fault};
-use mlc_ir::Diagnostic;
 use std::fmt;
 
 /// A tensor at some point of the program.
@@ -100,15 +99,6 @@ impl<'m> Program<'m> {
         let mut refreshes = Vec::new();
         let outputs = outputs.into_iter().map(|(name, tensor)| (name, memory.read(tensor, &mut refreshes))).collect();
         Program { steps, refreshes, outputs, bindings }
-    }
-
-    /// The finding with the macros that brought its operator to its place.
-    pub fn explain(&self, finding: Diagnostic) -> Diagnostic {
-        let Some(name) = &finding.location.node else { return finding };
-        match self.steps.iter().find(|step| step.operator.name == *name) {
-            Some(step) => step.operator.place.explain(finding),
-            None => finding,
-        }
     }
 }
 

@@ -56,7 +56,8 @@ fn apply(call: &mut Call<'_, '_>, x: Value, sizes: &[usize]) -> Result<Value, Fa
     }
     check_filled(sizes)?;
     let mut y = x;
-    for (axis, (&extent, &size)) in shape.iter().zip(sizes).enumerate() {
+    let changed = shape.iter().zip(sizes).enumerate().filter(|(_, (extent, size))| extent != size);
+    for (axis, (&extent, &size)) in changed {
         y = call.builder.interpolate_axis(y, axis, &nearest(extent, size))?;
     }
     Ok(y)

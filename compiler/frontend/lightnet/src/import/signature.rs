@@ -153,7 +153,8 @@ fn compare(what: &str, expected: &[&str], given: &[String]) -> Option<String> {
             message += &format!("; {label}: {}", names.join(", "));
         }
     }
-    if let Some(twice) = given.iter().find(|name| given.iter().filter(|other| other == name).count() > 1) {
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = given.iter().find(|name| !seen.insert(*name)) {
         message += &format!("; twice: `{}`", mlc_json::shortened(twice));
     }
     Some(message)

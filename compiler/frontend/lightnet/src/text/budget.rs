@@ -5,7 +5,7 @@ use super::token::Token;
 use mlc_ir::{Code, Diagnostic};
 
 /// Most words that are looked at, those that macros make counted each time. Large networks have some ten thousand.
-pub const MOST_STEPS: usize = 1 << 21;
+pub const MOST_STEPS: usize = 1 << 20;
 
 /// Most bytes of a text and of all that it includes.
 pub const MOST_BYTES: usize = 1 << 22;

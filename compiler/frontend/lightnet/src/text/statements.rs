@@ -11,6 +11,9 @@ pub fn model(tokens: Vec<Token>, report: &mut Report) -> Model {
     let mut model = Model::default();
     let mut names = Names::default();
     for statement in tokens.split(|token| token.is(";")).filter(|statement| !statement.is_empty()) {
+        if report.is_full() {
+            break;
+        }
         let mut parser = Parser { tokens: statement, at: 0 };
         match parser.statement() {
             Ok(operator) => model.operators.push(names.named(operator)),
