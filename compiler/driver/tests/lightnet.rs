@@ -45,9 +45,9 @@ fn weights_and_outputs_are_given_by_name() {
     assert!(said.contains("'unused_weight' is for nothing"), "{said}");
     let said = mlc(folder.path(), 0, &["inspect", &model]);
     assert!(said.contains("\"w\"") || said.contains(" w"), "{said}");
-    let said = mlc(folder.path(), 1, &["compile", &model, "--inputs", "nobody", "-o", "a.tar"]);
+    let said = mlc(folder.path(), 2, &["compile", &model, "--inputs", "nobody", "-o", "a.tar"]);
     assert!(said.contains("MLC0004") && said.contains("'nobody'"), "{said}");
-    let said = mlc(folder.path(), 1, &["compile", &model, "--bind", "x=buffer:0", "-o", "a.tar"]);
+    let said = mlc(folder.path(), 2, &["compile", &model, "--bind", "x=buffer:0", "-o", "a.tar"]);
     assert!(said.contains("--bind isn't for it"), "{said}");
     mlc(folder.path(), 0, &["compile", &model, "--output", "product=tensor:xw", "-o", "a.tar"]);
 }

@@ -134,8 +134,9 @@ impl<'a> Preprocessor<'a> {
                 self.report.push(Diagnostic::warning(Code::Syntax, word.spot.location(), message));
                 Ok(())
             }
-            // It speaks to a compiler that isn't there.
+            // It speaks to a compiler that isn't there, or says where another preprocessor has been.
             "pragma" => Ok(()),
+            _ if word.kind == Kind::Number => Ok(()),
             _ => Err(word.syntax(format!("there is no directive #{}", mlc_json::shortened(&word.text)))),
         };
         if let Err(finding) = result {

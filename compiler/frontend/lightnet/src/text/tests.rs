@@ -87,7 +87,7 @@ fn conditions_choose_lines() {
         ("#if 0\n#if 1\n1\n#else\n2\n#endif\n#elif 2 > 1 && !defined(B)\n3\n#elif 1\n4\n#else\n5\n#endif", "3"),
         ("#define N 3\n#if N * 2 == 6 && (defined N) && x == 0\n1\n#endif", "1"),
         ("#if 1 << 4 >= 0x10 | 1\n1\n#endif\n#if -1 < 0 && 7 / 2 % 2 == 1 && ~0 == -1 && 010 == 8u\n2\n#endif", "1 2"),
-        ("#if 0\n#error no\n#unknown\n#include \"x\"\n#endif\n#\n#pragma once\n1", "1"),
+        ("#if 0\n#error no\n#unknown\n#include \"x\"\n#endif\n#\n#pragma once\n# 7 \"net.il\"\n1", "1"),
     ] {
         assert_eq!(expanded(text), expected, "{text}");
     }

@@ -129,3 +129,22 @@ fn random_numbers_are_refused() {
     let found = refusal(text);
     assert!(found.message.contains("create `create_cpu0`: parameter `ran` is [0, 1]"), "{}", found.message);
 }
+
+#[test]
+fn planned_models_are_taken_as_their_sources() {
+    let tensor = |argument: &str, name: &str| {
+        format!(r#"{{"arg_name": "{argument}", "name": "{name}", "dims": [2], "offset_h": 0, "offset_l": -1}}"#)
+    };
+    let text = format!(
+        r#"{{"ops": [{{"name": "create0", "optype": "create_cpu", "tensors_in": [], "tensors_out": [{}], "params": [
+            {{"arg_name": "dtype", "value": "TL_FLOAT"}}, {{"arg_name": "dims", "value": [2]}}, {{"arg_name": "ran", "value": [0, 0]}},
+            {{"arg_name": "data", "value": [-1, 2]}}, {{"arg_name": "from_file", "value": false}}]}},
+            {{"name": "relu0", "optype": "relu_cpu", "tensors_in": [{}], "tensors_out": [{}], "params": []}}],
+            "mem_sizes_h": [0, 0], "mem_sizes_l": [0, 17]}}"#,
+        tensor("dst", "x"),
+        tensor("src", "x"),
+        tensor("dst", "y")
+    );
+    let graph = imported(&text, &ImportOptions::default()).unwrap().graph;
+    assert_eq!(evaluate(&graph, &[]).unwrap()[0].to_floats(), [0.0, 2.0]);
+}
