@@ -193,3 +193,6 @@ fn forced(choice: Choice, node: &str, text: &str) -> Result<Choice, Diagnostic> 
     let error = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
     Err(error.with_note(format!("there are {}", list.join(", "))))
 }
+
+#[cfg(test)]
+mod tests;

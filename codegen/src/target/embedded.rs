@@ -16,6 +16,8 @@ struct Part {
     machine_flags: &'static [&'static str],
     /// Memories of a usual part in KiB: flash and RAM.
     memories: (usize, usize),
+    /// See [`Machine::trust`].
+    trust: Option<f64>,
 }
 
 const ARM: &str = "arm-none-eabi-";
@@ -37,6 +39,7 @@ const CORE: Part = Part {
     tool_prefix: ARM,
     machine_flags: &[],
     memories: (1024, 256),
+    trust: None,
 };
 
 const PARTS: [Part; 6] = [
@@ -53,6 +56,7 @@ const PARTS: [Part; 6] = [
         name: "cortex-m4",
         summary: "Arm Cortex-M4F: f32 in hardware",
         machine_flags: &["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"],
+        trust: Some(0.1),
         ..CORE
     },
     Part {
@@ -60,6 +64,7 @@ const PARTS: [Part; 6] = [
         summary: "Arm Cortex-M7: f32 and f64 in hardware",
         machine_flags: &["-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard"],
         memories: (2048, 512),
+        trust: Some(0.1),
         ..CORE
     },
     Part {
@@ -96,6 +101,7 @@ const PARTS: [Part; 6] = [
 impl Part {
     fn target(&self) -> Target {
         let (flash, ram) = self.memories;
+        let machine = if self.float_unit { Machine::in_order() } else { Machine::soft_float() };
         Target {
             name: self.name.into(),
             summary: self.summary.into(),
@@ -106,7 +112,7 @@ impl Part {
             alignment: self.alignment,
             borders: Borders::Clipped,
             in_order: true,
-            machine: if self.float_unit { Machine::in_order() } else { Machine::soft_float() },
+            machine: Machine { trust: self.trust, ..machine },
             c_flags: FLAGS.iter().chain(self.machine_flags).copied().map(String::from).collect(),
             fast_flags: Vec::new(),
             tools: Some(Tools::gnu(self.tool_prefix, System::None)),
