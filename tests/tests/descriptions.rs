@@ -188,8 +188,14 @@ fn damaged_descriptions_and_models_are_refused_or_compiled() {
         let (description, model) = &sound[turn % sound.len()];
         let (mut description, mut model) = (description.clone(), model.clone());
         let damaged = if turn % 5 == 0 { &mut model } else { &mut description };
-        *damaged = generator.damaged(damaged);
         if turn % 2 == 0 {
+            *damaged = generator.damaged(damaged);
+        } else {
+            // What is still a text may be a description, too.
+            let place = generator.range(0, damaged.len() - 1);
+            damaged[place] = generator.range(32, 126) as u8;
+        }
+        if turn % 4 == 0 {
             // Text that isn't text is found out at once.
             damaged.iter_mut().for_each(|byte| *byte &= 0x7f);
         }
