@@ -5,6 +5,9 @@ mod common;
 
 use common::deep::residual;
 use common::{kernels, report_of};
+use mlc_ir::ops::{CallConvention, Extern, Unary};
+use mlc_ir::scalar::UnaryFunction;
+use mlc_ir::{DType, Graph, TensorType};
 use mlc_passes::egraph::saturate::StopReason;
 use mlc_passes::{OptimizeOptions, optimize};
 
@@ -52,4 +55,29 @@ fn a_graph_in_regions_computes_the_same() {
     let transposes = list.iter().filter(|kernel| *kernel == "transpose").count();
     assert_eq!(transposes, 2, "those of the rim: borders stop none\n{list:?}");
     assert!(!report.explanations.is_empty());
+}
+
+#[test]
+fn calls_with_effects_outlive_every_region() {
+    let ty = TensorType::new(DType::F32, [4]);
+    let mut graph = Graph::new("g");
+    let mut x = graph.add_input("x", ty.clone());
+    for effect in 1..=9 {
+        let types = vec![ty.clone()];
+        let mut op = Extern::new("log_it", CallConvention::Unpacked, types.clone(), types, Vec::new());
+        op.effect = effect;
+        let call = graph.add(op, &[x], "call").unwrap();
+        // Nobody uses every second one.
+        let next = if effect % 2 == 0 { x } else { call.into() };
+        x = graph.add(Unary { function: UnaryFunction::Tanh }, &[next], "tanh").unwrap().into();
+    }
+    graph.add_output("y", x);
+    for region in [3, 1200] {
+        let options = OptimizeOptions { region, ..OptimizeOptions::default() };
+        let (result, _) = optimize(graph.clone(), &options, &mut |_, _| {}).unwrap();
+        let effects = result.topological_order().into_iter().filter_map(|id| result.node(id).op.effects());
+        let mut effects: Vec<usize> = effects.map(|(first, _)| first).collect();
+        effects.sort_unstable();
+        assert_eq!(effects, Vec::from_iter(1..=9));
+    }
 }

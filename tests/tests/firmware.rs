@@ -4,7 +4,7 @@
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
-use mlc_ir::text;
+use mlc_ir::{Graph, text};
 use mlc_tests::firmware::{MACHINES, Measured, NETWORKS, find, measure, missing, page, stale, target};
 use mlc_tests::{parallel, paths};
 use std::path::Path;
@@ -147,6 +147,51 @@ fn integers_run_on_processors_without_floating_point_instructions() {
         let compiled = pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap();
         let program = Toolchain::emulated(machine).unwrap().build(&compiled.bundle().unwrap()).unwrap();
         assert_eq!(program.run(std::slice::from_ref(&input)).unwrap(), expected, "{machine}");
+    }
+}
+
+/// A function of the user's that keeps something, between two kernels and in a loop.
+fn with_functions() -> Graph {
+    let header = "struct gain { float by; int begun; };\n";
+    let source = "#include <stddef.h>\n#include <stdint.h>\n#include \"gain.h\"\n\
+        int32_t gain_begin(struct gain *self, const void *x, void *y, void *scratch);\n\
+        int32_t gain_run(struct gain *self, const void *x, void *y, void *scratch);\n\
+        int32_t gain_begin(struct gain *self, const void *x, void *y, void *scratch) {\n  \
+        self->begun += x == NULL && y == NULL && scratch == NULL;\n  return 0;\n}\n\
+        int32_t gain_run(struct gain *self, const void *x, void *y, void *scratch) {\n  int i;\n  float *part = scratch;\n  \
+        if ((uintptr_t)scratch % 32 != 0 || (uintptr_t)x % 32 != 0) return 3;\n  \
+        for (i = 0; i < 8; ++i) part[i] = self->by * ((const float *)x)[i];\n  \
+        for (i = 0; i < 8; ++i) ((float *)y)[i] = part[7 - i];\n  return self->begun == 1 ? 0 : 4;\n}\n";
+    let call = format!(
+        "{{symbol = gain_run, convention = unpacked, operands = [f32[8]], results = [f32[8]], workspace = 32, alignment = 32, \
+         operations = 16, overwrites = [[0, 0]], persistent = [], effect = 0, begin = gain_begin, end = none, \
+         instance = [gain, \"gain.h\", \"{{1.5f, 0}}\"], sources = [[\"gain.h\", {header:?}], [\"gain.c\", {source:?}]]}}"
+    );
+    let text = format!(
+        "mlc 1\ngraph @g(%x: f32[8]) -> (\"y\": f32[8]) {{\n  %a = unary %x {{function = relu}}\n  %b = extern %a {call}\n  \
+         %c = unary %b {{function = tanh}}\n  %y = loop %c {{body = graph @body(%turn: i64[], %h: f32[8]) -> (\"h\": f32[8]) {{\n      \
+         %next = extern %h {call}\n      return %next\n    }}, trip_count = 3, carried = 1, scanned = [], stacked = [], \
+         conditional = false}}\n  return %y\n}}\n"
+    );
+    text::parse(&text, &()).unwrap()
+}
+
+#[test]
+fn functions_of_users_run_on_boards() {
+    let graph = with_functions();
+    let input = mlc_ir::Generator::new(5).tensor(&graph.node(graph.inputs()[0]).results[0]);
+    let functions = mlc::functions::CFunctions::default();
+    let expected = mlc_ir::evaluate_with(&graph, std::slice::from_ref(&input), &functions).unwrap()[0].to_floats();
+    for machine in ["cortex-m4", "riscv32"] {
+        if !available(machine) {
+            continue;
+        }
+        let options = CompileOptions { target: target(machine).unwrap(), ..CompileOptions::default() };
+        let compiled = pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap();
+        let program = Toolchain::emulated(machine).unwrap().build(&compiled.bundle().unwrap()).unwrap();
+        let found = program.run(std::slice::from_ref(&input)).unwrap()[0].to_floats();
+        let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5;
+        assert!(found.iter().zip(&expected).all(close), "{machine}: {found:?} {expected:?}");
     }
 }
 

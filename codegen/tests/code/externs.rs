@@ -181,6 +181,22 @@ fn what_functions_keep_is_memory_of_the_model() {
 }
 
 #[test]
+fn functions_touch_what_kernels_would_and_nothing_is_copied() {
+    // The caller's memory is as aligned as the header demands, and no more.
+    for (alignment, kernels) in [(1, 1), (16, 1), (32, 3)] {
+        let graph = parsed(&format!(
+            "mlc 1\ngraph @g(%x: f32[6]) -> (\"y\": f32[6]) {{\n  %y = extern %x {{symbol = f, convention = unpacked, operands = [f32[6]], \
+             results = [f32[6]], workspace = 0, alignment = {alignment}, operations = 0, overwrites = [[0, 0]], persistent = [], \
+             effect = 0, begin = none, end = none, instance = none, sources = []}}\n  return %y\n}}\n"
+        ));
+        let module = generated(&graph, "net", Execution::default(), &Target::generic()).unwrap();
+        let names: Vec<&str> = module.kernels.iter().map(|kernel| kernel.operator.as_str()).collect();
+        assert_eq!(names.len(), kernels, "{names:?}");
+        assert!(alignment > 16 || module.plan.arena_bytes == 0, "{:?}", module.plan);
+    }
+}
+
+#[test]
 fn effects_keep_their_order() {
     // By size alone, the second would come first.
     let call = |symbol: &str, ty: &str, effect: usize| {

@@ -1,8 +1,10 @@
 //! [`Foreign`]: what runs functions in C where a graph is evaluated. This crate does no input or output, so whoever evaluates a graph
 //! with such functions hands something in that does.
 
-use crate::ops::Extern;
+use crate::operator::OperatorError;
+use crate::ops::{Extern, Op};
 use crate::tensor::Tensor;
+use crate::types::TensorType;
 
 /// Runs functions in C.
 pub trait Foreign {
@@ -26,4 +28,24 @@ impl Foreign for Nobody {
     }
 
     fn restart(&self) {}
+}
+
+impl Op {
+    /// [`Op::evaluate`] where functions in C may be called; `known` is of the operands ([`crate::evaluator::known_operands`]).
+    ///
+    /// # Errors
+    /// When the values have no result, or a function fails.
+    pub fn evaluate_with(
+        &self,
+        operands: &[&Tensor],
+        known: &[bool],
+        results: &[TensorType],
+        foreign: &dyn Foreign,
+    ) -> Result<Vec<Tensor>, OperatorError> {
+        match self {
+            Op::Extern(op) => foreign.call(op, operands, known).map_err(OperatorError::Evaluation),
+            Op::Loop(op) => op.evaluate_with(operands, results, foreign),
+            _ => self.evaluate(operands, results),
+        }
+    }
 }

@@ -87,7 +87,7 @@ impl Field for Instance {
 }
 
 /// The most bytes of a C file that the text form shows as a string.
-const MAXIMUM_SHOWN: usize = 400;
+const MAXIMUM_SHOWN: usize = 600;
 
 /// A C file. Prints as `[name, bytes]`; a small one as `[name, string]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

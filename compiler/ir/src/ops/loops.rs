@@ -238,7 +238,7 @@ impl Loop {
     ///
     /// # Errors
     /// When a turn has no result.
-    pub(super) fn evaluate_with(
+    pub(crate) fn evaluate_with(
         &self,
         operands: &[&Tensor],
         results: &[TensorType],

@@ -8,7 +8,6 @@ pub mod window;
 pub use table::ops_table;
 
 use crate::fields::{Field, FieldValue, Fields, Nested};
-use crate::foreign::Foreign;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work};
 use crate::scalar::Expression;
@@ -254,24 +253,6 @@ impl Op {
     /// See [`Operator::CATEGORY`].
     pub fn category(&self) -> Category {
         self.kind().category()
-    }
-
-    /// [`Op::evaluate`] where functions in C may be called; `known` is of the operands ([`crate::evaluator::known_operands`]).
-    ///
-    /// # Errors
-    /// When the values have no result, or a function fails.
-    pub fn evaluate_with(
-        &self,
-        operands: &[&Tensor],
-        known: &[bool],
-        results: &[TensorType],
-        foreign: &dyn Foreign,
-    ) -> Result<Vec<Tensor>, OperatorError> {
-        match self {
-            Op::Extern(op) => foreign.call(op, operands, known).map_err(OperatorError::Evaluation),
-            Op::Loop(op) => op.evaluate_with(operands, results, foreign),
-            _ => self.evaluate(operands, results),
-        }
     }
 
     /// The first and the last of the places that its calls with effects have in the order of all such calls of the model; `None` of
