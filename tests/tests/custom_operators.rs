@@ -97,3 +97,15 @@ fn c_compiler_puts_a_call_of_a_library_in_the_place_of_a_kernel() {
     assert!(compiled.module.sources[0].text.contains("Relu_cpu_call"), "{}", compiled.module.sources[0].text);
     check(&case, &loaded, VENDOR_LIBRARY);
 }
+
+#[test]
+fn a_view_is_an_address_in_its_owner() {
+    let model = paths::data().join("lightnet-opdesc/row_view_owner_offset/model.json");
+    let options = LoadOptions { described: Some(described(&model, |_| ()).unwrap()), ..LoadOptions::default() };
+    let graph = pipeline::load(&model, &options).unwrap_or_else(|failure| panic!("{:?}", failure.diagnostics)).graph;
+    let module = compile_graph(&graph, "default", &Mode::generic(false).target).unwrap().module;
+    let code: String = module.sources.iter().map(|source| source.text.as_str()).collect();
+    // Rows 2 to 4 of six floats each, and of those all but the first: no kernel copies them.
+    assert!(code.contains("(const float *)input0 + 12") && code.contains("(const float *)input0 + 18"), "{code}");
+    assert!(module.kernels.iter().all(|kernel| !kernel.node.starts_with("row_view")), "{:?}", module.kernels);
+}
