@@ -55,6 +55,8 @@ struct CaseFile {
     #[serde(default)]
     atol: Option<f64>,
     #[serde(default)]
+    max_int_diff: Option<f64>,
+    #[serde(default)]
     inputs: Vec<ArrayFile>,
     #[serde(default)]
     outputs: Vec<ArrayFile>,
@@ -127,6 +129,8 @@ pub struct Case {
     pub outputs: Vec<NamedTensor>,
     /// How far the outputs may be from the golden ones.
     pub tolerance: Tolerance,
+    /// How far whole numbers may be from the golden ones, where the case says so.
+    pub whole_tolerance: Option<Tolerance>,
     /// Whether the model leaves dimensions or data types open that the inputs must give.
     pub dynamic: bool,
     /// Whether it is a whole network.
@@ -172,6 +176,7 @@ impl Case {
                 absolute: file.atol.unwrap_or(default_tolerance),
                 relative: file.rtol.unwrap_or(default_tolerance),
             },
+            whole_tolerance: file.max_int_diff.map(|absolute| Tolerance { absolute, relative: 0.0 }),
             dynamic: file.tag.as_deref() == Some("dynamic-shape")
                 || file.format == "tennis"
                 || (file.format == "pnnx" && has_open_shapes(&model)),
@@ -213,11 +218,18 @@ impl Case {
             mentions: Vec::new(),
             outputs: Vec::new(),
             tolerance: Tolerance { absolute: 0.0, relative: 0.0 },
+            whole_tolerance: None,
             dynamic: false,
             network: false,
             expectation: entry.expect,
         };
         Ok(files.into_iter().map(case).collect())
+    }
+
+    /// How far a result may be from a golden output.
+    pub fn tolerance_of(&self, golden: &Tensor) -> Tolerance {
+        let whole = self.whole_tolerance.filter(|_| golden.ty().dtype.is_integer());
+        whole.unwrap_or(self.tolerance)
     }
 
     /// The same case with the ONNX file that lies beside its model, if one does. Its operators aren't known.

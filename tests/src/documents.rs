@@ -24,6 +24,7 @@ pub fn operators() -> String {
         ("ARK models", mlc_ark::operator_support()),
         ("LightNet models", mlc_lightnet::operator_support()),
         ("TenniS modules", mlc_tennis::operator_support()),
+        ("TensorFlow Lite models", mlc_tflite::operator_support()),
     ];
     for (files, support) in others {
         let names: Vec<String> = support.iter().filter(|operator| operator.refused.is_none()).map(full_name).collect();

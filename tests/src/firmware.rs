@@ -107,7 +107,7 @@ pub fn run(case: &Case, machine: &str, program: &Program) -> Result<Option<Cost>
     let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
     let (outputs, cost) = program.run_counted(&inputs).map_err(|finding| faults(case, machine, &[finding]))?;
     for (output, golden) in outputs.iter().zip(&case.outputs) {
-        compare(output, &golden.value, case.tolerance)
+        compare(output, &golden.value, case.tolerance_of(&golden.value))
             .map_err(|error| format!("{} on {machine}: output {}: {error}", case.name, golden.name))?;
     }
     Ok(cost)

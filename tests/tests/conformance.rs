@@ -24,6 +24,7 @@ fn models_on_the_generic_target() {
     check("ark", &Mode::generic(false));
     check("lightnet", &Mode::generic(false));
     check("tennis", &Mode::generic(false));
+    check("tflite", &Mode::generic(false));
 }
 
 #[test]
@@ -33,6 +34,7 @@ fn models_on_the_host() {
     check("ark", &Mode::host(false));
     check("lightnet", &Mode::host(false));
     check("tennis", &Mode::host(false));
+    check("tflite", &Mode::host(false));
 }
 
 #[test]
@@ -72,4 +74,5 @@ fn damaged_files() {
     check("relay-malformed", &Mode::generic(false));
     check("ark-malformed", &Mode::generic(false));
     check("tennis-malformed", &Mode::generic(false));
+    check("tflite-malformed", &Mode::generic(false));
 }

@@ -17,8 +17,7 @@ pub enum Format {
     Onnx,
     /// Relay text (.relay), with its weights in it or in a .params file
     Relay,
-    /// TensorFlow Lite
-    #[value(skip)]
+    /// TensorFlow Lite (.tflite)
     Tflite,
     /// TenniS (.tsm)
     Tennis,
@@ -98,6 +97,7 @@ impl Format {
             Format::Onnx => Some("onnx"),
             Format::Relay => Some("relay"),
             Format::Tennis => Some("tennis"),
+            Format::Tflite => Some("tflite"),
             Format::Mlf => Some("mlf"),
             _ => None,
         }
@@ -119,12 +119,12 @@ impl Format {
             Format::Pnnx
             | Format::Onnx
             | Format::Relay
+            | Format::Tflite
             | Format::Ark
             | Format::Lightnet
             | Format::Tennis
             | Format::Mlf
             | Format::Ir => return None,
-            Format::Tflite => "tf2onnx makes ONNX of it: 'python -m tf2onnx.convert --tflite FILE --output model.onnx'",
             Format::SavedModel => {
                 "tf2onnx makes ONNX of it: 'python -m tf2onnx.convert --saved-model FOLDER --output model.onnx', with the folder \
                  that the file is in"

@@ -184,7 +184,6 @@ fn formats_without_a_reader_are_named_with_a_way_in() {
         archive.finish().unwrap().into_inner()
     };
     for (name, bytes, texts) in [
-        ("m.tflite", b"\x1c\0\0\0TFL3\0\0\0\0".to_vec(), ["TensorFlow Lite", "tf2onnx.convert --tflite"]),
         ("script.pt", zipped(&["m/data.pkl", "m/code/m.py", "m/constants.pkl"]), ["TorchScript", "'pnnx FILE"]),
         ("state.pt", zipped(&["m/data.pkl", "m/data/0"]), ["PyTorch", "torch.onnx.export"]),
         ("old.pth", b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.".to_vec(), ["PyTorch", "torch.onnx"]),

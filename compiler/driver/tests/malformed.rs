@@ -23,7 +23,7 @@ fn cases() -> Vec<PathBuf> {
     let collection = named.unwrap_or_else(|| repository.join("../shared/conformance"));
     let mut cases = Vec::new();
     for folder in [repository.join("tests/data"), collection] {
-        for format in ["pnnx-malformed", "onnx-malformed", "ark-malformed", "tennis-malformed"] {
+        for format in ["pnnx-malformed", "onnx-malformed", "ark-malformed", "tennis-malformed", "tflite-malformed"] {
             let Ok(entries) = std::fs::read_dir(folder.join(format)) else { continue };
             let paths = entries.map(|entry| entry.unwrap().path());
             cases.extend(paths.filter(|path| !LISTS.iter().any(|list| path.ends_with(list))));

@@ -32,7 +32,8 @@ fn agrees(graph: &Graph, case: &Case) -> Result<(), String> {
     let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
     let outputs = evaluate(graph, &inputs).map_err(|error| error.to_string())?;
     for (output, golden) in outputs.iter().zip(&case.outputs) {
-        compare(output, &golden.value, case.tolerance).map_err(|error| format!("output {}: {error}", golden.name))?;
+        compare(output, &golden.value, case.tolerance_of(&golden.value))
+            .map_err(|error| format!("output {}: {error}", golden.name))?;
     }
     Ok(())
 }

@@ -109,7 +109,7 @@ fn execute(case: &Case, mode: &Mode, compiled: &Compiled) -> Result<(), String> 
     let main = main_source(module);
     let outputs = unpacked.build(&main, &mode.build)?.run(&inputs, &module.outputs)?;
     for (output, golden) in outputs.iter().zip(&case.outputs) {
-        compare(output, &golden.value, case.tolerance)
+        compare(output, &golden.value, case.tolerance_of(&golden.value))
             .map_err(|error| format!("output {}: {error}; {}", golden.name, blame(case)))?;
     }
     Ok(())

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The folders of the conformance collection that the compiler is judged by, and [`NETWORKS_AS_ONNX`].
-pub const FORMATS: [&str; 11] = [
+pub const FORMATS: [&str; 14] = [
     "pnnx",
     "pnnx-malformed",
     "onnx",
@@ -34,6 +34,9 @@ pub const FORMATS: [&str; 11] = [
     "lightnet",
     "tennis",
     "tennis-malformed",
+    "tflite",
+    "tflite-malformed",
+    "tflite-ops",
 ];
 
 /// The cases of the folder `pnnx` that also hold an ONNX file of the same network, which is judged by the same numbers.

@@ -7,6 +7,7 @@
 mod attention;
 mod einsum;
 mod elementwise;
+pub mod fixed_point;
 mod fourier;
 mod indexing;
 mod interpolation;
@@ -18,6 +19,7 @@ mod quantization;
 mod recurrent;
 mod reduction;
 mod regions;
+mod rescaling;
 mod sampling;
 mod window;
 
@@ -29,6 +31,7 @@ pub use normalization::{Affine, LocalResponse, Statistics};
 pub use quantization::{FixedPoint, QuantizedResult, QuantizedType};
 pub use recurrent::{RecurrentRun, RecurrentWeights};
 pub use regions::RegionPool;
+pub use rescaling::{Rounding, Stored};
 pub use sampling::{SampleMode, SampleRim};
 pub use window::{PoolWindow, SlidingWindow, ceil_mode_pads};
 

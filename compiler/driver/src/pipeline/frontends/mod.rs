@@ -17,6 +17,8 @@ mod pnnx;
 mod relay;
 #[cfg(feature = "tennis")]
 mod tennis;
+#[cfg(feature = "tflite")]
+mod tflite;
 
 #[cfg(feature = "ark")]
 pub use ark::read_ark;
@@ -47,6 +49,8 @@ pub const FRONTENDS: &[Frontend] = &[
     relay::FRONTEND,
     #[cfg(feature = "tennis")]
     tennis::FRONTEND,
+    #[cfg(feature = "tflite")]
+    tflite::FRONTEND,
 ];
 
 /// The reader of a format, where this build has one.

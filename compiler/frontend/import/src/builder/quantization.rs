@@ -50,10 +50,10 @@ pub struct QuantizedResult {
 /// a tensor, or one for each index of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FixedPoint {
-    left: Vec<i64>,
-    numbers: Vec<i64>,
+    pub(super) left: Vec<i64>,
+    pub(super) numbers: Vec<i64>,
     halves: Vec<i64>,
-    right: Vec<i64>,
+    pub(super) right: Vec<i64>,
 }
 
 impl FixedPoint {
@@ -304,7 +304,12 @@ impl Builder {
     }
 
     /// Shift, number, half and shift back of factors, as constants that broadcast to `x`.
-    fn fixed_point_operands(&mut self, factors: &FixedPoint, x: Value, axis: usize) -> Result<Vec<Value>, Fault> {
+    pub(super) fn fixed_point_operands(
+        &mut self,
+        factors: &FixedPoint,
+        x: Value,
+        axis: usize,
+    ) -> Result<Vec<Value>, Fault> {
         let lists = [&factors.left, &factors.numbers, &factors.halves, &factors.right];
         let operands = lists.map(|list| {
             let constant = Attribute::from_i64(&[list.len()], list);

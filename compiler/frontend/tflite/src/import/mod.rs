@@ -1,0 +1,54 @@
+//! From a TensorFlow Lite [`Model`] to a [`Graph`](mlc_ir::Graph): every operator is looked up in the tables of the files beside
+//! this one.
+//!
+//! A quantised tensor is a tensor of its integers. A quantised operator becomes operators on integers that compute what the
+//! format's reference kernels do, bit for bit, where those compute with integers.
+
+mod activation;
+mod arithmetic;
+mod call;
+mod comparison;
+mod convolution;
+mod format;
+mod indexing;
+mod interface;
+mod linear;
+mod movement;
+mod normalization;
+mod pooling;
+mod quantization;
+mod recurrent;
+mod reduction;
+mod registry;
+mod resizing;
+mod shape;
+mod slicing;
+mod softmax;
+
+use crate::model::Model;
+use format::{Application, Tflite};
+use mlc_import::{ImportOptions, Imported, Importer, OperatorSupport, Operators};
+use mlc_ir::Diagnostic;
+
+/// The operators that are known, sorted by name.
+pub fn operator_support() -> Vec<OperatorSupport> {
+    Tflite::support()
+}
+
+/// Makes a graph of a model's first subgraph.
+///
+/// # Errors
+/// Everything that stands in the way: operators that aren't supported, all at once; options and operands that don't fit.
+pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Diagnostic>> {
+    let subgraph = &model.subgraphs[0];
+    let mut importer = Importer::new(model, subgraph, options);
+    interface::import_inputs(&mut importer, options);
+    if !importer.failed() {
+        let operators = subgraph.operators.iter().map(|operator| Application { subgraph, operator });
+        importer.import_operators(operators);
+    }
+    if !importer.failed() {
+        interface::import_outputs(&mut importer);
+    }
+    importer.finish()
+}

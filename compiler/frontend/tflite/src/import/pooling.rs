@@ -1,0 +1,108 @@
+//! Pools.
+
+use super::call::{Call, Table, Tensors};
+use super::convolution::{Padding, four_axes, pair};
+use mlc_import::Fault;
+use mlc_import::Handler::One;
+use mlc_import::builder::Stored;
+use mlc_import::builder::fixed_point::whole;
+use mlc_ir::ops::{AveragePool, Convolution, MaxPool, ReduceFunction};
+use mlc_ir::scalar::BinaryFunction as B;
+use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Value};
+
+pub(super) const OPERATORS: Table = &[("AVERAGE_POOL_2D", One(average)), ("MAX_POOL_2D", One(maximum))];
+
+/// Geometry of a pool, rows before columns.
+struct Pool {
+    x: Value,
+    window: [usize; 2],
+    strides: [usize; 2],
+    pads: [(usize, usize); 2],
+}
+
+impl Pool {
+    fn read(call: &mut Call<'_, '_>) -> Result<Self, Fault> {
+        let x = call.input(0)?;
+        let [_, height, width, _] = four_axes(call, x)?;
+        let window = pair(call, "filter_height", "filter_width")?;
+        let strides = pair(call, "stride_h", "stride_w")?;
+        let padding = Padding::read(call)?;
+        let pads = [padding.pads(height, window[0], strides[0], 1)?, padding.pads(width, window[1], strides[1], 1)?];
+        call.check_same_scale(&[0])?;
+        Ok(Pool { x, window, strides, pads })
+    }
+}
+
+fn maximum(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let Pool { x, window, strides, pads } = Pool::read(call)?;
+    let op = MaxPool { window: window.into(), strides: strides.into(), dilations: vec![1; 2], pads: pads.into() };
+    let y = call.builder.apply(op, &[x])?;
+    if !call.is_quantized() {
+        return call.activated(y);
+    }
+    let Stored { low, high, .. } = call.stored()?;
+    Ok(call.builder.clamp(y, low as f64, high as f64)?)
+}
+
+fn average(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let Pool { x, window, strides, pads } = Pool::read(call)?;
+    if call.is_quantized() {
+        let sums = sums(call, &Pool { x, window, strides, pads })?;
+        let counts = counts(call, &Pool { x, window, strides, pads }, sums)?;
+        let stored = Stored { zero_point: 0, ..call.stored()? };
+        return Ok(call.builder.map(&[sums, counts], |b| {
+            let [sum, count] = [0, 1].map(|operand| {
+                let operand = b.operand(operand);
+                b.cast(DType::I64, operand)
+            });
+            let (zero, two) = (whole(b, 0), whole(b, 2));
+            let half = b.binary(B::Divide, count, two);
+            let (up, down) = (b.binary(B::Add, sum, half), b.binary(B::Subtract, sum, half));
+            let is_positive = b.binary(B::Greater, sum, zero);
+            let nudged = b.select(is_positive, up, down);
+            let mean = b.binary(B::Divide, nudged, count);
+            stored.store(b, mean)
+        })?);
+    }
+    let op = AveragePool {
+        window: window.into(),
+        strides: strides.into(),
+        dilations: vec![1; 2],
+        pads: pads.into(),
+        counted_pads: vec![(0, 0); 2],
+    };
+    let y = call.builder.apply(op, &[x])?;
+    call.activated(y)
+}
+
+/// The sums of the windows' integers: a convolution by ones where there is more than one window.
+fn sums(call: &mut Call<'_, '_>, pool: &Pool) -> Result<Value, Fault> {
+    let [_, height, width, channels] = four_axes(call, pool.x)?;
+    let x = call.builder.cast(pool.x, DType::I32)?;
+    if pool.window == [height, width] && pool.pads == [(0, 0); 2] {
+        return Ok(call.builder.reduce(ReduceFunction::Sum, x, &[1, 2], true)?);
+    }
+    let one = call.builder.literal(Literal::integer(DType::I32, 1));
+    let ones = call.builder.broadcast(one, &[pool.window[0], pool.window[1], 1, channels])?;
+    let op =
+        Convolution { strides: pool.strides.into(), dilations: vec![1; 2], pads: pool.pads.into(), groups: channels };
+    Ok(call.builder.apply(op, &[x, ones])?)
+}
+
+/// How many elements of the image are in each window: [rows, columns, 1].
+fn counts(call: &mut Call<'_, '_>, pool: &Pool, sums: Value) -> Result<Value, Fault> {
+    let ([_, height, width, _], [_, rows, columns, _]) = (four_axes(call, pool.x)?, four_axes(call, sums)?);
+    let inside = |axis: usize, extent: usize, place: usize| {
+        let start = place * pool.strides[axis];
+        let (first, end) = (start.max(pool.pads[axis].0), (start + pool.window[axis]).min(extent + pool.pads[axis].0));
+        end.saturating_sub(first).max(1) as i64
+    };
+    let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    let counts: Vec<i64> = all.map(|(row, column)| inside(0, height, row) * inside(1, width, column)).collect();
+    let first = counts.first().copied().unwrap_or(1);
+    if counts.iter().all(|&count| count == first) {
+        return Ok(call.builder.literal(Literal::integer(DType::I32, first)));
+    }
+    let counts = Tensor::from_integers(TensorType::new(DType::I32, [rows, columns, 1]), counts);
+    Ok(call.builder.constant("counts", Attribute::from_tensor(&counts)))
+}
