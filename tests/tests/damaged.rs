@@ -80,3 +80,8 @@ fn damaged_lightnet_models_are_refused_or_compiled() {
 fn damaged_lightnet_texts_are_refused_or_compiled() {
     check(&models("lightnet", "model.il"), "il", 19);
 }
+
+#[test]
+fn damaged_tflite_models_are_refused_or_compiled() {
+    check(&models("tflite", "model.tflite"), "tflite", 20);
+}

@@ -1,4 +1,4 @@
-//! Recurrent layers. One run starts from zeros; `--stateful` keeps the states.
+//! Recurrent layers. A run starts from zeros; `--stateful` keeps the states of layers that are one operator.
 
 use super::call::{Call, Table, Tensors};
 use super::quantization::nearest;
@@ -6,8 +6,8 @@ use mlc_import::Fault;
 use mlc_import::Handler::One;
 
 use mlc_import::builder::{RecurrentRun, RecurrentWeights, Stored};
-use mlc_ir::ops::{Recurrent, RecurrentCell};
-use mlc_ir::scalar::BinaryFunction as B;
+use mlc_ir::ops::{Matmul, Recurrent, RecurrentCell};
+use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[("UNIDIRECTIONAL_SEQUENCE_LSTM", One(lstm))];
@@ -24,6 +24,9 @@ const PROJECTION: usize = 16;
 const PROJECTION_BIAS: usize = 17;
 const NORMS: usize = 20;
 
+/// Most steps that are written out.
+const MOST_STEPS: usize = 128;
+
 /// Some operands joined along their first axis; `None` where none of them is there.
 fn joined(call: &mut Call<'_, '_>, first: usize, count: usize) -> Result<Option<Value>, Fault> {
     let mut parts = Vec::new();
@@ -39,11 +42,64 @@ fn joined(call: &mut Call<'_, '_>, first: usize, count: usize) -> Result<Option<
     }
 }
 
+/// A layer whose cell state is limited after each step, step by step: the operator for whole layers has no such limit.
+fn written_out(
+    call: &mut Call<'_, '_>,
+    weights: &RecurrentWeights,
+    sequence: Value,
+    limit: f64,
+) -> Result<Value, Fault> {
+    let (shape, recurrent) = (call.shape(sequence), call.shape(weights.recurrent));
+    let ([steps, batch, _], [rows, state]) = (&shape[..], &recurrent[..]) else {
+        return Err(Fault::operands("a sequence of three axes and weights of two are expected"));
+    };
+    let (steps, batch, units, state) = (*steps, *batch, rows / GATES, *state);
+    if weights.peepholes.is_some() {
+        return Err(Fault::variant("a limit of the cell state beside weights of it in the gates isn't supported"));
+    }
+    if !(1..=MOST_STEPS).contains(&steps) {
+        let message = format!("a limit of the cell state isn't supported in {steps} steps, up to {MOST_STEPS} are");
+        return Err(Fault::variant(message));
+    }
+    let product = Matmul { transpose_left: false, transpose_right: true };
+    let projected = call.builder.apply(product.clone(), &[sequence, weights.input])?;
+    let projected = call.builder.add_optional(projected, weights.input_bias)?;
+    let mut hidden = call.builder.zeros(DType::F32, &[batch, state])?;
+    let mut cell = call.builder.zeros(DType::F32, &[batch, units])?;
+    let mut sequence = Vec::new();
+    for step in 0..steps {
+        let own = call.builder.pick(projected, 0, step)?;
+        let fed_back = call.builder.apply(product.clone(), &[hidden, weights.recurrent])?;
+        let gates = call.builder.binary(B::Add, own, fed_back)?;
+        let gates = call.builder.split(gates, 1, &[units; GATES])?;
+        cell = call.builder.map(&[gates[0], gates[1], gates[2], cell], |b| {
+            let [input, forget, new, cell] = [0, 1, 2, 3].map(|operand| b.operand(operand));
+            let (input, forget) = (b.unary(U::Sigmoid, input), b.unary(U::Sigmoid, forget));
+            let new = b.unary(U::Tanh, new);
+            let (kept, added) = (b.binary(B::Multiply, forget, cell), b.binary(B::Multiply, input, new));
+            let cell = b.binary(B::Add, kept, added);
+            let (low, high) = (b.number(DType::F32, -limit), b.number(DType::F32, limit));
+            let cell = b.binary(B::Maximum, cell, low);
+            b.binary(B::Minimum, cell, high)
+        })?;
+        hidden = call.builder.map(&[gates[3], cell], |b| {
+            let (output, cell) = (b.operand(0), b.operand(1));
+            let (output, cell) = (b.unary(U::Sigmoid, output), b.unary(U::Tanh, cell));
+            b.binary(B::Multiply, output, cell)
+        })?;
+        if let Some(projection) = weights.projection {
+            hidden = call.builder.apply(product.clone(), &[hidden, projection])?;
+        }
+        sequence.push(hidden);
+    }
+    Ok(call.builder.stack(&sequence, 0)?)
+}
+
 /// Integers are computed with as the real numbers that they stand for, which the format allows to differ by two.
 fn lstm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let (cell_clip, projection_clip) = (call.float_or("cell_clip", 0.0)?, call.float_or("proj_clip", 0.0)?);
-    if cell_clip != 0.0 || projection_clip != 0.0 {
-        return Err(Fault::variant("limits of states aren't supported"));
+    let cell_limit = call.float_or("cell_clip", 0.0)?;
+    if call.float_or("proj_clip", 0.0)? != 0.0 {
+        return Err(Fault::variant("a limit of the projection isn't supported"));
     }
     if call.int_or("fused_activation_function", 0)? != 4 {
         return Err(Fault::variant("an activation other than tanh isn't supported"));
@@ -68,9 +124,13 @@ fn lstm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.real(0)?;
     let time_major = call.flag_or("time_major", false)?;
     let sequence = if time_major { x } else { call.builder.swap_axes(x, 0, 1)? };
-    let run = RecurrentRun { sequence, hidden: None, cell: None, lengths: None };
-    let results = call.builder.recurrent(Recurrent::new(RecurrentCell::Lstm), &weights, &run)?;
-    let y = if time_major { results[0] } else { call.builder.swap_axes(results[0], 0, 1)? };
+    let y = if cell_limit > 0.0 {
+        written_out(call, &weights, sequence, cell_limit)?
+    } else {
+        let run = RecurrentRun { sequence, hidden: None, cell: None, lengths: None };
+        call.builder.recurrent(Recurrent::new(RecurrentCell::Lstm), &weights, &run)?[0]
+    };
+    let y = if time_major { y } else { call.builder.swap_axes(y, 0, 1)? };
     let dtype = call.result_dtype(0)?;
     if dtype.is_float() {
         return Ok(y);
