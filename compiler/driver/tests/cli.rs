@@ -165,7 +165,7 @@ fn faults_of_files_end_with_1_and_leave_nothing_behind() {
         (&["compile", "."], "MLC0001"),
         (&["compile", "text"], "MLC0003"),
         (&["compile", "empty", "-o", "out.tar"], "MLC0003"),
-        (&["compile", "lite.tflite"], "TensorFlow Lite"),
+        (&["compile", "lite.tflite"], "the file is damaged at the model"),
         (&["compile", "wrong.mlc", "-o", "out.tar"], "nobody"),
         (&["compile", "binary.mlc"], "UTF-8"),
         (&["compile", "model.mlc", "-o", "no/folder/out.tar"], "MLC0002"),
