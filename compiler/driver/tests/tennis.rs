@@ -1,20 +1,11 @@
 //! TenniS modules on the command line.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::path::Path;
-use std::process::Command;
+mod common;
+
+use common::mlc;
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/tennis");
-
-/// What the command says, when it ends with this status.
-fn mlc(folder: &Path, status: i32, arguments: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mlc"));
-    command.args(arguments).current_dir(folder).env_remove("RUST_BACKTRACE");
-    let output = command.output().unwrap();
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {said}");
-    said
-}
 
 #[test]
 fn modules_are_written_in_one_form() {

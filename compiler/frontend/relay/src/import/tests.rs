@@ -216,13 +216,7 @@ fn new_shapes_follow_their_special_numbers() {
 }
 
 /// An operator that cuts a list in two, at an attribute.
-const PARTS: &str = r#"{"optype": "parts_cpu", "author": "a", "arch": "cpu",
-    "tensors_in": [{"arg_name": "src", "mtype": "LN_MEM_CPU", "ndim": 1}],
-    "tensors_out": [
-        {"arg_name": "head", "mtype": "LN_MEM_CPU", "owner": "src", "ndim": 1, "dims": ["at"], "dtype": "src->dtype"},
-        {"arg_name": "tail", "mtype": "LN_MEM_CPU", "owner": "src", "ndim": 1, "dims": ["src->len - at"], "dtype": "src->dtype"}],
-    "params": [{"arg_name": "at", "ptype": "LN_PARAM_NUMBER", "realtype": "int", "ge": 1, "lt": "src->len"}],
-    "calc_offset": "return src_entry->offset + (te == tail_entry ? at * tl_size_of(src->dtype) : 0);"}"#;
+const PARTS: &str = include_str!("../../../import/samples/parts.json");
 
 fn described() -> ImportOptions {
     let library = Library::read(&[("parts", PARTS.as_bytes())]).unwrap_or_else(|errors| panic!("{errors:?}"));

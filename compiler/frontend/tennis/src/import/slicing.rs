@@ -116,65 +116,45 @@ fn filled(call: &Call<'_, '_>, x: Value, slice: &Slice) -> Result<(), Fault> {
     }
 }
 
-/// The masks of a strided slice: bit i is about entry i of its lists.
-struct Masks {
-    begin: i64,
-    end: i64,
-    ellipsis: i64,
-    new_axis: i64,
-    shrink_axis: i64,
-}
-
-fn has(mask: i64, entry: usize) -> bool {
-    entry < 63 && mask >> entry & 1 == 1
-}
-
 /// As TensorFlow: entries are ranges of axes, single elements of them, new axes, or all axes that the others leave.
 fn strided_slice(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.input(0)?;
     let (begin, end) = (call.required_ints("begin")?, call.required_ints("end")?);
     let strides = call.ints("stride")?.unwrap_or_else(|| vec![1; begin.len()]);
-    let masks = Masks {
-        begin: call.int_or("begin_mask", 0)?,
-        end: call.int_or("end_mask", 0)?,
-        ellipsis: call.int_or("ellipsis_mask", 0)?,
-        new_axis: call.int_or("new_axis_mask", 0)?,
-        shrink_axis: call.int_or("shrink_axis_mask", 0)?,
-    };
+    let masks = call.slice_masks()?;
     let entries = begin.len();
-    let ellipses = (0..entries).filter(|&entry| has(masks.ellipsis, entry)).count();
+    let ellipses = masks.ellipses(entries);
     if [end.len(), strides.len()] != [entries; 2] || entries > 62 || ellipses > 1 {
         let message = format!("begin {begin:?}, end {end:?} and stride {strides:?} with {ellipses} ellipses don't fit");
         return Err(Fault::parameter(message));
     }
     let shape = call.shape(x);
-    let takes_axis = |&entry: &usize| !has(masks.ellipsis, entry) && !has(masks.new_axis, entry);
-    let taken = (0..entries).filter(takes_axis).count();
+    let taken = masks.axes(entries);
     let misfit = |what: &str| Fault::parameter(format!("begin {begin:?} and end {end:?} {what} {shape:?}"));
     let left = shape.len().checked_sub(taken).ok_or_else(|| misfit("have more entries than the axes of"))?;
     let mut slice = Slice { starts: vec![0; shape.len()], sizes: shape.to_vec(), steps: vec![1; shape.len()] };
     let (mut axis, mut result) = (0, Vec::new());
     for entry in 0..entries {
-        if has(masks.ellipsis, entry) {
+        if masks.ellipsis.has(entry) {
             result.extend_from_slice(&shape[axis..axis + left]);
             axis += left;
             continue;
         }
-        if has(masks.new_axis, entry) {
-            let (from, to) = (has(masks.begin, entry) || begin[entry] <= 0, has(masks.end, entry) || end[entry] >= 1);
+        if masks.new_axis.has(entry) {
+            let (from, to) = (masks.begin.has(entry) || begin[entry] <= 0, masks.end.has(entry) || end[entry] >= 1);
             if !from || !to || strides[entry] < 1 {
                 return Err(misfit("don't cover a new axis beside"));
             }
             result.push(1);
             continue;
         }
-        let (shrinks, extent) = (has(masks.shrink_axis, entry), shape[axis]);
+        let (shrinks, extent) = (masks.shrink_axis.has(entry), shape[axis]);
         let (start, stop, step) = if shrinks {
             (begin[entry], if begin[entry] == -1 { i64::MAX } else { begin[entry].saturating_add(1) }, 1)
         } else {
             let (first, last) = if strides[entry] > 0 { (0, i64::MAX) } else { (i64::MAX, i64::MIN) };
-            let start = if has(masks.begin, entry) { first } else { begin[entry] };
-            (start, if has(masks.end, entry) { last } else { end[entry] }, strides[entry])
+            let start = if masks.begin.has(entry) { first } else { begin[entry] };
+            (start, if masks.end.has(entry) { last } else { end[entry] }, strides[entry])
         };
         let part = slice_part(extent, start, stop, step).filter(|&(_, size, _)| size > 0);
         let (start, size, step) = part.ok_or_else(|| misfit("take no element of an axis of"))?;

@@ -2,9 +2,8 @@
 
 use crate::element_type::ElementType;
 use crate::model::{Model, Operator, Setting, Subgraph, Tensor};
-use mlc_import::{AttributeValue, Attributes, Builder, Constant, Description, Fault, Format, Operand};
+use mlc_import::{AttributeValue, Attributes, Constant, Description, Fault, Format, Operand};
 use mlc_ir::{Attribute, Code, DType, Location, TensorType};
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 
@@ -92,17 +91,6 @@ impl Format for Tflite {
     ) -> Option<Result<Constant<Self>, Fault>> {
         let tensor = &scope.tensors[name.index];
         tensor.data.is_some().then(|| Ok((constant(tensor)?, None)))
-    }
-
-    /// Open extents have become others where the user says so.
-    fn check_result<'m>(
-        _model: Self::Model<'m>,
-        _dimensions: &mut BTreeMap<String, usize>,
-        _builder: &Builder,
-        _name: Self::Name<'m>,
-        _item: &Self::Item,
-    ) -> Result<(), Fault> {
-        Ok(())
     }
 
     fn help_for_unknown(_kind: &str) -> String {

@@ -89,36 +89,17 @@ fn reverse(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     Ok(y)
 }
 
-/// The bits of an option: what they say of each entry of starts, ends and steps.
-struct Masks {
-    begin: i64,
-    end: i64,
-    ellipsis: i64,
-    new_axis: i64,
-    shrink: i64,
-}
-
-fn has(mask: i64, entry: usize) -> bool {
-    entry < 32 && mask >> entry & 1 == 1
-}
-
 fn strided_slice(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.input(0)?;
     let starts = call.numbers(1, "the start")?;
     let (ends, steps) = (call.numbers(2, "the end")?, call.numbers(3, "the step")?);
-    let masks = Masks {
-        begin: call.int_or("begin_mask", 0)?,
-        end: call.int_or("end_mask", 0)?,
-        ellipsis: call.int_or("ellipsis_mask", 0)?,
-        new_axis: call.int_or("new_axis_mask", 0)?,
-        shrink: call.int_or("shrink_axis_mask", 0)?,
-    };
+    let masks = call.slice_masks()?;
     let offset = call.flag_or("offset", false)?;
     let shape = call.shape(x);
     let entries = starts.len();
-    let named = (0..entries).filter(|&entry| !has(masks.ellipsis, entry) && !has(masks.new_axis, entry)).count();
-    let ellipses = (0..entries).filter(|&entry| has(masks.ellipsis, entry)).count();
-    if entries > 32 || ends.len() != entries || steps.len() != entries || named > shape.len() || ellipses > 1 {
+    let named = masks.axes(entries);
+    let misfit = ends.len() != entries || steps.len() != entries || named > shape.len();
+    if entries > 32 || misfit || masks.ellipses(entries) > 1 {
         return Err(Fault::operands(format!(
             "{entries} starts, {} ends and {} steps don't fit {shape:?}",
             ends.len(),
@@ -128,29 +109,29 @@ fn strided_slice(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let mut slice = Slice { starts: vec![0; shape.len()], sizes: shape.to_vec(), steps: vec![1; shape.len()] };
     let (mut axis, mut result) = (0, Vec::new());
     for entry in 0..entries {
-        if has(masks.ellipsis, entry) {
+        if masks.ellipsis.has(entry) {
             for _ in 0..shape.len() - named {
                 result.push(shape[axis]);
                 axis += 1;
             }
             continue;
         }
-        if has(masks.new_axis, entry) {
+        if masks.new_axis.has(entry) {
             result.push(1);
             continue;
         }
         let (extent, step) = (shape[axis], steps[entry]);
         let fault =
             || Fault::operands(format!("the slice from {} by {step} leaves an axis of {extent}", starts[entry]));
-        if has(masks.shrink, entry) {
+        if masks.shrink_axis.has(entry) {
             let place = if starts[entry] < 0 { starts[entry].saturating_add(extent as i64) } else { starts[entry] };
-            let place = if has(masks.begin, entry) { 0 } else { usize::try_from(place).map_err(|_| fault())? };
+            let place = if masks.begin.has(entry) { 0 } else { usize::try_from(place).map_err(|_| fault())? };
             (slice.starts[axis], slice.sizes[axis]) = (place, 1);
         } else {
             let far = if step > 0 { (0, i64::MAX) } else { (i64::MAX, i64::MIN) };
-            let start = if has(masks.begin, entry) { far.0 } else { starts[entry] };
+            let start = if masks.begin.has(entry) { far.0 } else { starts[entry] };
             let end = if offset { starts[entry].saturating_add(ends[entry]) } else { ends[entry] };
-            let end = if has(masks.end, entry) { far.1 } else { end };
+            let end = if masks.end.has(entry) { far.1 } else { end };
             let part = slice_part(extent, start, end, step).ok_or_else(fault)?;
             (slice.starts[axis], slice.sizes[axis], slice.steps[axis]) = part;
             result.push(part.1);
