@@ -1,6 +1,7 @@
 //! Which of its schedules a kernel takes: [`Chooser`]. Each is written once to be priced; kernels of equal operators, types and
 //! layouts share what was found.
 
+use crate::ScheduleOptions;
 use crate::kernels::{self, KernelWriter, Schedule};
 use crate::loops::{Function, visit_vars};
 use crate::lower::view::View;
@@ -9,7 +10,7 @@ use crate::target::Target;
 use indexmap::IndexMap;
 use mlc_ir::scalar::Expression;
 use mlc_ir::{Code, Diagnostic, Location, Op};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// A schedule that a kernel could take, and what it would cost.
@@ -38,7 +39,7 @@ pub enum Reason {
 /// The schedules that there were for a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choice {
-    /// All of them, those that have proved better first; none for what isn't scheduled.
+    /// All that were looked at ([`ScheduleOptions::tell_all`]), those that have proved better first; none for what isn't scheduled.
     pub offers: Vec<Offer>,
     /// Number of the one that was taken.
     pub taken: usize,
@@ -83,18 +84,17 @@ pub struct Chooser {
     pub target: Rc<Target>,
     /// Bytes that the whole program touches, about.
     working_set: usize,
-    /// What the user asked for, by node.
-    forced: BTreeMap<String, String>,
+    options: ScheduleOptions,
     /// Nodes so far.
     seen: BTreeSet<String>,
     known: IndexMap<Problem, Choice>,
 }
 
 impl Chooser {
-    /// A chooser for a program that touches `working_set` bytes in all, about; `forced` names schedules by node.
-    pub fn new(target: &Target, working_set: usize, forced: &BTreeMap<String, String>) -> Chooser {
-        let (target, forced) = (Rc::new(target.clone()), forced.clone());
-        Chooser { target, working_set, forced, seen: BTreeSet::new(), known: IndexMap::new() }
+    /// A chooser for a program that touches `working_set` bytes in all, about.
+    pub fn new(target: &Target, working_set: usize, options: &ScheduleOptions) -> Chooser {
+        let (target, options) = (Rc::new(target.clone()), options.clone());
+        Chooser { target, working_set, options, seen: BTreeSet::new(), known: IndexMap::new() }
     }
 
     /// Chooses among the schedules of a kernel that nothing has been written to.
@@ -114,7 +114,7 @@ impl Chooser {
             }
         };
         self.seen.insert(node.to_owned());
-        match self.forced.get(node) {
+        match self.options.forced.get(node) {
             Some(text) => forced(choice, node, text),
             None => Ok(choice),
         }
@@ -126,7 +126,7 @@ impl Chooser {
     /// The nodes that there are.
     pub fn finish(self) -> Result<(), Vec<Diagnostic>> {
         let unknown: Vec<&str> =
-            self.forced.keys().map(String::as_str).filter(|&node| !self.seen.contains(node)).collect();
+            self.options.forced.keys().map(String::as_str).filter(|&node| !self.seen.contains(node)).collect();
         if unknown.is_empty() {
             return Ok(());
         }
@@ -141,7 +141,11 @@ impl Chooser {
             let price = self.price(op, &schedule, kernel)?;
             Ok(Offer { schedule, price })
         };
-        kernels::schedules(op, kernel)?.into_iter().map(offer).collect()
+        // Each is written to be priced, which is for nothing where the first one is taken anyway.
+        let looks_at_all =
+            self.options.tell_all || !self.options.forced.is_empty() || self.target.machine.trust.is_some();
+        let most = if looks_at_all { usize::MAX } else { 1 };
+        kernels::schedules(op, kernel)?.into_iter().take(most).map(offer).collect()
     }
 
     /// What a schedule costs, read off what it writes.

@@ -42,7 +42,16 @@ pub struct Options {
     pub target: Target,
     /// How other code runs the model.
     pub execution: Execution,
+    /// What schedules kernels take, and what is told of them.
+    pub schedules: ScheduleOptions,
+}
+
+/// What the caller wants of schedules.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ScheduleOptions {
     /// Schedules that kernels are to take whatever they cost, by node: the kind, or the kind with settings
     /// ([`kernels::Schedule::is_named`]).
-    pub schedules: BTreeMap<String, String>,
+    pub forced: BTreeMap<String, String>,
+    /// Whether all schedules of each kernel are told with their prices; otherwise only those that are looked at to choose.
+    pub tell_all: bool,
 }

@@ -94,7 +94,7 @@ impl<'a> Bench<'a> {
             "host" => Toolchain::default(),
             name => Toolchain::emulated(name).ok_or_else(|| format!("there is no board for {name}"))?,
         };
-        let options = CompileOptions { target, ..CompileOptions::default() };
+        let options = CompileOptions { target, explain: true, ..CompileOptions::default() };
         Ok(Bench { case, graph: loaded.graph, options, toolchain, runs: if machine == "host" { runs } else { 1 } })
     }
 

@@ -4,9 +4,8 @@ use crate::case::Case;
 use indexmap::IndexMap;
 use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};
 use mlc_codegen::package::Package;
-use mlc_codegen::{Execution, Module, Options, Target, generate};
+use mlc_codegen::{Execution, Module, Options, ScheduleOptions, Target, generate};
 use mlc_ir::{Code, Diagnostic, Graph, Location, text};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What the compiler makes of a model.
@@ -90,7 +89,7 @@ pub fn compile_kernels(graph: &Graph, name: &str, target: &Target) -> Result<Com
             model_name: name.to_owned(),
             target: target.clone(),
             execution: Execution::default(),
-            schedules: BTreeMap::new(),
+            schedules: ScheduleOptions::default(),
         },
     )?;
     let archive = Package::of(&module, target, &text::print(graph))

@@ -1,8 +1,7 @@
 use super::Price;
 use crate::execution::Execution;
 use crate::target::Target;
-use crate::{Options, generate};
-use std::collections::BTreeMap;
+use crate::{Options, ScheduleOptions, generate};
 
 fn target(name: &str) -> Target {
     Target::embedded().into_iter().find(|target| target.name == name).unwrap()
@@ -15,7 +14,7 @@ fn prices(target: &Target, text: &str) -> Vec<Price> {
         model_name: "g".into(),
         target: target.clone(),
         execution: Execution::default(),
-        schedules: BTreeMap::new(),
+        schedules: ScheduleOptions::default(),
     };
     generate(&graph, &options).unwrap().kernels.iter().map(|kernel| kernel.price).collect()
 }

@@ -1,8 +1,7 @@
 //! Builds and runs generated C: many models in one program, so that the C compiler runs once.
 
-use mlc_codegen::{Execution, Module, Options, Target, VectorSpelling, generate};
+use mlc_codegen::{Execution, Module, Options, ScheduleOptions, Target, VectorSpelling, generate};
 use mlc_ir::{DType, Generator, Graph, Tensor, Values};
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -28,7 +27,7 @@ pub fn check(graphs: &[Graph], target: &Target, tolerance: f64) -> Vec<Module> {
             model_name: format!("m{number}"),
             target: target.clone(),
             execution: Execution::default(),
-            schedules: BTreeMap::new(),
+            schedules: ScheduleOptions::default(),
         };
         modules.push(generate(graph, &options).unwrap_or_else(|errors| panic!("{}: {errors:?}", graph.name)));
         let mut generator = Generator::new(number as u64 + 100);

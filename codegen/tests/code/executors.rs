@@ -2,8 +2,7 @@
 //! and nothing else, under sanitizers and without a warning, and its example prints the same. Needs make and a C compiler.
 
 use mlc_codegen::package::{FormatVersion, Package, PackageModel};
-use mlc_codegen::{Execution, Interface, Module, Options, Pools, Target, WeightsAs, generate};
-use std::collections::BTreeMap;
+use mlc_codegen::{Execution, Interface, Module, Options, Pools, ScheduleOptions, Target, WeightsAs, generate};
 use std::path::Path;
 use std::process::Command;
 
@@ -28,7 +27,8 @@ graph @branches(%x: f32[1, 6, 6, 4], %shift: f32[8]) -> ("joined": f32[1, 6, 6, 
 
 fn module(name: &str, execution: Execution, target: &Target) -> Module {
     let graph = mlc_ir::text::parse(MODEL, &()).unwrap();
-    let options = Options { model_name: name.into(), target: target.clone(), execution, schedules: BTreeMap::new() };
+    let options =
+        Options { model_name: name.into(), target: target.clone(), execution, schedules: ScheduleOptions::default() };
     generate(&graph, &options).unwrap()
 }
 

@@ -3,9 +3,8 @@
 
 use super::executors::{example, executions, unpack};
 use mlc_codegen::package::{Package, PackageModel};
-use mlc_codegen::{Execution, Module, Options, Target, generate};
+use mlc_codegen::{Execution, Module, Options, ScheduleOptions, Target, generate};
 use mlc_ir::{Code, Diagnostic, Graph};
-use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What the function keeps, and the declarations of a user.
@@ -83,7 +82,10 @@ fn parsed(text: &str) -> Graph {
 }
 
 fn generated(graph: &Graph, name: &str, execution: Execution, target: &Target) -> Result<Module, Vec<Diagnostic>> {
-    generate(graph, &Options { model_name: name.into(), target: target.clone(), execution, schedules: BTreeMap::new() })
+    generate(
+        graph,
+        &Options { model_name: name.into(), target: target.clone(), execution, schedules: ScheduleOptions::default() },
+    )
 }
 
 /// What the example prints of zeroes.

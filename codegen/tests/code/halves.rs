@@ -1,9 +1,8 @@
 //! Conversions between half and single precision: every half, and singles and doubles around every half and between them.
 
-use mlc_codegen::{Execution, Options, generate};
+use mlc_codegen::{Execution, Options, ScheduleOptions, generate};
 use mlc_ir::ops::Cast;
 use mlc_ir::{DType, Graph, Tensor, TensorType};
-use std::collections::BTreeMap;
 
 /// The casts of one input to some types, as one model; the input's and the outputs' bytes.
 fn converted(from: DType, input: &Tensor, to: &[DType], target: &mlc_codegen::Target) -> Option<Vec<Tensor>> {
@@ -18,7 +17,7 @@ fn converted(from: DType, input: &Tensor, to: &[DType], target: &mlc_codegen::Ta
         model_name: "m".into(),
         target: target.clone(),
         execution: Execution::default(),
-        schedules: BTreeMap::new(),
+        schedules: ScheduleOptions::default(),
     };
     let module = generate(&graph, &options).unwrap();
     let bytes = crate::common::run(&[module], target, &input.to_le_bytes())?;

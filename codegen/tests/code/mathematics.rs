@@ -1,10 +1,9 @@
 //! The error of the vector versions of transcendental functions, in units in the last place of single precision.
 
-use mlc_codegen::{Execution, Options, Target, generate};
+use mlc_codegen::{Execution, Options, ScheduleOptions, Target, generate};
 use mlc_ir::ops::Unary;
 use mlc_ir::scalar::UnaryFunction;
 use mlc_ir::{DType, Graph, Tensor, TensorType};
-use std::collections::BTreeMap;
 
 /// The largest error that is promised.
 const BOUND: f64 = 4.0;
@@ -120,7 +119,7 @@ fn vector_functions_are_within_four_units_in_the_last_place() {
             model_name: "m".into(),
             target: Target::host(lanes),
             execution: Execution::default(),
-            schedules: BTreeMap::new(),
+            schedules: ScheduleOptions::default(),
         };
         let module = generate(&graph, &options).unwrap();
         let Some(bytes) = crate::common::run(&[module], &options.target, &input.to_le_bytes()) else { return };

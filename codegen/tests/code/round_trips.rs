@@ -1,11 +1,10 @@
 //! Numbers that pass through a narrow integer type and come back, and those that are rounded to integers, are in every bit what
 //! the evaluator says, in vectors too.
 
-use mlc_codegen::{Execution, Module, Options, Target, generate};
+use mlc_codegen::{Execution, Module, Options, ScheduleOptions, Target, generate};
 use mlc_ir::ops::Map;
 use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, ScalarId, UnaryFunction};
 use mlc_ir::{DType, Generator, Graph, Literal, Tensor, TensorType, evaluate};
-use std::collections::BTreeMap;
 
 /// Numbers around the ends of ranges, around integers and halves of them, of every exponent, infinities and NaN.
 fn inputs(dtype: DType) -> Tensor {
@@ -36,7 +35,7 @@ fn module(expressions: &[Expression], input: &Tensor, target: &Target) -> (Modul
         model_name: "m".into(),
         target: target.clone(),
         execution: Execution::default(),
-        schedules: BTreeMap::new(),
+        schedules: ScheduleOptions::default(),
     };
     (generate(&graph, &options).unwrap(), graph)
 }

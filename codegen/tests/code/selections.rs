@@ -1,11 +1,10 @@
 //! Selections and truth values in kernels: masks in vectors, and both arms first where there are none.
 
 use crate::common::{check, targets};
-use mlc_codegen::{Execution, Options, Target, generate};
+use mlc_codegen::{Execution, Options, ScheduleOptions, Target, generate};
 use mlc_ir::ops::{Kernel, Map, Reduce, ReduceFunction};
 use mlc_ir::scalar::Expression;
 use mlc_ir::{Attribute, DType, Generator, Graph, TensorType, Value};
-use std::collections::BTreeMap;
 
 /// Types of numbers, of every size.
 const NUMBERS: [DType; 9] =
@@ -49,7 +48,7 @@ fn text(graph: &Graph, target: &Target) -> String {
         model_name: "m".into(),
         target: target.clone(),
         execution: Execution::default(),
-        schedules: BTreeMap::new(),
+        schedules: ScheduleOptions::default(),
     };
     generate(graph, &options).unwrap().sources.iter().map(|source| source.text.as_str()).collect()
 }

@@ -1,11 +1,10 @@
 //! Strict code: sums in the order of their elements, functions of the C library, every step rounded. Needs a C compiler.
 
 use crate::common::targets;
-use mlc_codegen::{Execution, FloatingPoint, Options, Target, generate};
+use mlc_codegen::{Execution, FloatingPoint, Options, ScheduleOptions, Target, generate};
 use mlc_ir::ops::{Convolution, Map, Matmul, Reduce, ReduceFunction, Softmax, Unary};
 use mlc_ir::scalar::{BinaryFunction, Expression, UnaryFunction};
 use mlc_ir::{Attribute, DType, Generator, Graph, Op, Tensor, TensorType};
-use std::collections::BTreeMap;
 
 fn strict_targets() -> Vec<Target> {
     targets().into_iter().map(|target| target.with_floating_point(FloatingPoint::Strict)).collect()
@@ -24,7 +23,7 @@ fn outputs(op: impl Into<Op>, x: &Tensor, constants: &[&Tensor], target: &Target
             model_name: "m".into(),
             target: target.clone(),
             execution: Execution::default(),
-            schedules: BTreeMap::new(),
+            schedules: ScheduleOptions::default(),
         },
     )
     .unwrap();

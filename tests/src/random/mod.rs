@@ -22,7 +22,7 @@ use crate::compile::{Compiled, compile_graph, compile_kernels};
 use crate::mode::Mode;
 use crate::parallel;
 use batch::Job;
-use mlc_codegen::{Execution, Options, Target, generate};
+use mlc_codegen::{Execution, Options, ScheduleOptions, Target, generate};
 use mlc_ir::ops::Binary;
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Diagnostic, Graph, TensorType};
@@ -149,7 +149,7 @@ pub fn computable_dtypes() -> Vec<DType> {
                 model_name: "probe".into(),
                 target: Target::generic(),
                 execution: Execution::default(),
-                schedules: BTreeMap::new(),
+                schedules: ScheduleOptions::default(),
             },
         )
         .is_ok()

@@ -72,7 +72,7 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
     console.report(&loaded.warnings, &loaded.sources);
     if arguments.schedules {
         let target = target(arguments.target.as_deref().unwrap_or("generic"))?;
-        let options = CompileOptions { target, ..CompileOptions::default() };
+        let options = CompileOptions { target, explain: true, ..CompileOptions::default() };
         let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {});
         let compiled = compiled.map_err(|diagnostics| in_model(diagnostics, &arguments.model, loaded.sources))?;
         console.print(&format!("schedules for {}:\n{}", options.target.name, schedules_text(&compiled.module)));

@@ -5,7 +5,7 @@ use crate::files;
 use bytes::Bytes;
 use indexmap::IndexMap;
 use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
-use mlc_codegen::{Execution, Limits, Module, Target};
+use mlc_codegen::{Execution, Limits, Module, ScheduleOptions, Target};
 
 use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location};
 use mlc_passes::{OptimizeOptions, OptimizeReport};
@@ -27,7 +27,7 @@ pub struct CompileOptions {
     pub limits: Limits,
     /// Time stamp of the archive in seconds since 1970.
     pub modified: u64,
-    /// Whether the report explains every changed node; slower.
+    /// Whether the report explains every changed node, and all schedules of each kernel are priced to be told; slower.
     pub explain: bool,
     /// Schedules that kernels are to take, by node.
     pub schedules: BTreeMap<String, String>,
@@ -98,7 +98,8 @@ pub fn compile(
     let optimize_options = OptimizeOptions { explain: options.explain, exact, ..OptimizeOptions::default() };
     let (graph, report) =
         mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
-    let CompileOptions { model_name, target, execution, schedules, .. } = options.clone();
+    let CompileOptions { model_name, target, execution, schedules: forced, explain: tell_all, .. } = options.clone();
+    let schedules = ScheduleOptions { forced, tell_all };
     let generator_options = mlc_codegen::Options { model_name, target, execution, schedules };
     let module = mlc_codegen::generate(&graph, &generator_options)?;
     options.limits.check(&[&module])?;
