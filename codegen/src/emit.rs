@@ -23,7 +23,7 @@ use crate::price::Price;
 use arguments::{CallArgument, unused};
 use constants::Constants;
 use emitter::Emitter;
-use mlc_ir::{Diagnostic, Graph, State, TensorType};
+use mlc_ir::{Diagnostic, Graph, Quantization, State, TensorType};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -49,11 +49,11 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     };
     let inputs = ports(graph.open_inputs().into_iter().map(|number| {
         let node = graph.node(graph.inputs()[number]);
-        (&*node.name, &node.results[0])
+        (&*node.name, &node.results[0], graph.quantization.inputs.get(&number).copied())
     }));
     let outputs = ports(graph.open_outputs().into_iter().map(|number| {
         let output = &graph.outputs()[number];
-        (&*output.name, graph.ty(output.value))
+        (&*output.name, graph.ty(output.value), graph.quantization.outputs.get(&number).copied())
     }));
     external::check(&program, options.execution).map_err(|error| vec![error])?;
     let ranks = messages::summary(graph, &program);
@@ -88,9 +88,15 @@ fn kept_states(graph: &Graph, names: &mut Names) -> Vec<KeptState> {
     graph.states.iter().map(state).collect()
 }
 
-fn ports<'a>(list: impl Iterator<Item = (&'a str, &'a TensorType)> + Clone) -> Vec<Port> {
-    let fields = fields(list.clone().map(|(name, _)| name));
-    list.zip(fields).map(|((name, ty), field)| Port { name: name.to_owned(), field, ty: ty.clone() }).collect()
+fn ports<'a>(list: impl Iterator<Item = (&'a str, &'a TensorType, Option<Quantization>)> + Clone) -> Vec<Port> {
+    let fields = fields(list.clone().map(|(name, ..)| name));
+    let port = |((name, ty, quantization), field): ((&str, &TensorType, _), _)| Port {
+        name: name.to_owned(),
+        field,
+        ty: ty.clone(),
+        quantization,
+    };
+    list.zip(fields).map(port).collect()
 }
 
 fn summary(program: &Program, step: &Step, price: Price) -> KernelSummary {

@@ -151,7 +151,12 @@ mod tests {
             price: Price::default(),
             choice: Choice::default(),
         };
-        let port = |name: &str| Port { name: name.into(), field: name.into(), ty: TensorType::new(DType::F32, [10]) };
+        let port = |name: &str| Port {
+            name: name.into(),
+            field: name.into(),
+            ty: TensorType::new(DType::F32, [10]),
+            quantization: None,
+        };
         Module {
             model_name: "m".into(),
             inputs: vec![port("x")],

@@ -4,7 +4,7 @@ use crate::choice::Choice;
 use crate::execution::Execution;
 use crate::graph::ExecutorGraph;
 use crate::price::Price;
-use mlc_ir::{Attribute, TensorType};
+use mlc_ir::{Attribute, Quantization, TensorType};
 use serde::Serialize;
 
 /// An input or output of the generated function.
@@ -16,6 +16,8 @@ pub struct Port {
     pub field: String,
     /// Type of the dense, row-major tensor that the caller's pointer points at.
     pub ty: TensorType,
+    /// What its integers stand for, if that is known.
+    pub quantization: Option<Quantization>,
 }
 
 /// One generated kernel.

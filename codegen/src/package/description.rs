@@ -4,6 +4,7 @@ use super::metadata::to_json;
 use crate::execution::Execution;
 use crate::module::{KeptState, KernelSummary, MemoryPlan, Module, Port, RankSummary};
 use crate::target::{FloatingPoint, Target};
+use mlc_ir::Quantization;
 use serde::Serialize;
 
 /// `src/<model>.json`: what `metadata.json` has no place for. The interface in order, with C names and shapes; the kernels;
@@ -29,6 +30,8 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         dtype: &'static str,
         field: &'a str,
         name: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        quantization: Option<Quantization>,
         shape: &'a [usize],
     }
     #[derive(Serialize)]
@@ -43,8 +46,8 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         StateDescription { dtype: initial.ty().dtype.name(), name, shape: &initial.ty().shape, symbol }
     }
     fn describe(port: &Port) -> PortDescription<'_> {
-        let Port { name, field, ty } = port;
-        PortDescription { dtype: ty.dtype.name(), field, name, shape: &ty.shape }
+        let Port { name, field, ty, quantization } = port;
+        PortDescription { dtype: ty.dtype.name(), field, name, quantization: *quantization, shape: &ty.shape }
     }
     to_json(&Description {
         execution: module.execution,

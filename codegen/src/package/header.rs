@@ -5,6 +5,7 @@ use super::names::{Names, macro_prefix};
 use super::pools::Pool;
 use crate::module::{Module, Port, RankSummary};
 use crate::names::c_escape;
+use mlc_ir::{Float, Quantization};
 
 /// The text of the header.
 pub(super) fn header(module: &Module, names: &Names) -> String {
@@ -22,6 +23,9 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
     {
         for (port, name) in ports.iter().zip(macros) {
             text += &format!("/* Bytes of {direction} {}. */\n#define {name} {}\n", describe(port), port.ty.bytes());
+            if let Some(quantization) = &port.quantization {
+                text += &quantization_macros(name, quantization);
+            }
         }
     }
     text.push('\n');
@@ -55,6 +59,19 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
     text += &descriptors(module);
     text += &format!("#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {prefix}_H_ */\n");
     text
+}
+
+/// `…_SCALE` and `…_ZERO_POINT` beside a port's `…_SIZE`.
+fn quantization_macros(size: &str, quantization: &Quantization) -> String {
+    let name = size.strip_suffix("_SIZE").unwrap_or(size);
+    let Quantization { scale: Float(scale), zero_point } = *quantization;
+    let single = scale as f32;
+    let scale = if f64::from(single) == scale { format!("{single:?}f") } else { format!("{scale:?}") };
+    format!(
+        "/* Its numbers are {name}_SCALE * (integer - {name}_ZERO_POINT). */\n#define {name}_SCALE {scale}\n\
+         #define {name}_ZERO_POINT {}\n",
+        if zero_point < 0 { format!("({zero_point})") } else { zero_point.to_string() },
+    )
 }
 
 /// The model's place among the ranks, and its messages.

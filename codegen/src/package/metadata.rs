@@ -4,6 +4,7 @@ use super::input::{FormatVersion, Package};
 use crate::graph::ExecutorGraph;
 use crate::module::{KernelSummary, MessageSummary, Module, Port, RankSummary};
 use crate::target::Target;
+use mlc_ir::Quantization;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -89,7 +90,16 @@ struct Main {
 #[derive(Serialize)]
 struct PortEntry {
     dtype: &'static str,
+    /// Beyond the format; only where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantization: Option<Quantization>,
     size: usize,
+}
+
+impl PortEntry {
+    fn of(port: &Port) -> PortEntry {
+        PortEntry { dtype: port.ty.dtype.long_name(), quantization: port.quantization, size: port.ty.bytes() }
+    }
 }
 
 #[derive(Serialize)]
@@ -196,7 +206,7 @@ fn port_entries(ports: &[Port]) -> BTreeMap<String, PortEntry> {
     let mut entries = BTreeMap::new();
     for port in ports {
         let key = if entries.contains_key(&port.name) { port.field.clone() } else { port.name.clone() };
-        entries.insert(key, PortEntry { dtype: port.ty.dtype.long_name(), size: port.ty.bytes() });
+        entries.insert(key, PortEntry::of(port));
     }
     entries
 }

@@ -13,6 +13,7 @@ fn module() -> Module {
         name: name.into(),
         field: field.into(),
         ty: TensorType::new(dtype, shape),
+        quantization: None,
     };
     let lib1 = "#include <stdint.h>\n#include <string.h>\n\
         #ifdef __cplusplus\nextern \"C\" {\n#endif\n\

@@ -7,7 +7,7 @@ use crate::targets;
 use bytes::Bytes;
 use mlc_archive::{Archive, Executor, Header, Interface, Metadata, Model, Style, is_identifier};
 use mlc_codegen::{FloatingPoint, Target};
-use mlc_ir::{Code, DType, Diagnostic, Location, Shape, TensorType};
+use mlc_ir::{Code, DType, Diagnostic, Location, Quantization, Shape, TensorType};
 use mlc_runtime::params;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -22,6 +22,8 @@ pub struct Port {
     pub field: String,
     /// Its type.
     pub ty: TensorType,
+    /// What its integers stand for, if the archive says it.
+    pub quantization: Option<Quantization>,
     /// Whether the archive says the shape, and not the number of elements only.
     pub shape_known: bool,
 }
@@ -152,6 +154,8 @@ struct PortDescription {
     dtype: String,
     field: String,
     name: String,
+    #[serde(default)]
+    quantization: Option<Quantization>,
     shape: Vec<usize>,
 }
 
@@ -293,7 +297,7 @@ impl Port {
 
 impl From<mlc_archive::Port> for Port {
     fn from(mlc_archive::Port { name, field, ty, shape_known }: mlc_archive::Port) -> Port {
-        Port { name, field, ty, shape_known }
+        Port { name, field, ty, quantization: None, shape_known }
     }
 }
 
@@ -394,14 +398,14 @@ fn description(archive: &Archive, model: &str) -> Result<Option<Description>, Di
 }
 
 fn port(description: PortDescription) -> Result<Port, String> {
-    let PortDescription { dtype, field, name, shape } = description;
+    let PortDescription { dtype, field, name, quantization, shape } = description;
     let dtype = DType::parse(&dtype).ok_or_else(|| format!("'{name}' has the unknown data type '{dtype}'"))?;
     if !is_identifier(&field) {
         return Err(format!("the field '{field}' isn't a C identifier"));
     }
     let ty = TensorType::new(dtype, shape);
     ty.checked_bytes().ok_or_else(|| format!("'{name}' is too large"))?;
-    Ok(Port { name, field, ty, shape_known: true })
+    Ok(Port { name, field, ty, quantization, shape_known: true })
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub mod project;
 pub mod render;
 mod signatures;
 pub mod simulation;
+mod steps;
 pub mod targets;
 pub mod toolchain;
 pub mod weights;

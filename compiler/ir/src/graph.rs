@@ -4,7 +4,7 @@ use crate::attribute::Attribute;
 use crate::distribution::{Distribution, Message};
 use crate::operator::OperatorError;
 use crate::ops::{Constant, Input, Op};
-use crate::types::TensorType;
+use crate::types::{Quantization, TensorType};
 use petgraph::Direction;
 use petgraph::stable_graph::{NodeIndex, StableDiGraph};
 use petgraph::visit::EdgeRef;
@@ -74,6 +74,16 @@ pub struct State {
     pub initial: Attribute,
 }
 
+/// What integers at the inputs and outputs of a graph stand for, by the numbers of those that it is known of. It changes nothing of what
+/// is computed: callers need it to make such integers, and to read them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InterfaceQuantization {
+    /// Of inputs.
+    pub inputs: BTreeMap<usize, Quantization>,
+    /// Of outputs.
+    pub outputs: BTreeMap<usize, Quantization>,
+}
+
 /// A directed acyclic graph of operator applications, with ordered inputs and outputs.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
@@ -81,6 +91,8 @@ pub struct Graph {
     pub name: String,
     /// Values that are kept between two runs.
     pub states: Vec<State>,
+    /// What integers at its inputs and outputs stand for.
+    pub quantization: InterfaceQuantization,
     /// The graph's place among several that run together, if it is one of those.
     pub distribution: Option<Distribution>,
     pub(crate) nodes: StableDiGraph<Node, Use, u32>,
@@ -142,9 +154,11 @@ impl Graph {
         Ok(node)
     }
 
-    /// Takes over what another graph of the same inputs and outputs does with them: its states and its messages.
+    /// Takes over what another graph of the same inputs and outputs does with them: its states and its messages, and
+    /// what their integers stand for.
     pub fn take_interface(&mut self, other: &Graph) {
         self.states.clone_from(&other.states);
+        self.quantization.clone_from(&other.quantization);
         self.distribution.clone_from(&other.distribution);
     }
 
@@ -355,8 +369,8 @@ impl Graph {
         self.nodes.node_count() != before
     }
 
-    /// Whether both graphs have the same name, inputs, outputs, states, messages and nodes, by their names, and the same
-    /// connections. The numbers of the nodes don't matter.
+    /// Whether both graphs have the same name, inputs, outputs with what their integers stand for, states, messages and nodes, by
+    /// their names, and the same connections. The numbers of the nodes don't matter.
     pub fn structurally_equal(&self, other: &Graph) -> bool {
         let node_name = |graph: &Graph, node: NodeId| graph.nodes.node_weight(node).map(|node| node.name.clone());
         let inputs = |graph: &Graph| -> Vec<_> { graph.inputs.iter().map(|&node| node_name(graph, node)).collect() };
@@ -375,6 +389,7 @@ impl Graph {
         };
         self.name == other.name
             && self.states == other.states
+            && self.quantization == other.quantization
             && self.distribution == other.distribution
             && self.len() == other.len()
             && inputs(self) == inputs(other)

@@ -43,7 +43,7 @@ pub use evaluator::{
 pub use fields::{Field, FieldValue, Fields};
 pub use foreign::Foreign;
 pub use generator::Generator;
-pub use graph::{Graph, Node, NodeId, Output, State, Value};
+pub use graph::{Graph, InterfaceQuantization, Node, NodeId, Output, State, Value};
 pub use literal::Literal;
 pub use operator::{Category, Operator, OperatorError, Work};
 pub use ops::{Op, OpKind, ops_table};

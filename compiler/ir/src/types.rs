@@ -1,8 +1,8 @@
 //! Tensor types: data type, shape, quantisation. Shapes are concrete: a frontend binds symbolic dimensions before it builds a graph.
 
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::fmt;
-use std::sync::Arc;
 
 /// Extents of a dense, row-major tensor, slowest axis first.
 pub type Shape = SmallVec<[usize; 6]>;
@@ -155,7 +155,7 @@ impl fmt::Display for DType {
 }
 
 /// A double that can be compared for identity and hashed: two are equal when their bits are.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Float(pub f64);
 
 impl PartialEq for Float {
@@ -205,31 +205,27 @@ impl fmt::Display for Float {
 }
 
 /// How integers stand for real numbers: `real = scale * (integer - zero_point)`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Quantization {
-    /// One scale, or one for each index along `axis`.
-    pub scales: Vec<Float>,
-    /// As many zero points as scales.
-    pub zero_points: Vec<i64>,
-    /// The axis along which the scales run; `None` for one scale.
-    pub axis: Option<usize>,
+    /// What a step is worth.
+    pub scale: Float,
+    /// The integer that stands for 0.
+    pub zero_point: i64,
 }
 
-/// Data type, shape and, for quantised tensors, what the integers mean.
+/// Data type and shape.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TensorType {
     /// Type of each element.
     pub dtype: DType,
     /// Extents, slowest axis first; empty for a scalar.
     pub shape: Shape,
-    /// Present when the integers stand for real numbers.
-    pub quantization: Option<Arc<Quantization>>,
 }
 
 impl TensorType {
     /// A plain tensor type.
     pub fn new(dtype: DType, shape: impl AsRef<[usize]>) -> Self {
-        TensorType { dtype, shape: shape.as_ref().into(), quantization: None }
+        TensorType { dtype, shape: shape.as_ref().into() }
     }
 
     /// Number of axes.
@@ -258,17 +254,7 @@ impl TensorType {
 
 impl fmt::Display for TensorType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.dtype)?;
-        if let Some(quantization) = &self.quantization {
-            let scales: Vec<String> = quantization.scales.iter().map(Float::to_string).collect();
-            let zero_points: Vec<String> = quantization.zero_points.iter().map(i64::to_string).collect();
-            write!(f, "<[{}], [{}]", scales.join(", "), zero_points.join(", "))?;
-            if let Some(axis) = quantization.axis {
-                write!(f, ", axis = {axis}")?;
-            }
-            f.write_str(">")?;
-        }
-        write!(f, "{:?}", self.shape.as_slice())
+        write!(f, "{}{:?}", self.dtype, self.shape.as_slice())
     }
 }
 

@@ -33,6 +33,7 @@ pub fn verify(graph: &Graph) -> Result<(), Vec<Diagnostic>> {
     verifier.check_inputs();
     verifier.check_outputs();
     verifier.check_states();
+    verifier.check_quantization();
     verifier.check_effects(&order);
     for fault in messages::faults(graph, &order) {
         verifier.graph_fault(fault);
@@ -203,6 +204,19 @@ impl Verifier<'_> {
                 self.fault(id, "its effect comes before that of a call that it depends on");
             }
             latest.insert(id, own.map_or(before, |(_, last)| last.max(before)));
+        }
+    }
+
+    fn check_quantization(&mut self) {
+        let numbers = &self.graph.quantization;
+        let lost = numbers.inputs.keys().any(|&number| number >= self.graph.inputs().len())
+            || numbers.outputs.keys().any(|&number| number >= self.graph.outputs().len());
+        if lost {
+            self.graph_fault("a quantization is of no input and no output");
+        }
+        let all = numbers.inputs.values().chain(numbers.outputs.values());
+        if all.map(|own| own.scale.0).any(|scale| !(scale > 0.0 && scale.is_finite())) {
+            self.graph_fault("the scale of a quantization is a positive number");
         }
     }
 

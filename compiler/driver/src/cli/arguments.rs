@@ -377,7 +377,7 @@ pub struct Verify {
     /// A known output as a .npy file; NAME= can be left out for a model with one output; may be repeated
     #[arg(long, value_name = "[NAME=]FILE.npy")]
     pub expect: Vec<String>,
-    /// Absolute tolerance [default: by data type]
+    /// Absolute tolerance [default: by data type; one step of a quantised output against a file]
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = tolerance)]
     pub atol: Option<f64>,
     /// Relative tolerance [default: by data type]

@@ -247,6 +247,7 @@ mod tests {
             name: name.into(),
             field: "x".into(),
             ty: TensorType::new(DType::F32, []),
+            quantization: None,
             shape_known: true,
         };
         let names = file_names(&[port("a/b"), port("a:b"), port("A_b"), port("c")]);

@@ -11,8 +11,9 @@ use crate::files;
 use crate::format::Format;
 use crate::pipeline::frontends::{self, Contents, Memory, ModelFile};
 use crate::pipeline::{self, CompileOptions, Failure};
-use mlc_ir::{Graph, TensorType};
+use mlc_ir::{Graph, Quantization, TensorType};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// An input or output.
 #[derive(Serialize)]
@@ -20,11 +21,33 @@ struct PortEntry {
     name: String,
     dtype: &'static str,
     shape: Vec<usize>,
+    /// What its integers stand for, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantization: Option<Quantization>,
 }
 
 impl PortEntry {
-    fn new(name: &str, ty: &TensorType) -> PortEntry {
-        PortEntry { name: name.to_owned(), dtype: ty.dtype.name(), shape: ty.shape.to_vec() }
+    fn inputs(graph: &Graph) -> Vec<PortEntry> {
+        let ports = graph.inputs().iter().map(|&id| (&*graph.node(id).name, graph.ty(id.into())));
+        PortEntry::all(ports, &graph.quantization.inputs)
+    }
+
+    fn outputs(graph: &Graph) -> Vec<PortEntry> {
+        let ports = graph.outputs().iter().map(|output| (&*output.name, graph.ty(output.value)));
+        PortEntry::all(ports, &graph.quantization.outputs)
+    }
+
+    fn all<'a>(
+        ports: impl Iterator<Item = (&'a str, &'a TensorType)>,
+        known: &BTreeMap<usize, Quantization>,
+    ) -> Vec<PortEntry> {
+        let entry = |(number, (name, ty)): (usize, (&str, &TensorType))| PortEntry {
+            name: name.to_owned(),
+            dtype: ty.dtype.name(),
+            shape: ty.shape.to_vec(),
+            quantization: known.get(&number).copied(),
+        };
+        ports.enumerate().map(entry).collect()
     }
 }
 
@@ -86,8 +109,8 @@ fn graph_report(graph: &Graph) -> GraphReport {
         node.op.work(&graph.operand_types(id), &node.results).macs
     });
     GraphReport {
-        inputs: graph.inputs().iter().map(|&id| PortEntry::new(&graph.node(id).name, graph.ty(id.into()))).collect(),
-        outputs: graph.outputs().iter().map(|output| PortEntry::new(&output.name, graph.ty(output.value))).collect(),
+        inputs: PortEntry::inputs(graph),
+        outputs: PortEntry::outputs(graph),
         macs: macs.fold(0, u64::saturating_add),
     }
 }
@@ -117,7 +140,11 @@ fn model_text(report: &ModelReport) -> String {
 fn ports_text(title: &str, ports: &[PortEntry]) -> String {
     let mut text = format!("{title}:\n");
     for port in ports {
-        text += &format!("  {}: {}{:?}\n", port.name, port.dtype, port.shape);
+        let meaning = port.quantization.map_or(String::new(), |Quantization { scale, zero_point }| {
+            let sign = if zero_point < 0 { '+' } else { '-' };
+            format!(", {scale} * (integer {sign} {})", zero_point.unsigned_abs())
+        });
+        text += &format!("  {}: {}{:?}{meaning}\n", port.name, port.dtype, port.shape);
     }
     text
 }

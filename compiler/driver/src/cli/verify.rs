@@ -13,8 +13,9 @@ use crate::functions::CFunctions;
 use crate::inputs::{self, InputPort};
 use crate::npy;
 use crate::pipeline::{self, Failure};
+use crate::steps::Steps;
 use crate::toolchain::Toolchain;
-use mlc_ir::{Code, Diagnostic, Graph, Location, Tensor, TensorType};
+use mlc_ir::{Code, Diagnostic, Graph, Location, Quantization, Tensor, TensorType};
 use serde::Serialize;
 
 /// How far an output of the program is from what is expected.
@@ -28,6 +29,9 @@ struct OutputResult<'a> {
     passed: bool,
     #[serde(flatten)]
     comparison: Comparison,
+    /// Of integers that stand for real numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Steps>,
 }
 
 pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failure> {
@@ -80,17 +84,20 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     let mut conditioning = Conditioning { graph, functions: &functions, runs: runs_of, bounds: None };
     for (run, index, expected, against) in expected {
         let (name, actual) = (names[index], &outputs[run][index]);
-        let mut comparison = compared(arguments, name, actual, &expected, &|_| STRICT)?;
+        let quantization = graph.quantization.outputs.get(&numbers[index]).copied();
+        let default = default_tolerance(&expected, quantization, against);
+        let mut comparison = compared(arguments, name, actual, &expected, default, &|_| STRICT)?;
         let is_default = arguments.atol.is_none() && arguments.rtol.is_none();
         if !comparison.passes() && against == EVALUATOR && is_default {
             let _progress = console.progress("evaluating with noise of the size of rounding errors");
             let bounds = conditioning.of(run, index)?;
-            comparison = compared(arguments, name, actual, &expected, &|element| {
+            comparison = compared(arguments, name, actual, &expected, default, &|element| {
                 bounds.get(element).copied().unwrap_or(STRICT)
             })?;
         }
         let run = (runs > 1).then_some(run as u32 + 1);
-        results.push(OutputResult { name, run, against, passed: comparison.passes(), comparison });
+        let steps = quantization.and_then(|quantization| Steps::of(actual, &expected, quantization));
+        results.push(OutputResult { name, run, against, passed: comparison.passes(), comparison, steps });
     }
     report(arguments, &results, console)
 }
@@ -150,21 +157,34 @@ fn verify_archive(arguments: &Verify, console: &Console) -> Result<(), Failure> 
     let mut results = Vec::new();
     for (index, expected, against) in known {
         let name = ports[index].name.as_str();
-        let comparison = compared(arguments, name, &outputs[index], &expected, &|_| STRICT)?;
-        results.push(OutputResult { name, run: None, against, passed: comparison.passes(), comparison });
+        let quantization = ports[index].quantization;
+        let default = default_tolerance(&expected, quantization, against);
+        let comparison = compared(arguments, name, &outputs[index], &expected, default, &|_| STRICT)?;
+        let steps = quantization.and_then(|quantization| Steps::of(&outputs[index], &expected, quantization));
+        results.push(OutputResult { name, run: None, against, passed: comparison.passes(), comparison, steps });
     }
     report(arguments, &results, console)
 }
 
-/// Compares an output with what is expected, by the tolerance of the options, or that of its data type, and by the elements' bounds.
+/// The tolerance where the options say none: that of the data type. Integers that stand for real numbers may be off by one step from what
+/// other programs have computed, which round in other places.
+fn default_tolerance(expected: &Tensor, quantization: Option<Quantization>, against: &str) -> Tolerance {
+    let of_type = Tolerance::of(expected.ty().dtype);
+    match quantization {
+        Some(_) if against != EVALUATOR => Tolerance { absolute: 1.0, ..of_type },
+        _ => of_type,
+    }
+}
+
+/// Compares an output with what is expected, by the tolerance of the options, or the default one, and by the elements' bounds.
 fn compared(
     arguments: &Verify,
     name: &str,
     actual: &Tensor,
     expected: &Tensor,
+    default: Tolerance,
     bound: &dyn Fn(usize) -> Bound,
 ) -> Result<Comparison, Diagnostic> {
-    let default = Tolerance::of(expected.ty().dtype);
     let tolerance = Tolerance {
         absolute: arguments.atol.unwrap_or(default.absolute),
         relative: arguments.rtol.unwrap_or(default.relative),
@@ -218,7 +238,7 @@ fn read_expected(
 }
 
 fn describe(result: &OutputResult) -> String {
-    let OutputResult { name, run, against, passed, comparison } = result;
+    let OutputResult { name, run, against, passed, comparison, steps } = result;
     let run = run.map_or(String::new(), |run| format!(" of run {run}"));
     let Comparison { max_absolute, max_ulps, elements, ill_conditioned, .. } = comparison;
     let verdict = if *passed { "ok" } else { "FAILED" };
@@ -228,10 +248,28 @@ fn describe(result: &OutputResult) -> String {
         1 => "; 1 element is outside the tolerance as far as rounding may move it".to_owned(),
         number => format!("; {number} elements are outside the tolerance as far as rounding may move them"),
     };
-    format!(
-        "{name}{run}: {verdict}, {elements} {noun} against the {against}: max difference {max_absolute:e} ({max_ulps} ulp)\
-         {excused}\n"
-    )
+    let difference = match steps {
+        Some(steps) => describe_steps(steps),
+        None => format!("max difference {max_absolute:e} ({max_ulps} ulp)"),
+    };
+    format!("{name}{run}: {verdict}, {elements} {noun} against the {against}: {difference}{excused}\n")
+}
+
+/// `2 off by one step of 0.25, 1 further, by up to 3 steps; cosine 0.999998; argmax holds`
+fn describe_steps(steps: &Steps) -> String {
+    let &Steps { scale, largest, off_by_one, further, cosine, rows, argmax_moved } = steps;
+    if largest == 0 {
+        return format!("equal, in steps of {scale}");
+    }
+    let further = match further {
+        0 => "none further".to_owned(),
+        number => format!("{number} further, by up to {largest} steps"),
+    };
+    let argmax = match argmax_moved {
+        0 => "argmax holds".to_owned(),
+        number => format!("argmax moves in {number} of {rows} rows"),
+    };
+    format!("{off_by_one} off by one step of {scale}, {further}; cosine {cosine:.6}; {argmax}")
 }
 
 fn fault(result: &OutputResult) -> Diagnostic {

@@ -11,8 +11,12 @@ use std::path::Path;
 
 /// A program of a module whose main function has this body; one input `x` and one output `y`, both `f32[4]`.
 fn program(body: &str) -> Result<Program, Diagnostic> {
-    let port =
-        |name: &str| mlc_codegen::Port { name: name.into(), field: name.into(), ty: TensorType::new(DType::F32, [4]) };
+    let port = |name: &str| mlc_codegen::Port {
+        name: name.into(),
+        field: name.into(),
+        ty: TensorType::new(DType::F32, [4]),
+        quantization: None,
+    };
     let text = format!(
         "#include <stdint.h>\nint32_t tvmgen_tiny___tvm_main__(const void* x, void* y, uint8_t* workspace);\n\
          int32_t tvmgen_tiny___tvm_main__(const void* x, void* y, uint8_t* workspace) {{\n  (void)workspace;\n{body}}}\n"

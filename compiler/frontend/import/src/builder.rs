@@ -38,7 +38,7 @@ pub use window::{PoolWindow, SlidingWindow, ceil_mode_pads};
 use mlc_ir::folding;
 use mlc_ir::ops::{Binary, Cast, Unary};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
-use mlc_ir::{Attribute, Category, DType, Graph, Literal, Op, OperatorError, Shape, TensorType, Value};
+use mlc_ir::{Attribute, Category, DType, Graph, Literal, Op, OperatorError, Quantization, Shape, TensorType, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -86,6 +86,18 @@ impl Builder {
     /// Appends an output of the graph.
     pub fn output(&mut self, name: &str, value: Value) {
         self.graph.add_output(name, value);
+    }
+
+    /// Says what the integers of the last input stand for.
+    pub fn quantize_input(&mut self, quantization: Quantization) {
+        let number = self.graph.inputs().len().saturating_sub(1);
+        self.graph.quantization.inputs.insert(number, quantization);
+    }
+
+    /// Says what the integers of the last output stand for.
+    pub fn quantize_output(&mut self, quantization: Quantization) {
+        let number = self.graph.outputs().len().saturating_sub(1);
+        self.graph.quantization.outputs.insert(number, quantization);
     }
 
     /// Type of a value.

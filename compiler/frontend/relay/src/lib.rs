@@ -11,6 +11,7 @@ mod lexer;
 mod metadata;
 mod parameters;
 mod parse;
+mod quantization;
 mod ranks;
 mod restore;
 mod spelling;

@@ -6,6 +6,7 @@ mod map;
 
 use super::lexer::Place;
 use super::metadata::Constants;
+use super::quantization;
 use super::ranks::parse_ranks;
 use super::spelling::{Source, unspell};
 use super::syntax::{
@@ -100,6 +101,10 @@ impl<'a> Restorer<'a> {
         }
         self.outputs(&mut restored, function)?;
         self.states(&mut restored, function)?;
+        if let Some(attribute) = attribute(function, "mlc_quantization") {
+            let wrong = || unlike(attribute.place, "`mlc_quantization` is a list of ports, scales and zero points");
+            restored.graph.quantization = quantization::parse(&attribute.value).ok_or_else(wrong)?;
+        }
         if let Some(attribute) = attribute(function, "mlc_ranks") {
             let distribution = parse_ranks(&attribute.value);
             let wrong = || unlike(attribute.place, "`mlc_ranks` is a rank, the number of ranks, and messages");
@@ -121,7 +126,7 @@ impl<'a> Restorer<'a> {
             _ => None,
         };
         let Some((dtype, extents)) = extents else { return Err(unlike(parameter.place, "an input needs a type")) };
-        let ty = comment.ty.clone().unwrap_or_else(|| TensorType::new(dtype, &extents));
+        let ty = TensorType::new(dtype, &extents);
         if ty.checked_bytes().is_none() {
             return Err(at(parameter.place, Fault::operands(format!("the input {ty} is too large"))));
         }
@@ -146,7 +151,6 @@ impl<'a> Restorer<'a> {
             }
             ExpressionKind::Meta(key, index) => {
                 let constant = self.constants.constant(key, *index).map_err(|fault| at(place, fault))?;
-                let constant = comment.typed(constant).map_err(|fault| at(place, fault))?;
                 restored.graph.add_constant(&comment.name, constant).node
             }
             ExpressionKind::Call(function, arguments) => {
@@ -272,14 +276,6 @@ impl<'a> Restorer<'a> {
                 return Err(wrong());
             };
             let initial = self.constants.constant(key, *index).map_err(|fault| at(attribute.place, fault))?;
-            // Relay's arrays say nothing of what quantised integers stand for; the input's type does.
-            let ty = restored.graph.inputs().get(input).map(|&input| restored.graph.node(input).results[0].clone());
-            let initial = match ty.filter(|ty| ty.quantization.is_some()) {
-                Some(ty) => {
-                    Attribute::new(ty, initial.bytes().clone()).map_err(|fault| at(attribute.place, fault.into()))?
-                }
-                None => initial,
-            };
             restored.graph.states.push(State { name: name.as_str().into(), input, output, initial });
         }
         Ok(())

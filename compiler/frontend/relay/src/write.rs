@@ -5,6 +5,7 @@ mod constants;
 mod map;
 mod text;
 
+use super::quantization;
 use super::ranks::ranks_value;
 use super::spelling::{CONSTANT, Store, spell};
 use super::syntax::AttributeValue;
@@ -75,15 +76,12 @@ impl Names {
     }
 }
 
-/// The comment behind a node's definition: its name, its origins, and its type if Relay's doesn't say all of it.
+/// The comment behind a node's definition: its name, its origins.
 fn comment_text(node: &Node) -> String {
     let mut text = format!("/* mlc {}", comment_quoted(&node.name));
     for (index, origin) in node.origins.iter().enumerate() {
         text += if index == 0 { " from " } else { " " };
         text += &comment_quoted(origin);
-    }
-    if matches!(node.op, Op::Input(_) | Op::Constant(_)) && node.results.iter().any(|ty| ty.quantization.is_some()) {
-        text += &format!(" type {}", comment_quoted(&node.results[0].to_string()));
     }
     text + " */"
 }
@@ -163,7 +161,8 @@ impl Printer<'_> {
         }
     }
 
-    /// What Relay has no place for: the graph's name, where inputs stand among the other nodes, names of outputs, states and messages.
+    /// What Relay has no place for: the graph's name, where inputs stand among the other nodes, names of outputs, what
+    /// their integers stand for, states and messages.
     fn attributes(&mut self, graph: &Graph, order: &[NodeId]) -> io::Result<()> {
         let text = |text: &str| AttributeValue::Text(text.to_owned());
         let places = graph.inputs().iter().map(|input| order.iter().position(|node| node == input).unwrap_or(0));
@@ -186,6 +185,9 @@ impl Printer<'_> {
                 self.constants.push(state.initial.clone());
             }
             write!(self.out, "mlc_states={}, ", attribute_text(&AttributeValue::List(states)))?;
+        }
+        if let Some(value) = quantization::value(&graph.quantization) {
+            write!(self.out, "mlc_quantization={}, ", attribute_text(&value))?;
         }
         if let Some(distribution) = &graph.distribution {
             write!(self.out, "mlc_ranks={}, ", attribute_text(&ranks_value(distribution)))?;
@@ -217,7 +219,7 @@ impl Printer<'_> {
     }
 
     fn constant_text(&mut self, value: &Attribute) -> String {
-        let literal = if value.ty().rank() == 0 && value.ty().quantization.is_none() { value.splat() } else { None };
+        let literal = if value.ty().rank() == 0 { value.splat() } else { None };
         let literal = literal.filter(|literal| literal.to_attribute() == *value);
         literal.and_then(literal_text).unwrap_or_else(|| {
             self.constants.push(value.clone());

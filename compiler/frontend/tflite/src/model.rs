@@ -60,6 +60,18 @@ pub struct Quantization {
     pub axis: usize,
 }
 
+impl Quantization {
+    /// That of a whole tensor, if it has one scale.
+    pub fn whole(&self) -> Option<mlc_ir::Quantization> {
+        match (&self.scales[..], &self.zero_points[..]) {
+            (&[scale], &[zero_point]) if scale > 0.0 && scale.is_finite() => {
+                Some(mlc_ir::Quantization { scale: mlc_ir::Float(scale.into()), zero_point })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// An operator of a subgraph.
 #[derive(Debug, Clone)]
 pub struct Operator {

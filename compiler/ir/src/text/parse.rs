@@ -108,6 +108,9 @@ impl<'a, 'text> Parser<'a, 'text> {
         while self.cursor.accept_word("state") {
             self.state(&outputs)?;
         }
+        while self.cursor.accept_word("quantization") {
+            self.quantization(&outputs)?;
+        }
         if self.cursor.accept_word("rank") {
             self.distribution(&outputs)?;
         }
@@ -297,6 +300,20 @@ impl<'a, 'text> Parser<'a, 'text> {
         self.cursor.expect('=')?;
         let initial = constants::parse(self.cursor, self.constants)?;
         self.graph.states.push(State { name: name.into(), input, output, initial });
+        Ok(())
+    }
+
+    /// What integers at an input or an output stand for, behind the word itself.
+    fn quantization(&mut self, outputs: &[DeclaredOutput]) -> Result<(), Diagnostic> {
+        if matches!(self.cursor.kind(), Kind::Value(..)) {
+            let input = self.input_number("inputs and outputs of the graph have a quantization")?;
+            let own = values::quantization(self.cursor)?;
+            self.graph.quantization.inputs.insert(input, own);
+        } else {
+            let output = self.output_number(outputs)?;
+            let own = values::quantization(self.cursor)?;
+            self.graph.quantization.outputs.insert(output, own);
+        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use crate::distribution::Transfer;
 use crate::fields::FieldValue;
 use crate::graph::{Graph, Node, NodeId, Value};
 use crate::ops::Op;
-use crate::types::TensorType;
+use crate::types::{Quantization, TensorType};
 use indexmap::IndexMap;
 use std::fmt::Write;
 
@@ -53,9 +53,24 @@ fn graph_text(graph: &Graph, constants: &mut Constants, indent: &str) -> String 
         let (name, output, input) = (quote(&state.name), quote(&output.name), plain_or_quoted(&graph.node(input).name));
         let _ = writeln!(text, "{indent}  state {name} from {output} to %{input} = {initial}");
     }
+    text += &quantization_text(graph, indent);
     text += &distribution_text(graph, indent);
     let results: Vec<String> = graph.outputs().iter().map(|output| value_text(graph, output.value)).collect();
     let _ = write!(text, "{indent}  {}\n{indent}}}", format!("return {}", results.join(", ")).trim_end());
+    text
+}
+
+/// The lines of what integers at the graph's inputs and outputs stand for.
+fn quantization_text(graph: &Graph, indent: &str) -> String {
+    let name_of_input = |&input: &NodeId| format!("%{}", plain_or_quoted(&graph.node(input).name));
+    let inputs = graph.quantization.inputs.iter();
+    let inputs = inputs.filter_map(|(&number, own)| Some((name_of_input(graph.inputs().get(number)?), own)));
+    let outputs = graph.quantization.outputs.iter();
+    let outputs = outputs.filter_map(|(&number, own)| Some((quote(&graph.outputs().get(number)?.name), own)));
+    let mut text = String::new();
+    for (name, Quantization { scale, zero_point }) in inputs.chain(outputs) {
+        let _ = writeln!(text, "{indent}  quantization {name} scale {scale} zero_point {zero_point}");
+    }
     text
 }
 

@@ -166,14 +166,20 @@ fn odd_numbers_keep_their_bits() {
 }
 
 #[test]
-fn quantized_types_and_empty_graphs_survive() {
+fn quantization_and_empty_graphs_survive() {
     let mut graph = Graph::new("");
     roundtrip_of_unverified(&graph);
-    let quantization = Quantization { scales: vec![Float(0.5), Float(1.0)], zero_points: vec![0, -3], axis: Some(1) };
-    let ty = TensorType { quantization: Some(Arc::new(quantization)), ..TensorType::new(DType::I8, [3, 2]) };
-    let x = graph.add_input("x", ty);
-    graph.add_output("x", x);
-    assert!(roundtrip(&graph).contains("%x: i8<[0.5, 1.0], [0, -3], axis = 1>[3, 2]"));
+    let x = graph.add_input("x", TensorType::new(DType::I8, [3, 2]));
+    graph.add_output("y", x);
+    graph.quantization.inputs.insert(0, Quantization { scale: Float(0.5), zero_point: -3 });
+    graph.quantization.outputs.insert(0, Quantization { scale: Float(2.0), zero_point: 0 });
+    let text = roundtrip(&graph);
+    assert!(text.contains("  quantization %x scale 0.5 zero_point -3\n"), "{text}");
+    assert!(text.contains("  quantization \"y\" scale 2.0 zero_point 0\n"), "{text}");
+    for wrong in ["scale 0.0 zero_point 0", "scale inf zero_point 0", "scale -1 zero_point 0"] {
+        let text = text.replace("scale 0.5 zero_point -3", wrong);
+        assert!(parse(&text, &()).map_or(true, |graph| crate::verify(&graph).is_err()), "{wrong}");
+    }
 }
 
 /// A graph without outputs isn't sound, but prints.

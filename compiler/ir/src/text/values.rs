@@ -6,7 +6,6 @@ use crate::diagnostics::Diagnostic;
 use crate::fields::FieldValue;
 use crate::literal::Literal;
 use crate::types::{DType, Float, Quantization, Shape, TensorType};
-use std::sync::Arc;
 
 /// Parses a number: an integer, a float, or with a suffix a literal.
 pub(super) fn number(cursor: &mut Cursor<'_>) -> Result<FieldValue, Diagnostic> {
@@ -106,7 +105,7 @@ pub fn parse_type(text: &str) -> Result<TensorType, Diagnostic> {
     if *cursor.kind() == Kind::End { Ok(ty) } else { Err(cursor.unexpected("the end of the type")) }
 }
 
-/// Parses a tensor type, such as `f32[1, 8]` or `i8<[0.5], [0]>[2]`.
+/// Parses a tensor type, such as `f32[1, 8]`.
 pub(super) fn tensor_type(cursor: &mut Cursor<'_>) -> Result<TensorType, Diagnostic> {
     let token = cursor.peek().clone();
     let name = cursor.word("a type")?;
@@ -114,50 +113,28 @@ pub(super) fn tensor_type(cursor: &mut Cursor<'_>) -> Result<TensorType, Diagnos
         let names: Vec<&str> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
         token.error(format!("there is no data type {name}")).with_note(format!("they are: {}", names.join(", ")))
     })?;
-    let quantization = if cursor.accept('<') { Some(Arc::new(quantization(cursor)?)) } else { None };
     cursor.expect('[')?;
     let shape: Shape = cursor.list(']', extent)?.into();
-    let ty = TensorType { dtype, shape, quantization };
+    let ty = TensorType { dtype, shape };
     if ty.checked_bytes().is_none() {
         return Err(token.error(format!("a tensor {ty} is too large")));
     }
     Ok(ty)
 }
 
-fn quantization(cursor: &mut Cursor<'_>) -> Result<Quantization, Diagnostic> {
+/// Parses what integers stand for, behind `quantization` and a name: `scale 0.5 zero_point -3`.
+pub(super) fn quantization(cursor: &mut Cursor<'_>) -> Result<Quantization, Diagnostic> {
+    cursor.expect_word("scale")?;
     let token = cursor.peek().clone();
-    cursor.expect('[')?;
-    let scales = cursor.list(']', |cursor| {
-        let token = cursor.peek().clone();
-        let value = match special_number(cursor)? {
-            Some(value) => value,
-            None => number(cursor)?,
-        };
-        match value {
-            FieldValue::Float(value) => Ok(value),
-            FieldValue::Integer(value) => Ok(Float(value as f64)),
-            _ => Err(token.error("a scale is a plain number")),
-        }
-    })?;
-    cursor.expect(',')?;
-    cursor.expect('[')?;
-    let zero_points = cursor.list(']', |cursor| {
-        let token = cursor.peek().clone();
-        match number(cursor)? {
-            FieldValue::Integer(value) => Ok(value),
-            _ => Err(token.error("a zero point is an integer")),
-        }
-    })?;
-    let axis = if cursor.accept(',') {
-        cursor.expect_word("axis")?;
-        cursor.expect('=')?;
-        Some(extent(cursor)?)
-    } else {
-        None
+    let scale = match number(cursor)? {
+        FieldValue::Float(scale) => scale,
+        FieldValue::Integer(scale) => Float(scale as f64),
+        _ => return Err(token.error("a scale is a plain number")),
     };
-    cursor.expect('>')?;
-    if scales.len() != zero_points.len() {
-        return Err(token.error(format!("{} scales and {} zero points", scales.len(), zero_points.len())));
+    cursor.expect_word("zero_point")?;
+    let token = cursor.peek().clone();
+    match number(cursor)? {
+        FieldValue::Integer(zero_point) => Ok(Quantization { scale, zero_point }),
+        _ => Err(token.error("a zero point is an integer")),
     }
-    Ok(Quantization { scales, zero_points, axis })
 }

@@ -1,15 +1,14 @@
-//! The comment behind a node: `mlc "name" from "origin" "origin" type "i8<[0.5], [0]>[2]"`.
+//! The comment behind a node: `mlc "name" from "origin" "origin"`.
 
 use super::finding::{at, unlike};
 use crate::lexer::{Kind, Place, lex};
 use mlc_import::Fault;
-use mlc_ir::{Attribute, Code, Diagnostic, Graph, NodeId, TensorType};
+use mlc_ir::{Code, Diagnostic, Graph, NodeId};
 use std::sync::Arc;
 
 pub(super) struct NodeComment {
     pub name: String,
     origins: Vec<Arc<str>>,
-    pub ty: Option<TensorType>,
 }
 
 impl NodeComment {
@@ -20,25 +19,13 @@ impl NodeComment {
         let (Some(Kind::Word("mlc")), Some(Kind::Text(name))) = (kinds.next(), kinds.next()) else {
             return Err(wrong());
         };
-        let mut parsed = NodeComment { name: name.clone(), origins: Vec::new(), ty: None };
+        let mut parsed = NodeComment { name: name.clone(), origins: Vec::new() };
         if kinds.next_if(|kind| **kind == Kind::Word("from")).is_some() {
             while let Some(Kind::Text(origin)) = kinds.next_if(|kind| matches!(kind, Kind::Text(_))) {
                 parsed.origins.push(origin.as_str().into());
             }
         }
-        if kinds.next_if(|kind| **kind == Kind::Word("type")).is_some() {
-            let Some(Kind::Text(ty)) = kinds.next() else { return Err(wrong()) };
-            parsed.ty = Some(mlc_ir::text::parse_type(ty).map_err(|_| wrong())?);
-        }
         if kinds.next() == Some(&Kind::End) { Ok(parsed) } else { Err(wrong()) }
-    }
-
-    /// A constant with the type that the comment says, if it says one.
-    pub fn typed(&self, constant: Attribute) -> Result<Attribute, Fault> {
-        match &self.ty {
-            Some(ty) => Ok(Attribute::new(ty.clone(), constant.bytes().clone())?),
-            None => Ok(constant),
-        }
     }
 
     /// Gives a node its origins. Its name must be new.

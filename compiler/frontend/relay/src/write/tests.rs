@@ -4,7 +4,7 @@ use mlc_import::ImportOptions;
 use mlc_ir::ops::{Binary, Loop, Reshape, Unary};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::text::print_with_constants;
-use mlc_ir::{DType, Distribution, Generator, Message, OpKind, State, Transfer};
+use mlc_ir::{DType, Distribution, Float, Generator, Message, OpKind, Quantization, State, Transfer};
 use std::sync::Arc;
 
 fn printed(graph: &Graph) -> String {
@@ -106,16 +106,19 @@ fn every_type_of_constants_comes_back() {
 }
 
 #[test]
-fn quantised_types_and_states_come_back() {
-    let quantised = mlc_ir::text::parse_type("i8<[0.5, 0.25], [0, -3], axis = 0>[2]").unwrap();
+fn quantization_and_states_come_back() {
+    let quantised = TensorType::new(DType::I8, [2]);
     let mut graph = Graph::new("states");
     let constant = graph.add_constant("c", Attribute::new(quantised.clone(), vec![1, 2]).unwrap());
-    let x = graph.add_input("late", quantised.clone());
+    let x = graph.add_input("late", quantised);
     let kept = graph.add_input("kept", TensorType::new(DType::F32, [2]));
     let sum = graph.add(Binary { function: BinaryFunction::Add }, &[kept, kept], "sum").unwrap();
     graph.add_output("c", constant);
     graph.add_output("x", x);
     graph.add_output("sum", sum.into());
+    let scaled = |scale, zero_point| Quantization { scale: Float(scale), zero_point };
+    graph.quantization.inputs.insert(0, scaled(0.1, 0));
+    graph.quantization.outputs.extend([(0, scaled(0.25, -3)), (1, scaled(0.1, 0))]);
     let initial = Attribute::from_f32(&[2], &[1.0, f32::NAN]).unwrap();
     graph.states.push(State { name: "a \"state\"".into(), input: 1, output: 2, initial });
     let text = check(&graph);

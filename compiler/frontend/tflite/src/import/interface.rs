@@ -3,7 +3,7 @@
 use super::call::Importer;
 use super::format::{Name, dtype_of};
 use mlc_import::{DeclaredInput, Extent, Fault, ImportOptions, Item, Operand};
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::{Code, DType, Diagnostic, Location, Quantization};
 use std::collections::BTreeSet;
 
 /// A name of its own for each of some tensors: the tensor's, or what it is and its number; more of one name are numbered.
@@ -44,7 +44,17 @@ fn add_input<'m>(importer: &mut Importer<'m>, tensor: Name<'m>, name: &str, shap
     let ty = importer.input_type(dtype, shape)?;
     importer.builder.begin(name);
     let input = importer.builder.input(name, ty);
+    if let Some(own) = quantization(importer, tensor) {
+        importer.builder.quantize_input(own);
+    }
     importer.define(tensor, Operand::Tensor(input))
+}
+
+/// What the integers of a tensor stand for, if it holds some.
+fn quantization(importer: &Importer<'_>, tensor: Name<'_>) -> Option<Quantization> {
+    let tensor = &importer.scope().tensors[tensor.index];
+    let is_integer = tensor.element_type.dtype().is_some_and(DType::is_integer);
+    tensor.quantization.as_ref().filter(|_| is_integer)?.whole()
 }
 
 /// Adds the outputs of the graph.
@@ -57,7 +67,12 @@ pub(super) fn import_outputs(importer: &mut Importer<'_>) {
     for (tensor, name) in tensors.iter().zip(names(&tensors, "output")) {
         let item = importer.resolve(*tensor);
         match item.and_then(|item| item.to_value(&mut importer.builder, &name)) {
-            Ok(value) => importer.builder.output(&name, value),
+            Ok(value) => {
+                importer.builder.output(&name, value);
+                if let Some(own) = quantization(importer, *tensor) {
+                    importer.builder.quantize_output(own);
+                }
+            }
             Err(fault) => importer.report_value(&name, fault),
         }
     }
