@@ -101,6 +101,8 @@ impl<'g> Sketch<'g> {
             dilations: vec![1; spatial],
             pads,
             groups,
+            border: 0,
+            sums: None,
         };
         let mut weights = window;
         weights.extend([channels / groups, outputs]);
@@ -115,7 +117,7 @@ impl<'g> Sketch<'g> {
         let (transpose_left, transpose_right) = (self.random.one_in(3), self.random.one_in(2));
         left.extend(if transpose_left { [inner, rows] } else { [rows, inner] });
         right.extend(if transpose_right { [columns, inner] } else { [inner, columns] });
-        (Matmul { transpose_left, transpose_right }, left, right)
+        (Matmul { transpose_left, transpose_right, sums: None }, left, right)
     }
 
     /// A shape [N, spatial…, C] for convolutions and pools.

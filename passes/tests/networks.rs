@@ -132,11 +132,13 @@ fn attention(n: &mut Network, x: mlc_ir::Value, heads: usize) -> mlc_ir::Value {
         let split = n.reshape(&format!("{name}.split"), &[batch, time, heads, width / heads], projected);
         parts.push(n.transpose(&format!("{name}.heads"), &[0, 2, 1, 3], split));
     }
-    let scores = n.apply("scores", Matmul { transpose_left: false, transpose_right: true }, &[parts[0], parts[1]]);
+    let scores =
+        n.apply("scores", Matmul { transpose_left: false, transpose_right: true, sums: None }, &[parts[0], parts[1]]);
     let scale = n.constant("scale", &[]);
     let scores = n.binary("scaled", B::Multiply, scores, scale);
     let weights = n.apply("softmax", Softmax { axis: 3, logarithm: false }, &[scores]);
-    let mixed = n.apply("mixed", Matmul { transpose_left: false, transpose_right: false }, &[weights, parts[2]]);
+    let mixed =
+        n.apply("mixed", Matmul { transpose_left: false, transpose_right: false, sums: None }, &[weights, parts[2]]);
     let joined = n.transpose("joined", &[0, 2, 1, 3], mixed);
     let joined = n.reshape("flat", &[batch, time, width], joined);
     n.linear("out_proj", joined, width)

@@ -21,7 +21,14 @@ fn graph() -> Result<Graph, String> {
     let x = graph.add_input("x", TensorType::new(DType::F32, [1, PIXELS, PIXELS, CHANNELS]));
     let weights = generator.tensor(&TensorType::new(DType::F32, [3, 3, CHANNELS, CHANNELS]));
     let weights = graph.add_constant("weights", Attribute::from_tensor(&weights));
-    let convolution = Convolution { strides: vec![1, 1], dilations: vec![1, 1], pads: vec![(1, 1), (1, 1)], groups: 1 };
+    let convolution = Convolution {
+        strides: vec![1, 1],
+        dilations: vec![1, 1],
+        pads: vec![(1, 1), (1, 1)],
+        groups: 1,
+        border: 0,
+        sums: None,
+    };
     let y = graph.add(convolution, &[x, weights], "convolution").map_err(|error| error.to_string())?;
     graph.add_output("y", y.into());
     Ok(graph)

@@ -67,7 +67,8 @@ impl Making {
             2 => graph.add(Binary { function: BinaryFunction::Maximum }, &[a, b], "maximum"),
             3 => graph.add(Transpose { permutation: vec![1, 0] }, &[a], "transpose"),
             _ => {
-                let product = graph.add(Matmul { transpose_left: false, transpose_right: true }, &[a, b], "product");
+                let product =
+                    graph.add(Matmul { transpose_left: false, transpose_right: true, sums: None }, &[a, b], "product");
                 product.and_then(|node| graph.add(Unary { function: UnaryFunction::Tanh }, &[node.into()], "bounded"))
             }
         };

@@ -14,6 +14,10 @@ use mlc_ir::{DType, Literal, Op};
 
 /// Gives the kernel's arguments the types of its arithmetic, and the operator to schedule in terms of them.
 pub fn in_arithmetic(op: &Op, kernel: &mut KernelWriter<'_>) -> Op {
+    if let Some(sums) = wide_sums(op) {
+        kernel.operands.iter_mut().for_each(|operand| operand.view.dtype = sums);
+        return op.clone();
+    }
     let arguments = kernel.operands.iter().chain(&kernel.results);
     let arguments = arguments.chain(kernel.epilogue.iter().flat_map(|epilogue| &epilogue.operands));
     let halves = arguments.filter(|argument| is_half(argument.view.dtype)).count() > 0;
@@ -39,6 +43,16 @@ pub fn in_arithmetic(op: &Op, kernel: &mut KernelWriter<'_>) -> Op {
         argument.view.dtype = arithmetic_dtype(argument.view.dtype);
     }
     op
+}
+
+/// The type of an operator's sums where its operands are narrower: elements are widened as they are loaded.
+fn wide_sums(op: &Op) -> Option<DType> {
+    match op {
+        Op::Convolution(op) => op.sums,
+        Op::Matmul(op) => op.sums,
+        Op::TransposedConvolution(op) => op.sums,
+        _ => None,
+    }
 }
 
 /// Types of what a kernel's epilogue reads: the anchor's element and the epilogue's operands.

@@ -13,6 +13,8 @@ use mlc_ir::ops::Convolution;
 
 impl Scheduled for Convolution {
     const KINDS: &'static [Kind<Self>] = &[
+        Kind::new("pixel-dots", |op, kernel| dots(op, true, kernel), |op, _, kernel| write_dots(op, kernel)).in_place(),
+        Kind::new("window-dots", |op, kernel| dots(op, false, kernel), |op, _, kernel| write_dots(op, kernel)),
         Kind::new(
             "tiles",
             |op, kernel| if is_depthwise(op, kernel) { Preferences::new() } else { tiles(op, kernel) },
@@ -92,6 +94,20 @@ fn tiles(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
         true => Clipped { contraction: &contraction, axes: &axes, columns }.schedules(kernel),
     };
     with_views(&mut kernel.clone(), |view| groups_first(view, op.groups), list)
+}
+
+fn dots(op: &Convolution, pointwise: bool, kernel: &KernelWriter<'_>) -> Preferences {
+    let Parts { contraction, is_clipped, .. } = parts(op, kernel);
+    if is_clipped || op.groups != 1 {
+        return Preferences::new();
+    }
+    let list = |kernel: &mut KernelWriter<'_>| contraction.dot_schedules(pointwise, kernel);
+    with_views(&mut kernel.clone(), |view| groups_first(view, 1), list)
+}
+
+fn write_dots(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    let contraction = parts(op, kernel).contraction;
+    with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_dots(kernel))
 }
 
 fn convolution(op: &Convolution, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {

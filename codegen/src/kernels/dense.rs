@@ -61,7 +61,7 @@ impl Contraction {
 
     /// The same with axes merged that continue each other in memory, and those along which the weights move first; and the
     /// result and the epilogue under these axes.
-    fn merged(mut self, kernel: &KernelWriter<'_>) -> (Contraction, Argument, Option<Epilogue>) {
+    pub(super) fn merged(mut self, kernel: &KernelWriter<'_>) -> (Contraction, Argument, Option<Epilogue>) {
         self.reduction = if self.steps() == 0 {
             vec![Axis { extent: 0, x: 0, weights: 0 }]
         } else {

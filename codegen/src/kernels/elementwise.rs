@@ -95,7 +95,7 @@ impl Walk {
                 None => kernel.load(operand, indices, lanes, lanes),
             };
             let values = operands.iter().map(load).collect();
-            let value = kernel.expression(expression, values, lanes);
+            let value = kernel.known_expression(expression, values, lanes);
             kernel.store(&result, value, indices, lanes);
         };
         match blocks.filter(|_| in_blocks) {

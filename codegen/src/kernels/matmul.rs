@@ -7,11 +7,19 @@ use super::schedule::{Kind, Scheduled};
 use mlc_ir::ops::Matmul;
 
 impl Scheduled for Matmul {
-    const KINDS: &'static [Kind<Self>] = &[Kind::new(
-        "tiles",
-        |op, kernel| contraction(op, kernel).schedules(kernel),
-        |op, settings, kernel| contraction(op, kernel).write(settings, kernel),
-    )];
+    const KINDS: &'static [Kind<Self>] = &[
+        Kind::new(
+            "pixel-dots",
+            |op, kernel| contraction(op, kernel).dot_schedules(true, kernel),
+            |op, _, kernel| contraction(op, kernel).write_dots(kernel),
+        )
+        .in_place(),
+        Kind::new(
+            "tiles",
+            |op, kernel| contraction(op, kernel).schedules(kernel),
+            |op, settings, kernel| contraction(op, kernel).write(settings, kernel),
+        ),
+    ];
 }
 
 /// The product of left [.., M, K] and right [.., K, N]; either may be transposed.

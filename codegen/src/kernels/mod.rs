@@ -7,6 +7,7 @@
 mod accumulate;
 mod arg_reduce;
 mod arithmetic;
+mod bounds;
 mod clipped;
 mod contraction;
 mod convolution;
@@ -15,6 +16,7 @@ mod dense;
 mod depthwise;
 mod depthwise_rows;
 mod depthwise_window;
+mod dots;
 mod elementwise;
 mod fold;
 mod gather;
@@ -89,7 +91,14 @@ pub fn overwritable(op: &Op, schedule: &Schedule, kernel: &KernelWriter<'_>) -> 
 
 /// Gives a kernel's arguments the types in which it is computed, and the operator in terms of them.
 fn prepare(op: &Op, kernel: &mut KernelWriter<'_>) -> Op {
+    let sums = bounds::of_sums(op, kernel);
     let op = arithmetic::in_arithmetic(op, kernel);
+    let (own, further) = match &kernel.epilogue {
+        Some(epilogue) => (sums, &epilogue.operands),
+        None => (None, &kernel.operands),
+    };
+    let first = kernel.epilogue.as_ref().map(|_| own.unwrap_or(bounds::ANYTHING));
+    kernel.bounds = first.into_iter().chain(further.iter().map(bounds::of_argument)).collect();
     let op = round_trips::without_round_trips(op, kernel);
     kernel.scalar = !vectors::has_operator(kernel.target, &op);
     op

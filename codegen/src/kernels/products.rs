@@ -5,9 +5,12 @@ use super::tile::{Lanes, Machine};
 use super::{Argument, Epilogue, KernelWriter};
 use crate::loops::{Expr, Index, Var};
 use crate::lower::view::View;
-use crate::target::Target;
+use crate::target::{Target, VectorSpelling};
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Code, DType, Diagnostic, Location};
+
+/// General registers that a small machine has for sums, and for what is multiplied.
+const GENERAL_REGISTERS: usize = 10;
 
 /// Refuses types without multiplication.
 pub fn require_products(dtype: DType) -> Result<(), Diagnostic> {
@@ -22,7 +25,10 @@ pub fn require_products(dtype: DType) -> Result<(), Diagnostic> {
 pub fn machine(dtype: DType, kernel: &KernelWriter<'_>) -> Machine {
     let lanes = kernel.lanes(dtype);
     let narrowest = if lanes == 1 { 1 } else { (16 / dtype.size()).min(lanes) };
-    let Target { registers, in_order, .. } = *kernel.target;
+    let Target { in_order, .. } = *kernel.target;
+    // Sums of integers are in general registers where there are no vectors.
+    let is_general = dtype.is_integer() && kernel.target.vectors == VectorSpelling::None;
+    let registers = if is_general { kernel.target.registers.min(GENERAL_REGISTERS) } else { kernel.target.registers };
     let tuning = kernel.target.machine.tuning;
     Machine { lanes, narrowest, registers, neighbours: usize::MAX, in_order, tuning }
 }

@@ -29,9 +29,11 @@ pub fn has_steps(target: &Target, expression: &Expression) -> bool {
         ScalarNode::Binary(function, ..) => {
             matches!(function, B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum)
         }
-        ScalarNode::Select(..) | ScalarNode::Cast(..) | ScalarNode::BitCast(..) => false,
+        ScalarNode::Select(..) | ScalarNode::Cast(..) | ScalarNode::BitCast(..) | ScalarNode::Rescale(..) => false,
     };
-    target.vectors != VectorSpelling::Mve || expression.nodes().iter().all(is_simple)
+    let rescales = expression.nodes().iter().any(|node| matches!(node, ScalarNode::Rescale(..)));
+    let is_known = target.vectors != VectorSpelling::Mve || expression.nodes().iter().all(is_simple);
+    is_known && !rescales
 }
 
 /// The type as which elements of a type are moved: that of the bytes for bools, which vectors of masks can't hold.

@@ -1,8 +1,9 @@
 //! [`KernelWriter`]: a kernel under construction, with what schedules load, store and ask for.
 
+use super::bounds::{self, Bounds};
 use super::vectors::{self, moved_dtype};
 use crate::loops::halves::is_half;
-use crate::loops::{Expr, Index, LoopBuilder, Nest, Stmt, ValueType, Var, mask_dtype};
+use crate::loops::{Expr, Index, LoopBuilder, Nest, Rescaling, Stmt, ValueType, Var, mask_dtype};
 use crate::lower::view::View;
 use crate::target::Target;
 use mlc_ir::scalar::{Expression, ScalarNode, UnaryFunction};
@@ -96,6 +97,8 @@ pub struct KernelWriter<'a> {
     pub scratch: Vec<(Var, usize, DType)>,
     /// Whether it does without the machine's vectors, which have no instructions for its steps.
     pub scalar: bool,
+    /// What is known of the operands of the epilogue, or of those of a kernel without one.
+    pub bounds: Vec<Bounds>,
 }
 
 impl Nest for KernelWriter<'_> {
@@ -208,11 +211,27 @@ impl KernelWriter<'_> {
         for argument in &epilogue.operands {
             operands.push(self.load_beside(dtype, argument, indices, lanes, valid));
         }
-        self.expression(&epilogue.expression, operands, lanes)
+        self.known_expression(&epilogue.expression, operands, lanes)
     }
 
     /// Writes an expression over values; steps that are used several times get names.
     pub fn expression(&mut self, expression: &Expression, operands: Vec<Expr>, lanes: usize) -> Expr {
+        self.expression_within(expression, operands, lanes, &[])
+    }
+
+    /// The same of the expression whose operands' bounds the kernel knows.
+    pub fn known_expression(&mut self, expression: &Expression, operands: Vec<Expr>, lanes: usize) -> Expr {
+        let bounds = self.bounds.clone();
+        self.expression_within(expression, operands, lanes, &bounds)
+    }
+
+    fn expression_within(
+        &mut self,
+        expression: &Expression,
+        operands: Vec<Expr>,
+        lanes: usize,
+        bounds: &[Bounds],
+    ) -> Expr {
         let dtypes: Vec<DType> = operands.iter().map(|operand| self.b.ty(operand).dtype).collect();
         let expression = if self.target.is_strict() {
             expression.primitive_except(&dtypes, is_in_library)
@@ -220,6 +239,8 @@ impl KernelWriter<'_> {
             expression.primitive(&dtypes)
         };
         let nodes = expression.nodes();
+        let types = expression.dtypes(&dtypes).unwrap_or_default();
+        let bounds = bounds::of_steps(&expression, &types, bounds);
         let mut uses = vec![0; nodes.len()];
         nodes.iter().flat_map(ScalarNode::children).for_each(|child| uses[child as usize] += 1);
         let mut values: Vec<Expr> = Vec::new();
@@ -233,6 +254,11 @@ impl KernelWriter<'_> {
                 ScalarNode::Select(c, x, y) => Expr::Select(Box::new(child(c)), Box::new(child(x)), Box::new(child(y))),
                 ScalarNode::Cast(dtype, x) => Expr::Cast(dtype, Box::new(child(x))),
                 ScalarNode::BitCast(dtype, x) => Expr::BitCast(dtype, Box::new(child(x))),
+                ScalarNode::Rescale(rounding, children) => {
+                    let known = children.map(|child| bounds.get(child as usize).copied().unwrap_or(bounds::ANYTHING));
+                    let rescaling = Rescaling { rounding, known: bounds::known(rounding, types[id], known) };
+                    Expr::Rescale(rescaling, Box::new(children.map(child)))
+                }
             };
             values.push(if uses[id] > 1 { self.b.define("t", value) } else { value });
         }

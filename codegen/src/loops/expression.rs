@@ -3,7 +3,7 @@
 //! An [`Index`] is integer arithmetic for addresses and bounds, kept as a sum of multiples so that it stays simple as it is built.
 
 use super::variable::{ValueType, Var, VarInfo, VarKind};
-use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
+use mlc_ir::scalar::{BinaryFunction, Rounding, UnaryFunction};
 use mlc_ir::{DType, Literal};
 
 /// A value.
@@ -45,6 +45,8 @@ pub enum Expr {
     Cast(DType, Box<Expr>),
     /// The bits of each lane as a number of another type of the same size.
     BitCast(DType, Box<Expr>),
+    /// An integer times a multiplier by two to the power of a shift, rounded; the shift may be known to be one to the right.
+    Rescale(Rescaling, Box<[Expr; 3]>),
     /// The same scalar in all lanes.
     Splat(Box<Expr>, usize),
     /// One lane of a vector.
@@ -53,6 +55,26 @@ pub enum Expr {
     Fold(BinaryFunction, Box<Expr>),
     /// An index as an integer of a type.
     Index(DType, Index),
+}
+
+/// How an integer is rescaled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rescaling {
+    /// How it is rounded.
+    pub rounding: Rounding,
+    /// What is known of it.
+    pub known: Known,
+}
+
+/// What is known of an integer that is rescaled, and of its multiplier and shift.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Known {
+    /// Nothing.
+    Nothing,
+    /// The shift is from 32 to 62 bits.
+    Right,
+    /// That, and the number is from -2^30 to 2^30 - 1.
+    Small,
 }
 
 impl From<Literal> for Expr {
@@ -106,6 +128,7 @@ impl Expr {
     /// The values that it is computed of, without those in indices.
     pub fn children(&self) -> impl Iterator<Item = &Expr> {
         let children: [Option<&Expr>; 3] = match self {
+            Expr::Rescale(_, children) => children.each_ref().map(Some),
             Expr::Literal(_) | Expr::Var(_) | Expr::Load { .. } | Expr::Gather { .. } | Expr::Index(..) => [None; 3],
             Expr::Unary(_, x)
             | Expr::Cast(_, x)
@@ -122,6 +145,7 @@ impl Expr {
     /// The same, to change them.
     pub fn children_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let children: [Option<&mut Expr>; 3] = match self {
+            Expr::Rescale(_, children) => children.each_mut().map(Some),
             Expr::Literal(_) | Expr::Var(_) | Expr::Load { .. } | Expr::Gather { .. } | Expr::Index(..) => {
                 [None, None, None]
             }
@@ -314,6 +338,7 @@ pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
         Expr::Cast(dtype, x) | Expr::BitCast(dtype, x) => ValueType { dtype: *dtype, ..value_type(vars, x) },
         Expr::Splat(x, lanes) => ValueType { lanes: *lanes, ..value_type(vars, x) },
         Expr::Lane(x, _) | Expr::Fold(_, x) => ValueType { lanes: 1, ..value_type(vars, x) },
+        Expr::Rescale(_, children) => value_type(vars, &children[0]),
         Expr::Index(dtype, _) => ValueType::scalar(*dtype),
     }
 }

@@ -1,6 +1,7 @@
 //! Half-precision elements. A value of `f16` or `bf16` is its bits, an unsigned 16-bit integer: it can be moved and converted,
 //! nothing else. Schedules compute with such elements in single precision and say so by loading and storing values of type
-//! `f32` through a pointer to halves; [`convert`] makes the conversions explicit.
+//! `f32` through a pointer to halves; [`convert`] makes the conversions explicit. Narrow integers are loaded as wide ones in the same
+//! way.
 
 use super::{Expr, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
 use mlc_ir::DType;
@@ -15,10 +16,22 @@ pub fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::Bf16)
 }
 
-/// Puts conversions between memory in half precision and values in single precision.
+/// Puts conversions between memory in half precision and values in single precision, and where integers are loaded as wider ones.
 pub fn convert(vars: &mut Vec<VarInfo>, body: &mut Vec<Stmt>) {
-    if vars.iter().any(|var| matches!(var.kind, VarKind::Pointer { dtype, .. } if is_half(dtype))) {
+    let is_narrow = |dtype: DType| is_half(dtype) || dtype.is_integer() && dtype.size() <= 2;
+    if vars.iter().any(|var| matches!(var.kind, VarKind::Pointer { dtype, .. } if is_narrow(dtype))) {
         block(vars, body);
+    }
+}
+
+/// The type of the elements behind a pointer where they are loaded as ones of another.
+fn stored_dtype(vars: &[VarInfo], pointer: Var, loaded: DType) -> Option<DType> {
+    match vars[pointer as usize].kind {
+        VarKind::Pointer { dtype, .. } if is_half(dtype) && loaded == DType::F32 => Some(dtype),
+        VarKind::Pointer { dtype, .. } => {
+            (dtype.is_integer() && loaded.is_integer() && dtype.size() < loaded.size()).then_some(dtype)
+        }
+        _ => None,
     }
 }
 
@@ -56,7 +69,7 @@ fn block(vars: &mut Vec<VarInfo>, body: &mut Vec<Stmt>) {
                     }
                 }
             }
-            Stmt::DefineIndex { .. } | Stmt::Pointer { .. } | Stmt::Comment(_) => {}
+            Stmt::DefineIndex { .. } | Stmt::Pointer { .. } | Stmt::Routine { .. } | Stmt::Comment(_) => {}
         }
         body.push(statement);
     }
@@ -78,9 +91,10 @@ fn narrowed(vars: &[VarInfo], half: DType, value: Expr) -> Expr {
 fn loads(vars: &[VarInfo], expr: &mut Expr) {
     match expr {
         Expr::Load { pointer, ty, .. } | Expr::Gather { pointer, ty, .. } => {
-            let Some(half) = half_behind(vars, *pointer).filter(|_| ty.dtype == DType::F32) else { return };
-            ty.dtype = half;
-            *expr = Expr::Cast(DType::F32, Box::new(expr.clone()));
+            let wide = ty.dtype;
+            let Some(stored) = stored_dtype(vars, *pointer, wide) else { return };
+            ty.dtype = stored;
+            *expr = Expr::Cast(wide, Box::new(expr.clone()));
         }
         other => other.children_mut().for_each(|child| loads(vars, child)),
     }

@@ -2,6 +2,8 @@
 //! call others.
 
 use super::ValueType;
+use super::expression::Rescaling;
+use super::routine::Routine;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 
@@ -22,6 +24,10 @@ pub enum Intrinsic {
     Cast(DType, ValueType),
     /// The bits of a number of the first type as one of the second, which has the same size.
     BitCast(DType, DType),
+    /// An integer of a type times a multiplier by two to the power of a shift, rounded.
+    Rescale(Rescaling, DType),
+    /// A routine.
+    Routine(Routine),
 }
 
 /// Keeps what a file needs.

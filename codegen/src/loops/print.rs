@@ -125,6 +125,12 @@ impl Printer<'_> {
                 let condition = self.expr(condition);
                 self.nested(&format!("if ({})", unparenthesised(&condition)), then);
             }
+            Stmt::Routine { routine, pointers, numbers } => {
+                let name = self.intrinsics.call(Intrinsic::Routine(*routine));
+                let pointers = pointers.iter().map(|(pointer, index)| self.address(*pointer, index));
+                let arguments: Vec<String> = pointers.chain(numbers.iter().map(i64::to_string)).collect();
+                self.line(&format!("{name}({});", arguments.join(", ")));
+            }
             Stmt::Comment(text) => self.line(&format!("/* {} */", harmless(text))),
         }
     }
@@ -302,6 +308,12 @@ impl Printer<'_> {
             Expr::Select(condition, x, y) => self.select(condition, x, y),
             Expr::Cast(dtype, x) => self.cast(*dtype, x),
             Expr::BitCast(dtype, x) => self.bit_cast(*dtype, x),
+            Expr::Rescale(rescaling, children) => {
+                let name = self.intrinsics.call(Intrinsic::Rescale(*rescaling, self.ty(&children[0]).dtype));
+                let arguments: Vec<String> =
+                    children.iter().map(|child| unparenthesised(&self.expr(child)).to_owned()).collect();
+                format!("{name}({})", arguments.join(", "))
+            }
             Expr::Splat(x, lanes) => {
                 let ty = ValueType { lanes: *lanes, ..self.ty(x) };
                 self.intrinsics.use_type(ty);

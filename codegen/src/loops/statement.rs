@@ -1,6 +1,7 @@
 //! Statements of a loop program, and functions of them.
 
 use super::expression::{Expr, Index, value_type, visit_expr, visit_index};
+use super::routine::Routine;
 use super::variable::{ValueType, Var, VarInfo};
 
 /// How two indices are compared in a condition.
@@ -91,6 +92,15 @@ pub enum Stmt {
         /// What is done when it is true.
         then: Vec<Stmt>,
     },
+    /// Calls a routine.
+    Routine {
+        /// Which.
+        routine: Routine,
+        /// Its pointers, each moved by some elements.
+        pointers: Vec<(Var, Index)>,
+        /// Its numbers, which follow them.
+        numbers: Vec<i64>,
+    },
     /// A remark for the reader.
     Comment(String),
 }
@@ -161,6 +171,12 @@ pub fn visit_vars(body: &[Stmt], visit: &mut dyn FnMut(Var)) {
             Stmt::IfValue { condition, then } => {
                 visit_expr(condition, visit);
                 visit_vars(then, visit);
+            }
+            Stmt::Routine { pointers, .. } => {
+                for (pointer, index) in pointers {
+                    visit(*pointer);
+                    visit_index(index, visit);
+                }
             }
             Stmt::Comment(_) => {}
         }

@@ -116,7 +116,8 @@ fn anchor_mut(op: &mut Op) -> &mut Op {
     }
 }
 
-/// Puts a zero border around the first operand of convolutions, and takes it out of the operator.
+/// Puts a border around the first operand of convolutions, and takes it out of the operator. One that isn't zero is never left out of
+/// sums.
 fn explicit_pads(
     graph: &mut Graph,
     node: &Node,
@@ -125,9 +126,11 @@ fn explicit_pads(
 ) -> Result<Vec<Value>, OperatorError> {
     let mut op = node.op.clone();
     let mut operands = operands.to_vec();
+    let mut border = 0;
     let spatial = match anchor_mut(&mut op) {
-        Op::Convolution(convolution) if borders == Borders::Memory => {
+        Op::Convolution(convolution) if borders == Borders::Memory || convolution.border != 0 => {
             let rank = convolution.pads.len();
+            border = std::mem::take(&mut convolution.border);
             std::mem::replace(&mut convolution.pads, vec![(0, 0); rank])
         }
         Op::TransposedConvolution(convolution) => {
@@ -142,7 +145,7 @@ fn explicit_pads(
         let mut pads = vec![(0, 0)];
         pads.extend(spatial);
         pads.push((0, 0));
-        let pad = Pad { pads, mode: PadMode::Constant, value: Literal::of(ty.dtype, 0.0) };
+        let pad = Pad { pads, mode: PadMode::Constant, value: Literal::of(ty.dtype, border as f64) };
         let name = format!("{}_padded", graph.node(operands[0].node).name);
         let padded: Value = graph.add(pad, &[operands[0]], &name)?.into();
         if transposed {

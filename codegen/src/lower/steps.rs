@@ -378,6 +378,7 @@ impl<'a> Making<'a> {
             packed: Vec::new(),
             scratch: Vec::new(),
             scalar: false,
+            bounds: Vec::new(),
         };
         Making { kernel, bindings: Bindings::default(), choice: Choice::default() }
     }

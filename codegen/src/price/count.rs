@@ -130,6 +130,10 @@ impl Counter<'_> {
                 self.binary(*function, self.ty(x), counts);
             }
             Expr::Select(..) => self.arithmetic(self.ty(expr), counts),
+            // A narrow integer is widened by the load.
+            Expr::Cast(to, x)
+                if registers == 1.0 && to.is_integer() && matches!(**x, Expr::Load { ty, .. } if ty.lanes == 1) => {}
+            Expr::Rescale(..) => counts.integer += 8.0,
             Expr::Cast(to, x) => {
                 let from = self.ty(x);
                 let wider = registers.max(self.registers(from));

@@ -216,6 +216,14 @@ impl Walker<'_> {
                 counts.branch += 1.0;
                 self.block(then, samples);
             }
+            Stmt::Routine { routine, pointers, numbers } => {
+                counts.integer += routine.instructions(numbers);
+                for ((pointer, index), elements) in pointers.iter().zip(routine.elements(numbers)) {
+                    self.counter.index(index, counts);
+                    let dtype = self.function.ty(&Expr::Var(*pointer)).dtype;
+                    self.access(*pointer, index, elements, 1, dtype);
+                }
+            }
             Stmt::Comment(_) => {}
         }
     }

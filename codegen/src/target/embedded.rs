@@ -10,6 +10,7 @@ struct Part {
     vector_bytes: usize,
     registers: usize,
     float_unit: bool,
+    dsp: bool,
     alignment: usize,
     tool_prefix: &'static str,
     /// Options that choose the machine.
@@ -35,6 +36,7 @@ const CORE: Part = Part {
     vector_bytes: 4,
     registers: 32,
     float_unit: true,
+    dsp: false,
     alignment: 8,
     tool_prefix: ARM,
     machine_flags: &[],
@@ -55,6 +57,7 @@ const PARTS: [Part; 6] = [
     Part {
         name: "cortex-m4",
         summary: "Arm Cortex-M4F: f32 in hardware",
+        dsp: true,
         machine_flags: &["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"],
         trust: Some(0.1),
         ..CORE
@@ -62,6 +65,7 @@ const PARTS: [Part; 6] = [
     Part {
         name: "cortex-m7",
         summary: "Arm Cortex-M7: f32 and f64 in hardware",
+        dsp: true,
         machine_flags: &["-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard"],
         memories: (2048, 512),
         trust: Some(0.1),
@@ -109,6 +113,7 @@ impl Part {
             vector_bytes: self.vector_bytes,
             registers: self.registers,
             float_unit: self.float_unit,
+            dsp: self.dsp,
             alignment: self.alignment,
             borders: Borders::Clipped,
             in_order: true,

@@ -133,6 +133,7 @@ impl Computer {
             vector_bytes: self.vector_bytes,
             registers: self.registers,
             float_unit: true,
+            dsp: false,
             alignment: 64,
             borders: Borders::Memory,
             in_order: false,

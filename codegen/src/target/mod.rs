@@ -84,6 +84,8 @@ pub struct Target {
     pub registers: usize,
     /// Whether the machine has instructions for `f32`; without them, a multiply-add takes a hundred instructions and more.
     pub float_unit: bool,
+    /// Whether it has instructions for two products of 16 bits at once: Arm's DSP extension.
+    pub dsp: bool,
     /// Alignment of buffers in bytes.
     pub alignment: usize,
     /// Where the zero borders of convolutions are.
@@ -116,6 +118,7 @@ impl Target {
             vector_bytes: 4,
             registers: 16,
             float_unit: true,
+            dsp: false,
             alignment: 16,
             borders: Borders::Clipped,
             in_order: false,
@@ -137,6 +140,7 @@ impl Target {
             vector_bytes,
             registers: if vector_bytes >= 64 || cfg!(target_arch = "aarch64") { 32 } else { 16 },
             float_unit: true,
+            dsp: false,
             alignment: 64,
             borders: Borders::Memory,
             in_order: false,

@@ -100,7 +100,14 @@ fn stores_of_some_lanes_beside_each_other_are_all_done_on_an_emulated_machine() 
     let weights = Generator::new(7).tensor(&TensorType::new(DType::F32, [4, 3, 2]));
     let weights = graph.add_constant("weights", Attribute::from_tensor(&weights));
     let pads = vec![(0, 1)];
-    let op = TransposedConvolution { strides: vec![3], dilations: vec![2], pads, output_pads: vec![0], groups: 1 };
+    let op = TransposedConvolution {
+        strides: vec![3],
+        dilations: vec![2],
+        pads,
+        output_pads: vec![0],
+        groups: 1,
+        sums: None,
+    };
     let y = graph.add(op, &[x, weights], "y").unwrap();
     let y = graph.add(Unary { function: UnaryFunction::Absolute }, &[y.into()], "absolute").unwrap();
     graph.add_output("y", y.into());

@@ -112,7 +112,7 @@ fn convolution(
     groups: usize,
 ) -> (Op, Vec<TensorType>) {
     let pads = window.iter().map(|taps| ((taps - 1) / 2, taps / 2)).collect();
-    let op = Convolution { strides: vec![stride; 2], dilations: vec![1; 2], pads, groups };
+    let op = Convolution { strides: vec![stride; 2], dilations: vec![1; 2], pads, groups, border: 0, sums: None };
     let x_type = TensorType::new(DType::F32, [1, x[0], x[1], x[2]]);
     let weights = TensorType::new(DType::F32, [window[0], window[1], x[2] / groups, outputs]);
     (op.into(), vec![x_type, weights])
@@ -121,7 +121,7 @@ fn convolution(
 fn product(batch: usize, m: usize, k: usize, n: usize, transpose_right: bool) -> (Op, Vec<TensorType>) {
     let right = if transpose_right { [batch, n, k] } else { [batch, k, n] };
     let types = vec![TensorType::new(DType::F32, [batch, m, k]), TensorType::new(DType::F32, right)];
-    (Matmul { transpose_left: false, transpose_right }.into(), types)
+    (Matmul { transpose_left: false, transpose_right, sums: None }.into(), types)
 }
 
 type Layer = (Op, Vec<TensorType>);
@@ -169,19 +169,21 @@ fn layers_of_every_tile_agree_with_the_evaluator() {
 /// Windows at borders of every kind: none in a row, several tiles wide, wider than the window, of gaps between taps, of one, two
 /// and three axes, with groups and without.
 fn bordered_layers() -> Vec<Layer> {
-    let layer = |x: &[usize],
-                 window: &[usize],
-                 outputs: usize,
-                 groups: usize,
-                 (stride, dilation),
-                 pads: &[(usize, usize)]| {
-        let rank = window.len();
-        let op =
-            Convolution { strides: vec![stride; rank], dilations: vec![dilation; rank], pads: pads.to_vec(), groups };
-        let channels = x[rank + 1] / groups;
-        let weights: Vec<usize> = window.iter().copied().chain([channels, outputs]).collect();
-        (Op::from(op), vec![TensorType::new(DType::F32, x), TensorType::new(DType::F32, weights)])
-    };
+    let layer =
+        |x: &[usize], window: &[usize], outputs: usize, groups: usize, (stride, dilation), pads: &[(usize, usize)]| {
+            let rank = window.len();
+            let op = Convolution {
+                strides: vec![stride; rank],
+                dilations: vec![dilation; rank],
+                pads: pads.to_vec(),
+                groups,
+                border: 0,
+                sums: None,
+            };
+            let channels = x[rank + 1] / groups;
+            let weights: Vec<usize> = window.iter().copied().chain([channels, outputs]).collect();
+            (Op::from(op), vec![TensorType::new(DType::F32, x), TensorType::new(DType::F32, weights)])
+        };
     vec![
         layer(&[2, 9, 11, 5], &[3, 3], 7, 1, (1, 1), &[(1, 1), (1, 1)]),
         layer(&[1, 6, 13, 4], &[5, 7], 8, 1, (1, 1), &[(2, 2), (3, 3)]),

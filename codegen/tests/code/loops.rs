@@ -25,7 +25,8 @@ fn cell(width: usize, random: &mut Generator) -> Graph {
     let x = body.add_input("x", f32(&[1, width]));
     let w = body.add_constant("w", Attribute::from_tensor(&random.tensor(&f32(&[width, width]))));
     let sum = apply(&mut body, BinaryFunction::Add, h, x);
-    let product = body.add(Matmul { transpose_left: false, transpose_right: false }, &[sum, w], "product").unwrap();
+    let product =
+        body.add(Matmul { transpose_left: false, transpose_right: false, sums: None }, &[sum, w], "product").unwrap();
     let next = body.add(Unary { function: UnaryFunction::Tanh }, &[product.into()], "next").unwrap();
     body.add_output("h", next.into());
     body.add_output("y", next.into());

@@ -69,7 +69,7 @@ fn products_are_added_in_order_without_multiply_adds() {
     let expected: Vec<f32> =
         (0..3).flat_map(|row| (0..21).map(move |column| (row, column))).map(|(r, c)| element(r, c)).collect();
     for target in strict_targets() {
-        let matmul = Matmul { transpose_left: false, transpose_right: false };
+        let matmul = Matmul { transpose_left: false, transpose_right: false, sums: None };
         let Some((found, _)) = outputs(matmul, &x, &[&w], &target) else { return };
         assert_bits(&found, &expected);
     }
@@ -87,7 +87,8 @@ fn convolutions_add_taps_and_channels_in_order() {
         }));
     }
     for target in strict_targets() {
-        let convolution = Convolution { strides: vec![1], dilations: vec![1], pads: vec![(0, 0)], groups: 1 };
+        let convolution =
+            Convolution { strides: vec![1], dilations: vec![1], pads: vec![(0, 0)], groups: 1, border: 0, sums: None };
         let Some((found, _)) = outputs(convolution, &x, &[&w], &target) else { return };
         assert_bits(&found, &expected);
     }

@@ -360,6 +360,9 @@ fn stepped(expression: &Expression, operands: Vec<Tensor>, random: &mut Generato
             ScalarNode::Select(condition, x, y) => apply(Select {}.into(), &[condition, x, y], random)?,
             ScalarNode::Cast(dtype, x) => apply(Cast { dtype }.into(), &[x], random)?,
             ScalarNode::BitCast(dtype, x) => apply(BitCast { dtype }.into(), &[x], random)?,
+            ScalarNode::Rescale(rounding, children) => {
+                apply(Map { expression: Expression::rescale(rounding) }.into(), &children, random)?
+            }
         };
         steps.push(step);
     }

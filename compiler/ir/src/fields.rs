@@ -133,10 +133,12 @@ pub trait Fields: Sized {
     fn from_fields(values: &[(String, FieldValue)]) -> Result<Self, String>;
 }
 
-/// Declares an operator's structure and derives [`Fields`] for it.
+/// Declares an operator's structure and derives [`Fields`] for it. A field with a default is left out of the text where it has it.
 #[macro_export]
 macro_rules! operator_fields {
-    ($(#[$meta:meta])* pub struct $name:ident { $($(#[doc = $doc:literal])+ pub $field:ident: $ty:ty,)* }) => {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[doc = $doc:literal])+ pub $field:ident: $ty:ty $(= $default:expr)?,)*
+    }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         pub struct $name { $($(#[doc = $doc])+ pub $field: $ty,)* }
@@ -146,20 +148,34 @@ macro_rules! operator_fields {
                 &[$((stringify!($field), concat!($($doc, " ",)+).trim_ascii()),)*];
 
             fn fields(&self) -> Vec<(&'static str, $crate::fields::FieldValue)> {
-                vec![$((stringify!($field), $crate::fields::Field::to_value(&self.$field)),)*]
+                let all: Vec<Option<(&'static str, $crate::fields::FieldValue)>> = vec![$({
+                    let default: &[$ty] = &[$($default)?];
+                    let value = $crate::fields::Field::to_value(&self.$field);
+                    (!default.contains(&self.$field)).then_some((stringify!($field), value))
+                },)*];
+                all.into_iter().flatten().collect()
             }
 
             fn from_fields(values: &[(String, $crate::fields::FieldValue)]) -> Result<Self, String> {
                 $crate::fields::check_names(values, Self::DESCRIPTIONS)?;
-                Ok($name { $($field: $crate::fields::typed_field(values, stringify!($field))?,)* })
+                Ok($name { $($field: {
+                    let default: &[$ty] = &[$($default)?];
+                    $crate::fields::typed_field(values, stringify!($field), default.first())?
+                },)* })
             }
         }
     };
 }
 
-/// Looks a field up and gives it its type.
-pub fn typed_field<T: Field>(values: &[(String, FieldValue)], name: &str) -> Result<T, String> {
-    let (_, value) = values.iter().find(|(key, _)| key == name).ok_or_else(|| format!("field {name} is missing"))?;
+/// Looks a field up and gives it its type; one that isn't there has its default.
+pub fn typed_field<T: Field + Clone>(
+    values: &[(String, FieldValue)],
+    name: &str,
+    default: Option<&T>,
+) -> Result<T, String> {
+    let Some((_, value)) = values.iter().find(|(key, _)| key == name) else {
+        return default.cloned().ok_or_else(|| format!("field {name} is missing"));
+    };
     T::from_value(value).ok_or_else(|| format!("field {name} can't be {value}"))
 }
 

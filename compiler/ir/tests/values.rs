@@ -41,7 +41,14 @@ fn close(found: &[f64], expected: &[f64]) {
 }
 
 fn convolution(strides: &[usize], dilations: &[usize], pads: &[(usize, usize)], groups: usize) -> Convolution {
-    Convolution { strides: strides.into(), dilations: dilations.into(), pads: pads.into(), groups }
+    Convolution {
+        strides: strides.into(),
+        dilations: dilations.into(),
+        pads: pads.into(),
+        groups,
+        border: 0,
+        sums: None,
+    }
 }
 
 #[test]
@@ -81,6 +88,7 @@ fn transposed_convolution_scatters() {
         pads: vec![pads],
         output_pads: vec![output_pads],
         groups: 1,
+        sums: None,
     };
     assert_eq!(values(op(2, (0, 0), 0), &[&x, &w]), [1.0, 2.0, 13.0, 20.0, 30.0]);
     assert_eq!(values(op(2, (1, 1), 0), &[&x, &w]), [2.0, 13.0, 20.0]);
@@ -94,11 +102,11 @@ fn transposed_convolution_scatters() {
 #[test]
 fn matmul_broadcasts_and_transposes() {
     let (a, b) = (count(&[2, 3]), count(&[3, 2]));
-    let plain = Matmul { transpose_left: false, transpose_right: false };
+    let plain = Matmul { transpose_left: false, transpose_right: false, sums: None };
     assert_eq!(values(plain.clone(), &[&a, &b]), [10.0, 13.0, 28.0, 40.0]);
-    let right = Matmul { transpose_left: false, transpose_right: true };
+    let right = Matmul { transpose_left: false, transpose_right: true, sums: None };
     assert_eq!(values(right, &[&a, &count(&[2, 3])]), [5.0, 14.0, 14.0, 50.0]);
-    let left = Matmul { transpose_left: true, transpose_right: false };
+    let left = Matmul { transpose_left: true, transpose_right: false, sums: None };
     assert_eq!(values(left, &[&count(&[3, 2]), &b]), [20.0, 26.0, 26.0, 35.0]);
     // One matrix on the left, two on the right.
     assert_eq!(values(plain, &[&count(&[1, 2]), &count(&[2, 2, 1])]), [1.0, 3.0]);

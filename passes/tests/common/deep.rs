@@ -64,7 +64,7 @@ pub fn attention(blocks: usize) -> Graph {
             let heads = n.reshape(&format!("{name}.heads"), &[1, 6, 4, 4], linear);
             n.transpose(&format!("{name}.first"), &[0, 2, 1, 3], heads)
         });
-        let matmul = |transpose_right| Matmul { transpose_left: false, transpose_right };
+        let matmul = |transpose_right| Matmul { transpose_left: false, transpose_right, sums: None };
         let scores = n.apply(&format!("b{block}.scores"), matmul(true), &[q, k]);
         let scaled = n.binary(&format!("b{block}.scaled"), B::Multiply, scores, scale);
         let weights = n.apply(&format!("b{block}.softmax"), Softmax { axis: 3, logarithm: false }, &[scaled]);

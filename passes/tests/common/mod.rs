@@ -68,7 +68,14 @@ impl Network {
         let channels = self.shape(x)[3];
         let weights = self.constant(&format!("{name}.weight"), &[window, window, channels / groups, outputs]);
         let pad = window / 2;
-        let op = Convolution { strides: vec![stride; 2], dilations: vec![1; 2], pads: vec![(pad, pad); 2], groups };
+        let op = Convolution {
+            strides: vec![stride; 2],
+            dilations: vec![1; 2],
+            pads: vec![(pad, pad); 2],
+            groups,
+            border: 0,
+            sums: None,
+        };
         self.apply(name, op, &[x, weights])
     }
 
@@ -88,7 +95,7 @@ impl Network {
         let inner = self.shape(x).last().copied().unwrap();
         let weights = self.constant(&format!("{name}.weight"), &[outputs, inner]);
         let bias = self.constant(&format!("{name}.bias"), &[outputs]);
-        let op = Matmul { transpose_left: false, transpose_right: true };
+        let op = Matmul { transpose_left: false, transpose_right: true, sums: None };
         let product = self.apply(name, op, &[x, weights]);
         self.binary(&format!("{name}.add"), B::Add, product, bias)
     }

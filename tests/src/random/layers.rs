@@ -141,10 +141,14 @@ fn convolution(draft: &mut Draft<'_>, x: Value, depthwise: bool) -> Value {
             pads,
             output_pads: vec![0; 2],
             groups,
+            sums: None,
         };
         return draft.try_apply(op, &[x, weights]);
     }
-    draft.try_apply(Convolution { strides: vec![stride; 2], dilations: vec![1; 2], pads, groups }, &[x, weights])
+    draft.try_apply(
+        Convolution { strides: vec![stride; 2], dilations: vec![1; 2], pads, groups, border: 0, sums: None },
+        &[x, weights],
+    )
 }
 
 fn pooled(draft: &mut Draft<'_>, x: Value) -> Value {
@@ -197,7 +201,7 @@ fn linear(draft: &mut Draft<'_>, x: Value, outputs: usize) -> Value {
     let inner = draft.shape(x).last().copied().unwrap_or(1);
     let transpose_right = draft.random.one_in(2);
     let weights = weights(draft, x, &if transpose_right { [outputs, inner] } else { [inner, outputs] });
-    draft.try_apply(Matmul { transpose_left: false, transpose_right }, &[x, weights])
+    draft.try_apply(Matmul { transpose_left: false, transpose_right, sums: None }, &[x, weights])
 }
 
 fn linear_chain(draft: &mut Draft<'_>) -> Option<()> {
@@ -226,11 +230,11 @@ fn attention(draft: &mut Draft<'_>) -> Option<()> {
             binary(draft, BinaryFunction::Add, product, bias)
         })
         .collect();
-    let scores = draft.apply(Matmul { transpose_left: false, transpose_right: true }, &parts[..2])?[0];
+    let scores = draft.apply(Matmul { transpose_left: false, transpose_right: true, sums: None }, &parts[..2])?[0];
     let scale = draft.splat(TensorType::new(draft.dtype(x), []), 0.25);
     let scores = binary(draft, BinaryFunction::Multiply, scores, scale);
     let scores = draft.try_apply(Softmax { axis: 1, logarithm: false }, &[scores]);
-    let y = draft.apply(Matmul { transpose_left: false, transpose_right: false }, &[scores, parts[2]])?[0];
+    let y = draft.apply(Matmul { transpose_left: false, transpose_right: false, sums: None }, &[scores, parts[2]])?[0];
     finished(draft, y, x);
     Some(())
 }

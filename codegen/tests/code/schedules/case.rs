@@ -205,8 +205,17 @@ fn blank<'a>(case: &Case, target: &'a Target) -> Blank<'a> {
         }
         op => (op.clone(), None),
     };
-    let kernel =
-        KernelWriter { b, target, operands, results, epilogue, packed: Vec::new(), scratch: Vec::new(), scalar: false };
+    let kernel = KernelWriter {
+        b,
+        target,
+        operands,
+        results,
+        epilogue,
+        packed: Vec::new(),
+        scratch: Vec::new(),
+        scalar: false,
+        bounds: Vec::new(),
+    };
     Blank { anchor, kernel, list }
 }
 

@@ -1,13 +1,15 @@
-//! `convolution`: N-D cross-correlation. x [N, spatial…, C], weights [window…, C / groups, O] give [N, spatial…, O]; zero padding.
+//! `convolution`: N-D cross-correlation. x [N, spatial…, C], weights [window…, C / groups, O] give [N, spatial…, O].
 
 use super::numbers::{Number, expect_values, indices, mixed_kinds};
+use super::sums::{self, sums_dtype};
 use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::rounding::wrap_integer;
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
-use crate::types::{Shape, TensorType};
+use crate::types::{DType, Shape, TensorType};
 use super::window::Window;
 
 crate::operator_fields! {
@@ -17,10 +19,15 @@ crate::operator_fields! {
         pub strides: Vec<usize>,
         /// Distance of the window's taps per spatial axis.
         pub dilations: Vec<usize>,
-        /// Zeros before and after each spatial axis.
+        /// Elements of the border before and after each spatial axis.
         pub pads: Vec<(usize, usize)>,
         /// Groups that split input and output channels; depthwise when equal to C.
         pub groups: usize,
+        /// What the border consists of, 0 unless given: the zero point of integers that have one.
+        pub border: i64 = 0,
+        /// Type of the sums where x and weights are integers of 8 or 16 bits, of types of their own; `none` for sums of the operands'
+        /// type.
+        pub sums: Option<DType> = None,
     }
 }
 
@@ -55,7 +62,10 @@ impl Operator for Convolution {
             shape.push(window.output_extent(axis, x.shape[axis + 1], weights.shape[axis])?);
         }
         shape.push(outputs);
-        Ok(vec![TensorType::new(x.dtype, shape)])
+        if x.dtype.is_integer() && wrap_integer(x.dtype, self.border) != self.border {
+            return Err(OperatorError::field(format!("x {x} can't have a border of {}", self.border)));
+        }
+        Ok(vec![TensorType::new(sums_dtype(self.sums, x, weights)?, shape)])
     }
 
     fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
@@ -88,7 +98,7 @@ impl Operator for Convolution {
         let groups = generator.choose(&[1, 1, 1, 2, 3, 4]);
         let per_group = if generator.one_in(2) { 1 } else { generator.range(1, 3) };
         let outputs = groups * generator.range(1, 4);
-        let dtype = generator.number_dtype();
+        let (x_dtype, weights_dtype, sums) = sums::sample(generator);
         let x = spatial_shape(generator.range(1, 2), axes.iter().map(|axis| axis.extent), groups * per_group);
         let mut weights: Shape = axes.iter().map(|axis| axis.window).collect();
         weights.extend([per_group, outputs]);
@@ -97,13 +107,16 @@ impl Operator for Convolution {
             dilations: axes.iter().map(|axis| axis.dilation).collect(),
             pads: axes.iter().map(|axis| axis.pads).collect(),
             groups,
+            border: if sums.is_some() && generator.one_in(2) { generator.range(1, 5) as i64 } else { 0 },
+            sums,
         };
-        (operator, vec![TensorType::new(dtype, x), TensorType::new(dtype, weights)])
+        (operator, vec![TensorType::new(x_dtype, x), TensorType::new(weights_dtype, weights)])
     }
 }
 
 impl Convolution {
-    /// For each output position and each tap that meets the tensor, adds x * w for every channel and output of every group.
+    /// For each output position and each tap adds x * w for every channel and output of every group. Taps that don't meet the
+    /// tensor meet the border.
     fn accumulate<T: Number>(&self, x_shape: &[usize], x: &[T], w_shape: &[usize], w: &[T], y_shape: &[usize]) -> Vec<T> {
         let spatial = x_shape.len() - 2;
         let (extents, taps) = (&x_shape[1..=spatial], &w_shape[..spatial]);
@@ -111,11 +124,21 @@ impl Convolution {
         let (group_channels, group_outputs) = (channels / self.groups, outputs / self.groups);
         let plane: usize = extents.iter().product();
         let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
+        let border = vec![T::of(self.border); channels];
+        let window_taps: usize = taps.iter().product();
         let mut y = Vec::with_capacity(y_shape.iter().product());
         for position in indices(&y_shape[..=spatial]) {
             let mut row = vec![T::ZERO; outputs];
-            for (tap, source) in window.taps(&position[1..], extents, taps) {
-                let pixel = &x[(position[0] * plane + source) * channels..][..channels];
+            let met = window.taps(&position[1..], extents, taps);
+            let inside =
+                met.iter().map(|&(tap, source)| (tap, &x[(position[0] * plane + source) * channels..][..channels]));
+            let mut pixels: Vec<(usize, &[T])> = inside.collect();
+            if self.border != 0 {
+                let is_outside = |tap: &usize| met.iter().all(|(number, _)| number != tap);
+                pixels.extend((0..window_taps).filter(is_outside).map(|tap| (tap, &border[..])));
+                pixels.sort_by_key(|&(tap, _)| tap);
+            }
+            for (tap, pixel) in pixels {
                 let matrix = &w[tap * group_channels * outputs..][..group_channels * outputs];
                 for (channel, &value) in pixel.iter().enumerate() {
                     let (group, inner) = (channel / group_channels, channel % group_channels);

@@ -2,6 +2,7 @@
 
 use super::elementwise::broadcast_indices;
 use super::numbers::{Number, expect_values, mixed_kinds};
+use super::sums::{self, sums_dtype};
 use crate::tensor::Values;
 use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
@@ -17,6 +18,9 @@ crate::operator_fields! {
         pub transpose_left: bool,
         /// Whether the right operand is [.., N, K] instead of [.., K, N].
         pub transpose_right: bool,
+        /// Type of the sums where both operands are integers of 8 or 16 bits, of types of their own; `none` for sums of the operands'
+        /// type.
+        pub sums: Option<DType> = None,
     }
 }
 
@@ -34,9 +38,10 @@ impl Operator for Matmul {
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {
         let [left, right] = expect_operands(operands)?;
-        if left.rank() < 2 || right.rank() < 2 || left.dtype != right.dtype || left.dtype == DType::Bool {
-            return Err(OperatorError::types(format!("can't multiply {left} by {right}: two matrices of one type expected")));
+        if left.rank() < 2 || right.rank() < 2 {
+            return Err(OperatorError::types(format!("can't multiply {left} by {right}: two matrices expected")));
         }
+        let dtype = sums_dtype(self.sums, left, right)?;
         let (left_batch, left_matrix) = left.shape.split_at(left.rank() - 2);
         let (right_batch, right_matrix) = right.shape.split_at(right.rank() - 2);
         let (m, k) = if self.transpose_left { (left_matrix[1], left_matrix[0]) } else { (left_matrix[0], left_matrix[1]) };
@@ -48,7 +53,7 @@ impl Operator for Matmul {
             .ok_or_else(|| OperatorError::types(format!("the leading axes of {left} and {right} don't broadcast")))?;
         shape.push(m);
         shape.push(n);
-        Ok(vec![TensorType::new(left.dtype, shape)])
+        Ok(vec![TensorType::new(dtype, shape)])
     }
 
     fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
@@ -76,14 +81,14 @@ impl Operator for Matmul {
     }
 
     fn sample(generator: &mut Generator) -> (Self, Vec<TensorType>) {
-        let operator = Matmul { transpose_left: generator.one_in(4), transpose_right: generator.one_in(3) };
+        let (left_dtype, right_dtype, sums) = sums::sample(generator);
+        let operator = Matmul { transpose_left: generator.one_in(4), transpose_right: generator.one_in(3), sums };
         let (m, n, k) = (generator.extent(), generator.extent(), generator.extent());
         let batch = generator.shape(0, 2);
         let (mut left, mut right) = (generator.broadcastable(&batch), batch);
         left.extend(if operator.transpose_left { [k, m] } else { [m, k] });
         right.extend(if operator.transpose_right { [n, k] } else { [k, n] });
-        let dtype = generator.number_dtype();
-        (operator, vec![TensorType::new(dtype, left), TensorType::new(dtype, right)])
+        (operator, vec![TensorType::new(left_dtype, left), TensorType::new(right_dtype, right)])
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod elementwise;
 mod numbers;
+mod sums;
 mod table;
 pub mod window;
 

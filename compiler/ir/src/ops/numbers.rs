@@ -11,6 +11,9 @@ pub trait Number: Copy + PartialOrd {
     /// What no element is below.
     const LOWEST: Self;
 
+    /// A whole number.
+    fn of(value: i64) -> Self;
+
     /// The sum.
     fn add(self, other: Self) -> Self;
 
@@ -27,6 +30,10 @@ pub trait Number: Copy + PartialOrd {
 impl Number for f64 {
     const ZERO: f64 = 0.0;
     const LOWEST: f64 = f64::NEG_INFINITY;
+
+    fn of(value: i64) -> f64 {
+        value as f64
+    }
 
     fn add(self, other: f64) -> f64 {
         self + other
@@ -48,6 +55,10 @@ impl Number for f64 {
 impl Number for i64 {
     const ZERO: i64 = 0;
     const LOWEST: i64 = i64::MIN;
+
+    fn of(value: i64) -> i64 {
+        value
+    }
 
     fn add(self, other: i64) -> i64 {
         self.wrapping_add(other)

@@ -1,6 +1,7 @@
 //! `transposed_convolution`: N-D transposed convolution. x [N, spatial…, C], weights [window…, C, O / groups]; element i adds x * w at i * stride - pad + tap * dilation.
 
 use super::numbers::{Number, dot, expect_values, indices, mixed_kinds};
+use super::sums::{self, sums_dtype};
 use super::window::spatial_shape;
 use crate::tensor::Values;
 use crate::types::row_major_strides;
@@ -8,7 +9,7 @@ use crate::generator::Generator;
 use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
-use crate::types::{Shape, TensorType};
+use crate::types::{DType, Shape, TensorType};
 use super::window::Window;
 
 crate::operator_fields! {
@@ -24,6 +25,9 @@ crate::operator_fields! {
         pub output_pads: Vec<usize>,
         /// Groups that split input and output channels.
         pub groups: usize,
+        /// Type of the sums where x and weights are integers of 8 or 16 bits, of types of their own; `none` for sums of the operands'
+        /// type.
+        pub sums: Option<DType> = None,
     }
 }
 
@@ -62,7 +66,7 @@ impl Operator for TransposedConvolution {
         }
         let outputs = weights.shape[spatial + 1].checked_mul(self.groups);
         shape.push(outputs.ok_or_else(|| OperatorError::field(format!("{} groups are too many", self.groups)))?);
-        Ok(vec![TensorType::new(x.dtype, shape)])
+        Ok(vec![TensorType::new(sums_dtype(self.sums, x, weights)?, shape)])
     }
 
     fn evaluate(&self, operands: &[&Tensor], results: &[TensorType]) -> Result<Vec<Tensor>, OperatorError> {
@@ -113,9 +117,9 @@ impl Operator for TransposedConvolution {
         }
         let x = spatial_shape(generator.range(1, 2), extents, channels);
         window.extend([channels, generator.range(1, 4)]);
-        let operator = TransposedConvolution { strides, dilations, pads, output_pads, groups };
-        let dtype = generator.number_dtype();
-        (operator, vec![TensorType::new(dtype, x), TensorType::new(dtype, window)])
+        let (x_dtype, weights_dtype, sums) = sums::sample(generator);
+        let operator = TransposedConvolution { strides, dilations, pads, output_pads, groups, sums };
+        (operator, vec![TensorType::new(x_dtype, x), TensorType::new(weights_dtype, window)])
     }
 }
 

@@ -30,9 +30,9 @@ impl Window<'_> {
     /// Number of spatial axes of a convolution of x by weights.
     pub fn spatial_rank(&self, x: &TensorType, weights: &TensorType, groups: usize) -> Result<usize, OperatorError> {
         let spatial = x.rank().saturating_sub(2);
-        if x.rank() != weights.rank() || x.rank() < 3 || x.dtype != weights.dtype || x.dtype == DType::Bool {
+        if x.rank() != weights.rank() || x.rank() < 3 {
             return Err(OperatorError::types(format!(
-                "x {x} and weights {weights} don't have equal ranks of 3 or more and one type"
+                "x {x} and weights {weights} don't have equal ranks of 3 or more"
             )));
         }
         if groups == 0 {

@@ -2,7 +2,7 @@
 //! its type. Transcendental functions are libm's, not the system's, so that folded constants are the same on every machine.
 
 use super::expression::{Expression, ScalarNode};
-use super::functions::{BinaryFunction, UnaryFunction};
+use super::functions::{BinaryFunction, Rounding, UnaryFunction};
 use crate::literal::Literal;
 use crate::rounding::{float_bits, float_of_bits, round_float, saturate, wrap_integer};
 use crate::types::DType;
@@ -68,6 +68,10 @@ pub fn evaluate_scalar(
             ScalarNode::Select(c, x, y) => steps[if steps[c as usize].integer() != 0 { x } else { y } as usize],
             ScalarNode::Cast(to, x) => cast(dtypes[x as usize], to, steps[x as usize]),
             ScalarNode::BitCast(to, x) => bit_cast(dtypes[x as usize], to, steps[x as usize]),
+            ScalarNode::Rescale(rounding, children) => {
+                let [x, multiplier, shift] = children.map(|child| steps[child as usize].integer());
+                Scalar::Integer(rescale(rounding, dtype, x, multiplier, shift))
+            }
         };
         steps.push(match value {
             Scalar::Float(value) => Scalar::Float(round_float(dtype, value)),
@@ -75,6 +79,28 @@ pub fn evaluate_scalar(
         });
     }
     steps.last().copied().unwrap_or(Scalar::Integer(0))
+}
+
+/// See [`Rounding`]. The result isn't wrapped to the integer type yet.
+fn rescale(rounding: Rounding, dtype: DType, x: i64, multiplier: i64, shift: i64) -> i64 {
+    let right = match rounding {
+        Rounding::Twice => shift.saturating_sub(31),
+        Rounding::Once => shift,
+    };
+    let left = if right < 0 { u32::try_from(right.saturating_neg()).unwrap_or(u32::MAX) } else { 0 };
+    let scaled = wrap_integer(dtype, x.checked_shl(left).unwrap_or(0)).wrapping_mul(multiplier);
+    let (value, is_down) = match rounding {
+        Rounding::Twice => {
+            let upper = scaled.wrapping_add(1 << 30) >> 31;
+            (upper, upper < 0)
+        }
+        Rounding::Once => (scaled, false),
+    };
+    match right {
+        ..=0 => value,
+        1..=62 => value.wrapping_add((1 << (right - 1)) - i64::from(is_down)) >> right,
+        _ => 0,
+    }
 }
 
 /// Float to integer truncates and saturates, NaN gives 0; integers wrap; to bool is `!= 0`.

@@ -1,6 +1,6 @@
 //! [`Expression`]: a scalar program in single-assignment form, the body of every elementwise operator and every epilogue.
 
-use super::functions::{BinaryFunction, UnaryFunction};
+use super::functions::{BinaryFunction, Rounding, UnaryFunction};
 use crate::literal::Literal;
 use crate::types::DType;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub enum ScalarNode {
     Cast(DType, ScalarId),
     /// The same bits as a number of another type of the same size. Which NaN it is isn't kept.
     BitCast(DType, ScalarId),
+    /// `x * multiplier / 2^shift`, rounded: of x, multiplier and shift, which are all `i32` or all `i64`. See [`Rounding`].
+    Rescale(Rounding, [ScalarId; 3]),
 }
 
 impl ScalarNode {
@@ -35,6 +37,7 @@ impl ScalarNode {
             ScalarNode::Unary(_, x) | ScalarNode::Cast(_, x) | ScalarNode::BitCast(_, x) => ([x, 0, 0], 1),
             ScalarNode::Binary(_, x, y) => ([x, y, 0], 2),
             ScalarNode::Select(c, x, y) => ([c, x, y], 3),
+            ScalarNode::Rescale(_, children) => (children, 3),
         };
         list.into_iter().take(count)
     }
@@ -53,6 +56,7 @@ impl ScalarNode {
                 let (c, x) = (f(c), f(x));
                 ScalarNode::Select(c, x, f(y))
             }
+            ScalarNode::Rescale(rounding, children) => ScalarNode::Rescale(rounding, children.map(f)),
             leaf => leaf,
         }
     }
@@ -83,6 +87,14 @@ impl Expression {
         Expression::build(|b| {
             let (x, y) = (b.operand(0), b.operand(1));
             b.binary(function, x, y)
+        })
+    }
+
+    /// The integer x0 times the multiplier x1 by two to the power of the shift x2, rounded.
+    pub fn rescale(rounding: Rounding) -> Self {
+        Expression::build(|b| {
+            let [x, multiplier, shift] = [0, 1, 2].map(|operand| b.operand(operand));
+            b.rescale(rounding, x, multiplier, shift)
         })
     }
 
@@ -154,6 +166,17 @@ impl Expression {
                     left
                 }
                 ScalarNode::Cast(dtype, _) => dtype,
+                ScalarNode::Rescale(rounding, children) => {
+                    let [x, multiplier, shift] = children.map(|child| dtypes[child as usize]);
+                    if !matches!(x, DType::I32 | DType::I64) || multiplier != x || shift != x {
+                        return Err(format!(
+                            "{}{} of {x}, {multiplier} and {shift}: it takes three i32 or three i64",
+                            Rounding::PREFIX,
+                            rounding.name()
+                        ));
+                    }
+                    x
+                }
                 ScalarNode::BitCast(dtype, x) => {
                     let from = dtypes[x as usize];
                     if from.size() != dtype.size() || from == DType::Bool || dtype == DType::Bool {
@@ -253,6 +276,11 @@ impl ExpressionBuilder {
     /// The same bits as a number of another type.
     pub fn bit_cast(&mut self, dtype: DType, x: ScalarId) -> ScalarId {
         self.push(ScalarNode::BitCast(dtype, x))
+    }
+
+    /// `x * multiplier / 2^shift`, rounded.
+    pub fn rescale(&mut self, rounding: Rounding, x: ScalarId, multiplier: ScalarId, shift: ScalarId) -> ScalarId {
+        self.push(ScalarNode::Rescale(rounding, [x, multiplier, shift]))
     }
 
     /// Adds the steps of `body` with its operand `k` replaced by `operands[k]`.

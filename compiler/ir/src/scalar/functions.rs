@@ -31,6 +31,23 @@ macro_rules! functions {
 }
 
 functions! {
+    /// How `x * multiplier / 2^shift` of integers is rounded. The product is one of 64 bits; a negative shift of x to the right is one
+    /// to the left, which wraps to its type. Shifts by 63 bits and more give 0.
+    Rounding {
+        /// twice, as the micro reference kernels of TensorFlow Lite do: the product by 2^31 to the nearest number, halves upwards,
+        /// and that by 2^(shift - 31) to the nearest, halves away from zero
+        Twice = "twice",
+        /// once, halves upwards
+        Once = "once",
+    }
+}
+
+impl Rounding {
+    /// What the name of the scalar function begins with; the rounding's name follows.
+    pub const PREFIX: &'static str = "rescale_";
+}
+
+functions! {
     /// Functions of one number.
     UnaryFunction {
         /// -x

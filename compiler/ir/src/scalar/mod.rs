@@ -8,4 +8,4 @@ mod text;
 
 pub use evaluate::{Scalar, evaluate_scalar};
 pub use expression::{Expression, ExpressionBuilder, ScalarId, ScalarNode};
-pub use functions::{BinaryFunction, UnaryFunction};
+pub use functions::{BinaryFunction, Rounding, UnaryFunction};

@@ -2,6 +2,7 @@
 //! `t0 = add(x0, x1); multiply(t0, tanh(t0))`.
 
 use super::expression::{Expression, ScalarId, ScalarNode};
+use super::functions::Rounding;
 use crate::diagnostics::Diagnostic;
 use std::fmt;
 
@@ -63,6 +64,10 @@ impl fmt::Display for Step<'_> {
             ScalarNode::Select(c, x, y) => write!(f, "select({}, {}, {})", child(c), child(x), child(y)),
             ScalarNode::Cast(dtype, x) => write!(f, "cast_{dtype}({})", child(x)),
             ScalarNode::BitCast(dtype, x) => write!(f, "bit_cast_{dtype}({})", child(x)),
+            ScalarNode::Rescale(rounding, [x, multiplier, shift]) => {
+                let name = rounding.name();
+                write!(f, "{}{name}({}, {}, {})", Rounding::PREFIX, child(x), child(multiplier), child(shift))
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use super::values;
 use crate::diagnostics::Diagnostic;
 use crate::fields::FieldValue;
 use crate::literal::Literal;
-use crate::scalar::{BinaryFunction, Expression, ExpressionBuilder, ScalarId, ScalarNode, UnaryFunction};
+use crate::scalar::{BinaryFunction, Expression, ExpressionBuilder, Rounding, ScalarId, ScalarNode, UnaryFunction};
 use crate::types::DType;
 use std::collections::BTreeMap;
 
@@ -119,6 +119,8 @@ impl Parser<'_, '_> {
             (arguments.first().map(|&x| ScalarNode::Cast(dtype, x)), 1)
         } else if let Some(dtype) = name.strip_prefix("bit_cast_").and_then(DType::parse) {
             (arguments.first().map(|&x| ScalarNode::BitCast(dtype, x)), 1)
+        } else if let Some(rounding) = name.strip_prefix(Rounding::PREFIX).and_then(Rounding::parse) {
+            (arguments.first_chunk().map(|list| ScalarNode::Rescale(rounding, *list)), 3)
         } else {
             return Err(unknown(token, name));
         };

@@ -264,7 +264,7 @@ fn errors_say_where_and_what_is_meant() {
     assert_eq!(shown("%x = unary %x {function = exp}\nreturn %x"), ["3:1 MLC0104 %x is defined twice"]);
     assert_eq!(
         shown("%a = matmul %x, %x {transpose_left = false, transpose_right = false}\nreturn %x"),
-        ["3:6 MLC0302 matmul: can't multiply f32[2] by f32[2]: two matrices of one type expected"]
+        ["3:6 MLC0302 matmul: can't multiply f32[2] by f32[2]: two matrices expected"]
     );
     assert_eq!(
         shown("%a = map %x {expression = relo(x0)}\nreturn %x"),

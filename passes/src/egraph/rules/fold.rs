@@ -1,7 +1,7 @@
 //! Folding of scales, shifts and pads into the weights and fields of convolutions, matrix products and pools.
 
 use super::pattern::{is_scale, per_channel, reshaped, scaled, shifted};
-use crate::rewrite::{Application, Match, Rule, Term};
+use crate::rewrite::{Application, Class, Match, Rule, Term};
 use crate::sketch::{Sketch, average_pool, binary, max_pool, pad};
 use mlc_ir::ops::{
     AveragePool, Binary, Broadcast, Convolution, Matmul, MaxPool, Pad, PadMode, Transpose, TransposedConvolution,
@@ -62,15 +62,17 @@ pub const RULES: &[Rule] = &[
     ),
     Rule::finite(
         "fold-pad-into-convolution",
-        "a convolution pads with zeros itself",
+        "a convolution has a border of its own",
         &[OpKind::Convolution],
         pad_into_convolution,
         |g| {
             let mut s = Sketch::new(g);
             let shape = s.image();
             let x = s.input(&shape);
-            let padded = spatial_pad(&mut s, x, 0.0);
+            let border = s.random.choose(&[0, 0, 0, -3, 2]);
+            let padded = spatial_pad(&mut s, x, border as f64);
             let (op, weights) = s.convolution(&shape, true);
+            let op = Convolution { border, ..op };
             let weights = s.constant(&weights);
             let y = s.apply(op, &[padded, weights]);
             s.finish(y)
@@ -160,6 +162,7 @@ fn sample_transposed(g: &mut Generator) -> Graph {
         pads: vec![(0, s.random.range(0, 1)); spatial],
         output_pads: vec![0; spatial],
         groups,
+        sums: None,
     };
     let x = s.input(&shape);
     let weights = s.constant(&weights);
@@ -177,7 +180,7 @@ fn random_matmul(s: &mut Sketch<'_>) -> (Vec<usize>, Matmul, Vec<usize>) {
     left.push(inner);
     let transpose_right = s.random.one_in(2);
     let weights = if transpose_right { vec![columns, inner] } else { vec![inner, columns] };
-    (left, Matmul { transpose_left: false, transpose_right }, weights)
+    (left, Matmul { transpose_left: false, transpose_right, sums: None }, weights)
 }
 
 fn after_matmul(g: &mut Generator, function: B) -> Graph {
@@ -221,10 +224,15 @@ fn channels(m: &Match<'_>) -> usize {
     m.ty.shape.last().copied().unwrap_or(1)
 }
 
-/// The ways in which the first operand is an operator over constant weights.
+/// The ways in which the first operand is an operator over constant weights, which are of the type of the sums.
 fn anchors<'a>(m: &Match<'a>, kind: OpKind) -> Vec<Application<'a>> {
-    let inner = m.inner(0).into_iter();
-    inner.filter(|inner| inner.op.kind() == kind && m.view.is_constant(inner.operands[1])).collect()
+    let fits = |weights: Class| m.view.is_constant(weights) && m.view.ty(weights).dtype == m.ty.dtype;
+    m.inner(0).into_iter().filter(|inner| inner.op.kind() == kind && fits(inner.operands[1])).collect()
+}
+
+/// Whether the match's weights are constant, and of the type of its sums.
+fn has_plain_weights(m: &Match<'_>) -> bool {
+    m.view.is_constant(m.operands[1]) && m.operand_type(1).dtype == m.ty.dtype
 }
 
 fn scale_into_convolution(m: &Match<'_>) -> Vec<Term> {
@@ -274,7 +282,7 @@ fn scale_into_matmul(m: &Match<'_>) -> Vec<Term> {
 
 fn input_scale_into_convolution(m: &Match<'_>) -> Vec<Term> {
     let Op::Convolution(op) = m.op else { return Vec::new() };
-    if !m.view.is_constant(m.operands[1]) {
+    if !has_plain_weights(m) || op.border != 0 {
         return Vec::new();
     }
     let shape = &m.operand_type(1).shape;
@@ -300,7 +308,7 @@ fn input_scale_into_convolution(m: &Match<'_>) -> Vec<Term> {
 
 fn input_shift_behind_convolution(m: &Match<'_>) -> Vec<Term> {
     let Op::Convolution(op) = m.op else { return Vec::new() };
-    if !m.view.is_constant(m.operands[1]) || op.pads.iter().any(|&pad| pad != (0, 0)) {
+    if !has_plain_weights(m) || op.pads.iter().any(|&pad| pad != (0, 0)) {
         return Vec::new();
     }
     let shape = &m.operand_type(1).shape;
@@ -323,7 +331,7 @@ fn input_shift_behind_convolution(m: &Match<'_>) -> Vec<Term> {
 
 fn input_scale_into_matmul(m: &Match<'_>) -> Vec<Term> {
     let Op::Matmul(op) = m.op else { return Vec::new() };
-    if !m.view.is_constant(m.operands[1]) || op.transpose_left {
+    if !has_plain_weights(m) || op.transpose_left {
         return Vec::new();
     }
     let inner = channels_of(m, 0);
@@ -342,7 +350,7 @@ fn channels_of(m: &Match<'_>, k: usize) -> usize {
 
 fn input_shift_behind_matmul(m: &Match<'_>) -> Vec<Term> {
     let Op::Matmul(op) = m.op else { return Vec::new() };
-    if !m.view.is_constant(m.operands[1]) || op.transpose_left || m.operand_type(1).rank() != 2 {
+    if !has_plain_weights(m) || op.transpose_left || m.operand_type(1).rank() != 2 {
         return Vec::new();
     }
     let inner = channels_of(m, 0);
@@ -357,16 +365,21 @@ fn input_shift_behind_matmul(m: &Match<'_>) -> Vec<Term> {
     terms
 }
 
-/// The ways in which the first operand is padded with a constant that `fits` along spatial axes only, as (x, pads of the
-/// spatial axes).
-fn spatially_padded(m: &Match<'_>, fits: fn(f64) -> bool) -> Vec<(Term, Vec<(usize, usize)>)> {
+/// The ways in which the first operand is padded with a constant along spatial axes only, as (x, pads of the spatial axes, the
+/// constant).
+fn padded_with_any(m: &Match<'_>) -> Vec<(Term, Vec<(usize, usize)>, f64)> {
     let found = m.inner(0).into_iter().filter_map(|inner| {
         let Op::Pad(Pad { pads, mode: PadMode::Constant, value }) = inner.op else { return None };
-        let [first, spatial @ .., last] = &pads[..] else { return None };
-        let fits = fits(value.to_f64()) && *first == (0, 0) && *last == (0, 0);
-        fits.then(|| (inner.operands[0].into(), spatial.to_vec()))
+        let [(0, 0), spatial @ .., (0, 0)] = &pads[..] else { return None };
+        Some((inner.operands[0].into(), spatial.to_vec(), value.to_f64()))
     });
     found.collect()
+}
+
+/// Those of them where the constant `fits`.
+fn spatially_padded(m: &Match<'_>, fits: fn(f64) -> bool) -> Vec<(Term, Vec<(usize, usize)>)> {
+    let found = padded_with_any(m).into_iter().filter(|(.., value)| fits(*value));
+    found.map(|(x, pads, _)| (x, pads)).collect()
 }
 
 fn sum(own: &[(usize, usize)], outer: &[(usize, usize)]) -> Vec<(usize, usize)> {
@@ -375,10 +388,16 @@ fn sum(own: &[(usize, usize)], outer: &[(usize, usize)]) -> Vec<(usize, usize)> 
 
 fn pad_into_convolution(m: &Match<'_>) -> Vec<Term> {
     let Op::Convolution(op) = m.op else { return Vec::new() };
-    let fold = |(x, pads): (Term, Vec<(usize, usize)>)| {
-        Term::apply(Convolution { pads: sum(&op.pads, &pads), ..op.clone() }, [x, m.operands[1].into()])
+    let is_bordered = op.pads.iter().any(|&pads| pads != (0, 0));
+    let fold = |(x, pads, value): (Term, Vec<(usize, usize)>, f64)| {
+        let border = value as i64;
+        let fits = border as f64 == value && (!is_bordered || border == op.border);
+        fits.then(|| {
+            let op = Convolution { pads: sum(&op.pads, &pads), border, ..op.clone() };
+            Term::apply(op, [x, m.operands[1].into()])
+        })
     };
-    spatially_padded(m, |value| value == 0.0).into_iter().map(fold).collect()
+    padded_with_any(m).into_iter().filter_map(fold).collect()
 }
 
 fn pad_into_max_pool(m: &Match<'_>) -> Vec<Term> {

@@ -139,8 +139,11 @@ fn absorb_into_matmul(m: &Match<'_>) -> Vec<Term> {
                 continue;
             }
             let (left, right) = (k == 0, k == 1);
-            let flipped =
-                Matmul { transpose_left: op.transpose_left != left, transpose_right: op.transpose_right != right };
+            let flipped = Matmul {
+                transpose_left: op.transpose_left != left,
+                transpose_right: op.transpose_right != right,
+                ..op.clone()
+            };
             let mut operands = [m.operands[0], m.operands[1]];
             operands[k] = x;
             terms.push(Term::apply(flipped, operands.map(Term::from)));
@@ -156,7 +159,7 @@ fn transpose_of_matmul(m: &Match<'_>) -> Vec<Term> {
     }
     let swapped = m.inner(0).into_iter().filter_map(|inner| {
         let Op::Matmul(op) = inner.op else { return None };
-        let swapped = Matmul { transpose_left: !op.transpose_right, transpose_right: !op.transpose_left };
+        let swapped = Matmul { transpose_left: !op.transpose_right, transpose_right: !op.transpose_left, ..op.clone() };
         Some(Term::apply(swapped, [inner.operands[1].into(), inner.operands[0].into()]))
     });
     swapped.collect()
@@ -288,7 +291,7 @@ fn sample_linear(g: &mut Generator) -> Graph {
     let outputs = s.random.range(1, 4);
     let weights = if transpose_right { [outputs, features] } else { [features, outputs] };
     let weights = s.constant(&weights);
-    let y = s.apply(Matmul { transpose_left: false, transpose_right }, &[flat, weights]);
+    let y = s.apply(Matmul { transpose_left: false, transpose_right, sums: None }, &[flat, weights]);
     s.finish(y)
 }
 

@@ -8,7 +8,7 @@ use crate::sketch::{Sketch, binary, slice, unary};
 use indexmap::{IndexMap, IndexSet};
 use mlc_ir::ops::{Broadcast, Concat, Reshape, Slice};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
-use mlc_ir::{Category, Generator, Graph, Op, Shape};
+use mlc_ir::{Category, Generator, Graph, Op, TensorType};
 
 /// See the module.
 pub const RULES: &[Rule] = &[
@@ -51,7 +51,7 @@ struct Sibling {
 
 /// Groups of operators of one kind on one input, equal but for constant weights along `axis`, in canonical order.
 fn siblings(view: &dyn View, axis_of: fn(&Op, usize) -> Option<usize>) -> Vec<(Op, Class, usize, Vec<Sibling>)> {
-    let mut groups: IndexMap<(Op, Class, Shape, usize), Vec<Sibling>> = IndexMap::new();
+    let mut groups: IndexMap<(Op, Class, TensorType, usize), Vec<Sibling>> = IndexMap::new();
     let cut: IndexSet<Class> = partitions(view).into_iter().map(|(whole, _)| whole).collect();
     for class in view.classes() {
         // What has been merged already is cut into its parts, and isn't a sibling of these.
@@ -65,9 +65,9 @@ fn siblings(view: &dyn View, axis_of: fn(&Op, usize) -> Option<usize>) -> Vec<(O
             if !view.is_constant(*weights) || view.is_constant(*x) {
                 continue;
             }
-            let mut shape = ty.shape.clone();
-            shape[axis] = 0;
-            let group = groups.entry((application.op.clone(), *x, shape, axis)).or_default();
+            let mut alike = ty.clone();
+            alike.shape[axis] = 0;
+            let group = groups.entry((application.op.clone(), *x, alike, axis)).or_default();
             if group.iter().all(|sibling| sibling.class != class) {
                 group.push(Sibling { class, weights: *weights });
             }

@@ -22,6 +22,7 @@ fn product(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let mut op = Matmul {
         transpose_left: call.flag_or("TransposeInput", false)?,
         transpose_right: call.flag_or("TransposeOther", false)?,
+        sums: None,
     };
     if call.rank(left) == 1 {
         left = call.builder.insert_axis(left, 0)?;

@@ -62,7 +62,7 @@ impl Builder {
     /// # Errors
     /// When the matrices don't fit, or H isn't a multiple of G.
     pub fn grouped_matmul(&mut self, left: Value, right: Value, transpose_right: bool) -> Result<Value, OperatorError> {
-        let op = Matmul { transpose_left: false, transpose_right };
+        let op = Matmul { transpose_left: false, transpose_right, sums: None };
         let (shape, groups) = (self.shape(left), self.shape(right).get(1).copied());
         let (&[batch, heads, rows, inner], Some(groups)) = (&shape[..], groups) else {
             return Err(OperatorError::types(format!("{} must have four axes", self.ty(left))));

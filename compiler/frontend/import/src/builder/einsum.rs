@@ -195,7 +195,7 @@ impl Sum<'_> {
         let shape: Vec<usize> = letters.iter().map(|letter| self.extents.get(letter).copied().unwrap_or(1)).collect();
         let left = self.grouped(&left, [&batch, &rows, &inner])?;
         let right = self.grouped(&right, [&batch, &inner, &columns])?;
-        let matmul = Matmul { transpose_left: false, transpose_right: false };
+        let matmul = Matmul { transpose_left: false, transpose_right: false, sums: None };
         let value = self.builder.apply(matmul, &[left, right])?;
         Ok(Labelled { value: self.builder.reshape(value, &shape)?, letters })
     }

@@ -5,7 +5,7 @@
 
 use super::quantization::FixedPoint;
 use crate::fault::Fault;
-use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId};
+use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, Rounding, ScalarId};
 use mlc_ir::{DType, Literal};
 
 /// Fractional bits of a number that stands for -1 to 1.
@@ -32,6 +32,13 @@ impl Factor {
     /// When it is negative, not finite, or 2^30 and more.
     pub fn of(factor: f64) -> Result<Self, Fault> {
         Ok(FixedPoint::of(&[factor])?.factor(0))
+    }
+
+    /// `x * factor` of an integer of 32 or 64 bits, rounded twice.
+    pub fn multiply(self, b: &mut ExpressionBuilder, dtype: DType, x: ScalarId) -> ScalarId {
+        let [number, shift] =
+            [self.number, self.right - self.left].map(|part| b.literal(Literal::integer(dtype, part)));
+        b.rescale(Rounding::Twice, x, number, shift)
     }
 
     /// The power of two that the number, as one below 1, is multiplied by.
@@ -146,9 +153,7 @@ pub fn rounded_right(b: &mut ExpressionBuilder, x: ScalarId, bits: i64) -> Scala
 
 /// `x * factor`, rounded twice.
 pub fn multiplied(b: &mut ExpressionBuilder, x: ScalarId, factor: Factor) -> ScalarId {
-    let shifted = shifted_left(b, x, factor.left);
-    let upper = product_by(b, shifted, factor.number);
-    rounded_right(b, upper, factor.right - i64::from(FRACTION))
+    factor.multiply(b, DType::I64, x)
 }
 
 /// `x / 2^15` of a product within 16 bits and so on: a number within 16 bits.

@@ -39,11 +39,13 @@ impl Builder {
         let (outer, inner) = (shape[..axis].iter().product(), shape[axis + 1..].iter().product());
         if inner == 1 {
             let flat = self.reshape(x, &[outer, extent])?;
-            let product = self.apply(Matmul { transpose_left: false, transpose_right: true }, &[flat, matrix])?;
+            let product =
+                self.apply(Matmul { transpose_left: false, transpose_right: true, sums: None }, &[flat, matrix])?;
             return self.reshape(product, &result);
         }
         let flat = self.reshape(x, &[outer, extent, inner])?;
-        let product = self.apply(Matmul { transpose_left: false, transpose_right: false }, &[matrix, flat])?;
+        let product =
+            self.apply(Matmul { transpose_left: false, transpose_right: false, sums: None }, &[matrix, flat])?;
         self.reshape(product, &result)
     }
 

@@ -13,7 +13,7 @@ impl Builder {
         let (row, column) = (self.rank(left) == 1, self.rank(right) == 1);
         let left = if row { self.insert_axis(left, 0)? } else { left };
         let right = if column { self.insert_axis(right, 1)? } else { right };
-        let mut y = self.apply(Matmul { transpose_left: false, transpose_right: false }, &[left, right])?;
+        let mut y = self.apply(Matmul { transpose_left: false, transpose_right: false, sums: None }, &[left, right])?;
         if column {
             y = self.remove_axis(y, self.rank(y) - 1)?;
         }

@@ -52,7 +52,7 @@ impl Builder {
             return Err(OperatorError::types(format!("the recurrent weights {ty} must have two axes")));
         };
         let batch = self.shape(run.sequence).get(1).copied().unwrap_or(1);
-        let product = Matmul { transpose_left: false, transpose_right: true };
+        let product = Matmul { transpose_left: false, transpose_right: true, sums: None };
         let projected = self.apply(product, &[run.sequence, weights.input])?;
         let projected = self.add_optional(projected, weights.input_bias)?;
         let mut operands = vec![projected, self.transpose(weights.recurrent, &[1, 0])?];

@@ -284,7 +284,8 @@ impl Builder {
         let weights = self.transpose(weights, &[2, 3, 1, 0])?;
         let weights = self.reshape(weights, &[taps, inputs, outputs])?;
         let groups = window.groups;
-        let op = Convolution { strides: vec![taps], dilations: vec![1], pads: vec![(0, 0)], groups };
+        let op =
+            Convolution { strides: vec![taps], dilations: vec![1], pads: vec![(0, 0)], groups, border: 0, sums: None };
         let y = self.apply(op, &[values, weights])?;
         let y = self.reshape(y, &[batch, rows, columns, outputs])?;
         self.to_channels_first(y)

@@ -1,21 +1,10 @@
 //! Changes of scale of tensors of integers, and functions of their elements.
 
 use super::Builder;
-use super::fixed_point::{FRACTION, limited, plus, product, rounded_right_by, whole};
 use super::quantization::FixedPoint;
 use crate::fault::Fault;
-use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId};
+use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, Rounding, ScalarId};
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Value};
-
-/// How the product of an integer by a factor is rounded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rounding {
-    /// Twice, as the micro reference kernels do: the upper half of the product to the nearest number, halves upwards, and what
-    /// is shifted out of that to the nearest one, halves away from zero.
-    Twice,
-    /// Once, halves upwards.
-    Once,
-}
 
 /// What becomes of rescaled integers.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +17,15 @@ pub struct Stored {
     pub high: i64,
     /// What they are stored as.
     pub dtype: DType,
+}
+
+/// Where a part of the factors is.
+#[derive(Clone, Copy)]
+enum Part {
+    /// It is one number.
+    Shared(i64),
+    /// It is an operand of the expression.
+    Operand(u32),
 }
 
 impl Builder {
@@ -46,35 +44,38 @@ impl Builder {
             return Err(Fault::operands(format!("{} isn't a quantised tensor", self.ty(x))));
         }
         let axis = self.rank(x).saturating_sub(1);
+        let (count, shape) = (factors.numbers.len(), self.shape(x));
+        if count > 1 && shape.get(axis) != Some(&count) {
+            return Err(Fault::operands(format!("{count} scales don't fit axis {axis} of {}", self.ty(x))));
+        }
+        let shifts: Vec<i64> = factors.right.iter().zip(&factors.left).map(|(right, left)| right - left).collect();
+        let fits = |list: &[i64]| list.iter().all(|&number| i32::try_from(number).is_ok());
+        let is_narrow = self.dtype(x).size() <= 4 && self.dtype(x) != DType::U32 && fits(&factors.numbers);
+        let wide = if is_narrow { DType::I32 } else { DType::I64 };
+        // One number for all is a part of the expression, others are an operand.
         let mut operands = vec![x];
-        operands.extend(self.fixed_point_operands(factors, x, axis)?);
-        let shared = |list: &[i64]| list.windows(2).all(|pair| pair[0] == pair[1]).then(|| list[0]);
-        let numbers = [&factors.left, &factors.numbers, &factors.right].map(|list| shared(list));
-        Ok(self.map(&operands, |b| {
-            let x = b.operand(0);
-            let x = b.cast(DType::I64, x);
-            let [left, number, right] =
-                [(1, numbers[0]), (2, numbers[1]), (4, numbers[2])].map(|(operand, shared)| match shared {
-                    Some(number) => whole(b, number),
-                    None => b.operand(operand),
-                });
-            let x = if numbers[0] == Some(0) { x } else { b.binary(B::ShiftLeft, x, left) };
-            let y = match rounding {
-                Rounding::Twice => {
-                    let upper = product(b, x, number);
-                    let fraction = whole(b, FRACTION.into());
-                    let rest = b.binary(B::Subtract, right, fraction);
-                    rounded_right_by(b, upper, rest)
-                }
-                Rounding::Once => {
-                    let product = b.binary(B::Multiply, x, number);
-                    let (one, before) = (whole(b, 1), plus(b, right, -1));
-                    let half = b.binary(B::ShiftLeft, one, before);
-                    let raised = b.binary(B::Add, product, half);
-                    b.binary(B::ShiftRight, raised, right)
+        let mut parts = [Part::Shared(0); 2];
+        for (part, list) in parts.iter_mut().zip([&factors.numbers, &shifts]) {
+            *part = match list.split_first() {
+                None => return Err(Fault::operands("there are no scales")),
+                Some((&first, rest)) if rest.iter().all(|&number| number == first) => Part::Shared(first),
+                Some(_) => {
+                    let numbers = Tensor::from_integers(TensorType::new(wide, [list.len()]), list.clone());
+                    let numbers = self.constant("factor", Attribute::from_tensor(&numbers));
+                    operands.push(self.along_axis(numbers, x, axis)?);
+                    Part::Operand(operands.len() as u32 - 1)
                 }
             };
-            stored.store(b, y)
+        }
+        Ok(self.map(&operands, |b| {
+            let x = b.operand(0);
+            let x = b.cast(wide, x);
+            let [number, shift] = parts.map(|part| match part {
+                Part::Shared(number) => b.literal(Literal::integer(wide, number)),
+                Part::Operand(operand) => b.operand(operand),
+            });
+            let y = b.rescale(rounding, x, number, shift);
+            stored.store(b, wide, y)
         })?)
     }
 
@@ -121,10 +122,17 @@ impl Stored {
         Stored { zero_point, low: low as i64, high: high as i64, dtype }
     }
 
-    /// `clamp(x + zero_point)` as the data type.
-    pub fn store(self, b: &mut ExpressionBuilder, x: ScalarId) -> ScalarId {
-        let y = plus(b, x, self.zero_point);
-        let y = limited(b, y, self.low, self.high);
+    /// `clamp(x + zero_point)` of an integer of type `wide`, as the data type.
+    pub fn store(self, b: &mut ExpressionBuilder, wide: DType, x: ScalarId) -> ScalarId {
+        let number = |b: &mut ExpressionBuilder, number: i64| b.literal(Literal::integer(wide, number));
+        let mut y = x;
+        if self.zero_point != 0 {
+            let zero_point = number(b, self.zero_point);
+            y = b.binary(B::Add, y, zero_point);
+        }
+        let (low, high) = (number(b, self.low), number(b, self.high));
+        let y = b.binary(B::Maximum, y, low);
+        let y = b.binary(B::Minimum, y, high);
         b.cast(self.dtype, y)
     }
 }

@@ -84,7 +84,7 @@ impl Builder {
             values.push(1.0);
         }
         let base = self.numbers(dtype, &[points, axes + 1], values);
-        let grid = self.apply(Matmul { transpose_left: false, transpose_right: true }, &[base, theta])?;
+        let grid = self.apply(Matmul { transpose_left: false, transpose_right: true, sums: None }, &[base, theta])?;
         let result: Vec<usize> = shape[..1].iter().chain(extents).chain([&axes]).copied().collect();
         self.reshape(grid, &result)
     }

@@ -102,7 +102,7 @@ impl Builder {
         let weights = self.transpose(weights, &permutation)?;
         let x = self.to_channels_last(x)?;
         let SlidingWindow { strides, dilations, pads, groups } = window;
-        let y = self.apply(Convolution { strides, dilations, pads, groups }, &[x, weights])?;
+        let y = self.apply(Convolution { strides, dilations, pads, groups, border: 0, sums: None }, &[x, weights])?;
         let y = self.add_optional(y, bias)?;
         self.to_channels_first(y)
     }
@@ -124,7 +124,7 @@ impl Builder {
         let weights = self.transpose(weights, &permutation)?;
         let x = self.to_channels_last(x)?;
         let SlidingWindow { strides, dilations, pads, groups } = window;
-        let op = TransposedConvolution { strides, dilations, pads, output_pads, groups };
+        let op = TransposedConvolution { strides, dilations, pads, output_pads, groups, sums: None };
         let y = self.apply(op, &[x, weights])?;
         let y = self.add_optional(y, bias)?;
         self.to_channels_first(y)

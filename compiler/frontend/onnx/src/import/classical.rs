@@ -166,7 +166,7 @@ fn linear(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let coefficients = call.required("coefficients", coefficients)?;
     let outputs = coefficients.len().checked_div(features).unwrap_or(0);
     let weights = constant(call, DType::F32, &[outputs, features], coefficients)?;
-    let y = call.builder.apply(Matmul { transpose_left: false, transpose_right: true }, &[x, weights])?;
+    let y = call.builder.apply(Matmul { transpose_left: false, transpose_right: true, sums: None }, &[x, weights])?;
     match call.floats("intercepts")?.filter(|intercepts| !intercepts.is_empty()) {
         Some(intercepts) => {
             let intercepts = constant(call, DType::F32, &[outputs], intercepts)?;

@@ -22,7 +22,7 @@ pub(super) fn gemm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     // Said whether C may broadcast, before that went without saying.
     call.ignore(&["broadcast"]);
     expect_matrices(call, left, right)?;
-    let product = call.builder.apply(Matmul { transpose_left, transpose_right }, &[left, right])?;
+    let product = call.builder.apply(Matmul { transpose_left, transpose_right, sums: None }, &[left, right])?;
     let scaled = scaled(call, product, alpha)?;
     let Some(term) = term.filter(|_| beta != 0.0) else { return Ok(scaled) };
     let term = self::scaled(call, term, beta)?;

@@ -91,8 +91,9 @@ impl Recurrence {
             state = call.builder.binary(B::Multiply, state, kept)?;
         }
         if let Some(rate) = self.rate {
-            let remembered =
-                call.builder.apply(Matmul { transpose_left: false, transpose_right: false }, &[key, state])?;
+            let remembered = call
+                .builder
+                .apply(Matmul { transpose_left: false, transpose_right: false, sums: None }, &[key, state])?;
             let difference = call.builder.binary(B::Subtract, value, remembered)?;
             let rate = step_of(call, rate, step)?;
             value = call.builder.binary(B::Multiply, rate, difference)?;

@@ -60,7 +60,8 @@ fn eliminate(builder: &mut Builder, x: Value) -> Result<Eliminated, Fault> {
         let place = pivot_place(builder, matrix, numbers, step)?;
         let chosen = builder.binary(B::Equal, numbers, place)?;
         let selector = builder.cast(chosen, dtype)?;
-        let pivot_row = builder.apply(Matmul { transpose_left: true, transpose_right: false }, &[selector, matrix])?;
+        let pivot_row =
+            builder.apply(Matmul { transpose_left: true, transpose_right: false, sums: None }, &[selector, matrix])?;
         let own_row = kept(builder, matrix, 1, step)?;
         // The row that stood here goes where the pivot's row was.
         let swapped = builder.select(chosen, own_row, matrix)?;

@@ -70,7 +70,7 @@ impl Kernel {
 fn product(call: &mut Call<'_, '_>, x: Value, matrix: Vec<f64>, count: usize) -> Result<Value, Fault> {
     let columns = call.shape(x).last().copied().unwrap_or(0);
     let matrix = constant(call, DType::F32, &[count, columns], matrix)?;
-    Ok(call.builder.apply(Matmul { transpose_left: false, transpose_right: true }, &[x, matrix])?)
+    Ok(call.builder.apply(Matmul { transpose_left: false, transpose_right: true, sums: None }, &[x, matrix])?)
 }
 
 /// `gamma x vectors^T + offset`.

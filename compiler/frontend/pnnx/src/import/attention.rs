@@ -24,7 +24,8 @@ fn attend(
     scale: f64,
     (mask, vanishing): (Option<Value>, bool),
 ) -> Result<(Value, Value), Fault> {
-    let mut scores = call.builder.apply(Matmul { transpose_left: false, transpose_right: true }, &[query, key])?;
+    let mut scores =
+        call.builder.apply(Matmul { transpose_left: false, transpose_right: true, sums: None }, &[query, key])?;
     if scale != 1.0 {
         scores = call.builder.binary_number(BinaryFunction::Multiply, scores, scale)?;
     }
@@ -36,7 +37,8 @@ fn attend(
         Some(mask) => call.builder.masked_softmax(scores, mask)?,
         None => call.builder.softmax_of_last(scores)?,
     };
-    let result = call.builder.apply(Matmul { transpose_left: false, transpose_right: false }, &[weights, value])?;
+    let result =
+        call.builder.apply(Matmul { transpose_left: false, transpose_right: false, sums: None }, &[weights, value])?;
     Ok((result, weights))
 }
 

@@ -313,6 +313,7 @@ fn istft(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         pads: vec![(0, 0)],
         output_pads: vec![0],
         groups: 1,
+        sums: None,
     };
     let total = call.builder.apply(op, &[signal, taps])?;
     let mut envelope = vec![0.0; (count - 1) * frames.hop + points];

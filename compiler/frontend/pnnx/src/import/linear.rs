@@ -54,7 +54,8 @@ pub(super) fn linear(call: &mut Call<'_, '_>, x: Value, weights: Value, bias: Op
     } else {
         let vector = call.builder.rank(x) == 1;
         let x = if vector { call.builder.insert_axis(x, 0)? } else { x };
-        let y = call.builder.apply(Matmul { transpose_left: false, transpose_right: true }, &[x, weights])?;
+        let y =
+            call.builder.apply(Matmul { transpose_left: false, transpose_right: true, sums: None }, &[x, weights])?;
         if vector { call.builder.remove_axis(y, 0)? } else { y }
     };
     Ok(call.builder.add_optional(y, bias)?)

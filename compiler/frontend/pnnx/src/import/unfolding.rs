@@ -86,7 +86,7 @@ fn fold(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.builder.to_channels_last(x)?;
     let weights = tap_weights(call, x, &window, shape[1]);
     let pads = pads.into_iter().map(|pad| (pad, pad)).collect();
-    let op = TransposedConvolution { strides, dilations, pads, output_pads, groups: channels };
+    let op = TransposedConvolution { strides, dilations, pads, output_pads, groups: channels, sums: None };
     let y = call.builder.apply(op, &[x, weights])?;
     let y = call.builder.to_channels_first(y)?;
     unbatched(call, y, added)

@@ -52,7 +52,7 @@ impl Geometry {
             None => None,
         };
         call.ignore(&["auto_scheduler_rewritten_layout", "meta_schedule_original_shape"]);
-        let op = Convolution { strides, dilations, pads, groups };
+        let op = Convolution { strides, dilations, pads, groups, border: 0, sums: None };
         Ok(Geometry { op, data_layout, out_layout, kernel_layout, channels, kernel })
     }
 
@@ -145,7 +145,7 @@ fn transposed_convolution(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (to, back) = (layout_permutation(data_layout, "NHWC")?, layout_permutation("NHWC", out_layout)?);
     let weights = call.builder.transpose(weights, &order)?;
     let x = call.builder.transpose(x, &to)?;
-    let op = TransposedConvolution { strides, dilations, pads, output_pads, groups };
+    let op = TransposedConvolution { strides, dilations, pads, output_pads, groups, sums: None };
     let y = call.builder.apply(op, &[x, weights])?;
     Ok(call.builder.transpose(y, &back)?)
 }
@@ -167,7 +167,7 @@ pub(super) fn product(call: &mut Call<'_, '_>, x: Value, weights: Value) -> Resu
         let weights = call.builder.ty(weights);
         return Err(Fault::operands(format!("the weights {weights} don't have {} units", units.unwrap_or(0))));
     }
-    Ok(call.builder.apply(Matmul { transpose_left: false, transpose_right: true }, &[x, weights])?)
+    Ok(call.builder.apply(Matmul { transpose_left: false, transpose_right: true, sums: None }, &[x, weights])?)
 }
 
 fn batch_matmul(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
@@ -176,6 +176,7 @@ fn batch_matmul(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let op = Matmul {
         transpose_left: call.flag_or("transpose_a", false)?,
         transpose_right: call.flag_or("transpose_b", false)?,
+        sums: None,
     };
     Ok(call.builder.apply(op, &[x, y])?)
 }

@@ -79,11 +79,13 @@ pub(super) fn write(op: &Op, operands: &[TensorType]) -> Option<Spelled> {
             let (name, _) = REDUCTIONS.iter().find(|(_, known)| known == function)?;
             (name, vec![("axis", integers(axes)), ("keepdims", AttributeValue::Bool(*keep_axes))])
         }
-        Op::Matmul(Matmul { transpose_left: false, transpose_right: true }) if of.rank() == 2 => {
+        Op::Matmul(Matmul { transpose_left: false, transpose_right: true, sums: None }) if of.rank() == 2 => {
             let units = *operands.get(1).filter(|weights| weights.rank() == 2)?.shape.first()?;
             ("nn.dense", vec![("units", AttributeValue::Integer(units as i64))])
         }
-        Op::Matmul(Matmul { transpose_left, transpose_right }) if operands.iter().all(|ty| ty.rank() == 3) => {
+        Op::Matmul(Matmul { transpose_left, transpose_right, sums: None })
+            if operands.iter().all(|ty| ty.rank() == 3) =>
+        {
             let flags = [("transpose_a", *transpose_left), ("transpose_b", *transpose_right)];
             ("nn.batch_matmul", flags.map(|(name, flag)| (name, AttributeValue::Bool(flag))).to_vec())
         }
@@ -123,7 +125,7 @@ fn pool(
 
 fn write_convolution(op: &Convolution, operands: &[TensorType]) -> Option<Spelled> {
     let weights = &operands.get(1)?.shape;
-    if op.strides.len() != 2 || weights.len() != 4 {
+    if op.strides.len() != 2 || weights.len() != 4 || op.border != 0 || op.sums.is_some() {
         return None;
     }
     let attributes = vec![
@@ -176,17 +178,25 @@ pub(super) fn read(
         "concatenate" => Concat { axis: reader.count("axis")? }.into(),
         "nn.dense" => {
             reader.count("units")?;
-            Matmul { transpose_left: false, transpose_right: true }.into()
+            Matmul { transpose_left: false, transpose_right: true, sums: None }.into()
         }
         "nn.batch_matmul" => {
             let (transpose_left, transpose_right) = (reader.flag("transpose_a")?, reader.flag("transpose_b")?);
-            Matmul { transpose_left, transpose_right }.into()
+            Matmul { transpose_left, transpose_right, sums: None }.into()
         }
         "nn.conv2d" => {
             reader.expect("data_layout", "NHWC")?;
             reader.expect("kernel_layout", "HWIO")?;
             let (strides, dilations) = (reader.counts("strides")?, reader.counts("dilation")?);
-            Convolution { strides, dilations, pads: reader.padding()?, groups: reader.count("groups")? }.into()
+            Convolution {
+                strides,
+                dilations,
+                pads: reader.padding()?,
+                groups: reader.count("groups")?,
+                border: 0,
+                sums: None,
+            }
+            .into()
         }
         "nn.max_pool2d" | "nn.avg_pool2d" => {
             reader.expect("layout", "NHWC")?;

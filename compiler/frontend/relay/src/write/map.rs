@@ -2,7 +2,7 @@
 
 use super::text::{literal_text, type_text};
 use crate::spelling::{binary_word, unary_word};
-use mlc_ir::scalar::{Expression, ScalarNode};
+use mlc_ir::scalar::{Expression, Rounding, ScalarNode};
 use mlc_ir::{DType, TensorType};
 use std::io::{self, Write};
 
@@ -22,6 +22,7 @@ pub(super) fn is_expressible(expression: &Expression, operands: &[TensorType]) -
         ScalarNode::Literal(literal) => literal_text(literal).is_some(),
         ScalarNode::Unary(function, x) => unary_word(function, dtypes[x as usize]).is_some(),
         ScalarNode::Binary(function, x, _) => binary_word(function, dtypes[x as usize]).is_some(),
+        ScalarNode::Rescale(..) => false,
     };
     expression.nodes().len() <= MOST_STEPS && expression.nodes().iter().all(has_word)
 }
@@ -58,6 +59,10 @@ pub(super) fn write(
             }
             ScalarNode::Binary(function, x, y) => {
                 format!("{}({}, {})", binary_word(function, dtypes[x as usize]).unwrap_or_default(), name(x), name(y))
+            }
+            ScalarNode::Rescale(rounding, children) => {
+                let [x, multiplier, shift] = children.map(name);
+                format!("{}{}({x}, {multiplier}, {shift})", Rounding::PREFIX, rounding.name())
             }
             ScalarNode::Select(c, x, y) => format!("where({}, {}, {})", name(c), name(x), name(y)),
             ScalarNode::Cast(dtype, x) => format!("cast({}, dtype=\"{}\")", name(x), dtype.long_name()),

@@ -42,7 +42,7 @@ fn inner_product(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         return Err(Fault::operands(format!("the weights {ty} must have two axes")));
     }
     let x = call.builder.reshape(x, &[rows, rest.iter().product()])?;
-    Ok(call.builder.apply(Matmul { transpose_left: false, transpose_right }, &[x, weights])?)
+    Ok(call.builder.apply(Matmul { transpose_left: false, transpose_right, sums: None }, &[x, weights])?)
 }
 
 /// alpha * A * B + beta * C; C broadcasts to the product.
@@ -50,7 +50,11 @@ fn gemm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (a, b, c) = (call.floats_input(0)?, call.input(1)?, call.input(2)?);
     check_equal(call.builder, &[a, b, c])?;
     let (alpha, beta) = (call.float_or("alpha", 1.0)?, call.float_or("beta", 1.0)?);
-    let op = Matmul { transpose_left: call.flag_or("transA", false)?, transpose_right: call.flag_or("transB", false)? };
+    let op = Matmul {
+        transpose_left: call.flag_or("transA", false)?,
+        transpose_right: call.flag_or("transB", false)?,
+        sums: None,
+    };
     if [call.rank(a), call.rank(b)] != [2; 2] {
         let (a, b) = (call.builder.ty(a), call.builder.ty(b));
         return Err(Fault::operands(format!("{a} and {b} must have two axes")));

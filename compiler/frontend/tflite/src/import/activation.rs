@@ -80,7 +80,7 @@ fn limiting(call: &mut Call<'_, '_>, activation: Activation) -> Result<Value, Fa
     call.builder.integer_function(single.x, |b, x| {
         let x = plus(b, x, -single.own.zero_point);
         let y = multiplied(b, x, factor);
-        stored.store(b, y)
+        stored.store(b, DType::I64, y)
     })
 }
 
@@ -106,7 +106,7 @@ fn leaky_relu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         let number = if slope < 0.0 { -below.number } else { below.number };
         let below = multiplied(b, x, Factor { number, ..below });
         let y = by_sign(b, x, above, below);
-        single.stored.store(b, y)
+        single.stored.store(b, DType::I64, y)
     })
 }
 
@@ -134,7 +134,7 @@ fn prelu(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         let product = b.binary(B::Multiply, x, alpha);
         let below = multiplied(b, product, below);
         let y = by_sign(b, x, above, below);
-        single.stored.store(b, y)
+        single.stored.store(b, DType::I64, y)
     })?)
 }
 
@@ -145,7 +145,7 @@ fn absolute(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         let x = plus(b, x, -single.own.zero_point);
         let x = b.unary(U::Absolute, x);
         let y = multiplied(b, x, factor);
-        single.stored.store(b, y)
+        single.stored.store(b, DType::I64, y)
     })
 }
 
@@ -197,7 +197,7 @@ fn by_table(
         let y = b.binary(B::Multiply, y, inverse);
         let y = nearest(b, y);
         let y = b.cast(DType::I64, y);
-        single.stored.store(b, y)
+        single.stored.store(b, DType::I64, y)
     })
 }
 
@@ -236,7 +236,7 @@ fn saturating(call: &mut Call<'_, '_>, curve: Curve) -> Result<Value, Fault> {
         let y = b.select(is_high, high, y);
         // The result has a zero point and a scale of its own in signed integers; unsigned ones are the same, moved.
         let moved = if single.stored.dtype == DType::U8 { 128 } else { 0 };
-        Stored { zero_point: moved, ..single.stored }.store(b, y)
+        Stored { zero_point: moved, ..single.stored }.store(b, DType::I64, y)
     })
 }
 
@@ -279,6 +279,6 @@ fn hard_swish(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         let product = b.binary(B::Divide, product, divisor);
         let product = saturated_short(b, product);
         let y = rounded_right(b, product, -output);
-        single.stored.store(b, y)
+        single.stored.store(b, DType::I64, y)
     })
 }

@@ -4,9 +4,9 @@ use super::call::{Affine, Call, Table, Tensors};
 use mlc_import::Fault;
 use mlc_import::Handler::{Binary, One};
 use mlc_import::builder::Stored;
-use mlc_import::builder::fixed_point::{Factor, multiplied, plus, shifted_left};
+use mlc_import::builder::fixed_point::Factor;
 use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId};
-use mlc_ir::{DType, Value};
+use mlc_ir::{DType, Literal, Value};
 
 pub(super) const OPERATORS: Table = &[
     ("ADD", One(|call| sum(call, B::Add))),
@@ -23,12 +23,23 @@ pub(super) const OPERATORS: Table = &[
     ("SUB", One(|call| sum(call, B::Subtract))),
 ];
 
+/// What integers of 8 and 16 bits are computed in.
+const WIDE: DType = DType::I32;
+
+fn by(b: &mut ExpressionBuilder, function: B, x: ScalarId, number: i64) -> ScalarId {
+    let number = b.literal(Literal::integer(WIDE, number));
+    b.binary(function, x, number)
+}
+
 /// Both operands without their zero points.
 fn operands(b: &mut ExpressionBuilder, zero_points: [i64; 2]) -> [ScalarId; 2] {
     [0, 1].map(|operand| {
         let x = b.operand(operand);
-        let x = b.cast(DType::I64, x);
-        plus(b, x, -zero_points[operand as usize])
+        let x = b.cast(WIDE, x);
+        match zero_points[operand as usize] {
+            0 => x,
+            zero_point => by(b, B::Subtract, x, zero_point),
+        }
     })
 }
 
@@ -76,12 +87,12 @@ fn sum(call: &mut Call<'_, '_>, function: B) -> Result<Value, Fault> {
     Ok(call.builder.map(&[pair.x, pair.y], |b| {
         let operands = operands(b, zero_points);
         let [x, y] = [0, 1].map(|index| {
-            let shifted = shifted_left(b, operands[index], bits);
-            multiplied(b, shifted, factors[index])
+            let shifted = by(b, B::ShiftLeft, operands[index], bits);
+            factors[index].multiply(b, WIDE, shifted)
         });
         let sum = b.binary(function, x, y);
-        let sum = multiplied(b, sum, last);
-        stored.store(b, sum)
+        let sum = last.multiply(b, WIDE, sum);
+        stored.store(b, WIDE, sum)
     })?)
 }
 
@@ -96,8 +107,8 @@ fn product(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     Ok(call.builder.map(&[pair.x, pair.y], |b| {
         let [x, y] = operands(b, zero_points);
         let product = b.binary(B::Multiply, x, y);
-        let product = multiplied(b, product, factor);
-        stored.store(b, product)
+        let product = factor.multiply(b, WIDE, product);
+        stored.store(b, WIDE, product)
     })?)
 }
 
@@ -114,13 +125,13 @@ fn squared_difference(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     Ok(call.builder.map(&[pair.x, pair.y], |b| {
         let operands = operands(b, zero_points);
         let [x, y] = [0, 1].map(|index| {
-            let shifted = shifted_left(b, operands[index], BITS);
-            multiplied(b, shifted, factors[index])
+            let shifted = by(b, B::ShiftLeft, operands[index], BITS);
+            factors[index].multiply(b, WIDE, shifted)
         });
         let difference = b.binary(B::Subtract, x, y);
         let square = b.binary(B::Multiply, difference, difference);
-        let square = multiplied(b, square, last);
-        stored.store(b, square)
+        let square = last.multiply(b, WIDE, square);
+        stored.store(b, WIDE, square)
     })?)
 }
 

@@ -4,7 +4,8 @@
 use super::format::{Tflite, dtype_of};
 use crate::model::{Quantization, Tensor};
 use mlc_import::Fault;
-use mlc_import::builder::{FixedPoint, Rounding, Stored};
+use mlc_import::builder::{FixedPoint, Stored};
+use mlc_ir::scalar::Rounding;
 
 use mlc_ir::scalar::UnaryFunction as U;
 use mlc_ir::{Code, DType, Value};

@@ -3,6 +3,7 @@
 use super::call::{Call, Table, Tensors};
 use super::linear::{Integers, integers};
 use mlc_import::Handler::One;
+use mlc_import::builder::Products;
 use mlc_import::{Fault, check_filled};
 use mlc_ir::Value;
 use mlc_ir::ops::{Convolution, TransposedConvolution};
@@ -70,7 +71,8 @@ fn convolution(call: &mut Call<'_, '_>, depthwise: bool) -> Result<Value, Fault>
     let padding = Padding::read(call)?;
     let x = call.input(0)?;
     let [_, height, width, channels] = four_axes(call, x)?;
-    let Integers { x, weights, finish } = integers(call, 0, 1, if depthwise { 3 } else { 0 })?;
+    let operands = integers(call, 0, 1, if depthwise { 3 } else { 0 })?;
+    let weights = operands.weights;
     let [outputs, rows, columns, depth] = four_axes(call, weights)?;
     let pads = vec![
         padding.pads(height, rows, strides[0], dilations[0])?,
@@ -81,9 +83,9 @@ fn convolution(call: &mut Call<'_, '_>, depthwise: bool) -> Result<Value, Fault>
     } else {
         (call.builder.transpose(weights, &[1, 2, 3, 0])?, channels.checked_div(depth).unwrap_or(0))
     };
-    let op = Convolution { strides: strides.to_vec(), dilations: dilations.to_vec(), pads, groups };
-    let y = call.builder.apply(op, &[x, weights])?;
-    finish.apply(call, y, 2)
+    let op =
+        Convolution { strides: strides.to_vec(), dilations: dilations.to_vec(), pads, groups, border: 0, sums: None };
+    Integers { weights, ..operands }.apply(call, Products::Convolution(op), 2)
 }
 
 /// The first operand says the shape of the result.
@@ -91,7 +93,8 @@ fn transposed(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let strides = pair(call, "stride_h", "stride_w")?;
     let padding = Padding::read(call)?;
     let shape = call.numbers(0, "the result's shape")?;
-    let Integers { x, weights, finish } = integers(call, 2, 1, 0)?;
+    let operands = integers(call, 2, 1, 0)?;
+    let (x, weights) = (operands.x.integers, operands.weights);
     let ([_, height, width, _], [_, rows, columns, _]) = (four_axes(call, x)?, four_axes(call, weights)?);
     let wanted =
         |axis: usize| shape.get(axis).and_then(|&extent| usize::try_from(extent).ok()).filter(|&extent| extent > 0);
@@ -110,7 +113,13 @@ fn transposed(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         output_pads.push(result.saturating_sub(full));
     }
     let weights = call.builder.transpose(weights, &[1, 2, 3, 0])?;
-    let op = TransposedConvolution { strides: strides.to_vec(), dilations: vec![1; 2], pads, output_pads, groups: 1 };
-    let y = call.builder.apply(op, &[x, weights])?;
-    finish.apply(call, y, 3)
+    let op = TransposedConvolution {
+        strides: strides.to_vec(),
+        dilations: vec![1; 2],
+        pads,
+        output_pads,
+        groups: 1,
+        sums: None,
+    };
+    Integers { weights, ..operands }.apply(call, Products::TransposedConvolution(op), 3)
 }

@@ -5,14 +5,16 @@ use super::call::{Call, Table, Tensors, quantization};
 use crate::model::Quantization;
 use mlc_import::Fault;
 use mlc_import::Handler::One;
+use mlc_import::builder::{Centred, Products, Sums};
 use mlc_ir::ops::Matmul;
+use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[("BATCH_MATMUL", One(batch_matmul)), ("FULLY_CONNECTED", One(fully_connected))];
 
 /// Operands of an operator that sums up products, and what becomes of the sums.
 pub(super) struct Integers {
-    pub x: Value,
+    pub x: Centred,
     pub weights: Value,
     pub finish: Finish,
 }
@@ -25,23 +27,34 @@ pub(super) enum Finish {
     Rescaled(Vec<f64>),
 }
 
-impl Finish {
-    /// Adds the bias, applies the fused activation.
-    pub fn apply(self, call: &mut Call<'_, '_>, sums: Value, bias: usize) -> Result<Value, Fault> {
+impl Integers {
+    /// Sums up the products, adds the bias, applies the fused activation.
+    pub fn apply(self, call: &mut Call<'_, '_>, op: Products, bias: usize) -> Result<Value, Fault> {
+        let Integers { x, weights, finish } = self;
+        let wide = match finish {
+            Finish::Real => call.dtype_of(x.integers),
+            Finish::Rescaled(_) if call.dtype_of(x.integers).size() > 1 => DType::I64,
+            Finish::Rescaled(_) => DType::I32,
+        };
+        let Sums { sums, correction } = call.builder.sum_products(op, x, weights, wide)?;
         let shape = call.shape(sums);
-        let bias = match self {
-            Finish::Real if call.optional(bias)?.is_some() => Some(call.real(bias)?),
-            Finish::Real => None,
+        let bias = match finish {
+            _ if call.optional(bias)?.is_none() => None,
+            Finish::Real => Some(call.real(bias)?),
             Finish::Rescaled(_) => {
-                let bias = call.optional(bias)?;
-                bias.map(|bias| call.builder.cast(bias, call.builder.dtype(sums))).transpose()?
+                let bias = call.input(bias)?;
+                Some(call.builder.cast(bias, wide)?)
             }
         };
-        let y = call.builder.add_optional(sums, bias)?;
+        let added = match (bias, correction) {
+            (Some(bias), Some(correction)) => Some(call.builder.binary(B::Add, bias, correction)?),
+            (bias, correction) => bias.or(correction),
+        };
+        let y = call.builder.add_optional(sums, added)?;
         if call.shape(y) != shape {
             return Err(Fault::operands("the bias doesn't fit the result"));
         }
-        match self {
+        match finish {
             Finish::Real => call.activated(y),
             Finish::Rescaled(factors) => {
                 let stored = call.stored()?;
@@ -51,18 +64,17 @@ impl Finish {
     }
 }
 
-/// The integers of an operand without their zero points, in as many bits as their sums need.
-fn centred(call: &mut Call<'_, '_>, index: usize, wide: DType) -> Result<Value, Fault> {
+/// The integers of weights without their zero points: in 16 bits, or as they are stored where there are none.
+fn without_zero_points(call: &mut Call<'_, '_>, index: usize) -> Result<Value, Fault> {
     let x = call.input(index)?;
     let Quantization { zero_points, axis, .. } = quantization(call.operand(index)?)?;
-    let zero_points = if zero_points.iter().all(|&zero_point| zero_point == 0) {
-        None
-    } else {
-        let zero_points = call.builder.indices(&[zero_points.len()], zero_points)?;
-        Some(call.builder.along_axis(zero_points, x, *axis)?)
-    };
-    let x = call.builder.centred(x, zero_points)?;
-    Ok(call.builder.cast(x, wide)?)
+    if zero_points.iter().all(|&zero_point| zero_point == 0) {
+        return Ok(x);
+    }
+    let zero_points = call.builder.indices(&[zero_points.len()], zero_points)?;
+    let zero_points = call.builder.along_axis(zero_points, x, *axis)?;
+    let centred = call.builder.centred(x, Some(zero_points))?;
+    if call.dtype_of(x).size() > 1 { Ok(centred) } else { Ok(call.builder.cast(centred, DType::I16)?) }
 }
 
 /// The operands of an operator that sums up products. Weights of real numbers may be stored as integers. `channels` is the axis
@@ -70,7 +82,7 @@ fn centred(call: &mut Call<'_, '_>, index: usize, wide: DType) -> Result<Value, 
 pub(super) fn integers(call: &mut Call<'_, '_>, x: usize, weights: usize, channels: usize) -> Result<Integers, Fault> {
     if !call.is_quantized_operand(x) {
         let (x, weights) = (call.real(x)?, call.real(weights)?);
-        return Ok(Integers { x, weights, finish: Finish::Real });
+        return Ok(Integers { x: Centred { integers: x, zero_point: 0 }, weights, finish: Finish::Real });
     }
     let (own, result) = (call.operand_affine(x)?, call.result_affine(0)?);
     let Quantization { scales, axis, .. } = quantization(call.operand(weights)?)?;
@@ -79,9 +91,14 @@ pub(super) fn integers(call: &mut Call<'_, '_>, x: usize, weights: usize, channe
     }
     let factor = |&scale: &f32| f64::from(own.scale) * f64::from(scale) / f64::from(result.scale);
     let factors = scales.iter().map(factor).collect();
-    let input = call.input(x)?;
-    let wide = if call.dtype_of(input).size() > 1 { DType::I64 } else { DType::I32 };
-    let (x, weights) = (centred(call, x, wide)?, centred(call, weights, wide)?);
+    let x = Centred { integers: call.input(x)?, zero_point: own.zero_point };
+    let weights = without_zero_points(call, weights)?;
+    for (value, is_weights) in [(x.integers, false), (weights, true)] {
+        if !call.dtype_of(value).is_integer() {
+            let (ty, what) = (call.builder.ty(value), if is_weights { "weights" } else { "x" });
+            return Err(Fault::operands(format!("{what} of {ty} aren't a quantised tensor")));
+        }
+    }
     Ok(Integers { x, weights, finish: Finish::Rescaled(factors) })
 }
 
@@ -101,7 +118,7 @@ fn fully_connected(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     if call.int_or("weights_format", 0)? != 0 {
         return Err(Fault::variant("shuffled weights aren't supported"));
     }
-    let Integers { x, weights, finish } = integers(call, 0, 1, 0)?;
+    let Integers { x: Centred { integers: x, zero_point }, weights, finish } = integers(call, 0, 1, 0)?;
     let (shape, [outputs, inner]) = (call.shape(x), two_axes(call, weights)?);
     let elements = call.builder.ty(x).elements();
     if inner == 0 || !elements.is_multiple_of(inner) {
@@ -109,10 +126,10 @@ fn fully_connected(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         return Err(Fault::operands(format!("{x} doesn't fit the weights {weights}")));
     }
     let rows = call.builder.reshape(x, &[elements / inner, inner])?;
-    let product = Matmul { transpose_left: false, transpose_right: true };
-    let sums = call.builder.apply(product, &[rows, weights])?;
+    let product = Matmul { transpose_left: false, transpose_right: true, sums: None };
     let finish = single_factor(call, finish)?;
-    let y = finish.apply(call, sums, 2)?;
+    let operands = Integers { x: Centred { integers: rows, zero_point }, weights, finish };
+    let y = operands.apply(call, Products::Matmul(product), 2)?;
     if !call.flag_or("keep_num_dims", false)? {
         return Ok(y);
     }
@@ -128,8 +145,7 @@ fn two_axes(call: &Call<'_, '_>, x: Value) -> Result<[usize; 2], Fault> {
 
 fn batch_matmul(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (transpose_left, transpose_right) = (call.flag_or("adj_x", false)?, call.flag_or("adj_y", false)?);
-    let Integers { x, weights, finish } = integers(call, 0, 1, usize::MAX)?;
-    let finish = single_factor(call, finish)?;
-    let y = call.builder.apply(Matmul { transpose_left, transpose_right }, &[x, weights])?;
-    finish.apply(call, y, 2)
+    let operands = integers(call, 0, 1, usize::MAX)?;
+    let operands = Integers { finish: single_factor(call, operands.finish)?, ..operands };
+    operands.apply(call, Products::Matmul(Matmul { transpose_left, transpose_right, sums: None }), 2)
 }

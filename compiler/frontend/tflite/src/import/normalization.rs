@@ -56,6 +56,6 @@ fn integers(call: &mut Call<'_, '_>, x: Value, axis: usize) -> Result<Value, Fau
         let right = b.binary(B::Subtract, shift, seven);
         let right = b.binary(B::Maximum, right, zero);
         let y = rounded_right_by(b, upper, right);
-        stored.store(b, y)
+        stored.store(b, DType::I64, y)
     })?)
 }

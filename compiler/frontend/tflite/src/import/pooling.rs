@@ -6,7 +6,7 @@ use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_import::builder::Stored;
 use mlc_import::builder::fixed_point::whole;
-use mlc_ir::ops::{AveragePool, Convolution, MaxPool, ReduceFunction};
+use mlc_ir::ops::{AveragePool, Convolution, MaxPool};
 use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Value};
 
@@ -61,7 +61,7 @@ fn average(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
             let is_positive = b.binary(B::Greater, sum, zero);
             let nudged = b.select(is_positive, up, down);
             let mean = b.binary(B::Divide, nudged, count);
-            stored.store(b, mean)
+            stored.store(b, DType::I64, mean)
         })?);
     }
     let op = AveragePool {
@@ -75,18 +75,20 @@ fn average(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     call.activated(y)
 }
 
-/// The sums of the windows' integers: a convolution by ones where there is more than one window.
+/// The sums of the windows' integers: a convolution by ones.
 fn sums(call: &mut Call<'_, '_>, pool: &Pool) -> Result<Value, Fault> {
-    let [_, height, width, channels] = four_axes(call, pool.x)?;
-    let x = call.builder.cast(pool.x, DType::I32)?;
-    if pool.window == [height, width] && pool.pads == [(0, 0); 2] {
-        return Ok(call.builder.reduce(ReduceFunction::Sum, x, &[1, 2], true)?);
-    }
-    let one = call.builder.literal(Literal::integer(DType::I32, 1));
+    let [.., channels] = four_axes(call, pool.x)?;
+    let one = call.builder.literal(Literal::integer(DType::I8, 1));
     let ones = call.builder.broadcast(one, &[pool.window[0], pool.window[1], 1, channels])?;
-    let op =
-        Convolution { strides: pool.strides.into(), dilations: vec![1; 2], pads: pool.pads.into(), groups: channels };
-    Ok(call.builder.apply(op, &[x, ones])?)
+    let op = Convolution {
+        strides: pool.strides.into(),
+        dilations: vec![1; 2],
+        pads: pool.pads.into(),
+        groups: channels,
+        border: 0,
+        sums: Some(DType::I32),
+    };
+    Ok(call.builder.apply(op, &[pool.x, ones])?)
 }
 
 /// How many elements of the image are in each window: [rows, columns, 1].

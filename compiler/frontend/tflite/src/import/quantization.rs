@@ -36,7 +36,7 @@ fn quantize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         return call.builder.integer_function(x, |b, x| {
             let x = plus(b, x, -own.zero_point);
             let y = multiplied(b, x, factor);
-            stored.store(b, y)
+            stored.store(b, DType::I64, y)
         });
     }
     let x = call.builder.cast(x, DType::F32)?;

@@ -61,7 +61,7 @@ fn written_out(
         let message = format!("a limit of the cell state isn't supported in {steps} steps, up to {MOST_STEPS} are");
         return Err(Fault::variant(message));
     }
-    let product = Matmul { transpose_left: false, transpose_right: true };
+    let product = Matmul { transpose_left: false, transpose_right: true, sums: None };
     let projected = call.builder.apply(product.clone(), &[sequence, weights.input])?;
     let projected = call.builder.add_optional(projected, weights.input_bias)?;
     let mut hidden = call.builder.zeros(DType::F32, &[batch, state])?;
@@ -142,6 +142,6 @@ fn lstm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         let y = b.binary(B::Divide, y, scale);
         let y = nearest(b, y);
         let y = b.cast(DType::I64, y);
-        stored.store(b, y)
+        stored.store(b, DType::I64, y)
     })?)
 }

@@ -4,9 +4,10 @@ use super::call::{Call, Table, Tensors};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_import::builder::fixed_point::Factor;
-use mlc_import::builder::{FixedPoint, Rounding, Stored};
+use mlc_import::builder::{FixedPoint, Stored};
 use mlc_ir::ops::{ArgFunction, ArgReduce, Cumulative, CumulativeFunction, ReduceFunction};
 use mlc_ir::scalar::BinaryFunction as B;
+use mlc_ir::scalar::Rounding;
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[

@@ -176,6 +176,6 @@ fn integers(call: &mut Call<'_, '_>, resizing: &Resizing) -> Result<Value, Fault
         let nudged = b.binary(B::Add, sum, nudge);
         let divisor = whole(b, 1 << 20);
         let y = b.binary(B::Divide, nudged, divisor);
-        stored.store(b, y)
+        stored.store(b, DType::I64, y)
     })?)
 }

@@ -46,7 +46,7 @@ fn softmax(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         let y = b.binary(B::Multiply, y, inverse);
         let y = super::quantization::nearest(b, y);
         let y = b.cast(DType::I64, y);
-        stored.store(b, y)
+        stored.store(b, DType::I64, y)
     })?)
 }
 
@@ -109,6 +109,6 @@ fn integers(call: &mut Call<'_, '_>, x: Value, axis: usize, beta: f64) -> Result
         let bits = b.binary(B::Subtract, most, zeros);
         let y = rounded_right_by(b, y, bits);
         let offset = if stored.dtype == DType::U8 { 0 } else { i64::from(i8::MIN) };
-        Stored { zero_point: offset, ..stored }.store(b, y)
+        Stored { zero_point: offset, ..stored }.store(b, DType::I64, y)
     })?)
 }

@@ -60,6 +60,9 @@ fn operators(s: &mut Sketch<'_>, expression: &Expression, operands: &[Value]) ->
             ScalarNode::Select(c, x, y) => s.apply(Select {}, &[at(c), at(x), at(y)]),
             ScalarNode::Cast(dtype, x) => s.apply(cast(dtype), &[at(x)]),
             ScalarNode::BitCast(dtype, x) => s.apply(BitCast { dtype }, &[at(x)]),
+            ScalarNode::Rescale(rounding, children) => {
+                s.apply(Map { expression: Expression::rescale(rounding) }, &children.map(at))
+            }
         };
         values.push(value);
     }

@@ -117,7 +117,8 @@ pub(in super::super) fn attention(call: &mut Call<'_, '_>) -> Result<Vec<Item>, 
     }
     call.ignore(&["rotary_embedding_dim"]);
     let count = head_count(call)?;
-    let projected = call.builder.apply(Matmul { transpose_left: false, transpose_right: false }, &[x, weights])?;
+    let projected =
+        call.builder.apply(Matmul { transpose_left: false, transpose_right: false, sums: None }, &[x, weights])?;
     let projected = call.builder.add_optional(projected, bias)?;
     let axis = call.axis(projected, -1)?;
     let columns = call.shape(projected)[axis];

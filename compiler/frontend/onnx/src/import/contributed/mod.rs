@@ -91,7 +91,7 @@ fn fused_matmul(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (left, right) = (rows_behind_batches(call, 0, "transBatchA")?, rows_behind_batches(call, 1, "transBatchB")?);
     let (transpose_left, transpose_right) = (call.flag_or("transA", false)?, call.flag_or("transB", false)?);
     let product = if transpose_left || transpose_right {
-        call.builder.apply(Matmul { transpose_left, transpose_right }, &[left, right])?
+        call.builder.apply(Matmul { transpose_left, transpose_right, sums: None }, &[left, right])?
     } else {
         call.builder.matmul(left, right)?
     };

@@ -94,7 +94,8 @@ pub(super) fn matmul(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let dtype = call.dtype_of(x);
     let tensor = Tensor::from_floats(TensorType::new(dtype, [rows, columns]), values);
     let weights = call.builder.constant("weights", Attribute::from_tensor(&tensor));
-    let product = call.builder.apply(Matmul { transpose_left: false, transpose_right: true }, &[x, weights])?;
+    let product =
+        call.builder.apply(Matmul { transpose_left: false, transpose_right: true, sums: None }, &[x, weights])?;
     let bias = call.optional(5)?;
     Ok(call.builder.add_optional(product, bias)?)
 }

@@ -1,0 +1,273 @@
+//! Sums of products of bytes by routines that multiply two pairs of 16 bits at once ([`Routine`]): the bytes that some pixels meet
+//! are widened into scratch memory once for all outputs, weights are words of four bytes.
+
+use super::contraction::Contraction;
+use super::schedule::{Preferences, Settings};
+use super::{Epilogue, KernelWriter};
+use crate::loops::{Expr, Index, Nest, Routine, Stmt, Tile, ValueType, Var};
+use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode};
+use mlc_ir::types::row_major_strides;
+use mlc_ir::{Attribute, DType, Diagnostic, Tensor, TensorType};
+
+/// Bytes in a word of weights.
+const GROUP: usize = 4;
+
+impl Contraction {
+    /// The one schedule of this kind, where the machine has such instructions for the types and the layout. `pointwise` ones read
+    /// what a pixel's results may overwrite before these are stored; all others are not.
+    pub fn dot_schedules(&self, pointwise: bool, kernel: &KernelWriter<'_>) -> Preferences {
+        let merged = self.clone().merged(kernel).0;
+        let stored = |pointer: Var| kernel.b.element_dtype(pointer);
+        let is_byte = matches!(stored(self.x.pointer), DType::I8 | DType::U8);
+        let is_constant = self.weights.constant.is_some() && self.weights.operand.is_some();
+        let fits = kernel.target.dsp
+            && self.x.view.dtype == DType::I32
+            && is_byte
+            && stored(self.weights.pointer) == DType::I8
+            && is_constant
+            && self.steps() > 0
+            && kernel.results[0].view.elements() > 0
+            && merged.outer.iter().all(|axis| axis.weights == 0)
+            && merged.reduction.last().is_none_or(|axis| axis.x == 1 || axis.extent == 1)
+            && merged.is_pointwise() == pointwise;
+        if fits { vec![(0, Settings::default())] } else { Preferences::new() }
+    }
+
+    /// Whether a pixel of the result has read the same pixel of x only, and all of it.
+    fn is_pointwise(&self) -> bool {
+        let bytes = self.steps() as i64;
+        self.reduction.len() <= 1 && self.outer.iter().all(|axis| axis.x >= bytes || axis.extent == 1)
+    }
+
+    /// Writes the kernel.
+    ///
+    /// # Errors
+    /// None: the types are those of [`Contraction::dot_schedules`].
+    pub fn write_dots(self, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+        let (merged, result, epilogue) = self.merged(kernel);
+        let old =
+            (std::mem::replace(&mut kernel.results[0], result), std::mem::replace(&mut kernel.epilogue, epilogue));
+        let bounds = kernel.bounds.clone();
+        Dots::new(&merged, kernel).write(kernel);
+        (kernel.results[0], kernel.epilogue) = old;
+        kernel.bounds = bounds;
+        Ok(())
+    }
+}
+
+/// A contraction, and the memory that its routines share.
+struct Dots<'c> {
+    contraction: &'c Contraction,
+    tile: Tile,
+    dtype: DType,
+    blocks: usize,
+    groups: usize,
+    pairs: Var,
+    weights: Var,
+    first: Var,
+    sums: Var,
+}
+
+impl<'c> Dots<'c> {
+    fn new(contraction: &'c Contraction, kernel: &mut KernelWriter<'_>) -> Dots<'c> {
+        let pixels: usize = contraction.outer.iter().map(|axis| axis.extent).product();
+        let tile = if pixels == 1 { Tile::OneByFour } else { Tile::ThreeByTwo };
+        let blocks = contraction.outputs.div_ceil(tile.outputs());
+        let dtype = kernel.b.element_dtype(contraction.x.pointer);
+        let (run, runs) = runs(contraction);
+        let groups = runs.len() * run.div_ceil(GROUP);
+        let outputs = blocks * tile.outputs();
+        let (packed, constant) = (contraction.clone(), contraction.weights.constant.clone());
+        let words = move || packed_words(&packed, constant.as_ref()?, tile);
+        let ty = TensorType::new(DType::I32, [groups * outputs]);
+        let weights = kernel.pack(contraction.weights.operand.unwrap_or(1), "packed", ty, words);
+        let first = first_terms(kernel, contraction.outputs, outputs);
+        let pairs = kernel.scratch("pairs", DType::I32, groups * 2 * tile.pixels());
+        let sums = kernel.scratch("sums", DType::I32, outputs * tile.pixels());
+        Dots { contraction, tile, dtype, blocks, groups, pairs, weights, first, sums }
+    }
+
+    fn write(&self, kernel: &mut KernelWriter<'_>) {
+        let pixels: usize = self.contraction.outer.iter().map(|axis| axis.extent).product();
+        let step = self.tile.pixels();
+        let full = pixels / step * step;
+        kernel.for_range("pixel", Index::default(), Index::from(full), step as i64, |kernel, first| {
+            self.pixels(kernel, &first, step);
+        });
+        if full < pixels {
+            self.pixels(kernel, &Index::from(full), pixels - full);
+        }
+    }
+
+    /// Some pixels from one on, by their number among all.
+    fn pixels(&self, kernel: &mut KernelWriter<'_>, first: &Index, count: usize) {
+        kernel.for_each("i", count, |kernel, i| self.widen(kernel, &first.plus(&i), &i));
+        let pointers = [self.pairs, self.weights, self.first, self.sums].map(|pointer| (pointer, Index::default()));
+        kernel.b.push(Stmt::Routine {
+            routine: Routine::Dots(self.tile),
+            pointers: pointers.to_vec(),
+            numbers: vec![self.groups as i64, self.blocks as i64],
+        });
+        let places: Vec<Vec<Index>> = (0..count)
+            .map(|i| {
+                let place = self.place(&first.offset(i as i64));
+                place.into_iter().map(|index| kernel.b.define_index("place", index)).collect()
+            })
+            .collect();
+        let outputs = self.tile.outputs();
+        let full = self.contraction.outputs / outputs;
+        kernel.for_each("block", full, |kernel, block| self.store(kernel, &places, &block, outputs));
+        let rest = self.contraction.outputs - full * outputs;
+        if rest > 0 {
+            self.store(kernel, &places, &Index::from(full), rest);
+        }
+    }
+
+    /// Indices of a pixel along the outer axes.
+    fn place(&self, pixel: &Index) -> Vec<Index> {
+        let extents: Vec<usize> = self.contraction.outer.iter().map(|axis| axis.extent).collect();
+        let strides = row_major_strides(&extents);
+        let along = |(number, stride): (usize, &usize)| {
+            let quotient = pixel.divided_by(*stride as i64);
+            if number == 0 { quotient } else { quotient.modulo(extents[number] as i64) }
+        };
+        strides.iter().enumerate().map(along).collect()
+    }
+
+    /// Widens what a pixel meets, the `i`-th of its tile.
+    fn widen(&self, kernel: &mut KernelWriter<'_>, pixel: &Index, i: &Index) {
+        let contraction = self.contraction;
+        let mut start = Index::from(contraction.x_offset);
+        for (index, axis) in self.place(pixel).iter().zip(&contraction.outer) {
+            start = start.plus(&index.times(axis.x));
+        }
+        let x = kernel.b.pointer("xp", contraction.x.pointer, start);
+        let pairs = kernel.b.pointer("pp", self.pairs, i.clone());
+        let (run, runs) = runs(contraction);
+        let words = (run.div_ceil(GROUP) * 2 * self.tile.pixels()) as i64;
+        let routine = Routine::Widen { dtype: self.dtype, pixels: self.tile.pixels() };
+        for (number, (element, _)) in runs.iter().enumerate() {
+            let pointers = vec![(x, Index::from(*element)), (pairs, Index::from(number as i64 * words))];
+            kernel.b.push(Stmt::Routine { routine, pointers, numbers: vec![run as i64] });
+        }
+    }
+
+    /// Hands the sums of some outputs of a block to the epilogue.
+    fn store(&self, kernel: &mut KernelWriter<'_>, places: &[Vec<Index>], block: &Index, outputs: usize) {
+        let own = self.tile.outputs();
+        for output in 0..outputs {
+            for (i, place) in places.iter().enumerate() {
+                let index = block.times((own * self.tile.pixels()) as i64).offset((i * own + output) as i64);
+                let sum = Expr::Load { pointer: self.sums, index, ty: ValueType::scalar(DType::I32) };
+                let mut indices = place.clone();
+                indices.push(block.times(own as i64).offset(output as i64));
+                kernel.finish(sum, &indices, 1);
+            }
+        }
+    }
+}
+
+/// The elements that follow each other in the innermost reduction axis, and where each such run starts in x and in the weights.
+fn runs(contraction: &Contraction) -> (usize, Vec<(i64, i64)>) {
+    let Some((last, above)) = contraction.reduction.split_last() else { return (1, vec![(0, 0)]) };
+    let mut starts = vec![(0, 0)];
+    for axis in above {
+        let moved = |&(x, weights): &(i64, i64)| {
+            (0..axis.extent as i64).map(move |at| (x + at * axis.x, weights + at * axis.weights))
+        };
+        starts = starts.iter().flat_map(moved).collect();
+    }
+    (last.extent, starts)
+}
+
+/// Weights as words of four bytes, the first in the lowest bits: block by block, group by group, output by output.
+fn packed_words(contraction: &Contraction, constant: &Attribute, tile: Tile) -> Option<Attribute> {
+    let (run, runs) = runs(contraction);
+    let stride = contraction.reduction.last().map_or(0, |axis| axis.weights);
+    let bytes = constant.bytes();
+    let blocks = contraction.outputs.div_ceil(tile.outputs());
+    let mut words: Vec<i64> = Vec::new();
+    for block in 0..blocks {
+        for (_, start) in &runs {
+            for group in 0..run.div_ceil(GROUP) {
+                for output in (0..tile.outputs()).map(|output| block * tile.outputs() + output) {
+                    let mut word = [0; GROUP];
+                    for (place, byte) in word.iter_mut().enumerate() {
+                        let step = group * GROUP + place;
+                        if step < run && output < contraction.outputs {
+                            let moved = step as i64 * stride + output as i64 * contraction.output_stride;
+                            let element = contraction.weights_offset + start + moved;
+                            *byte = *bytes.get(usize::try_from(element).ok()?)?;
+                        }
+                    }
+                    words.push(i32::from_le_bytes(word).into());
+                }
+            }
+        }
+    }
+    Some(numbers(words))
+}
+
+fn numbers(list: Vec<i64>) -> Attribute {
+    Attribute::from_tensor(&Tensor::from_integers(TensorType::new(DType::I32, [list.len()]), list))
+}
+
+/// The first terms of the outputs' sums, filled up to `padded` of them: what the epilogue would add to each sum at once, if that
+/// is a constant of each output, and 0 otherwise.
+fn first_terms(kernel: &mut KernelWriter<'_>, outputs: usize, padded: usize) -> Var {
+    let ty = TensorType::new(DType::I32, [padded]);
+    if let Some((operand, expression)) = kernel.epilogue.as_ref().and_then(|epilogue| without_bias(epilogue, outputs)) {
+        let argument = kernel.epilogue.as_ref().map(|epilogue| epilogue.operands[operand - 1].clone());
+        if let Some((Some(constant), Some(number))) = argument.map(|argument| (argument.constant, argument.operand)) {
+            if let Some(epilogue) = &mut kernel.epilogue {
+                epilogue.expression = expression;
+            }
+            if let [sums, rest @ ..] = &mut kernel.bounds[..]
+                && let Some(bias) = rest.get(operand - 1)
+            {
+                *sums = (sums.0.saturating_add(bias.0), sums.1.saturating_add(bias.1));
+            }
+            return kernel.pack(number, "first", ty, move || {
+                let mut list = constant.to_tensor().to_integers();
+                if list.len() == 1 {
+                    list = vec![list[0]; outputs];
+                }
+                list.resize(padded, 0);
+                Some(numbers(list))
+            });
+        }
+    }
+    kernel.table("first", numbers(vec![0; padded]))
+}
+
+/// The operand that an epilogue adds to each sum before it does anything else, a constant that only changes from output to output;
+/// and the expression without that.
+fn without_bias(epilogue: &Epilogue, outputs: usize) -> Option<(usize, Expression)> {
+    let nodes = epilogue.expression.nodes();
+    let mut readers = (0..nodes.len())
+        .filter(|&id| nodes[id].children().any(|child| nodes[child as usize] == ScalarNode::Operand(0)));
+    let sum = readers.next().filter(|_| readers.next().is_none())?;
+    let ScalarNode::Binary(BinaryFunction::Add, x, y) = nodes[sum] else { return None };
+    let other = match [x, y].map(|id| nodes[id as usize]) {
+        [ScalarNode::Operand(0), ScalarNode::Operand(other)] | [ScalarNode::Operand(other), ScalarNode::Operand(0)] => {
+            other as usize
+        }
+        _ => return None,
+    };
+    let argument = epilogue.operands.get(other.checked_sub(1)?)?;
+    let constant = argument.constant.as_ref().filter(|constant| constant.ty().dtype == DType::I32)?;
+    let elements = constant.ty().elements();
+    let last = constant.ty().shape.last().copied().unwrap_or(1);
+    if elements != last || elements != 1 && elements != outputs {
+        return None;
+    }
+    let expression = Expression::build(|b| {
+        let mut map = Vec::new();
+        for (id, node) in nodes.iter().enumerate() {
+            let own = if id == sum { b.operand(0) } else { b.push(node.map_children(|child| map[child as usize])) };
+            map.push(own);
+        }
+        map.last().copied().unwrap_or(0)
+    });
+    Some((other, expression))
+}
