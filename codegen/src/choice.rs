@@ -6,10 +6,10 @@ use crate::kernels::{self, KernelWriter, Schedule};
 use crate::loops::{Function, visit_vars};
 use crate::lower::view::View;
 use crate::price::{Price, price};
-use crate::target::Target;
+use crate::target::{Borders, Target};
 use indexmap::IndexMap;
 use mlc_ir::scalar::Expression;
-use mlc_ir::{Code, Diagnostic, Location, Op};
+use mlc_ir::{Code, Cost, Diagnostic, Location, Objective, Op};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -32,6 +32,8 @@ pub enum Reason {
     First,
     /// It is so much cheaper than the first of the list.
     Cheapest,
+    /// Time and memories together, it is the cheapest for what the program is made for.
+    Weighed,
     /// The user asked for it.
     Forced,
 }
@@ -97,6 +99,25 @@ impl Chooser {
         Chooser { target, working_set, options, seen: BTreeSet::new(), known: IndexMap::new() }
     }
 
+    /// Other choosers for the same program, whose arena may turn out smaller; none unless memory is the objective. One has borders
+    /// where this one leaves them out, or the other way round; and one chooses by time, so that nothing that is made for speed takes
+    /// less.
+    pub fn alternatives(&self) -> Vec<Chooser> {
+        let Target { borders, objective, .. } = *self.target;
+        if objective != Objective::Ram {
+            return Vec::new();
+        }
+        let with = |borders: Borders, objective: Objective| {
+            let target = Target { borders, objective, ..(*self.target).clone() };
+            Chooser::new(&target, self.working_set, &self.options)
+        };
+        let others = match borders {
+            Borders::Memory => Borders::Clipped,
+            Borders::Clipped => Borders::Memory,
+        };
+        vec![with(others, objective), with(borders, Objective::Speed)]
+    }
+
     /// Chooses among the schedules of a kernel that nothing has been written to.
     ///
     /// # Errors
@@ -107,7 +128,7 @@ impl Chooser {
             Some(choice) => choice.clone(),
             None => {
                 let offers = self.offers(op, kernel)?;
-                let (taken, reason) = self.best(&offers);
+                let (taken, reason) = self.best(op, &offers);
                 let choice = Choice { offers, taken, reason };
                 self.known.insert(problem, choice.clone());
                 choice
@@ -142,10 +163,15 @@ impl Chooser {
             Ok(Offer { schedule, price })
         };
         // Each is written to be priced, which is for nothing where the first one is taken anyway.
-        let looks_at_all =
-            self.options.tell_all || !self.options.forced.is_empty() || self.target.machine.trust.is_some();
-        let most = if looks_at_all { usize::MAX } else { 1 };
-        kernels::schedules(op, kernel)?.into_iter().take(most).map(offer).collect()
+        let all = kernels::schedules(op, kernel)?.into_iter();
+        let tells_all = self.options.tell_all || !self.options.forced.is_empty();
+        let list: Vec<Schedule> = match self.target.objective {
+            _ if tells_all => all.collect(),
+            Objective::Speed | Objective::Balanced if self.target.machine.trust.is_none() => all.take(1).collect(),
+            Objective::Speed => all.filter(|schedule| !kernels::is_small(op, schedule)).collect(),
+            _ => all.collect(),
+        };
+        list.into_iter().map(offer).collect()
     }
 
     /// What a schedule costs, read off what it writes.
@@ -174,18 +200,67 @@ impl Chooser {
         })
     }
 
-    /// The first of the list, unless another one's price is lower by more than prices err.
-    fn best(&self, offers: &[Offer]) -> (usize, Reason) {
+    /// The one that the program's objective is best served by.
+    fn best(&self, op: &Op, offers: &[Offer]) -> (usize, Reason) {
         if offers.len() < 2 {
             return (0, Reason::Only);
         }
+        let fastest = self.fastest(op, offers);
+        let best = match self.target.objective {
+            Objective::Speed => fastest.0,
+            // What is to cost next to nothing must be known to.
+            Objective::Balanced if self.target.machine.trust.is_none() => fastest.0,
+            objective => lightest(offers, fastest.0, objective),
+        };
+        if best == fastest.0 { fastest } else { (best, Reason::Weighed) }
+    }
+
+    /// The first of the list, unless another one's price is lower by more than prices err. Schedules of small code aren't looked at,
+    /// so that the choice is the same whether they are told or not.
+    fn fastest(&self, op: &Op, offers: &[Offer]) -> (usize, Reason) {
         let time = |number: usize| offers[number].price.time;
-        let cheapest = (0..offers.len()).min_by_key(|&number| (time(number), number)).unwrap_or(0);
+        let fast = (0..offers.len()).filter(|&number| !kernels::is_small(op, &offers[number].schedule));
+        let cheapest = fast.min_by_key(|&number| (time(number), number)).unwrap_or(0);
         match self.target.machine.trust {
             Some(trust) if (time(cheapest) as f64) < (1.0 - trust) * time(0) as f64 => (cheapest, Reason::Cheapest),
             _ => (0, Reason::First),
         }
     }
+}
+
+/// Whether a schedule may be taken for what a program is made for, by its cost in thousandths of that of the fastest one.
+fn is_allowed(objective: Objective, cost: Cost) -> bool {
+    match objective {
+        Objective::Speed => false,
+        // A hundredth is less than prices err by, so that a good deal must be saved.
+        Objective::Balanced => cost.time <= 1010 && cost.flash <= 750,
+        Objective::Size => cost.time <= 1600,
+        Objective::Ram => true,
+    }
+}
+
+/// The offer whose price weighs least for an objective, in thousandths of that of the fastest one: kernels run for a thousand
+/// instructions or for a hundred million, and what is saved on one of them must not depend on how many others there are. Of
+/// flash, only what schedules differ by is looked at, and of RAM what a schedule needs beside the operands.
+fn lightest(offers: &[Offer], fastest: usize, objective: Objective) -> usize {
+    let weights = objective.weights();
+    let constants = offers.iter().map(|offer| offer.price.constant_bytes).min().unwrap_or_default();
+    let overlap = offers.iter().map(|offer| offer.price.overlap_bytes).max().unwrap_or_default();
+    let cost = |price: &Price| Cost {
+        time: price.time,
+        flash: price.code_bytes + price.constant_bytes - constants,
+        ram: price.scratch_bytes + overlap - price.overlap_bytes,
+    };
+    let own = cost(&offers[fastest].price);
+    let thousandths = |amount: u64, of: u64| amount.saturating_mul(1000) / of.max(1);
+    let relative = |offer: &Offer| {
+        let Cost { time, flash, ram } = cost(&offer.price);
+        Cost { time: thousandths(time, own.time), flash: thousandths(flash, own.flash), ram: thousandths(ram, own.ram) }
+    };
+    let weighed = offers.iter().enumerate().map(|(number, offer)| (number, relative(offer)));
+    let allowed = weighed.filter(|(number, cost)| *number == fastest || is_allowed(objective, *cost));
+    let lightest = allowed.min_by_key(|(number, cost)| (weights.weigh(*cost), *number != fastest, *number));
+    lightest.map_or(fastest, |(number, _)| number)
 }
 
 fn forced(choice: Choice, node: &str, text: &str) -> Result<Choice, Diagnostic> {

@@ -8,7 +8,7 @@
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
 use mlc_codegen::KernelSummary;
-use mlc_ir::Tensor;
+use mlc_ir::{Objective, Tensor};
 use mlc_tests::case::Case;
 use mlc_tests::compile::load;
 use mlc_tests::{firmware, paths};
@@ -94,6 +94,8 @@ impl<'a> Bench<'a> {
             "host" => Toolchain::default(),
             name => Toolchain::emulated(name).ok_or_else(|| format!("there is no board for {name}"))?,
         };
+        // Prices are of time here.
+        let target = target.with_objective(Objective::Speed);
         let options = CompileOptions { target, explain: true, ..CompileOptions::default() };
         Ok(Bench { case, graph: loaded.graph, options, toolchain, runs: if machine == "host" { runs } else { 1 } })
     }

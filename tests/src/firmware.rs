@@ -7,7 +7,7 @@ use crate::paths;
 use mlc::pipeline::{self, CompileOptions, Compiled};
 use mlc::toolchain::{Cost, Footprint, Program, Toolchain};
 use mlc_codegen::Target;
-use mlc_ir::{Diagnostic, Tensor};
+use mlc_ir::{Diagnostic, Objective, Tensor};
 use std::fmt::Write as _;
 use std::process::Command;
 
@@ -35,6 +35,13 @@ pub struct Measured {
     pub arena_bytes: usize,
     /// Multiply-accumulate operations.
     pub macs: u64,
+}
+
+impl Measured {
+    /// Bytes of code, with the library functions that it calls.
+    pub fn code_bytes(&self) -> usize {
+        self.footprint.flash_bytes.saturating_sub(self.footprint.constants_bytes)
+    }
 }
 
 /// A case of the repository or of the collection beside it; `None` where neither has it.
@@ -82,14 +89,21 @@ pub struct Built {
 /// # Errors
 /// What any step found.
 pub fn build(case: &Case, target_name: &str, machine: &str) -> Result<Built, String> {
+    let target = target(target_name).ok_or_else(|| no_such("target", case, machine))?;
+    build_for(case, target, machine)
+}
+
+fn no_such(what: &str, case: &Case, machine: &str) -> String {
+    format!("{} on {machine}: no such {what}", case.name)
+}
+
+fn build_for(case: &Case, target: Target, machine: &str) -> Result<Built, String> {
     let all = |findings: Vec<Diagnostic>| faults(case, machine, &findings);
     let one = |finding: Diagnostic| all(vec![finding]);
     let loaded = load(case).map_err(all)?;
-    let missing = |what: &str| format!("{} on {machine}: no such {what}", case.name);
-    let target = target(target_name).ok_or_else(|| missing("target"))?;
     let options = CompileOptions { target, ..CompileOptions::default() };
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).map_err(all)?;
-    let toolchain = Toolchain::emulated(machine).ok_or_else(|| missing("machine"))?;
+    let toolchain = Toolchain::emulated(machine).ok_or_else(|| no_such("machine", case, machine))?;
     let program = toolchain.build(&compiled.bundle().map_err(one)?).map_err(one)?;
     Ok(Built { compiled, program })
 }
@@ -118,7 +132,20 @@ pub fn run(case: &Case, machine: &str, program: &Program) -> Result<Option<Cost>
 /// # Errors
 /// What any step found.
 pub fn measure(case: &Case, machine: &str) -> Result<Measured, String> {
-    let Built { compiled, program } = build(case, machine, machine)?;
+    measured(case, machine, build(case, machine, machine)?)
+}
+
+/// The same where the code is made for an objective.
+///
+/// # Errors
+/// What any step found.
+pub fn measure_for(case: &Case, machine: &str, objective: Objective) -> Result<Measured, String> {
+    let target = target(machine).ok_or_else(|| no_such("target", case, machine))?;
+    measured(case, machine, build_for(case, target.with_objective(objective), machine)?)
+}
+
+fn measured(case: &Case, machine: &str, built: Built) -> Result<Measured, String> {
+    let Built { compiled, program } = built;
     let cost = run(case, machine, &program)?;
     let figures = cost.zip(program.footprint);
     let (cost, footprint) = figures.ok_or_else(|| format!("{} on {machine}: the board counted nothing", case.name))?;
@@ -158,14 +185,15 @@ pub fn page(networks: &[(&str, Vec<Measured>)]) -> String {
             "\n## {name}\n\n{macs} multiply-accumulates.\n\n\
              | machine | instructions | per MAC | flash | code | RAM | arena | stack |\n|---|---:|---:|---:|---:|---:|---:|---:|\n"
         );
-        for Measured { machine, cost, footprint, arena_bytes, macs } in rows {
+        for row in rows {
+            let Measured { machine, cost, footprint, arena_bytes, macs } = row;
             let _ = writeln!(
                 text,
                 "| {machine} | {} | {:.2} | {} | {} | {} | {arena_bytes} | {} |",
                 cost.instructions,
                 cost.instructions as f64 / (*macs).max(1) as f64,
                 footprint.flash_bytes,
-                footprint.flash_bytes.saturating_sub(footprint.constants_bytes),
+                row.code_bytes(),
                 footprint.ram_bytes,
                 cost.stack_bytes,
             );

@@ -2,6 +2,7 @@
 
 use crate::program::{Build, SANITIZERS, STRICT};
 use mlc_codegen::{FloatingPoint, Target, VectorSpelling};
+use mlc_ir::Objective;
 
 /// A target with the flags that its code is compiled with.
 #[derive(Debug, Clone)]
@@ -38,6 +39,15 @@ impl Mode {
         let contract = target.c_flags.iter().filter(|flag| flag.starts_with("-ffp-contract=")).cloned();
         let flags = self.build.flags.iter().cloned().chain(contract).collect();
         Mode { target, build: Build { flags, ..self.build }, ..self }
+    }
+
+    /// The same with code that is made for an objective, compiled by the same flags.
+    pub fn with_objective(self, objective: Objective) -> Mode {
+        Mode {
+            name: format!("{}, {}", self.name, objective.name()),
+            target: self.target.with_objective(objective),
+            ..self
+        }
     }
 
     /// The same without the C compiler's optimisation: most of its time.

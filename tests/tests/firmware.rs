@@ -4,8 +4,8 @@
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
-use mlc_ir::{Graph, text};
-use mlc_tests::firmware::{MACHINES, Measured, NETWORKS, find, measure, missing, page, stale, target};
+use mlc_ir::{Graph, Objective, text};
+use mlc_tests::firmware::{MACHINES, Measured, NETWORKS, find, measure, measure_for, missing, page, stale, target};
 use mlc_tests::{parallel, paths};
 use std::path::Path;
 use std::process::Command;
@@ -70,6 +70,34 @@ fn bounded(name: &str, row: &Measured) {
         _ => usize::MAX,
     };
     assert!(row.arena_bytes <= arena, "{name} on {}: {} bytes of arena", row.machine, row.arena_bytes);
+}
+
+#[test]
+fn code_is_what_it_is_made_for() {
+    let machine = "cortex-m4";
+    if !available(machine) {
+        return;
+    }
+    for (name, folder) in NETWORKS {
+        let Some(case) = find(folder) else {
+            eprintln!("skipped: there is no {folder} here");
+            continue;
+        };
+        let all = parallel::map(&Objective::ALL, 2, |objective| measure_for(&case, machine, *objective));
+        let all = all.into_iter().collect::<Result<Vec<Measured>, String>>().unwrap_or_else(|fault| panic!("{fault}"));
+        let [speed, size, ram, balanced] = &all[..] else { panic!("{} objectives", all.len()) };
+        let code = (size.code_bytes(), speed.code_bytes());
+        assert!(code.0 * 10 <= code.1 * 6, "{name}: {} bytes of code instead of {}", code.0, code.1);
+        let within = |row: &Measured, percent: u64| {
+            let (own, least) = (row.cost.instructions, speed.cost.instructions);
+            assert!(own * 100 <= least * percent, "{name}: {own} instructions instead of {least}");
+        };
+        within(size, 160);
+        within(balanced, 105);
+        assert!(balanced.code_bytes() <= speed.code_bytes() + 64, "{name}: {}", balanced.code_bytes());
+        assert!(all.iter().all(|other| ram.arena_bytes <= other.arena_bytes), "{name}: {} of arena", ram.arena_bytes);
+        assert!(name != "ResNet-8" || size.code_bytes() <= 12 << 10, "{} bytes of code", size.code_bytes());
+    }
 }
 
 #[test]

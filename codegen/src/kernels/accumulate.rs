@@ -17,6 +17,8 @@ pub struct Tile<'t> {
     vectors: &'t [Lanes],
     /// Sets of sums; steps of the reduction take turns with them. In a set, pixel by pixel, vector by vector.
     sums: Vec<Vec<Var>>,
+    /// Steps of the reduction that a turn of a rolled loop has.
+    rolled: Option<usize>,
 }
 
 /// The reduction of a tile while its loops are written.
@@ -29,18 +31,21 @@ struct Reduction<'t> {
 }
 
 impl<'t> Tile<'t> {
-    /// Defines the sums of a tile whose innermost reduction axis has `run` steps.
+    /// Defines the sums of a tile whose innermost reduction axis has `run` steps, `rolled` of which are a turn of a loop where code is
+    /// to be small.
     pub fn new(
         kernel: &mut KernelWriter<'_>,
         dtype: DType,
         pixels: Vec<i64>,
         vectors: &'t [Lanes],
         run: usize,
+        rolled: Option<usize>,
     ) -> Tile<'t> {
         let size = pixels.len() * vectors.len();
         let sets = kernel.target.machine.tuning.in_flight.div_ceil(size).min(run.max(1)).min(4);
-        let sets = if dtype.is_float() && !kernel.target.is_strict() { sets } else { 1 };
-        let mut tile = Tile { dtype, pixels, vectors, sums: Vec::new() };
+        let takes_turns = dtype.is_float() && !kernel.target.is_strict() && rolled.is_none();
+        let sets = if takes_turns { sets } else { 1 };
+        let mut tile = Tile { dtype, pixels, vectors, sums: Vec::new(), rolled };
         for set in 0..sets {
             let mut sums = Vec::new();
             for pixel in 0..tile.pixels.len() {
@@ -74,12 +79,19 @@ impl<'t> Tile<'t> {
         let run = axes.last().map_or(1, |axis| axis.extent).max(1);
         let Tuning { longest_run, turn, .. } = kernel.target.machine.tuning;
         let most = turn.div_ceil(size).next_multiple_of(self.sums.len()).min(run);
-        let unrolled = match kernel.target.in_order {
+        let unrolled = match (self.rolled, kernel.target.in_order) {
+            (Some(steps), _) => steps.min(run),
             _ if run * size <= longest_run => run,
-            true => self.even_turn(run, most),
-            false => most,
+            (None, true) => self.even_turn(run, most),
+            (None, false) => most,
         };
         Reduction { tile: self, axes, weights, unrolled }.level(kernel, 0, x, weights.pointer);
+    }
+
+    /// Writes the loop over one reduction axis, of which `run` steps are walked, a multiple of those of a rolled turn.
+    pub fn accumulate_counted(&self, kernel: &mut KernelWriter<'_>, x: Var, axis: Axis, weights: &Weights, run: Index) {
+        let unrolled = self.rolled.unwrap_or(1);
+        Reduction { tile: self, axes: &[axis], weights, unrolled }.turns(kernel, run, x, weights.pointer);
     }
 
     /// Steps of a turn, `most` at most, that leave no rest where possible: the rest is code of its own.
@@ -113,19 +125,24 @@ impl Reduction<'_> {
         }
         let run = self.axes.last().map_or(1, |last| last.extent);
         let full = run / self.unrolled * self.unrolled;
-        kernel.for_range("k", Index::default(), Index::from(full), self.unrolled as i64, |kernel, k| {
-            for step in 0..self.unrolled {
-                self.step(kernel, &k.offset(step as i64), step, x, weights);
-            }
-        });
+        self.turns(kernel, Index::from(full), x, weights);
         for k in full..run {
             self.step(kernel, &Index::from(k), k - full, x, weights);
         }
     }
 
+    /// The loop over the innermost reduction axis, up to a whole number of turns.
+    fn turns(&self, kernel: &mut KernelWriter<'_>, end: Index, x: Var, weights: Var) {
+        kernel.for_range("k", Index::default(), end, self.unrolled as i64, |kernel, k| {
+            for step in 0..self.unrolled {
+                self.step(kernel, &k.offset(step as i64), step, x, weights);
+            }
+        });
+    }
+
     /// One step of the innermost reduction axis.
     fn step(&self, kernel: &mut KernelWriter<'_>, k: &Index, turn: usize, x: Var, weights: Var) {
-        let Tile { dtype, pixels, vectors, sums } = self.tile;
+        let Tile { dtype, pixels, vectors, sums, .. } = self.tile;
         let (x_stride, weight_stride) = match (self.axes.last(), self.weights.reduction.last()) {
             (Some(axis), Some(&weights)) => (axis.x, weights),
             _ => (0, 0),

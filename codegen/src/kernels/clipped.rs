@@ -70,7 +70,7 @@ pub struct Clipped<'c> {
 
 impl Clipped<'_> {
     /// Extents of the axes along which the weights stay.
-    fn extents(&self) -> Vec<usize> {
+    pub fn extents(&self) -> Vec<usize> {
         self.contraction.outer[1..].iter().map(|axis| axis.extent).collect()
     }
 
@@ -149,8 +149,8 @@ impl Clipped<'_> {
         }
     }
 
-    /// Elements of x between neighbours along a spatial axis but the last.
-    fn element(&self, number: usize) -> i64 {
+    /// Elements of x between neighbours along a spatial axis.
+    pub fn element(&self, number: usize) -> i64 {
         self.contraction.x.view.strides[number + 1]
     }
 
@@ -170,8 +170,8 @@ impl Clipped<'_> {
         let runs: Vec<Vec<Axis>> = groups.iter().map(|(taps, _)| self.run(taps, weights)).collect();
         let run = runs.iter().filter_map(|axes| axes.last()).map(|axis| axis.extent).max().unwrap_or(1);
         let pixels = vec![0; meeting.len()];
-        let tile = Tile::new(kernel, self.contraction.x.view.dtype, pixels, &block.vectors, run);
-        self.taps(kernel, weights, places, (x, weights.pointer), &mut |kernel, x, pointer| {
+        let tile = Tile::new(kernel, self.contraction.x.view.dtype, pixels, &block.vectors, run, None);
+        self.taps(kernel, weights, 0, places, (x, weights.pointer), &mut |kernel, x, pointer| {
             for ((taps, pixels), axes) in groups.iter().zip(&runs) {
                 let moved = |&pixel: &usize| (pixel, self.columns.element(pixel, taps.start) - reach);
                 let part = tile.part(&pixels.iter().map(moved).collect::<Vec<_>>());
@@ -195,21 +195,21 @@ impl Clipped<'_> {
         }
     }
 
-    /// Loops over the taps of all axes but the last, within their bounds.
-    fn taps(
+    /// Loops over the taps of axes from number `number` on, within their bounds, for each of which there is a place.
+    pub fn taps(
         &self,
         kernel: &mut KernelWriter<'_>,
         weights: &Weights,
+        number: usize,
         places: &[Place],
         (x, pointer): (Var, Var),
         body: &mut dyn FnMut(&mut KernelWriter<'_>, Var, Var),
     ) {
         let Some((place, inner)) = places.split_first() else { return body(kernel, x, pointer) };
-        let number = self.axes.len() - 1 - places.len();
         kernel.for_range("tap", Index::default(), place.count.clone(), 1, |kernel, tap| {
             let x = kernel.b.pointer("xt", x, tap.times(self.contraction.reduction[number].x));
             let pointer = kernel.b.pointer("wt", pointer, tap.times(weights.reduction[number]));
-            self.taps(kernel, weights, inner, (x, pointer), body);
+            self.taps(kernel, weights, number + 1, inner, (x, pointer), body);
         });
     }
 

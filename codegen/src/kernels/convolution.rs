@@ -6,7 +6,7 @@ use super::contraction::{Axis, Contraction};
 use super::products::{weight_strides, with_views};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::window::{WindowAxis, window_axes};
-use super::{KernelWriter, depthwise};
+use super::{KernelWriter, depthwise, depthwise_rolled};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Convolution;
@@ -32,6 +32,7 @@ impl Scheduled for Convolution {
             },
             |op, settings, kernel| depthwise::depthwise(op, false, settings, kernel),
         ),
+        Kind::new("rolled", rolled, write_rolled).small(),
     ];
 }
 
@@ -108,6 +109,30 @@ fn dots(op: &Convolution, pointwise: bool, kernel: &KernelWriter<'_>) -> Prefere
 fn write_dots(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let contraction = parts(op, kernel).contraction;
     with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_dots(kernel))
+}
+
+fn rolled(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
+    if is_depthwise(op, kernel) {
+        return depthwise_rolled::list(op, kernel);
+    }
+    let Parts { contraction, axes, columns, is_clipped } = parts(op, kernel);
+    let list = |kernel: &mut KernelWriter<'_>| match is_clipped {
+        false => contraction.rolled_schedules(kernel),
+        true => Clipped { contraction: &contraction, axes: &axes, columns }.rolled_schedules(kernel),
+    };
+    with_views(&mut kernel.clone(), |view| groups_first(view, op.groups), list)
+}
+
+fn write_rolled(op: &Convolution, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    if is_depthwise(op, kernel) {
+        return depthwise_rolled::write(op, settings, kernel);
+    }
+    let Parts { contraction, axes, columns, is_clipped } = parts(op, kernel);
+    let write = |kernel: &mut KernelWriter<'_>| match is_clipped {
+        false => contraction.clone().write(settings, kernel),
+        true => Clipped { contraction: &contraction, axes: &axes, columns }.write_rolled(settings, kernel),
+    };
+    with_views(kernel, |view| groups_first(view, op.groups), write)
 }
 
 fn convolution(op: &Convolution, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {

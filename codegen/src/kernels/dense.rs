@@ -7,6 +7,7 @@
 use super::accumulate::Tile;
 use super::contraction::{Axis, Contraction, merged_reduction};
 use super::products::{finish, machine, require_products};
+use super::rolled::{self, Extents};
 use super::schedule::{Preferences, Settings};
 use super::tile::{self, Block, Machine};
 use super::walk::for_span;
@@ -40,6 +41,18 @@ impl Contraction {
         let cut = merged.cut(kernel);
         let sizes = tile::sizes(cut.rows, cut.columns, merged.outputs, cut.machine);
         Store::schedules(&merged, &sizes, cut.pixels, cut.machine)
+    }
+
+    /// The tiles of loops that aren't written out.
+    pub fn rolled_schedules(&self, kernel: &KernelWriter<'_>) -> Preferences {
+        if kernel.results[0].view.elements() == 0 || self.steps() == 0 {
+            return Preferences::new();
+        }
+        let merged = self.clone().merged(kernel).0;
+        let Cut { machine, columns, .. } = merged.cut(kernel);
+        let run = merged.reduction.last().map_or(1, |axis| axis.extent);
+        let extents = Extents { columns, outputs: merged.outputs, run, overlap: rolled::may_overlap(kernel) };
+        rolled::schedules(&extents, &merged.weights, machine)
     }
 
     /// Writes the kernel's loops.
@@ -129,7 +142,14 @@ impl Contraction {
 
     fn loops(&self, settings: &Settings, kernel: &mut KernelWriter<'_>) {
         let Cut { machine, weight_axes, above, rows, columns, .. } = self.cut(kernel);
-        let blocks = tile::plan(rows, columns, self.outputs, machine, settings.number("vectors"));
+        let vectors = settings.number("vectors");
+        let (blocks, rolled) = match settings.number("steps") {
+            0 => (tile::plan(rows, columns, self.outputs, machine, vectors), None),
+            steps => {
+                let pixels = settings.number("pixels").max(1);
+                (rolled::plan(rows, columns, self.outputs, machine, (pixels, vectors)), Some(steps))
+            }
+        };
         let store = Store::new(self, kernel, &blocks, weight_axes, settings);
         let weight_shape: Vec<usize> = weight_axes.iter().map(|axis| axis.extent).collect();
         kernel.for_shape(&["g", "h"], &weight_shape, &mut |kernel, fixed| {
@@ -140,7 +160,7 @@ impl Contraction {
                     let first = number.times(block.outputs() as i64).offset(block.first as i64);
                     kernel.for_shape(&["n", "m"], &above, &mut |kernel, outer| {
                         let position = [fixed, outer].concat();
-                        self.block(kernel, &position, block, &first, &weights);
+                        self.block(kernel, &position, (block, rolled), &first, &weights);
                     });
                 });
                 section += block.count * block.width();
@@ -153,18 +173,24 @@ impl Contraction {
         &self,
         kernel: &mut KernelWriter<'_>,
         position: &[Index],
-        block: &Block,
+        (block, rolled): (&Block, Option<usize>),
         first: &Index,
         weights: &Weights,
     ) {
         let pixel_axes = self.outer.len() - position.len();
+        let extent = self.outer.last().map_or(1, |axis| axis.extent);
         for rows in &block.rows {
             for_span(kernel, "row", *rows, |kernel, row| {
                 for columns in &block.columns {
                     for_span(kernel, "column", *columns, |kernel, column| {
+                        let column = match pixel_axes > 0 && columns.end > extent {
+                            // The last tile is moved back over pixels that have been computed.
+                            true => kernel.b.define_index("first", column.minimum(&Index::from(extent - columns.step))),
+                            false => column,
+                        };
                         let mut origin = position.to_vec();
                         origin.extend([row.clone(), column].into_iter().skip(2 - pixel_axes.min(2)));
-                        self.tile(kernel, &origin, (rows.step, columns.step), block, first, weights);
+                        self.tile(kernel, &origin, (rows.step, columns.step), (block, rolled), first, weights);
                     });
                 }
             });
@@ -176,7 +202,7 @@ impl Contraction {
         kernel: &mut KernelWriter<'_>,
         origin: &[Index],
         size: (usize, usize),
-        block: &Block,
+        (block, rolled): (&Block, Option<usize>),
         first: &Index,
         weights: &Weights,
     ) {
@@ -203,7 +229,7 @@ impl Contraction {
         let x = kernel.b.pointer("xp", self.x.pointer, start);
         let pixels = places.iter().map(|place| moved(place)).collect();
         let run = self.reduction.last().map_or(1, |axis| axis.extent);
-        let tile = Tile::new(kernel, self.x.view.dtype, pixels, &block.vectors, run);
+        let tile = Tile::new(kernel, self.x.view.dtype, pixels, &block.vectors, run, rolled);
         tile.accumulate(kernel, x, &self.reduction, weights);
         let sums = tile.total(kernel);
         for (place, sums) in places.iter().zip(sums.chunks(block.vectors.len().max(1))) {

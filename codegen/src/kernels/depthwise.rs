@@ -22,23 +22,29 @@ const MOST_STEPS: usize = 3;
 
 /// A convolution with a group per channel.
 #[derive(Clone)]
-struct Depthwise {
-    window: DepthwiseWindow,
+pub struct Depthwise {
+    /// How its window lies over x.
+    pub window: DepthwiseWindow,
     weights: Argument,
     /// Outputs per channel.
-    multiplier: usize,
-    channels: usize,
+    pub multiplier: usize,
+    /// Channels of x.
+    pub channels: usize,
     /// Elements of the weights between outputs.
     output_stride: i64,
-    machine: Machine,
+    /// What its vectors can use.
+    pub machine: Machine,
 }
 
 /// Equal vectors of channels that follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Section {
-    first: usize,
-    count: usize,
-    width: usize,
+pub struct Section {
+    /// The first channel.
+    pub first: usize,
+    /// How many vectors.
+    pub count: usize,
+    /// Channels of one.
+    pub width: usize,
 }
 
 /// The schedules with the loop over channels around that over pixels, or in it: input that stays in a cache is walked again for
@@ -69,7 +75,7 @@ pub fn depthwise(
 }
 
 /// Calls `body` with a convolution with a group per channel, and the kernel with its views in terms of that.
-fn with_depthwise<'a, T>(
+pub fn with_depthwise<'a, T>(
     op: &Convolution,
     kernel: &mut KernelWriter<'a>,
     body: impl FnOnce(&Depthwise, &mut KernelWriter<'a>) -> T,
@@ -183,15 +189,7 @@ impl Depthwise {
 
     fn write(&self, kernel: &mut KernelWriter<'_>, channels_outside: bool, settings: &Settings) {
         let sections = sections(self.channels, self.machine);
-        let packed = match (&self.weights.constant, self.weights.operand) {
-            (Some(constant), Some(operand)) => {
-                let elements = self.multiplier * self.channels * self.window.taps();
-                let ty = TensorType::new(constant.ty().dtype, [elements]);
-                let (own, constant, sections) = (self.clone(), constant.clone(), sections.clone());
-                Some(kernel.pack(operand, "packed", ty, move || own.packed(&constant, &sections)))
-            }
-            _ => None,
-        };
+        let packed = self.pack(kernel, &sections);
         let above: Vec<usize> = self.window.pixels.iter().rev().skip(1).rev().map(|pixel| pixel.0).collect();
         let spans = spans(self.extent(), settings.number("pixels").max(1));
         let in_registers = settings.is("weights", "registers");
@@ -211,6 +209,15 @@ impl Depthwise {
                 });
             });
         });
+    }
+
+    /// Asks for constant weights in the order of vectors of channels; `None` for others.
+    pub fn pack(&self, kernel: &mut KernelWriter<'_>, sections: &[Section]) -> Option<Var> {
+        let (Some(constant), Some(operand)) = (&self.weights.constant, self.weights.operand) else { return None };
+        let elements = self.multiplier * self.channels * self.window.taps();
+        let ty = TensorType::new(constant.ty().dtype, [elements]);
+        let (own, constant, sections) = (self.clone(), constant.clone(), sections.to_vec());
+        Some(kernel.pack(operand, "packed", ty, move || own.packed(&constant, &sections)))
     }
 
     /// Pixels of a row.

@@ -31,7 +31,8 @@ impl Taps {
     }
 }
 
-fn strided(pointer: Var, index: Index, stride: i64, ty: ValueType) -> Expr {
+/// The elements of a vector, `stride` elements apart.
+pub fn strided(pointer: Var, index: Index, stride: i64, ty: ValueType) -> Expr {
     if ty.lanes == 1 || stride == 1 {
         return Expr::Load { pointer, index, ty };
     }

@@ -19,6 +19,12 @@ impl Scheduled for Matmul {
             |op, kernel| contraction(op, kernel).schedules(kernel),
             |op, settings, kernel| contraction(op, kernel).write(settings, kernel),
         ),
+        Kind::new(
+            "rolled",
+            |op, kernel| contraction(op, kernel).rolled_schedules(kernel),
+            |op, settings, kernel| contraction(op, kernel).write(settings, kernel),
+        )
+        .small(),
     ];
 }
 

@@ -9,11 +9,13 @@ mod arg_reduce;
 mod arithmetic;
 mod bounds;
 mod clipped;
+mod clipped_rolled;
 mod contraction;
 mod convolution;
 mod cumulative;
 mod dense;
 mod depthwise;
+mod depthwise_rolled;
 mod depthwise_rows;
 mod depthwise_window;
 mod dots;
@@ -29,6 +31,7 @@ mod products;
 mod recurrent;
 mod reduce;
 mod resize;
+mod rolled;
 mod round_trips;
 mod scatter;
 pub mod schedule;
@@ -87,6 +90,11 @@ pub fn overwritable(op: &Op, schedule: &Schedule, kernel: &KernelWriter<'_>) -> 
     };
     let all = own.chain(epilogue).enumerate();
     Ok(all.filter(|(_, (operand, is_read_first))| *is_read_first && alike(operand)).map(|(number, _)| number).collect())
+}
+
+/// Whether a schedule gives up time for small code.
+pub fn is_small(op: &Op, schedule: &Schedule) -> bool {
+    family(op).is_ok_and(|family| family.is_small(schedule))
 }
 
 /// Gives a kernel's arguments the types in which it is computed, and the operator in terms of them.

@@ -3,6 +3,7 @@
 
 use super::fold::Fold;
 use super::reduce::{Scale, reduce_axes};
+use super::rolled::LAST;
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::space::stretches;
 use super::window::{Place, Segment, WindowAxis, segments};
@@ -90,7 +91,7 @@ fn spatial_extents(kernel: &KernelWriter<'_>) -> Vec<usize> {
 }
 
 /// One window over everything can be a reduction. Other windows are written out up to a number of taps, or walked.
-const fn kinds<O: Windowed>() -> [Kind<O>; 2] {
+const fn kinds<O: Windowed>() -> [Kind<O>; 3] {
     [
         Kind::new(
             "reduction",
@@ -102,6 +103,7 @@ const fn kinds<O: Windowed>() -> [Kind<O>; 2] {
             |_, _| [WRITTEN_OUT, 0].map(|taps| (1, Settings::default().with("written-out", taps))).into(),
             pool,
         ),
+        Kind::new("rolled", |_, _| vec![(LAST, Settings::default().with("bounds", "computed"))], pool).small(),
     ]
 }
 
@@ -127,7 +129,11 @@ fn pool(op: &impl Windowed, settings: &Settings, kernel: &mut KernelWriter<'_>) 
     }
     let Windows { axes, fold, mean } = op.windows(kernel);
     let x = kernel.operands[0].clone();
-    let segments = segments(&axes, &sizes(kernel));
+    let segments = match settings.is("bounds", "computed") {
+        // One loop nest for all windows, at the border or not.
+        true => axes.iter().zip(sizes(kernel)).map(|(axis, size)| vec![axis.whole(size)]).collect(),
+        false => segments(&axes, &sizes(kernel)),
+    };
     let pool = Pool { axes: &axes, segments, fold, mean, x, written_out: settings.number("written-out") as i64 };
     kernel.for_each("n", pool.x.view.shape[0], |kernel, item| pool.axis(kernel, &mut vec![item], &mut Vec::new()));
     Ok(())

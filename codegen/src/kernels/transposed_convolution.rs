@@ -6,7 +6,8 @@ use super::KernelWriter;
 use super::contraction::{Axis, Contraction};
 use super::convolution::groups_first;
 use super::products::{weight_strides, with_views};
-use super::schedule::{Kind, Scheduled, Settings};
+use super::rolled::LAST;
+use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::TransposedConvolution;
@@ -90,14 +91,21 @@ pub fn required_input_pads(
 }
 
 impl Scheduled for TransposedConvolution {
-    const KINDS: &'static [Kind<Self>] = &[Kind::only("phases", transposed_convolution)];
+    const KINDS: &'static [Kind<Self>] =
+        &[Kind::only("phases", transposed_convolution), Kind::new("rolled", rolled, transposed_convolution).small()];
+}
+
+/// Each phase in the fastest of its tiles of small code, or in the smallest of them.
+fn rolled(_: &TransposedConvolution, _: &KernelWriter<'_>) -> Preferences {
+    let of = |(number, tiles): (usize, &'static str)| (LAST + number, Settings::default().with("tiles", tiles));
+    ["fastest", "smallest"].into_iter().enumerate().map(of).collect()
 }
 
 /// Writes a transposed convolution of x [N, spatial…, C], with the borders that [`required_input_pads`] asks for around it,
 /// by weights [window…, C, O / groups].
 fn transposed_convolution(
     op: &TransposedConvolution,
-    _: &Settings,
+    settings: &Settings,
     kernel: &mut KernelWriter<'_>,
 ) -> Result<(), Diagnostic> {
     let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
@@ -149,9 +157,16 @@ fn transposed_convolution(
         };
         let part = |view: &View| groups_first(&phase_of(view, op, phase), op.groups);
         with_views(kernel, part, |kernel| {
-            // Each phase in the tiles that are thought best for it.
-            let best = contraction.schedules(kernel).into_iter().min_by_key(|(place, _)| *place);
-            contraction.write(&best.map(|(_, settings)| settings).unwrap_or_default(), kernel)
+            let rolled = || contraction.rolled_schedules(kernel).into_iter();
+            let small = match settings {
+                _ if settings.is("tiles", "fastest") => rolled().min_by_key(|(place, _)| *place),
+                _ if settings.is("tiles", "smallest") => rolled().max_by_key(|(place, _)| *place),
+                _ => None,
+            };
+            // Otherwise each phase in the tiles that are thought best for it.
+            let best = || contraction.schedules(kernel).into_iter().min_by_key(|(place, _)| *place);
+            let tiles = small.or_else(best).map(|(_, settings)| settings).unwrap_or_default();
+            contraction.write(&tiles, kernel)
         })?;
     }
     Ok(())

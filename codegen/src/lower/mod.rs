@@ -33,12 +33,23 @@ use std::rc::Rc;
 /// Alignment in bytes of the inputs and outputs of a model, which its header demands.
 pub const INTERFACE_ALIGNMENT: usize = 16;
 
-/// Lowers a verified graph; kernels take the schedules that are chosen for them.
+/// Lowers a verified graph; kernels take the schedules that are chosen for them. Where there are several choosers, that of the
+/// program with the smallest arena takes the place of `chooser`.
 ///
 /// # Errors
 /// All nodes that the target can't run.
 pub fn lower(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
-    lower_within(graph, INTERFACE_ALIGNMENT, chooser, names)
+    let (alternatives, unused) = (chooser.alternatives(), names.clone());
+    let mut best = lower_within(graph, INTERFACE_ALIGNMENT, chooser, names)?;
+    for mut alternative in alternatives {
+        let mut own_names = unused.clone();
+        let program = lower_within(graph, INTERFACE_ALIGNMENT, &mut alternative, &mut own_names)?;
+        if program.plan.arena_bytes < best.plan.arena_bytes {
+            best = program;
+            (*chooser, *names) = (alternative, own_names);
+        }
+    }
+    Ok(best)
 }
 
 /// Lowers the body of a loop: its inputs and outputs are slices, of which nobody knows more than the alignment of the elements.

@@ -14,7 +14,7 @@ use crate::target::Target;
 use mlc_ir::folding;
 use mlc_ir::ops::{Map, Pad, PadMode, TransposedConvolution};
 use mlc_ir::scalar::Expression;
-use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, NodeId, Op, TensorType, Value};
+use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, NodeId, Objective, Op, TensorType, Value};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -218,12 +218,13 @@ impl Maker<'_> {
             made.kernel.results.push(argument);
         }
         made.kernel.epilogue = expression.map(|expression| Epilogue { expression, operands: extras });
+        let before = made.kernel.clone();
         if let Err(mut error) = self.write(&mut made, &anchor, id) {
             error.location = Location::default().at_operator(node.op.name(), node.name.to_string());
             return self.errors.push(error);
         }
-        let elementwise = if matches!(anchor, Op::Map(_)) { 0 } else { own };
-        let in_place = self.in_place(homes, operands, elementwise, &result_homes[0]);
+        let overwritable = self.overwritable(&anchor, &made.choice, &before, own);
+        let in_place = self.in_place(homes, operands, &overwritable, &result_homes[0]);
         let what = if own < operands.len() || !matches!(node.op, Op::Kernel(_)) {
             format!("{}{}", anchor.name(), if matches!(node.op, Op::Kernel(_)) { " with epilogue" } else { "" })
         } else {
@@ -231,6 +232,20 @@ impl Maker<'_> {
         };
         let macs = node.op.work(&types, &node.results).macs;
         self.push(made, id, &what, macs, in_place);
+    }
+
+    /// Numbers of the operands that the result may lie over: all that the schedule allows where memory counts. Elsewhere those of
+    /// elementwise arithmetic alone, `own` operands being the operator's: C compilers make more of pointers that nothing else
+    /// writes through.
+    fn overwritable(&self, anchor: &Op, choice: &Choice, kernel: &KernelWriter<'_>, own: usize) -> Vec<usize> {
+        let all = own + kernel.epilogue.as_ref().map_or(0, |epilogue| epilogue.operands.len());
+        let elementwise = || (if matches!(anchor, Op::Map(_)) { 0 } else { own }..all).collect();
+        match choice.taken() {
+            Some(taken) if self.target.objective == Objective::Ram => {
+                kernels::overwritable(anchor, &taken.schedule, kernel).unwrap_or_default()
+            }
+            _ => elementwise(),
+        }
     }
 
     /// Writes a kernel by the schedule that is chosen, and binds what that asks for.
@@ -277,12 +292,18 @@ impl Maker<'_> {
         }
     }
 
-    /// The result's buffer with those of operands, from number `first` on, that lie exactly as the result does and are read nowhere
-    /// else in the step.
-    fn in_place(&self, homes: &Homes, operands: &[Value], first: usize, result: &Home) -> Vec<(BufferId, BufferId)> {
+    /// The result's buffer with those of some operands, by number, that lie exactly as the result does and are read nowhere else in
+    /// the step.
+    fn in_place(
+        &self,
+        homes: &Homes,
+        operands: &[Value],
+        overwritable: &[usize],
+        result: &Home,
+    ) -> Vec<(BufferId, BufferId)> {
         let buffers: Vec<BufferId> = operands.iter().map(|&operand| homes.view(operand).0).collect();
         let lies_alike = |number: &usize| homes.view(operands[*number]).1 == result.1;
-        let candidates = (first..operands.len()).filter(lies_alike);
+        let candidates = overwritable.iter().copied().filter(lies_alike);
         candidates.filter_map(|number| homes.overwritten(&buffers, number, result.0)).collect()
     }
 

@@ -4,7 +4,7 @@ use super::metadata::to_json;
 use crate::execution::Execution;
 use crate::module::{KeptState, KernelSummary, MemoryPlan, Module, Port, RankSummary};
 use crate::target::{FloatingPoint, Target};
-use mlc_ir::Quantization;
+use mlc_ir::{Objective, Quantization};
 use serde::Serialize;
 
 /// `src/<model>.json`: what `metadata.json` has no place for. The interface in order, with C names and shapes; the kernels;
@@ -17,6 +17,7 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         inputs: Vec<PortDescription<'a>>,
         kernels: &'a [KernelSummary],
         model_name: &'a str,
+        objective: Objective,
         outputs: Vec<PortDescription<'a>>,
         plan: &'a MemoryPlan,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +56,7 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         inputs: module.inputs.iter().map(describe).collect(),
         kernels: &module.kernels,
         model_name: &module.model_name,
+        objective: target.objective,
         outputs: module.outputs.iter().map(describe).collect(),
         plan: &module.plan,
         ranks: module.ranks.as_ref(),

@@ -4,7 +4,7 @@ use super::input::{FormatVersion, Package};
 use crate::graph::ExecutorGraph;
 use crate::module::{KernelSummary, MessageSummary, Module, Port, RankSummary};
 use crate::target::Target;
-use mlc_ir::Quantization;
+use mlc_ir::{Objective, Quantization};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -190,10 +190,14 @@ fn storage_entries(graph: &ExecutorGraph) -> Vec<StorageEntry> {
     entries
 }
 
-/// The target as microTVM spells it; strict code says so.
+/// The target as microTVM spells it; strict code says so, and code that is made for something else than speed.
 fn target_text(target: &Target) -> String {
     let strict = if target.is_strict() { " -fp=strict" } else { "" };
-    format!("c -keys=cpu -model={}{strict}", target.name)
+    let objective = match target.objective {
+        Objective::Speed => String::new(),
+        other => format!(" -optimize={}", other.name()),
+    };
+    format!("c -keys=cpu -model={}{strict}{objective}", target.name)
 }
 
 pub(super) fn to_json(value: &impl Serialize) -> String {

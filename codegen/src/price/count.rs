@@ -26,9 +26,14 @@ pub struct Counts {
     pub turn: f64,
     pub branch: f64,
     pub address: f64,
+    /// Loops, however often they turn.
+    pub loops: f64,
     /// Sums that wait for each other.
     pub chain: f64,
 }
+
+/// Instructions that begin a loop, count its turns and end them.
+const LOOP: f64 = 4.0;
 
 impl Counts {
     /// Instructions times what each costs, by the unit that it needs: arithmetic, loads, stores, the rest.
@@ -63,6 +68,11 @@ impl Counts {
         let [arithmetic, load, store, others] = self.units(each);
         let started = self.instructions() / width;
         arithmetic.max(load).max(store).max(others).max(started)
+    }
+
+    /// Instructions as they stand in the code.
+    pub fn written(&self) -> f64 {
+        self.instructions() - 2.0 * self.turn + LOOP * self.loops
     }
 
     /// Instructions in all, functions as calls.

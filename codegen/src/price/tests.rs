@@ -49,6 +49,16 @@ fn instructions_grow_with_the_work() {
 }
 
 #[test]
+fn code_is_as_long_however_often_its_loops_turn() {
+    let target = target("cortex-m4");
+    let [short, long] = [64, 6400].map(|steps| matmul(&target, 16, steps, 16));
+    assert_eq!(short.code_bytes, long.code_bytes);
+    assert!(long.time > 50 * short.time);
+    let [few, many] = [16, 1600].map(|rows| matmul(&target, rows, 64, 16));
+    assert_eq!(few.code_bytes, many.code_bytes);
+}
+
+#[test]
 fn what_fits_a_cache_comes_once() {
     let target = Target::host(32);
     assert_eq!(matmul(&target, 8, 32, 32).traffic_bytes, 0, "all of it stays in the nearest cache");

@@ -46,7 +46,7 @@ pub struct Walked {
 impl Walked {
     /// Instructions as they stand in the code.
     pub fn instructions(&self) -> f64 {
-        self.blocks.iter().map(|block| block.share * block.counts.instructions()).sum()
+        self.blocks.iter().map(|block| block.share * block.counts.written()).sum()
     }
 }
 
@@ -157,6 +157,7 @@ impl Walker<'_> {
                 self.path.push(number);
                 self.block(body, &inner);
                 self.path.pop();
+                counts.loops += 1.0;
                 match self.block_copy(*var, *step, body) {
                     Some(bytes) => {
                         counts.copied_byte += bytes * turns;

@@ -1,6 +1,7 @@
 //! The microcontrollers that code can be generated for.
 
 use super::{Borders, FloatingPoint, Machine, Memories, System, Target, Tools, VectorSpelling};
+use mlc_ir::Objective;
 
 /// What sets one microcontroller apart from another.
 struct Part {
@@ -123,6 +124,7 @@ impl Part {
             tools: Some(Tools::gnu(self.tool_prefix, System::None)),
             memories: Some(Memories { flash_bytes: flash << 10, ram_bytes: ram << 10 }),
             floating_point: FloatingPoint::Fast,
+            objective: Objective::Balanced,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Machines that run Linux, and WebAssembly, that code can be generated for wherever mlc runs.
 
 use super::{Borders, FloatingPoint, Machine, System, Target, Tools, VectorSpelling};
+use mlc_ir::Objective;
 
 /// What sets one of these machines apart from another.
 struct Computer {
@@ -143,6 +144,7 @@ impl Computer {
             tools,
             memories: None,
             floating_point: FloatingPoint::Fast,
+            objective: Objective::Speed,
         }
         .with_floating_point(FloatingPoint::Fast)
     }

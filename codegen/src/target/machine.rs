@@ -89,7 +89,7 @@ pub struct Machine {
     pub overlap: Overlap,
     /// Levels of cache, the nearest first; none where memory answers as fast as the core asks.
     pub caches: Vec<Cache>,
-    /// Bytes of code for an instruction, on average.
+    /// Bytes of code for an instruction of the loop program, on average, with what C compilers add.
     pub code_bytes: f64,
     /// By how much, as a share, the price of a schedule must be lower than that of the one which is listed first for it to be taken;
     /// `None` where prices err by more than schedules differ.
@@ -180,7 +180,7 @@ impl Machine {
             instructions,
             overlap: Overlap::None,
             caches: Vec::new(),
-            code_bytes: 3.5,
+            code_bytes: 4.5,
             trust: None,
             tuning: Tuning::in_order(),
         }

@@ -12,6 +12,7 @@ pub use object_format::ObjectFormat;
 pub use tools::{System, Tools};
 pub use tuning::{StepCost, Tuning};
 
+use mlc_ir::Objective;
 use serde::{Deserialize, Serialize};
 
 /// How vectors are spelled in C.
@@ -106,6 +107,9 @@ pub struct Target {
     /// How closely its code keeps to the model's operations; not a property of the machine, but of the code for it.
     #[serde(skip)]
     pub floating_point: FloatingPoint,
+    /// What its code is made for; until the user says it, what suits the machine.
+    #[serde(skip)]
+    pub objective: Objective,
 }
 
 impl Target {
@@ -128,6 +132,7 @@ impl Target {
             tools: None,
             memories: None,
             floating_point: FloatingPoint::Fast,
+            objective: Objective::Speed,
         }
     }
 
@@ -152,6 +157,7 @@ impl Target {
             tools: None,
             memories: None,
             floating_point: FloatingPoint::Fast,
+            objective: Objective::Speed,
         }
     }
 
@@ -165,6 +171,16 @@ impl Target {
         self.c_flags.retain(|flag| !self.fast_flags.contains(flag));
         if floating_point == FloatingPoint::Fast {
             self.c_flags.extend(self.fast_flags.iter().cloned());
+        }
+        self
+    }
+
+    /// The same machine with code that is made for something.
+    pub fn with_objective(mut self, objective: Objective) -> Target {
+        self.objective = objective;
+        let level = if objective == Objective::Size { "-Os" } else { "-O3" };
+        for flag in self.c_flags.iter_mut().filter(|flag| flag.starts_with("-O")) {
+            *flag = level.to_owned();
         }
         self
     }

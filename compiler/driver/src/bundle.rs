@@ -7,7 +7,7 @@ use crate::targets;
 use bytes::Bytes;
 use mlc_archive::{Archive, Executor, Header, Interface, Metadata, Model, Style, is_identifier};
 use mlc_codegen::{FloatingPoint, Target};
-use mlc_ir::{Code, DType, Diagnostic, Location, Quantization, Shape, TensorType};
+use mlc_ir::{Code, DType, Diagnostic, Location, Objective, Quantization, Shape, TensorType};
 use mlc_runtime::params;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -88,6 +88,8 @@ pub struct Origin {
     pub target: String,
     /// How closely its code keeps to floating-point operations.
     pub floating_point: FloatingPoint,
+    /// What it was made for; `None` in archives of older versions.
+    pub objective: Option<Objective>,
     /// Its place among the ranks, if it is one of several.
     pub ranks: Option<Ranks>,
 }
@@ -146,6 +148,8 @@ struct Description {
     #[serde(default)]
     floating_point: FloatingPoint,
     #[serde(default)]
+    objective: Option<Objective>,
+    #[serde(default)]
     ranks: Option<Ranks>,
 }
 
@@ -179,10 +183,10 @@ impl Bundle {
         let call = call(&archive, &metadata, &model)?;
         let description = description(&archive, &model.name)?;
         let (inputs, outputs, origin) = match description {
-            Some(Description { inputs, outputs, kernels, target, floating_point, ranks }) => {
+            Some(Description { inputs, outputs, kernels, target, floating_point, objective, ranks }) => {
                 let ports = |list: Vec<PortDescription>| list.into_iter().map(port).collect::<Result<Vec<_>, _>>();
                 let (inputs, outputs) = (ports(inputs).map_err(damaged)?, ports(outputs).map_err(damaged)?);
-                (inputs, outputs, Some(Origin { kernels, target, floating_point, ranks }))
+                (inputs, outputs, Some(Origin { kernels, target, floating_point, objective, ranks }))
             }
             None => {
                 let Interface { inputs, outputs } = interface(&archive, &metadata, &model, &call)?;
@@ -198,7 +202,8 @@ impl Bundle {
     pub fn target(&self) -> Option<Target> {
         let origin = self.origin.as_ref()?;
         let target = targets::find(&origin.target).unwrap_or_else(Target::generic);
-        Some(target.with_floating_point(origin.floating_point))
+        let objective = origin.objective.unwrap_or(target.objective);
+        Some(target.with_floating_point(origin.floating_point).with_objective(objective))
     }
 
     /// Bytes of the memory pools for intermediate results that the caller gives to every run.

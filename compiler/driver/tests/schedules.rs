@@ -43,7 +43,8 @@ fn every_kernel_tells_its_schedules() {
     assert_eq!(status, 0, "{inspected}");
     let (all, taken) = listed(&inspected, "conv");
     assert!(all.len() > 1 && all.contains(&taken), "{inspected}");
-    assert!(all.iter().all(|schedule| schedule.starts_with("tiles:vectors=")), "{inspected}");
+    let is_known = |schedule: &String| schedule.starts_with("tiles:vectors=") || schedule.starts_with("rolled:pixels=");
+    assert!(all.iter().all(is_known), "{inspected}");
     for fact in [": time ", " of code", " of constants"] {
         assert!(inspected.contains(fact), "{inspected}");
     }
@@ -51,6 +52,39 @@ fn every_kernel_tells_its_schedules() {
     assert_eq!(status, 0, "{explained}");
     assert_eq!(listed(&explained, "conv"), (all, taken));
     assert!(!listed(&explained, "y").0.is_empty(), "{explained}");
+}
+
+#[test]
+fn code_is_made_for_what_is_asked_for_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let inspect = |more: &[&str]| {
+        let (status, text) = mlc(folder.path(), &[&["inspect", "net.mlc", "--schedules"][..], more].concat());
+        assert_eq!(status, 0, "{text}");
+        text
+    };
+    let small = inspect(&["--target", "cortex-m4", "--optimize", "size"]);
+    assert!(small.contains("schedules for cortex-m4, size:") && small.contains("the cheapest for size"), "{small}");
+    assert!(listed(&small, "conv").1.starts_with("rolled:"), "{small}");
+    let fast = inspect(&["--target", "cortex-m4", "--optimize", "speed"]);
+    assert!(listed(&fast, "conv").1.starts_with("tiles:"), "{fast}");
+    assert!(inspect(&["--target", "cortex-m4"]).contains("schedules for cortex-m4, balanced:"));
+    assert!(inspect(&[]).contains("schedules for generic, speed:"));
+    let compile = |objective: &str| {
+        let arguments = ["compile", "net.mlc", "--target", "cortex-m4", "--optimize", objective, "--emit", "dir"];
+        mlc(folder.path(), &[&arguments[..], &["-o", objective]].concat())
+    };
+    let read = |path: &str| std::fs::read_to_string(folder.path().join(path)).unwrap();
+    for (objective, level) in [("speed", "-O3"), ("size", "-Os"), ("ram", "-O3"), ("balanced", "-O3")] {
+        let (status, text) = compile(objective);
+        assert_eq!(status, 0, "{text}");
+        assert!(read(&format!("{objective}/src/default.json")).contains(&format!("\"objective\": \"{objective}\"")));
+        let said = read(&format!("{objective}/metadata.json")).contains(&format!(" -optimize={objective}"));
+        assert_eq!(said, objective != "speed");
+        assert!(read(&format!("{objective}/Makefile")).contains(level));
+    }
+    let (status, text) = compile("smallness");
+    assert_eq!(status, 2, "{text}");
+    assert!(text.contains("speed, size, ram, balanced"), "{text}");
 }
 
 #[test]

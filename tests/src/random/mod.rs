@@ -25,7 +25,7 @@ use batch::Job;
 use mlc_codegen::{Execution, Options, ScheduleOptions, Target, generate};
 use mlc_ir::ops::Binary;
 use mlc_ir::scalar::BinaryFunction;
-use mlc_ir::{DType, Diagnostic, Graph, TensorType};
+use mlc_ir::{DType, Diagnostic, Graph, Objective, TensorType};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -86,6 +86,11 @@ impl Plan {
             Some(_) => Mode::generic(self.sanitize),
             None if seed.is_multiple_of(2) => Mode::generic(self.sanitize),
             None => Mode::host(self.sanitize),
+        };
+        let mode = match (seed / 2) % 5 {
+            1 => mode.with_objective(Objective::Size),
+            2 => mode.with_objective(Objective::Ram),
+            _ => mode,
         };
         if (seed / 2).is_multiple_of(OPTIMISED_SHARE) { mode } else { mode.unoptimised() }
     }

@@ -4,6 +4,7 @@ use super::bindings::{BindingOptions, NamedPlace, Output, OutputOptions, output}
 use super::console::Common;
 use super::convert::Convert;
 use super::hardware::{Machine, Memory};
+use super::modes::{Fp, Optimize};
 use super::operators::OperatorOptions;
 use super::opgen::Opgen;
 use super::packaging::Packaging;
@@ -13,7 +14,6 @@ use super::values::{clock, dimension, input_dtype, input_shape, input_value, sch
 use crate::format::Format;
 use crate::simulation::Link;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mlc_codegen::FloatingPoint;
 use mlc_ir::DType;
 use std::path::PathBuf;
 
@@ -150,26 +150,6 @@ pub struct Model {
     pub outputs: Vec<NamedPlace>,
 }
 
-/// How closely code keeps to floating-point operations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Fp {
-    /// No rewriting that rounds otherwise, sums in the order of their elements, every step rounded to its type, functions of
-    /// the C library, no contraction to multiply-adds
-    Strict,
-    /// Whatever is faster and differs in rounding only
-    #[default]
-    Fast,
-}
-
-impl From<Fp> for FloatingPoint {
-    fn from(fp: Fp) -> FloatingPoint {
-        match fp {
-            Fp::Strict => FloatingPoint::Strict,
-            Fp::Fast => FloatingPoint::Fast,
-        }
-    }
-}
-
 /// What the code is for.
 #[derive(Debug, Clone, Args)]
 pub struct CodeOptions {
@@ -182,6 +162,9 @@ pub struct CodeOptions {
     /// How closely the code keeps to the model's floating-point operations
     #[arg(long, value_enum, default_value_t, value_name = "MODE")]
     pub fp: Fp,
+    /// What the code is made for [default: balanced for microcontrollers, else speed]
+    #[arg(long, value_enum, value_name = "OBJECTIVE")]
+    pub optimize: Option<Optimize>,
     /// Name of the model in the C interface, such as in tvmgen_NAME_run; repeated for several models
     /// [default: default; for several models the names of their files]
     #[arg(long = "model-name", value_name = "NAME")]
@@ -441,6 +424,9 @@ pub struct Inspect {
     /// The machine whose schedules are listed [default: generic]
     #[arg(long, requires = "schedules")]
     pub target: Option<String>,
+    /// What the code is made for whose schedules are listed [default: balanced for microcontrollers, else speed]
+    #[arg(long, value_enum, value_name = "OBJECTIVE", requires = "schedules")]
+    pub optimize: Option<Optimize>,
 }
 
 /// `mlc explain`

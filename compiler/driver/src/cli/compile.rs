@@ -142,7 +142,7 @@ fn compile_loaded(
     let compiled = compiled.map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
     console.report(&floating_point_integers(&compiled, model), &Sources::new());
     let rewrites = compiled.report.explanations.iter().map(|explanation| format!("{explanation}\n"));
-    let schedules = options.explain.then(|| schedules_text(&compiled.module));
+    let schedules = options.explain.then(|| schedules_text(&compiled.module, &options.target));
     for text in rewrites.chain(schedules) {
         // What is explained must not get into what is written.
         if Output::file(&arguments.output).is_some_and(is_standard_output) {

@@ -11,7 +11,7 @@ use crate::files;
 use crate::format::Format;
 use crate::pipeline::frontends::{self, Contents, Memory, ModelFile};
 use crate::pipeline::{self, CompileOptions, Failure};
-use mlc_ir::{Graph, Quantization, TensorType};
+use mlc_ir::{Graph, Objective, Quantization, TensorType};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -95,10 +95,12 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
     console.report(&loaded.warnings, &loaded.sources);
     if arguments.schedules {
         let target = target(arguments.target.as_deref().unwrap_or("generic"))?;
+        let objective = arguments.optimize.map_or(target.objective, Objective::from);
+        let target = target.with_objective(objective);
         let options = CompileOptions { target, explain: true, ..CompileOptions::default() };
         let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {});
         let compiled = compiled.map_err(|diagnostics| in_model(diagnostics, &arguments.model, loaded.sources))?;
-        console.print(&format!("schedules for {}:\n{}", options.target.name, schedules_text(&compiled.module)));
+        console.print(&schedules_text(&compiled.module, &options.target));
     }
     Ok(())
 }

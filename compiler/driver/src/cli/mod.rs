@@ -12,6 +12,7 @@ mod convert;
 mod execute;
 mod hardware;
 mod inspect;
+mod modes;
 mod operators;
 mod opgen;
 mod packaging;

@@ -1,13 +1,14 @@
 //! The schedules of kernels as text: what there was to choose from, and why one was taken.
 
 use super::words::bytes;
-use mlc_codegen::{Choice, Module, Offer, Reason};
+use mlc_codegen::{Choice, Module, Offer, Reason, Target};
+use mlc_ir::Objective;
 
-/// A paragraph for each kernel that is scheduled.
-pub(super) fn schedules_text(module: &Module) -> String {
+/// A head with what the code is made for, and a paragraph for each kernel that is scheduled.
+pub(super) fn schedules_text(module: &Module, target: &Target) -> String {
     let scheduled = module.kernels.iter().filter(|kernel| !kernel.choice.offers.is_empty());
     let paragraphs = scheduled.map(|kernel| {
-        let head = format!("{} ({}): {}\n", kernel.node, kernel.operator, reason(&kernel.choice));
+        let head = format!("{} ({}): {}\n", kernel.node, kernel.operator, reason(&kernel.choice, target.objective));
         kernel
             .choice
             .offers
@@ -15,10 +16,12 @@ pub(super) fn schedules_text(module: &Module) -> String {
             .enumerate()
             .fold(head, |text, (number, offer)| text + &line(offer, number == kernel.choice.taken))
     });
-    paragraphs.collect()
+    std::iter::once(format!("schedules for {}, {}:\n", target.name, target.objective.name()))
+        .chain(paragraphs)
+        .collect()
 }
 
-fn reason(choice: &Choice) -> String {
+fn reason(choice: &Choice, objective: Objective) -> String {
     let first = || choice.offers.first().map_or(1, |first| first.price.time.max(1));
     match choice.reason {
         Reason::Only => "there is one schedule".into(),
@@ -28,6 +31,7 @@ fn reason(choice: &Choice) -> String {
             let saved = 100.0 * (1.0 - time as f64 / first() as f64);
             format!("the cheapest, {saved:.0} % cheaper than the first")
         }
+        Reason::Weighed => format!("the cheapest for {}", objective.name()),
         Reason::Forced => "the one that was asked for".into(),
     }
 }

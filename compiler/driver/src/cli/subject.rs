@@ -14,7 +14,7 @@ use crate::{files, targets};
 use indexmap::IndexMap;
 use mlc_codegen::{Target, WeightsAs};
 use mlc_ir::stateful;
-use mlc_ir::{Code, Diagnostic, Tensor};
+use mlc_ir::{Code, Diagnostic, Objective, Tensor};
 
 /// What the options say about loading a model, which is the one of a name where an archive holds several. `updated` are names of
 /// memory whose content after the run is wanted.
@@ -121,7 +121,8 @@ pub(super) fn compile_options(
     if model_name != given {
         console.status(&format!("the model's name in C is '{model_name}'"));
     }
-    let target = target.with_floating_point(code.fp.into());
+    let objective = code.optimize.map_or(target.objective, Objective::from);
+    let target = target.with_floating_point(code.fp.into()).with_objective(objective);
     let (limits, modified) = (code.memory.limits(), source_date_epoch()?);
     let schedules = code.schedules.iter().cloned().collect();
     Ok(CompileOptions { model_name, target, limits, modified, schedules, ..CompileOptions::default() })

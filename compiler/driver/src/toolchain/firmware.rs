@@ -33,6 +33,7 @@ impl Toolchain {
             }
         };
         let own = own.unwrap_or_else(Target::generic).with_floating_point(target.floating_point);
+        let own = own.with_objective(target.objective);
         if target.vectors != VectorSpelling::None && target.name != own.name {
             let message = format!("the code is for '{}', which isn't '{}'", target.name, own.name);
             return Err(mismatch(message).with_help(format!("compile the model with '--target {}'", own.name)));

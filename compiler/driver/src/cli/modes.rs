@@ -1,0 +1,49 @@
+//! What the user says of generated code in a word.
+
+use clap::ValueEnum;
+use mlc_codegen::FloatingPoint;
+use mlc_ir::Objective;
+
+/// How closely code keeps to floating-point operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Fp {
+    /// No rewriting that rounds otherwise, sums in the order of their elements, every step rounded to its type, functions of
+    /// the C library, no contraction to multiply-adds
+    Strict,
+    /// Whatever is faster and differs in rounding only
+    #[default]
+    Fast,
+}
+
+impl From<Fp> for FloatingPoint {
+    fn from(fp: Fp) -> FloatingPoint {
+        match fp {
+            Fp::Strict => FloatingPoint::Strict,
+            Fp::Fast => FloatingPoint::Fast,
+        }
+    }
+}
+
+/// What code is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Optimize {
+    /// Speed, whatever memory it takes
+    Speed,
+    /// Small code, at up to 1.6 times the time
+    Size,
+    /// Little memory that can be written
+    Ram,
+    /// Speed, and small code where that costs next to nothing
+    Balanced,
+}
+
+impl From<Optimize> for Objective {
+    fn from(optimize: Optimize) -> Objective {
+        match optimize {
+            Optimize::Speed => Objective::Speed,
+            Optimize::Size => Objective::Size,
+            Optimize::Ram => Objective::Ram,
+            Optimize::Balanced => Objective::Balanced,
+        }
+    }
+}
