@@ -9,6 +9,7 @@ mod import;
 mod model;
 mod read;
 mod schema;
+mod variables;
 
 pub use element_type::ElementType;
 pub use import::{import, operator_support};

@@ -87,10 +87,9 @@ pub struct Operator {
     pub outputs: Vec<usize>,
     /// Numbers of tensors that say scales of numbers inside of the operator.
     pub intermediates: Vec<usize>,
-    /// Its options by name; those that the file leaves out have their defaults.
-    pub options: IndexMap<&'static str, Setting>,
-    /// Options of a custom operator.
-    pub custom_options: Bytes,
+    /// Its options by name; those that the file leaves out have their defaults. A custom operator has those that are there in the form of
+    /// a FlexBuffer.
+    pub options: IndexMap<Cow<'static, str>, Setting>,
 }
 
 /// The value of an option.
@@ -104,8 +103,12 @@ pub enum Setting {
     Flag(bool),
     /// Whole numbers.
     Ints(Vec<i64>),
+    /// Numbers.
+    Floats(Vec<f64>),
     /// A text.
     Text(String),
+    /// What no operator takes: a map, bytes, a list of texts.
+    Other,
 }
 
 impl Model {

@@ -98,6 +98,7 @@ pub(crate) fn options(kind: &str) -> &'static [OptionField] {
         }
         "TRANSPOSE_CONV" => const { &[PADDING, STRIDE_W, STRIDE_H, ACTIVATION] },
         "FULLY_CONNECTED" => const { &[ACTIVATION, field("weights_format", Choice), field("keep_num_dims", Flag)] },
+        "SVDF" => const { &[field("rank", Int(0)), ACTIVATION] },
         "SOFTMAX" => const { &[field("beta", Float)] },
         "CONCATENATION" => const { &[field("axis", Int(0)), ACTIVATION] },
         "ADD" | "SUB" | "MUL" | "DIV" | "L2_NORMALIZATION" => const { &[ACTIVATION] },

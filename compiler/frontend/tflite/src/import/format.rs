@@ -58,7 +58,7 @@ impl Format for Tflite {
         Description { kind: &operator.kind, domain: "", name, location: Location::default() }
     }
 
-    /// A tensor that keeps its value between two runs isn't one that something computes.
+    /// A tensor that keeps its value between two runs, of an operator that begins anew each time, isn't one that something computes.
     fn operands<'m>(_model: Self::Model<'m>, application: Self::Operator<'m>) -> Vec<Option<Self::Name<'m>>> {
         let Application { subgraph, operator } = application;
         let is_state = |index: usize| subgraph.tensors[index].is_variable && subgraph.tensors[index].data.is_none();
@@ -76,7 +76,7 @@ impl Format for Tflite {
         _scope: &Self::Scope<'m>,
         application: Self::Operator<'m>,
     ) -> Result<Attributes<'m, Self>, Fault> {
-        Ok(application.operator.options.iter().map(|(&name, value)| (name, value)).collect())
+        Ok(application.operator.options.iter().map(|(name, value)| (&**name, value)).collect())
     }
 
     /// The reader keeps what results depend on; what an import doesn't look at is said by shapes, too.
@@ -105,7 +105,7 @@ pub fn dtype_of(element_type: ElementType) -> Result<DType, Fault> {
 }
 
 /// The value of a constant.
-fn constant(tensor: &Tensor) -> Result<Attribute, Fault> {
+pub fn constant(tensor: &Tensor) -> Result<Attribute, Fault> {
     if tensor.is_sparse {
         return Err(Fault::variant("sparse weights aren't supported")
             .with_help("convert the model again without the optimisation for sparsity"));
@@ -133,7 +133,9 @@ impl<'m> AttributeValue for &'m Setting {
             Setting::Float(number) => format!("the number {number}"),
             Setting::Flag(flag) => format!("the truth value {flag}"),
             Setting::Ints(numbers) => format!("a list of {}", numbers.len()),
+            Setting::Floats(numbers) => format!("a list of {} numbers", numbers.len()),
             Setting::Text(text) => format!("the text `{text}`"),
+            Setting::Other => "a value that no operator takes".into(),
         }
     }
 
@@ -154,7 +156,7 @@ impl<'m> AttributeValue for &'m Setting {
     }
 
     fn floats(&self) -> Option<Vec<f64>> {
-        None
+        if let Setting::Floats(numbers) = self { Some(numbers.clone()) } else { None }
     }
 
     fn word(&self) -> Option<&'m str> {

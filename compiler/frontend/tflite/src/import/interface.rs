@@ -19,8 +19,8 @@ fn names(tensors: &[Name<'_>], what: &str) -> Vec<String> {
     own.collect()
 }
 
-/// Adds an input for each input of the model.
-pub(super) fn import_inputs(importer: &mut Importer<'_>, options: &ImportOptions) {
+/// Adds an input for each input of the model; their names.
+pub(super) fn import_inputs(importer: &mut Importer<'_>, options: &ImportOptions) -> Vec<String> {
     let subgraph = *importer.scope();
     let tensors: Vec<Name<'_>> = subgraph.inputs.iter().map(|&index| Name::of(subgraph, index)).collect();
     let names = names(&tensors, "input");
@@ -37,6 +37,7 @@ pub(super) fn import_inputs(importer: &mut Importer<'_>, options: &ImportOptions
             importer.report_value(name, fault);
         }
     }
+    names
 }
 
 fn add_input<'m>(importer: &mut Importer<'m>, tensor: Name<'m>, name: &str, shape: &[usize]) -> Result<(), Fault> {
@@ -57,23 +58,25 @@ fn quantization(importer: &Importer<'_>, tensor: Name<'_>) -> Option<Quantizatio
     tensor.quantization.as_ref().filter(|_| is_integer)?.whole()
 }
 
-/// Adds the outputs of the graph.
-pub(super) fn import_outputs(importer: &mut Importer<'_>) {
+/// Adds the outputs of the graph; their names.
+pub(super) fn import_outputs(importer: &mut Importer<'_>) -> Vec<String> {
     let subgraph = *importer.scope();
     if subgraph.outputs.is_empty() {
         importer.findings.push(Diagnostic::error(Code::NoOutput, Location::default(), "the model has no output"));
     }
     let tensors: Vec<Name<'_>> = subgraph.outputs.iter().map(|&index| Name::of(subgraph, index)).collect();
-    for (tensor, name) in tensors.iter().zip(names(&tensors, "output")) {
+    let names = names(&tensors, "output");
+    for (tensor, name) in tensors.iter().zip(&names) {
         let item = importer.resolve(*tensor);
-        match item.and_then(|item| item.to_value(&mut importer.builder, &name)) {
+        match item.and_then(|item| item.to_value(&mut importer.builder, name)) {
             Ok(value) => {
-                importer.builder.output(&name, value);
+                importer.builder.output(name, value);
                 if let Some(own) = quantization(importer, *tensor) {
                     importer.builder.quantize_output(own);
                 }
             }
-            Err(fault) => importer.report_value(&name, fault),
+            Err(fault) => importer.report_value(name, fault),
         }
     }
+    names
 }

@@ -36,9 +36,17 @@ impl Integers {
             Finish::Rescaled(_) if call.dtype_of(x.integers).size() > 1 => DType::I64,
             Finish::Rescaled(_) => DType::I32,
         };
-        let Sums { sums, correction } = call.builder.sum_products(op, x, weights, wide)?;
-        let shape = call.shape(sums);
-        let bias = match finish {
+        let sums = call.builder.sum_products(op, x, weights, wide)?;
+        finish.apply(call, sums, bias)
+    }
+}
+
+impl Finish {
+    /// Adds the bias to sums, applies the fused activation.
+    pub fn apply(self, call: &mut Call<'_, '_>, sums: Sums, bias: usize) -> Result<Value, Fault> {
+        let Sums { sums, correction } = sums;
+        let (shape, wide) = (call.shape(sums), call.dtype_of(sums));
+        let bias = match self {
             _ if call.optional(bias)?.is_none() => None,
             Finish::Real => Some(call.real(bias)?),
             Finish::Rescaled(_) => {
@@ -54,7 +62,7 @@ impl Integers {
         if call.shape(y) != shape {
             return Err(Fault::operands("the bias doesn't fit the result"));
         }
-        match finish {
+        match self {
             Finish::Real => call.activated(y),
             Finish::Rescaled(factors) => {
                 let stored = call.stored()?;
@@ -65,7 +73,7 @@ impl Integers {
 }
 
 /// The integers of weights without their zero points: in 16 bits, or as they are stored where there are none.
-fn without_zero_points(call: &mut Call<'_, '_>, index: usize) -> Result<Value, Fault> {
+pub(super) fn without_zero_points(call: &mut Call<'_, '_>, index: usize) -> Result<Value, Fault> {
     let x = call.input(index)?;
     let Quantization { zero_points, axis, .. } = quantization(call.operand(index)?)?;
     if zero_points.iter().all(|&zero_point| zero_point == 0) {
@@ -137,7 +145,7 @@ fn fully_connected(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     Ok(call.builder.reshape(y, &kept)?)
 }
 
-fn two_axes(call: &Call<'_, '_>, x: Value) -> Result<[usize; 2], Fault> {
+pub(super) fn two_axes(call: &Call<'_, '_>, x: Value) -> Result<[usize; 2], Fault> {
     let shape = call.shape(x);
     <[usize; 2]>::try_from(&shape[..])
         .map_err(|_| Fault::operands(format!("{} must have two axes", call.builder.ty(x))))

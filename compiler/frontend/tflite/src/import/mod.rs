@@ -24,11 +24,13 @@ mod resizing;
 mod shape;
 mod slicing;
 mod softmax;
+mod svdf;
 
 use crate::model::Model;
+use crate::variables::{self, Expanded, Kept};
 use format::{Application, Tflite};
-use mlc_import::{ImportOptions, Imported, Importer, OperatorSupport, Operators};
-use mlc_ir::Diagnostic;
+use mlc_import::{ImportOptions, Imported, Importer, OperatorSupport, Operators, Update};
+use mlc_ir::{Diagnostic, Location};
 
 /// The operators that are known, sorted by name.
 pub fn operator_support() -> Vec<OperatorSupport> {
@@ -40,15 +42,23 @@ pub fn operator_support() -> Vec<OperatorSupport> {
 /// # Errors
 /// Everything that stands in the way: operators that aren't supported, all at once; options and operands that don't fit.
 pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Diagnostic>> {
-    let subgraph = &model.subgraphs[0];
+    let Expanded { subgraph, kept } = &variables::expand(model)?;
     let mut importer = Importer::new(model, subgraph, options);
-    interface::import_inputs(&mut importer, options);
+    let inputs = interface::import_inputs(&mut importer, options);
+    let mut outputs = Vec::new();
     if !importer.failed() {
         let operators = subgraph.operators.iter().map(|operator| Application { subgraph, operator });
         importer.import_operators(operators);
     }
     if !importer.failed() {
-        interface::import_outputs(&mut importer);
+        outputs = interface::import_outputs(&mut importer);
     }
-    importer.finish()
+    let mut imported = importer.finish()?;
+    for Kept { name, input, output, initial } in kept {
+        let place = Location { node: Some(name.clone()), ..Location::default() };
+        let initial =
+            format::constant(initial).map_err(|fault| vec![Diagnostic::error(fault.code, place, fault.message)])?;
+        imported.updates.push(Update { input: inputs[*input].clone(), output: outputs[*output].clone(), initial });
+    }
+    Ok(imported)
 }

@@ -1,15 +1,16 @@
 //! Which operators are known. Each group of operators is a table in its own file; this one joins them.
 
-use super::call::Table;
+use super::call::{Call, Table};
 use super::format::Tflite;
 use super::{
     activation, arithmetic, comparison, convolution, indexing, linear, movement, normalization, pooling, quantization,
-    recurrent, reduction, resizing, shape, slicing, softmax,
+    recurrent, reduction, resizing, shape, slicing, softmax, svdf,
 };
-use mlc_import::{Entry, Handler, Operators, entries};
+use mlc_import::{Entry, Fault, Handler, Operand, Operators, entries};
 
 const TABLES: &[Table] = &[
     REFUSED,
+    VARIABLES,
     activation::OPERATORS,
     arithmetic::OPERATORS,
     comparison::OPERATORS,
@@ -26,24 +27,31 @@ const TABLES: &[Table] = &[
     shape::OPERATORS,
     slicing::OPERATORS,
     softmax::OPERATORS,
+    svdf::OPERATORS,
 ];
 
 const DATA_DEPENDENT: &str = "the size of its result depends on the data, so no static memory plan exists";
-const STATE: &str = "what a model keeps between two runs isn't supported yet";
 const CONTROL: &str = "control flow of the format isn't supported yet";
 
 const REFUSED: Table = &[
-    ("ASSIGN_VARIABLE", Handler::Refused(STATE)),
-    ("CALL_ONCE", Handler::Refused(STATE)),
     ("DENSIFY", Handler::Refused("sparse weights aren't supported")),
     ("IF", Handler::Refused(CONTROL)),
-    ("READ_VARIABLE", Handler::Refused(STATE)),
-    ("SVDF", Handler::Refused(STATE)),
     ("UNIQUE", Handler::Refused(DATA_DEPENDENT)),
-    ("VAR_HANDLE", Handler::Refused(STATE)),
     ("WHERE", Handler::Refused(DATA_DEPENDENT)),
     ("WHILE", Handler::Refused(CONTROL)),
 ];
+
+/// Written out before operators are imported ([`variables`](crate::variables)); this is what is left of those in other places.
+const VARIABLES: Table = &[
+    ("ASSIGN_VARIABLE", Handler::Many(misplaced)),
+    ("CALL_ONCE", Handler::Many(misplaced)),
+    ("READ_VARIABLE", Handler::Many(misplaced)),
+    ("VAR_HANDLE", Handler::Many(misplaced)),
+];
+
+fn misplaced(_call: &mut Call<'_, '_>) -> Result<Vec<Operand>, Fault> {
+    Err(Fault::variant("variables are supported in the model's first subgraph only"))
+}
 
 impl Operators for Tflite {
     fn entries() -> impl Iterator<Item = Entry<Tflite>> {

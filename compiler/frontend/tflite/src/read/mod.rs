@@ -2,6 +2,7 @@
 
 mod check;
 mod flat;
+mod flex;
 
 use crate::element_type::ElementType;
 use crate::model::{Model, Operator, Quantization, Setting, Subgraph, Tensor};
@@ -182,7 +183,12 @@ impl Reader<'_, '_> {
             code.map_or_else(unknown, |code| OperatorCode { kind: code.kind.clone(), ..*code });
         let inputs = self.flat.ints32(inputs)?;
         let custom_options = self.flat.vector(custom_options, 1)?;
-        let options = if is_custom { IndexMap::new() } else { self.options(&kind, options)? };
+        let options = if is_custom {
+            let own = flex::read(&self.file[custom_options]).unwrap_or_default();
+            own.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect()
+        } else {
+            self.options(&kind, options)?
+        };
         Ok(Operator {
             index,
             kind,
@@ -194,11 +200,10 @@ impl Reader<'_, '_> {
             outputs: self.numbers(outputs)?,
             intermediates: self.numbers(intermediates)?,
             options,
-            custom_options: self.file.slice(custom_options),
         })
     }
 
-    fn options(&mut self, kind: &str, field: Option<usize>) -> Result<IndexMap<&'static str, Setting>, Fault> {
+    fn options(&mut self, kind: &str, field: Option<usize>) -> Result<IndexMap<Cow<'static, str>, Setting>, Fault> {
         let places = match field {
             Some(field) => {
                 let table = self.flat.follow(field)?;
@@ -210,7 +215,7 @@ impl Reader<'_, '_> {
         for (option, place) in schema::options(kind).iter().zip(places) {
             let setting =
                 if place.is_some() { Some(self.setting(option.default, place)?) } else { option.default.setting() };
-            options.extend(setting.map(|setting| (option.name, setting)));
+            options.extend(setting.map(|setting| (Cow::Borrowed(option.name), setting)));
         }
         Ok(options)
     }
