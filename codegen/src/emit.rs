@@ -4,27 +4,28 @@ mod arguments;
 mod constants;
 mod emitter;
 mod external;
-mod loop_operator;
 mod messages;
 mod operators;
 mod prices;
+mod sequence;
 mod states;
 
 use crate::Options;
-use crate::choice::Chooser;
+use crate::choice::{Choice, Chooser};
 use crate::constants::declaration;
 use crate::execution::WeightsAs;
 use crate::graph::ExecutorGraph;
 use crate::loops::{Intrinsics, print};
-use crate::lower::{Binding, Program, Routine, Step, lower};
+use crate::lower::{Binding, Entry, Layout, Part, Program, Routine, lower};
 use crate::module::{KeptState, KernelSummary, Module, Port, SourceFile};
 use crate::names::{Names, fields};
 use crate::price::Price;
-use arguments::{CallArgument, unused};
+use arguments::unused;
 use constants::Constants;
-use emitter::Emitter;
+use emitter::{Emitter, Scope};
 use mlc_ir::{Diagnostic, Graph, Quantization, State, TensorType};
-use std::collections::BTreeSet;
+use sequence::Calls;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Generates C for a verified graph.
@@ -42,8 +43,10 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         names,
         intrinsics: Intrinsics::new(&options.target),
         execution: options.execution,
-        alignment: program.plan.alignment,
+        alignment: program.layout.plan.alignment,
+        is_rank: graph.distribution.is_some(),
         states,
+        variables: BTreeMap::new(),
         constants: Constants::default(),
         in_code_only: false,
     };
@@ -61,15 +64,16 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     let kept = external::kept(&program);
     let foreign = external::sources(&program, &options.model_name)?;
     let prices = prices::prices(&program, &options.target);
-    let summaries = program.steps.iter().zip(prices).map(|(step, price)| summary(&program, step, price)).collect();
+    let entries = program.entries().into_iter().zip(prices);
+    let kernels = entries.map(|(entry, price)| summary(&program, &entry, price, options.target.alignment)).collect();
     let model = &options.model_name;
     Ok(Module {
         model_name: model.clone(),
         execution: options.execution,
         inputs,
         outputs,
-        kernels: summaries,
-        plan: program.plan.clone(),
+        kernels,
+        plan: program.layout.plan,
         constants: emitter.constants.list,
         states: emitter.states,
         kept,
@@ -99,18 +103,27 @@ fn ports<'a>(list: impl Iterator<Item = (&'a str, &'a TensorType, Option<Quantiz
     list.zip(fields).map(port).collect()
 }
 
-fn summary(program: &Program, step: &Step, price: Price) -> KernelSummary {
-    let node = program.graph.node(step.node);
+fn summary(program: &Program, entry: &Entry<'_>, price: Price, alignment: usize) -> KernelSummary {
+    let part = entry.part;
+    let label = part.label().cloned().unwrap_or_default();
     let bytes = |binding: &Binding| if let Binding::Scratch { bytes, .. } = binding { *bytes as u64 } else { 0 };
+    let (workspace_bytes, choice) = match part {
+        Part::Step(step) => (step.bindings.iter().map(bytes).sum(), step.choice.clone()),
+        _ => {
+            let own = Layout::within(part, entry.first, &program.buffers, alignment);
+            (own.plan.arena_bytes as u64, Choice::default())
+        }
+    };
     KernelSummary {
-        function: step.routine.name().to_owned(),
-        node: node.name.to_string(),
-        operator: step.operator.clone(),
-        origins: node.origins.iter().map(ToString::to_string).collect(),
-        macs: step.macs,
-        workspace_bytes: step.bindings.iter().map(bytes).sum(),
+        function: part.name().to_owned(),
+        node: label.node,
+        operator: label.operator,
+        origins: label.origins,
+        inside: entry.last - entry.first,
+        macs: label.macs.saturating_mul(entry.turns()),
+        workspace_bytes,
         price,
-        choice: step.choice.clone(),
+        choice,
     }
 }
 
@@ -124,27 +137,26 @@ impl Emitter {
         outputs: &[Port],
     ) -> Result<(String, Option<ExecutorGraph>), Diagnostic> {
         let (model, execution) = (&options.model_name, options.execution);
-        // The function of a loop isn't given the pool of constants.
-        self.in_code_only = true;
         let kernels = self.functions(program);
-        self.in_code_only = false;
-        let main = if execution.aot.is_some() { self.main(program, model) } else { String::new() };
+        let main = match execution.aot {
+            Some(_) => self.main(program, model, inputs.len(), outputs.len()),
+            None => String::new(),
+        };
         let (graph, operators) = match execution.graph {
-            true => self.operators(program, inputs, outputs).map(|(graph, text)| (Some(graph), text))?,
+            true => self.operators(program, model, inputs, outputs).map(|(graph, text)| (Some(graph), text))?,
             false => (None, String::new()),
         };
         let states = self.state_memory(model);
-        let is_rank = program.graph.distribution.is_some();
         let mut text = format!("/* The kernels of model {model}, made by mlc for target {}. */\n", options.target.name);
         text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n";
         let includes = self.intrinsics.includes();
-        if kernels.contains("(void)memcpy(") && !includes.contains("<string.h>") {
+        if [&main, &operators].iter().any(|text| text.contains("(void)memcpy(")) && !includes.contains("<string.h>") {
             text += "#include <string.h>\n";
         }
         if execution.graph {
             text += "#include \"tvm/runtime/c_runtime_api.h\"\n#include \"tvm/runtime/c_backend_api.h\"\n";
         }
-        if is_rank {
+        if self.is_rank {
             text += "#include \"mlc/transport.h\"\n";
         }
         text += &includes;
@@ -160,57 +172,22 @@ impl Emitter {
         Ok((text, graph))
     }
 
-    /// The functions of all steps; those of a loop's body come before the loop's.
+    /// The functions of all steps.
     fn functions(&mut self, program: &Program) -> String {
         let mut text = String::new();
-        for step in &program.steps {
-            match &step.routine {
-                Routine::Kernel(function) => {
-                    text += "\n";
-                    text += &print::function(function, &mut self.intrinsics);
-                }
-                Routine::Loop(code) => {
-                    text += &self.functions(&code.body);
-                    let (calls, used) = self.calls(&code.body, "");
-                    text += "\n";
-                    text += &loop_operator::function(code, &calls, &used);
-                }
-                Routine::Extern(code) => {
-                    text += "\n";
-                    text += &external::function(program, code, &step.bindings, self.execution);
-                }
-            }
+        for entry in program.entries() {
+            let Part::Step(step) = entry.part else { continue };
+            text += "\n";
+            text += &match &step.routine {
+                Routine::Kernel(function) => print::function(function, &mut self.intrinsics),
+                Routine::Extern(code) => external::function(program, code, &step.bindings, self.execution),
+            };
         }
         text
     }
 
-    /// The calls of all steps with what is done with messages between them, and the variables that they use.
-    fn calls(&mut self, program: &Program, model: &str) -> (String, BTreeSet<String>) {
-        let mut body = String::new();
-        let mut used = BTreeSet::new();
-        for (index, step) in program.steps.iter().enumerate() {
-            body += &self.exchanges(program, index, model, &mut used);
-            let mut arguments = Vec::new();
-            for (number, binding) in step.bindings.iter().enumerate() {
-                let CallArgument { text, variable } = self.argument(program, (index, number), binding, None);
-                arguments.push(text);
-                used.extend(variable);
-            }
-            let name = step.routine.name();
-            let (before, after) = match step.routine.can_fail() {
-                true => ("status = ", ";\n  if (status != 0) {\n    return status;\n  }"),
-                false => ("", ";"),
-            };
-            let call = format!("  {before}{name}({}){after}", arguments.join(", "));
-            let broken = || format!("  {before}{name}(\n      {}){after}", arguments.join(",\n      "));
-            let _ = writeln!(body, "{}", if call.len() > 100 { broken() } else { call });
-        }
-        body += &self.exchanges(program, program.steps.len(), model, &mut used);
-        (body, used)
-    }
-
-    fn main(&mut self, program: &Program, model: &str) -> String {
-        let (inputs, outputs) = (program.graph.open_inputs().len(), program.graph.open_outputs().len());
+    /// The main function, behind those of loops.
+    fn main(&mut self, program: &Program, model: &str, inputs: usize, outputs: usize) -> String {
         let mut parameters: Vec<String> = (0..inputs).map(|k| format!("const void *input{k}")).collect();
         parameters.extend((0..outputs).map(|k| format!("void *output{k}")));
         parameters.push("uint8_t *workspace".into());
@@ -221,27 +198,25 @@ impl Emitter {
             parameters.push("const uint8_t *constants".into());
             names.push("constants".to_owned());
         }
-        if program.graph.distribution.is_some() {
+        if self.is_rank {
             parameters.push("const mlc_transport *transport".into());
             names.push("transport".to_owned());
         }
         let symbol = self.execution.main_symbol(model);
         let head = format!("int32_t {symbol}(\n    {})", parameters.join(",\n    "));
-        let (calls, mut used) = self.calls(program, model);
-        let status = if program.exchanges.is_empty() && !program.can_fail() { "" } else { "  int32_t status;\n" };
-        let mut body = status.to_owned();
-        for step in 0..program.steps.len() {
-            body += &self.begins(program, step, None, &mut used);
-        }
-        body += &calls;
-        body += &unused(&names, &used, "  ");
-        let error = match (program.exchanges.is_empty(), program.can_fail()) {
-            (true, false) => "",
-            (true, true) => ", or the error of a function",
-            (false, false) => ", or the transport's error",
-            (false, true) => ", or the error of a function or the transport",
+        let scope = Scope { program, model, call: None };
+        let Calls { text: calls, mut used, functions } = self.sequence(scope, &program.parts, 0, 0);
+        let begins = self.begins(scope, &program.parts, 0, &mut used);
+        let status = if program.can_fail() { "  int32_t status;\n" } else { "" };
+        let body = status.to_owned() + &begins + &calls + &unused(&names, &used, "  ");
+        let exchanges = program.parts.iter().any(|part| matches!(part, Part::Exchange(_)));
+        let error = match (exchanges, program.calls().is_empty()) {
+            (false, true) => "",
+            (false, false) => ", or the error of a function",
+            (true, true) => ", or the transport's error",
+            (true, false) => ", or the error of a function or the transport",
         };
-        format!("\n{head};\n\n/* Runs all kernels. Returns 0{error}. */\n{head} {{\n{body}  return 0;\n}}\n")
+        format!("{functions}\n{head};\n\n/* Runs all kernels. Returns 0{error}. */\n{head} {{\n{body}  return 0;\n}}\n")
     }
 
     fn declarations(&self) -> String {

@@ -146,6 +146,7 @@ mod tests {
             node: node.into(),
             operator: "map".into(),
             origins: vec![],
+            inside: 0,
             macs: 0,
             workspace_bytes: 0,
             price: Price::default(),

@@ -20,7 +20,7 @@ pub struct Port {
     pub quantization: Option<Quantization>,
 }
 
-/// One generated kernel.
+/// One generated kernel, or a loop over kernels, which follow it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelSummary {
     /// C symbol, `tvmgen_<model>_…`.
@@ -31,16 +31,25 @@ pub struct KernelSummary {
     pub operator: String,
     /// Source operators that it stands for.
     pub origins: Vec<String>,
-    /// Multiply-accumulate operations.
+    /// How many of those behind it are inside of it; only loops have any.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub inside: usize,
+    /// Multiply-accumulate operations of all turns of the loops around it; those of a loop are its kernels'.
     pub macs: u64,
-    /// Bytes of scratch memory in the arena that only this kernel uses.
+    /// Bytes of memory in the arena that only this kernel, or the kernels of this loop, use.
     pub workspace_bytes: u64,
-    /// What it costs on the target.
+    /// What it costs on the target in all turns of the loops around it; a loop without its kernels.
     #[serde(skip)]
     pub price: Price,
     /// The schedules that there were, and which was taken.
     #[serde(skip)]
     pub choice: Choice,
+}
+
+// Serde gives references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// One buffer of the arena.
@@ -52,9 +61,9 @@ pub struct PlannedBuffer {
     pub offset: usize,
     /// Size in bytes.
     pub bytes: usize,
-    /// First kernel (index in execution order) that writes it.
+    /// First kernel or loop (index in execution order) that writes it.
     pub first: usize,
-    /// Last kernel that touches it.
+    /// Last kernel that touches it; what all turns of a loop need lives to the last kernel of the loop.
     pub last: usize,
 }
 
@@ -179,7 +188,7 @@ pub struct Module {
     pub inputs: Vec<Port>,
     /// Outputs in order.
     pub outputs: Vec<Port>,
-    /// Kernels in execution order.
+    /// Kernels in execution order, loops before the kernels of their bodies.
     pub kernels: Vec<KernelSummary>,
     /// The memory plan.
     pub plan: MemoryPlan,
@@ -199,6 +208,16 @@ pub struct Module {
 }
 
 impl Module {
+    /// The kernels and loops that aren't inside of a loop.
+    pub fn outermost_kernels(&self) -> impl Iterator<Item = &KernelSummary> {
+        let mut next = 0;
+        self.kernels.iter().enumerate().filter_map(move |(number, kernel)| {
+            let is_outermost = number == next;
+            next += if is_outermost { 1 + kernel.inside } else { 0 };
+            is_outermost.then_some(kernel)
+        })
+    }
+
     /// Bytes of all constants.
     pub fn constants_bytes(&self) -> usize {
         self.constants.iter().map(|constant| constant.value.ty().bytes()).sum()

@@ -1,12 +1,12 @@
 //! The arguments of kernels, as C expressions over the variables of the function that calls them.
 
-use super::emitter::Emitter;
+use super::emitter::{Emitter, Scope};
 use crate::execution::WeightsAs;
-use crate::graph::{Call, Place};
+use crate::graph::Place;
 use crate::loops::spelling::c_type;
+use crate::lower::Binding;
 use crate::lower::homes::BufferKind;
-use crate::lower::{Binding, Program};
-use mlc_ir::{Attribute, Op};
+use mlc_ir::Attribute;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -56,68 +56,59 @@ impl Emitter {
         constant.symbol.clone()
     }
 
-    /// The address that a parameter of a kernel gets: in the main function, or in a function of the graph.
-    pub(super) fn argument(
-        &mut self,
-        program: &Program,
-        (step, number): (usize, usize),
-        binding: &Binding,
-        call: Option<&Call>,
-    ) -> CallArgument {
-        if let Some(call) = call {
-            match call.places[number] {
+    /// The address that a parameter of a kernel gets, by its position and number.
+    pub(super) fn argument(&mut self, scope: Scope<'_>, key: (usize, usize), binding: &Binding) -> CallArgument {
+        let (qualifier, element) = match binding {
+            Binding::Packed { value, .. } => ("const ", c_type(value.ty().dtype)),
+            Binding::Scratch { dtype, .. } => ("", c_type(*dtype)),
+            Binding::Buffer { dtype, constant, .. } => (if *constant { "const " } else { "" }, c_type(*dtype)),
+        };
+        let offset = if let Binding::Buffer { offset, .. } = binding { *offset } else { 0 };
+        if let Some(call) = scope.call {
+            match call.places[&key] {
                 Place::Own => {}
                 Place::Nothing => return CallArgument::own("NULL".to_owned()),
-                Place::Tensor(tensor) => return tensor_argument(tensor, binding),
-                Place::Scratch(offset) => return scratch_argument(offset, binding),
+                Place::Tensor(tensor) => {
+                    return CallArgument::moved(qualifier, element, format!("tensor{tensor}"), offset);
+                }
+                Place::Scratch(bytes) => return CallArgument::placed(qualifier, element, "workspace", bytes as i64),
             }
         }
+        let program = scope.program;
         match binding {
             Binding::Packed { name, value } => self.constant(name, value),
-            Binding::Scratch { .. } => scratch_argument(program.scratch[&(step, number)], binding),
-            Binding::Buffer { buffer, offset, dtype, constant } => {
-                let element = c_type(*dtype);
-                let qualifier = if *constant { "const " } else { "" };
-                match &program.buffers[*buffer].kind {
-                    BufferKind::Input(k) => CallArgument::moved("const ", element, format!("input{k}"), *offset),
-                    BufferKind::State(k) => CallArgument::own(moved(self.states[*k].symbol.clone(), *offset)),
-                    BufferKind::Output(k) => CallArgument::moved(qualifier, element, format!("output{k}"), *offset),
-                    BufferKind::Constant(node) => {
-                        let node = program.graph.node(*node);
-                        let Op::Constant(constant) = &node.op else { return CallArgument::own(String::new()) };
-                        let CallArgument { text, variable } = self.constant(&node.name, &constant.value);
-                        CallArgument { text: moved(text, *offset), variable }
-                    }
-                    BufferKind::Persistent(value) => {
-                        let symbol = program.persistent_symbol(*value).unwrap_or_default();
-                        CallArgument::own(moved(symbol.to_owned(), *offset))
-                    }
-                    BufferKind::Arena => {
-                        let bytes = program.offsets[buffer] as i64 + offset * dtype.size() as i64;
-                        CallArgument::placed(qualifier, element, "workspace", bytes)
-                    }
-                }
+            Binding::Scratch { .. } => {
+                CallArgument::placed(qualifier, element, "workspace", program.layout.scratch[&key] as i64)
             }
+            Binding::Buffer { buffer, dtype, .. } => match &program.buffers[*buffer].kind {
+                BufferKind::Input(k) => CallArgument::moved("const ", element, format!("input{k}"), offset),
+                BufferKind::State(k) => CallArgument::own(moved(self.states[*k].symbol.clone(), offset)),
+                BufferKind::Output(k) => CallArgument::moved(qualifier, element, format!("output{k}"), offset),
+                BufferKind::Constant(value) => {
+                    let name = program.buffers[*buffer].values.first().map_or("", String::as_str);
+                    let CallArgument { text, variable } = self.constant(name, value);
+                    CallArgument { text: moved(text, offset), variable }
+                }
+                BufferKind::Persistent => {
+                    let symbol = program.persistent_symbol(*buffer).unwrap_or_default();
+                    CallArgument::own(moved(symbol.to_owned(), offset))
+                }
+                BufferKind::Moving => {
+                    let (expression, variable) = self.variables.get(buffer).cloned().unwrap_or_default();
+                    let text = moved(format!("({qualifier}{element} *){expression}"), offset);
+                    CallArgument { text, variable: Some(variable) }
+                }
+                BufferKind::Arena => {
+                    let bytes = program.layout.offsets[buffer] as i64 + offset * dtype.size() as i64;
+                    CallArgument::placed(qualifier, element, "workspace", bytes)
+                }
+            },
         }
     }
 }
 
 fn moved(base: String, offset: i64) -> String {
     if offset == 0 { base } else { format!("{base} + {offset}") }
-}
-
-fn tensor_argument(tensor: usize, binding: &Binding) -> CallArgument {
-    let (dtype, offset, qualifier) = match binding {
-        Binding::Buffer { dtype, offset, constant, .. } => (*dtype, *offset, if *constant { "const " } else { "" }),
-        Binding::Packed { value, .. } => (value.ty().dtype, 0, "const "),
-        Binding::Scratch { dtype, .. } => (*dtype, 0, ""),
-    };
-    CallArgument::moved(qualifier, c_type(dtype), format!("tensor{tensor}"), offset)
-}
-
-fn scratch_argument(offset: usize, binding: &Binding) -> CallArgument {
-    let element = if let Binding::Scratch { dtype, .. } = binding { c_type(*dtype) } else { "uint8_t" };
-    CallArgument::placed("", element, "workspace", offset as i64)
 }
 
 /// Statements that tell the C compiler which variables aren't used.

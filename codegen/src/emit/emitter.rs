@@ -1,10 +1,14 @@
-//! [`Emitter`]: what the texts of a module share.
+//! [`Emitter`]: what the texts of a module share, and [`Scope`]: where calls are written.
 
 use super::constants::Constants;
 use crate::execution::Execution;
+use crate::graph::Call;
 use crate::loops::Intrinsics;
+use crate::lower::Program;
+use crate::lower::homes::BufferId;
 use crate::module::KeptState;
 use crate::names::Names;
+use std::collections::BTreeMap;
 
 /// Writes the texts of a module, and holds what they share.
 pub(super) struct Emitter {
@@ -16,10 +20,25 @@ pub(super) struct Emitter {
     pub execution: Execution,
     /// Of buffers, in bytes.
     pub alignment: usize,
+    /// Whether the model is one of several ranks.
+    pub is_rank: bool,
     /// States with their symbols.
     pub states: Vec<KeptState>,
+    /// For buffers that loops move: the C expression of their address, and the variable in it.
+    pub variables: BTreeMap<BufferId, (String, String)>,
     /// Constants that the code refers to.
     pub constants: Constants,
     /// Whether constants must be part of the code, where no pool of them is at hand.
     pub in_code_only: bool,
+}
+
+/// Where parts are called.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scope<'a> {
+    /// The program that they are of.
+    pub program: &'a Program,
+    /// Name of the model.
+    pub model: &'a str,
+    /// The function of the graph executor that calls them; none in the main function.
+    pub call: Option<&'a Call>,
 }

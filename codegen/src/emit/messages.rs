@@ -1,13 +1,13 @@
 //! Messages: the table of them, and what the main function does with them between kernels.
 
-use super::emitter::Emitter;
+use super::emitter::{Emitter, Scope};
+use super::sequence::Calls;
 use crate::execution::{Execution, Interface};
 use crate::loops::spelling::comment;
 use crate::lower::{Action, Binding, Exchange, LoweredMessage, Program};
 use crate::module::{Exchanged, MessageSummary, RankSummary};
 use crate::names::c_escape;
 use mlc_ir::{Code, Diagnostic, Graph, Location};
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Checks that a graph that is one of several ranks can be run in the way that is asked for.
@@ -35,18 +35,18 @@ pub(super) fn summary(graph: &Graph, program: &Program) -> Option<RankSummary> {
         tag: message.tag,
         tensor: lowered.name.clone(),
     });
-    let exchange = |exchange: &Exchange| Exchanged {
+    let exchange = |(before, exchange): (usize, Exchange)| Exchanged {
         action: match exchange.action {
             Action::Send => "send",
             Action::Receive => "receive",
             Action::Wait => "wait",
         },
-        before: exchange.before,
+        before,
         message: exchange.message,
     };
     Some(RankSummary {
         count: distribution.count,
-        exchanges: program.exchanges.iter().map(exchange).collect(),
+        exchanges: program.exchanges().into_iter().map(exchange).collect(),
         messages: described.collect(),
         rank: distribution.rank,
     })
@@ -72,35 +72,26 @@ impl Emitter {
         text + "};\n"
     }
 
-    /// What is done with messages before a step, and the variables that it uses.
-    pub(super) fn exchanges(
-        &mut self,
-        program: &Program,
-        step: usize,
-        model: &str,
-        used: &mut BTreeSet<String>,
-    ) -> String {
-        let mut text = String::new();
-        for &Exchange { action, message: number, .. } in program.exchanges.iter().filter(|other| other.before == step) {
-            let (function, data) = match action {
-                Action::Send => ("send", Some(true)),
-                Action::Receive => ("receive", Some(false)),
-                Action::Wait => ("wait", None),
-            };
-            let mut arguments = format!("transport->context, {number}, &mlc_{model}_messages[{number}]");
-            if let Some(constant) = data {
-                let LoweredMessage { buffer, offset, dtype, .. } = program.messages[number];
-                let binding = Binding::Buffer { buffer, offset, dtype, constant };
-                let argument = self.argument(program, (step, 0), &binding, None);
-                used.extend(argument.variable);
-                let _ = write!(arguments, ", {}", argument.text);
-            }
-            used.insert("transport".to_owned());
-            let _ = writeln!(
-                text,
-                "  status = transport->{function}({arguments});\n  if (status != 0) {{\n    return status;\n  }}"
-            );
+    /// What is done with a message.
+    pub(super) fn exchange(&mut self, scope: Scope<'_>, exchange: Exchange, calls: &mut Calls) {
+        let (model, Exchange { action, message: number }) = (scope.model, exchange);
+        let (function, data) = match action {
+            Action::Send => ("send", Some(true)),
+            Action::Receive => ("receive", Some(false)),
+            Action::Wait => ("wait", None),
+        };
+        let mut arguments = format!("transport->context, {number}, &mlc_{model}_messages[{number}]");
+        if let Some(constant) = data {
+            let LoweredMessage { buffer, offset, dtype, .. } = scope.program.messages[number];
+            let binding = Binding::Buffer { buffer, offset, dtype, constant };
+            let argument = self.argument(scope, (0, 0), &binding);
+            calls.used.extend(argument.variable);
+            let _ = write!(arguments, ", {}", argument.text);
         }
-        text
+        calls.used.insert("transport".to_owned());
+        let _ = writeln!(
+            calls.text,
+            "  status = transport->{function}({arguments});\n  if (status != 0) {{\n    return status;\n  }}"
+        );
     }
 }

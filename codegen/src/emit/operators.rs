@@ -1,14 +1,13 @@
 //! The functions of the graph executor: each kernel under the packed calling convention (Model Library Format, section 7.2).
 
-use super::arguments::CallArgument;
-use super::emitter::Emitter;
+use super::emitter::{Emitter, Scope};
+use super::sequence::Calls;
 use crate::execution::Execution;
-use crate::graph::{Call, ExecutorGraph, Place, Registry, build};
-use crate::lower::{Program, Step};
+use crate::graph::{Call, ExecutorGraph, Registry, build};
+use crate::lower::{Part, Program};
 use crate::module::Port;
 use crate::names::PACKED_PARAMETERS;
 use mlc_ir::{Attribute, Diagnostic};
-use std::collections::BTreeSet;
 use std::fmt::Write;
 
 impl Registry for Emitter {
@@ -18,8 +17,8 @@ impl Registry for Emitter {
         (!linked).then(|| self.constants.number(&mut self.names, name, value))
     }
 
-    fn symbol(&mut self, step: &Step) -> String {
-        self.names.packed(step.routine.name())
+    fn symbol(&mut self, part: &Part) -> String {
+        self.names.packed(part.name())
     }
 }
 
@@ -28,34 +27,36 @@ impl Emitter {
     pub(super) fn operators(
         &mut self,
         program: &Program,
+        model: &str,
         inputs: &[Port],
         outputs: &[Port],
     ) -> Result<(ExecutorGraph, String), Diagnostic> {
         let alignment = self.alignment;
         let (graph, calls) = build(program, inputs, outputs, alignment, self)?;
         let mut text = String::new();
+        let mut position = 0;
         self.in_code_only = true;
-        for (index, (step, call)) in program.steps.iter().zip(&calls).enumerate() {
-            let bindings = step.bindings.iter().enumerate();
-            let arguments: Vec<CallArgument> = bindings
-                .map(|(number, binding)| self.argument(program, (index, number), binding, Some(call)))
-                .collect();
-            let begins = self.begins(program, index, Some(call), &mut BTreeSet::new());
-            text += &function(step, call, &arguments, &begins);
+        let parts = program.parts.iter().filter(|part| part.positions() > 0);
+        for (part, call) in parts.zip(&calls) {
+            let scope = Scope { program, model, call: Some(call) };
+            let part = std::slice::from_ref(part);
+            let mut body = self.sequence(scope, part, position, 0);
+            let begins = self.begins(scope, part, position, &mut body.used);
+            text += &body.functions;
+            text += &function(call, part[0].can_fail(), &begins, &body);
+            position += part[0].positions();
         }
         self.in_code_only = false;
         Ok((graph, text))
     }
 }
 
-/// The function of a call, which passes its tensors on to a kernel.
-fn function(step: &Step, call: &Call, arguments: &[CallArgument], begins: &str) -> String {
-    let (kernel, can_fail) = (step.routine.name(), step.routine.can_fail());
-    let Call { symbol, places, tensors, scratch } = call;
+/// The function of a call, which passes its tensors on to a part of the program.
+fn function(call: &Call, can_fail: bool, begins: &str, body: &Calls) -> String {
+    let Call { symbol, tensors, scratch, .. } = call;
     let head = format!("int {symbol}(\n    {PACKED_PARAMETERS})");
     let mut text = format!("\n{head};\n\n{head} {{\n");
-    let used = |tensor: &usize| places.iter().any(|place| matches!(place, Place::Tensor(number) if number == tensor));
-    let used: Vec<usize> = (0..*tensors).filter(used).collect();
+    let used: Vec<usize> = (0..*tensors).filter(|tensor| body.used.contains(&format!("tensor{tensor}"))).collect();
     if used.is_empty() {
         text += "  (void)args;\n";
     }
@@ -78,9 +79,7 @@ fn function(step: &Step, call: &Call, arguments: &[CallArgument], begins: &str) 
              return -1;\n  }}"
         );
     }
-    let arguments: Vec<&str> = arguments.iter().map(|argument| &*argument.text).collect();
-    let status = if can_fail { "status = " } else { "" };
-    let _ = writeln!(text, "  {status}{kernel}({});", arguments.join(", "));
+    text += &body.text;
     let end = match (scratch, can_fail) {
         (0, false) => "  return 0;\n}\n",
         (0, true) => "  return status;\n}\n",

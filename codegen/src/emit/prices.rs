@@ -1,11 +1,10 @@
-//! Prices of a program's steps.
+//! Prices of a program's parts.
 
-use crate::lower::{Binding, Program, Routine, Step};
+use crate::lower::{Binding, Entry, Part, Program, Routine};
 use crate::price::{Price, price};
 use crate::target::Target;
 use mlc_ir::ops::Extern;
 use mlc_ir::{Graph, Op, TensorType};
-use std::ops::Add;
 
 /// Bytes that a graph's kernels touch in all, about: all constants, and the operands and results of its largest node.
 pub fn working_set(graph: &Graph) -> usize {
@@ -16,35 +15,42 @@ pub fn working_set(graph: &Graph) -> usize {
     constants + largest.unwrap_or(0)
 }
 
-/// What a program costs, step by step: loops as often as they turn at most, functions that aren't mlc's own what they say, or else as
-/// much as to copy their operands and results.
+/// What a program costs, kernel by kernel in all turns of the loops around it, and loop by loop without its kernels. Loops turn as often as
+/// they can, functions that aren't mlc's own cost what they say, or else as much as to copy their operands and results.
 pub fn prices(program: &Program, target: &Target) -> Vec<Price> {
-    let constants = program.steps.iter().flat_map(|step| &step.bindings);
+    let entries = program.entries();
+    let constants = entries.iter().flat_map(|entry| entry.part.bindings());
     let constants = constants.map(|binding| match binding {
         Binding::Packed { value, .. } => value.ty().bytes(),
         _ => 0,
     });
-    let working_set = program.plan.arena_bytes + constants.sum::<usize>();
-    program.steps.iter().map(|step| of_step(step, target, working_set)).collect()
+    let working_set = program.layout.plan.arena_bytes + constants.sum::<usize>();
+    let in_all = |entry: Entry<'_>| {
+        let one = of_part(entry.part, target, working_set);
+        let (time, traffic_bytes) =
+            (one.time.saturating_mul(entry.turns()), one.traffic_bytes.saturating_mul(entry.turns()));
+        Price { time, traffic_bytes, ..one }
+    };
+    entries.into_iter().map(in_all).collect()
 }
 
-fn of_step(step: &Step, target: &Target, working_set: usize) -> Price {
-    match &step.routine {
-        Routine::Kernel(function) => {
-            let taken = step.choice.taken().map(|taken| taken.price).unwrap_or_default();
-            let Price { time, traffic_bytes, code_bytes, .. } = price(function, target, working_set);
-            Price { time, traffic_bytes, code_bytes, ..taken }
-        }
-        Routine::Loop(routine) => {
-            let turn = prices(&routine.body, target).into_iter().fold(Price::default(), Add::add);
-            let turns = routine.trip_count as u64;
-            Price {
-                time: turn.time.saturating_mul(turns),
-                traffic_bytes: turn.traffic_bytes.saturating_mul(turns),
-                ..turn
+/// What one time of a part costs.
+fn of_part(part: &Part, target: &Target, working_set: usize) -> Price {
+    match part {
+        Part::Step(step) => match &step.routine {
+            Routine::Kernel(function) => {
+                let taken = step.choice.taken().map(|taken| taken.price).unwrap_or_default();
+                let Price { time, traffic_bytes, code_bytes, .. } = price(function, target, working_set);
+                Price { time, traffic_bytes, code_bytes, ..taken }
             }
+            Routine::Extern(code) => of_call(&code.op, target, working_set),
+        },
+        Part::Loop(code) => {
+            let each = &target.machine.instructions;
+            let time = each.call + each.turn * code.trip_count as f64;
+            Price { time: time.round() as u64, ..Price::default() }
         }
-        Routine::Extern(code) => of_call(&code.op, target, working_set),
+        Part::Exchange(_) => Price::default(),
     }
 }
 

@@ -1,19 +1,20 @@
-//! From a lowered program to the executor's graph, and how the arguments of each call become those of its kernel.
+//! From a lowered program to the executor's graph, and how the arguments of each call become those of its kernels. A part of the program
+//! that isn't inside of another one is a call: a kernel, or a loop with all that it runs.
 
 use super::storage::{Life, assign};
 use super::{Entry, ExecutorGraph, ExecutorNode};
 use crate::lower::homes::{BufferId, BufferKind};
-use crate::lower::{Binding, Program, Step};
+use crate::lower::{Binding, Group, Layout, Loop, Part, Program, entries};
 use crate::module::Port;
-use mlc_ir::{Attribute, Code, DType, Diagnostic, Location, Op};
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Location};
 use std::collections::BTreeMap;
 
-/// What a parameter of a kernel is, in a function of the graph.
+/// What a parameter of a kernel or a loop is, in a function of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The data of a tensor argument.
     Tensor(usize),
-    /// Something that the code itself holds: a constant or a state.
+    /// Something that the code itself holds: a constant, a state or a variable of a loop.
     Own,
     /// An offset in the function's scratch memory in bytes.
     Scratch(usize),
@@ -21,13 +22,13 @@ pub(crate) enum Place {
     Nothing,
 }
 
-/// A function of the graph: a kernel under the packed calling convention.
+/// A function of the graph: a part of the program under the packed calling convention.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Call {
     /// C symbol.
     pub symbol: String,
-    /// For each binding of the step, what it is.
-    pub places: Vec<Place>,
+    /// For each binding of the part and those inside of it, by position and number, what it is.
+    pub places: BTreeMap<(usize, usize), Place>,
     /// Number of tensors that it takes, inputs before outputs.
     pub tensors: usize,
     /// Bytes of scratch memory.
@@ -38,11 +39,11 @@ pub(crate) struct Call {
 pub(crate) trait Registry {
     /// The number of a constant that is a parameter of the graph; `None` where constants are part of the code.
     fn parameter(&mut self, name: &str, value: &Attribute) -> Option<usize>;
-    /// A new symbol for the function of a step.
-    fn symbol(&mut self, step: &Step) -> String;
+    /// A new symbol for the function of a part.
+    fn symbol(&mut self, part: &Part) -> String;
 }
 
-/// Builds the graph of a program. Every step is a call, in the order of the steps.
+/// Builds the graph of a program. Every part is a call, in the order of the parts.
 ///
 /// # Errors
 /// When an output has no elements, so that nothing computes it.
@@ -58,8 +59,11 @@ pub(crate) fn build(
         builder.given(&port.name, port.ty.dtype, &port.ty.shape);
     }
     builder.parameters(registry);
-    let calls = program.steps.iter().enumerate().map(|(index, step)| builder.call(index, step, outputs, registry));
-    let calls = calls.collect();
+    let (mut position, mut calls) = (0, Vec::new());
+    for part in program.parts.iter().filter(|part| part.positions() > 0) {
+        calls.push(builder.call(position, part, outputs, registry));
+        position += part.positions();
+    }
     for (number, port) in outputs.iter().enumerate() {
         let written = builder.latest.iter().find(|(id, _)| program.buffers[**id].kind == BufferKind::Output(number));
         let Some((_, &entry)) = written else {
@@ -84,13 +88,17 @@ struct GraphBuilder<'a> {
     latest: BTreeMap<BufferId, usize>,
     /// Entry of each parameter, by the number of its constant.
     parameters: BTreeMap<usize, usize>,
-    /// Number of the constant of each binding that is a parameter, by step and binding.
+    /// Number of the constant of each binding that is a parameter, by position and number.
     constants: BTreeMap<(usize, usize), usize>,
 }
 
 impl<'a> GraphBuilder<'a> {
     fn new(program: &'a Program, alignment: usize) -> GraphBuilder<'a> {
-        let groups = &program.groups;
+        let local = |group: &&Group| {
+            let is_local = |code: &Loop| group.members.iter().all(|member| code.locals.contains(member));
+            program.parts.iter().any(|part| matches!(part, Part::Loop(code) if is_local(code)))
+        };
+        let groups: Vec<&Group> = program.layout.groups.iter().filter(|group| !local(group)).collect();
         let lives: Vec<Life> =
             groups.iter().map(|group| Life { bytes: group.bytes, first: group.first, last: group.last }).collect();
         let numbers = assign(&lives);
@@ -120,11 +128,11 @@ impl<'a> GraphBuilder<'a> {
     }
 
     fn parameters(&mut self, registry: &mut dyn Registry) {
-        for (index, step) in self.program.steps.iter().enumerate() {
-            for (number, binding) in step.bindings.iter().enumerate() {
+        for entry in self.program.entries() {
+            for (number, binding) in entry.part.bindings().iter().enumerate() {
                 let Some((name, value)) = self.constant(binding) else { continue };
                 let Some(constant) = registry.parameter(&name, &value) else { continue };
-                self.constants.insert((index, number), constant);
+                self.constants.insert((entry.first, number), constant);
                 if !self.parameters.contains_key(&constant) {
                     let name = format!("p{}", self.parameters.len());
                     let entry = self.given(&name, value.ty().dtype, &value.ty().shape);
@@ -139,50 +147,56 @@ impl<'a> GraphBuilder<'a> {
         match binding {
             Binding::Packed { name, value } => Some((name.clone(), value.clone())),
             Binding::Buffer { buffer, .. } => {
-                let BufferKind::Constant(node) = self.program.buffers[*buffer].kind else { return None };
-                let node = self.program.graph.node(node);
-                let Op::Constant(constant) = &node.op else { return None };
-                Some((node.name.to_string(), constant.value.clone()))
+                let buffer = &self.program.buffers[*buffer];
+                let BufferKind::Constant(value) = &buffer.kind else { return None };
+                Some((buffer.values.first().cloned().unwrap_or_default(), value.clone()))
             }
             Binding::Scratch { .. } => None,
         }
     }
 
-    fn call(&mut self, index: usize, step: &Step, ports: &[Port], registry: &mut dyn Registry) -> Call {
+    fn call(&mut self, position: usize, part: &Part, ports: &[Port], registry: &mut dyn Registry) -> Call {
         let mut arguments = Arguments::default();
-        let (mut scratch, mut own_scratch) = (0, 0);
+        let own = Layout::within(part, position, &self.program.buffers, self.alignment);
+        let scratch = own.plan.arena_bytes;
+        let mut packed_scratch = 0;
         // An output's place among the tensors is known when all inputs are.
         let mut places = Vec::new();
-        for (number, binding) in step.bindings.iter().enumerate() {
-            places.push(match binding {
-                Binding::Scratch { bytes, .. } if step.routine.is_packed() => {
-                    own_scratch = *bytes;
-                    Slot::Place(Place::Nothing)
-                }
-                Binding::Scratch { bytes, .. } => {
-                    let offset = scratch;
-                    scratch += bytes.next_multiple_of(self.alignment);
-                    Slot::Place(Place::Scratch(offset))
-                }
-                _ if self.constants.contains_key(&(index, number)) => {
-                    Slot::Input(arguments.read(self.parameters[&self.constants[&(index, number)]]))
-                }
-                Binding::Buffer { buffer, constant, dtype, .. } if self.is_tensor(*buffer) => {
-                    match (constant, self.source(*buffer)) {
-                        (true, Some(entry)) => Slot::Input(arguments.read(entry)),
-                        (_, earlier) => {
-                            arguments.after(earlier);
-                            Slot::Output(arguments.write(*buffer, *dtype))
+        for entry in entries([part], position) {
+            for (number, binding) in entry.part.bindings().iter().enumerate() {
+                let key = (entry.first, number);
+                let place = match binding {
+                    Binding::Scratch { bytes, .. } => match own.scratch.get(&key) {
+                        Some(&offset) => Slot::Place(Place::Scratch(offset)),
+                        None => {
+                            packed_scratch = packed_scratch.max(*bytes);
+                            Slot::Place(Place::Nothing)
+                        }
+                    },
+                    _ if self.constants.contains_key(&key) => {
+                        Slot::Input(arguments.read(self.parameters[&self.constants[&key]]))
+                    }
+                    Binding::Buffer { buffer, offset, dtype, .. } if own.offsets.contains_key(buffer) => {
+                        Slot::Place(Place::Scratch(own.offsets[buffer] + *offset as usize * dtype.size()))
+                    }
+                    Binding::Buffer { buffer, constant, dtype, .. } if self.is_tensor(*buffer) => {
+                        match (constant, self.source(*buffer)) {
+                            (true, Some(entry)) => Slot::Input(arguments.read(entry)),
+                            (_, earlier) => {
+                                arguments.after(earlier);
+                                Slot::Output(arguments.write(*buffer, *dtype))
+                            }
                         }
                     }
-                }
-                _ => Slot::Place(Place::Own),
-            });
+                    _ => Slot::Place(Place::Own),
+                };
+                places.push((key, place));
+            }
         }
         let inputs = arguments.inputs.len();
         let mut outputs = Vec::new();
         for &(buffer, dtype) in &arguments.written {
-            outputs.push(self.entry(buffer, dtype, step, ports));
+            outputs.push(self.entry(buffer, dtype, part, ports));
             self.latest.insert(buffer, self.entries + outputs.len() - 1);
         }
         if outputs.is_empty() {
@@ -191,14 +205,14 @@ impl<'a> GraphBuilder<'a> {
             outputs.push(Entry { dtype: DType::U8, shape: vec![1], storage });
         }
         self.entries += outputs.len();
-        self.graph.workspace_bytes = self.graph.workspace_bytes.max(scratch).max(own_scratch);
+        self.graph.workspace_bytes = self.graph.workspace_bytes.max(scratch + packed_scratch);
         let tensors = inputs + outputs.len();
-        let symbol = registry.symbol(step);
+        let symbol = registry.symbol(part);
         self.graph.nodes.push(ExecutorNode { name: symbol.clone(), calls: true, inputs: arguments.inputs, outputs });
-        let places = places.into_iter().map(|argument| match argument {
-            Slot::Place(place) => place,
-            Slot::Input(number) => Place::Tensor(number),
-            Slot::Output(number) => Place::Tensor(inputs + number),
+        let places = places.into_iter().map(|(key, argument)| match argument {
+            Slot::Place(place) => (key, place),
+            Slot::Input(number) => (key, Place::Tensor(number)),
+            Slot::Output(number) => (key, Place::Tensor(inputs + number)),
         });
         Call { symbol, places: places.collect(), tensors, scratch }
     }
@@ -216,7 +230,7 @@ impl<'a> GraphBuilder<'a> {
         }
     }
 
-    fn entry(&mut self, buffer: BufferId, dtype: DType, step: &Step, ports: &[Port]) -> Entry {
+    fn entry(&mut self, buffer: BufferId, dtype: DType, part: &Part, ports: &[Port]) -> Entry {
         let bytes = self.program.buffers[buffer].bytes;
         let storage = match (self.program.buffers[buffer].kind.clone(), self.latest.get(&buffer)) {
             (BufferKind::Arena, _) => self.blocks[&buffer],
@@ -227,8 +241,8 @@ impl<'a> GraphBuilder<'a> {
             let ty = &ports[number].ty;
             return Entry { dtype: ty.dtype, shape: extents(&ty.shape), storage };
         }
-        let results = &self.program.graph.node(step.node).results;
-        let whole = results.iter().find(|ty| ty.dtype == dtype && ty.bytes() == bytes);
+        let results = part.label().into_iter().flat_map(|label| &label.results);
+        let whole = results.into_iter().find(|ty| ty.dtype == dtype && ty.bytes() == bytes);
         let shape = whole.map_or_else(|| vec![bytes / dtype.size()], |ty| extents(&ty.shape));
         Entry { dtype, shape, storage }
     }

@@ -70,12 +70,9 @@ fn output_extent(op: &TransposedConvolution, axis: usize, extent: usize, taps: u
     full.saturating_sub(op.pads[axis].0 + op.pads[axis].1)
 }
 
-/// Zeros that [`transposed_convolution`] reads before and after each spatial axis of x [N, spatial…, C].
-pub fn required_input_pads(
-    op: &TransposedConvolution,
-    x_shape: &[usize],
-    weights_shape: &[usize],
-) -> Vec<(usize, usize)> {
+/// Has a transposed convolution of x [N, spatial…, C] by weights [window…, C, O / groups] read no element outside of x: gives the
+/// zeros that x needs before and after each spatial axis, and cuts off what they add to the result.
+pub fn move_border(op: &mut TransposedConvolution, x_shape: &[usize], weights_shape: &[usize]) -> Vec<(usize, usize)> {
     let along = |axis: usize| {
         let (extent, taps) = (x_shape[axis + 1], weights_shape[axis]);
         let mut pads = (0i64, 0i64);
@@ -87,7 +84,12 @@ pub fn required_input_pads(
         }
         (pads.0 as usize, pads.1 as usize)
     };
-    (0..op.strides.len()).map(along).collect()
+    let border: Vec<(usize, usize)> = (0..op.strides.len()).map(along).collect();
+    for (axis, zeros) in border.iter().enumerate() {
+        let (cut, stride) = (&mut op.pads[axis], op.strides[axis]);
+        *cut = (cut.0 + zeros.0 * stride, cut.1 + zeros.1 * stride);
+    }
+    border
 }
 
 impl Scheduled for TransposedConvolution {
@@ -101,8 +103,7 @@ fn rolled(_: &TransposedConvolution, _: &KernelWriter<'_>) -> Preferences {
     ["fastest", "smallest"].into_iter().enumerate().map(of).collect()
 }
 
-/// Writes a transposed convolution of x [N, spatial…, C], with the borders that [`required_input_pads`] asks for around it,
-/// by weights [window…, C, O / groups].
+/// Writes a transposed convolution of x [N, spatial…, C] by weights [window…, C, O / groups], after [`move_border`].
 fn transposed_convolution(
     op: &TransposedConvolution,
     settings: &Settings,
@@ -113,10 +114,6 @@ fn transposed_convolution(
     let result = kernel.results[0].view.shape.clone();
     let axes: Vec<Vec<Phase>> =
         (0..spatial).map(|axis| phases(op, axis, weights.view.shape[axis], result[axis + 1])).collect();
-    let border: Vec<i64> = axes
-        .iter()
-        .map(|phases| phases.iter().filter(|phase| phase.taps > 0).map(|phase| -phase.input).max().unwrap_or(0).max(0))
-        .collect();
     let mut chosen: Vec<Vec<Phase>> = vec![Vec::new()];
     for phases in &axes {
         chosen = chosen
@@ -140,7 +137,7 @@ fn transposed_convolution(
             let (step, tap_step) = (part.input_step as i64, part.tap_step as i64);
             reduction.push(Axis { extent: part.taps, x: stride * step, weights: -w[axis] * tap_step });
             if part.taps > 0 {
-                x_offset += stride * (part.input + border[axis]);
+                x_offset += stride * part.input;
                 weights_offset += w[axis] * part.tap as i64;
             }
         }

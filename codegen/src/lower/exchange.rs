@@ -42,8 +42,6 @@ pub enum Action {
 /// Something that is done with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// The number of the step, in execution order, before which it is done; the number of steps at the end.
-    pub before: usize,
     /// What is done.
     pub action: Action,
     /// Number of the message in the graph's list.

@@ -1,8 +1,8 @@
 //! Functions that aren't mlc's own: called over dense tensors as they want them aligned, with scratch memory from the arena.
 
 use super::homes::{BufferId, BufferKind, Homes};
-use super::maker::{Maker, bound};
-use super::program::{Binding, ExternRoutine, Once, Routine, Step};
+use super::maker::{Item, Maker, bound};
+use super::part::{Binding, ExternRoutine, Once, Part, Routine, Step};
 use super::view::View;
 use crate::choice::Choice;
 use crate::loops::spelling::comment;
@@ -40,8 +40,9 @@ impl Maker<'_> {
             op: op.clone(),
         };
         let routine = Routine::Extern(Box::new(code));
-        let operator = format!("extern {}", op.symbol);
-        self.steps.push(Step { routine, bindings, node: id, operator, macs: 0, in_place, choice: Choice::default() });
+        let label = self.label(id, format!("extern {}", op.symbol), 0);
+        let step = Step { routine, bindings, label, in_place, choice: Choice::default() };
+        self.items.push(Item { node: id, part: Part::Step(Box::new(step)) });
     }
 
     /// Where a function finds an operand: where it lies, if that is as aligned as the function wants it, else in a copy.
@@ -52,9 +53,9 @@ impl Maker<'_> {
         }
         let size = view.dtype.size();
         let guaranteed = match homes.buffers[buffer].kind {
-            BufferKind::Arena | BufferKind::Persistent(_) => usize::MAX,
+            BufferKind::Arena | BufferKind::Persistent => usize::MAX,
             BufferKind::Input(_) | BufferKind::Output(_) => self.interface_alignment.max(size),
-            BufferKind::State(_) | BufferKind::Constant(_) => size,
+            BufferKind::State(_) | BufferKind::Constant(_) | BufferKind::Moving => size,
         };
         let begins_aligned = (view.offset.unsigned_abs() as usize * size).is_multiple_of(alignment);
         if alignment <= size || (alignment <= guaranteed && begins_aligned) {

@@ -6,7 +6,7 @@
 use super::roles::{is_computed, is_view};
 use super::view::View;
 use mlc_ir::ops::PadMode;
-use mlc_ir::{Category, Graph, NodeId, Op, Transfer, Value};
+use mlc_ir::{Attribute, Category, Graph, NodeId, Op, Transfer, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A buffer, by its number.
@@ -21,10 +21,12 @@ pub enum BufferKind {
     Output(usize),
     /// State number k, which keeps its contents from one run to the next.
     State(usize),
-    /// A constant of the graph.
-    Constant(NodeId),
+    /// A constant; the first of the buffer's values is its name.
+    Constant(Attribute),
     /// A result that is computed once and kept from then on, in static memory.
-    Persistent(Value),
+    Persistent,
+    /// What a loop's turns find elsewhere each time: a slice, or a place of a value that they hand on.
+    Moving,
     /// Memory in the arena.
     Arena,
 }
@@ -196,10 +198,10 @@ impl Homes {
                 (buffer, view)
             }
             (None, Op::Extern(op)) if op.persistent.contains(&(value.slot as usize)) => {
-                (self.buffer(BufferKind::Persistent(value), ty.bytes()), dense)
+                (self.buffer(BufferKind::Persistent, ty.bytes()), dense)
             }
             (None, Op::Input(_)) => (self.buffer(input_kind(graph, value.node), ty.bytes()), dense),
-            (None, Op::Constant(_)) => (self.buffer(BufferKind::Constant(value.node), ty.bytes()), dense),
+            (None, Op::Constant(op)) => (self.buffer(BufferKind::Constant(op.value.clone()), ty.bytes()), dense),
             (None, op) if is_view(op) && !self.materialized.contains(&value) => {
                 let (buffer, operand) = self.resolve(graph, graph.operands(value.node)[0]);
                 match moved(op, &operand, &ty.shape) {

@@ -135,41 +135,19 @@ fn explicit_pads(
         }
         Op::TransposedConvolution(convolution) => {
             let (x, weights) = (graph.ty(operands[0]), graph.ty(operands[1]));
-            kernels::transposed_convolution::required_input_pads(convolution, &x.shape, &weights.shape)
+            kernels::transposed_convolution::move_border(convolution, &x.shape, &weights.shape)
         }
         _ => Pads::new(),
     };
     if spatial.iter().any(|&pad| pad != (0, 0)) {
-        let transposed = matches!(anchor_mut(&mut op), Op::TransposedConvolution(_));
         let ty = graph.ty(operands[0]).clone();
         let mut pads = vec![(0, 0)];
         pads.extend(spatial);
         pads.push((0, 0));
         let pad = Pad { pads, mode: PadMode::Constant, value: Literal::of(ty.dtype, border as f64) };
         let name = format!("{}_padded", graph.node(operands[0].node).name);
-        let padded: Value = graph.add(pad, &[operands[0]], &name)?.into();
-        if transposed {
-            return add_unchecked(graph, op, operands, padded, node);
-        }
-        operands[0] = padded;
+        operands[0] = graph.add(pad, &[operands[0]], &name)?.into();
     }
-    add(graph, op, &operands, node)
-}
-
-/// A transposed convolution reads a padded operand, which its shape inference knows nothing of: the operand becomes a slice
-/// of the padded value, from which the schedule finds the border again.
-fn add_unchecked(
-    graph: &mut Graph,
-    op: Op,
-    mut operands: Vec<Value>,
-    padded: Value,
-    node: &Node,
-) -> Result<Vec<Value>, OperatorError> {
-    let (whole, inner) = (graph.ty(padded).clone(), graph.ty(operands[0]).clone());
-    let Op::Pad(Pad { pads, .. }) = &graph.node(padded.node).op else { return add(graph, op, &operands, node) };
-    let starts = pads.iter().map(|pad| pad.0).collect();
-    let slice = Slice { starts, sizes: inner.shape.to_vec(), steps: vec![1; whole.rank()] };
-    operands[0] = graph.add(slice, &[padded], &format!("{}_inside", node.name))?.into();
     add(graph, op, &operands, node)
 }
 

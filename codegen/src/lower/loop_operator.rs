@@ -1,19 +1,19 @@
-//! Nodes of the operator `loop`: the body is lowered to a program of its own, whose inputs and outputs are the loop's operands and results.
+//! Nodes of the operator `loop`: the body becomes parts over the buffers around it.
 //!
 //! A slice of a scanned or stacked tensor is an address in it, for which legalisation puts the axis outermost. A carried value
-//! alternates between two places, the result's and one in the loop's scratch memory, where the body's arena is too.
+//! alternates between two places, one of which may be where its first value is. Captured values are where they are.
 
-use super::homes::Homes;
-use super::maker::{Maker, bound};
-use super::program::{Binding, Carried, LoopRoutine, Routine, Step, Walk};
-use crate::choice::Choice;
+use super::homes::{Buffer, BufferId, BufferKind, Homes};
+use super::maker::{Body, Item, Maker, bound};
+use super::part::{Binding, Carried, Loop, Part, Walk};
 use crate::loops::spelling::comment;
-use mlc_ir::ops::{Loop, SliceAxis};
-use mlc_ir::{DType, NodeId, Value};
+use mlc_ir::ops::{self, SliceAxis};
+use mlc_ir::{NodeId, Value};
+use std::collections::BTreeSet;
 
 impl Maker<'_> {
-    /// The step of a loop. The homes of its operands and results are dense.
-    pub(super) fn repeat(&mut self, homes: &Homes, id: NodeId, op: &Loop) {
+    /// The part of a loop. The homes of its operands and results are dense.
+    pub(super) fn repeat(&mut self, homes: &mut Homes, id: NodeId, op: &ops::Loop) {
         let node = self.graph.node(id);
         let body = match (self.lower_body)(&op.body, self.chooser, self.names) {
             Ok(body) => body,
@@ -23,47 +23,104 @@ impl Maker<'_> {
             }
         };
         let operands = self.graph.operands(id);
-        let mut bindings: Vec<Binding> = operands.iter().map(|&operand| bound(homes, operand, true)).collect();
         let results: Vec<Value> = (0..node.results.len()).map(|slot| Value { node: id, slot: slot as u32 }).collect();
+        let (given, captured) = operands.split_at(op.carried + op.scanned.len());
+        let mut bindings: Vec<Binding> = given.iter().map(|&operand| bound(homes, operand, true)).collect();
         bindings.extend(results.iter().map(|&result| bound(homes, result, false)));
-        let mut scratch = 0;
-        let mut carried = Vec::new();
-        for ty in &node.results[..op.carried] {
-            carried.push(Carried { bytes: ty.bytes(), spare: scratch });
-            scratch += ty.bytes().next_multiple_of(self.target.alignment);
-        }
-        let alignment = body.plan.alignment;
-        let arena = scratch.next_multiple_of(alignment);
-        let bytes = (arena + body.plan.arena_bytes).max(1);
-        bindings.push(Binding::Scratch { bytes, dtype: DType::U8, alignment });
-        let walk = |value: Value, way: &SliceAxis| {
-            let (_, view) = homes.view(value);
-            let slice: usize = view.shape[1..].iter().product();
-            Walk { stride: slice * view.dtype.size(), reverse: way.reverse }
+        let captured: Vec<Binding> = captured.iter().map(|&operand| bound(homes, operand, true)).collect();
+        let homes_of =
+            |values: &[Value]| -> Vec<BufferId> { values.iter().map(|&value| homes.view(value).0).collect() };
+        let (sources, targets) = (homes_of(&operands), homes_of(&results));
+        let mut moving = |bytes: usize| homes.buffer(BufferKind::Moving, bytes);
+        let mut walk = |value: Value, whole: usize, way: SliceAxis| {
+            let ty = self.graph.ty(value);
+            let stride = ty.shape[1..].iter().product::<usize>() * ty.dtype.size();
+            Walk { slice: moving(stride), whole, stride, reverse: way.reverse }
         };
+        let numbered = |first: usize| (first..).zip(&op.scanned);
+        let scanned = operands[op.carried..].iter().zip(numbered(op.carried));
+        let scanned: Vec<Walk> = scanned.map(|(&value, (whole, &way))| walk(value, whole, way)).collect();
+        let first = given.len() + op.carried;
+        let stacked = results[op.carried..].iter().zip((first..).zip(&op.stacked));
+        let stacked: Vec<Walk> = stacked.map(|(&value, (whole, &way))| walk(value, whole, way)).collect();
+        let turn = moving(size_of::<i64>());
+        let mut locals = BTreeSet::new();
+        let (mut carried, mut in_place) = (Vec::new(), Vec::new());
+        for (number, ty) in node.results[..op.carried].iter().enumerate() {
+            let bytes = ty.bytes();
+            let [read, written] = [(), ()].map(|()| homes.buffer(BufferKind::Moving, bytes));
+            let last = given.len() + number;
+            let mut over = targets[number];
+            let mut spare = last;
+            if op.trip_count > 1 {
+                let buffer = homes.buffer(BufferKind::Arena, bytes);
+                homes.buffers[buffer].values.push(format!("spare of {}", node.name));
+                spare = bindings.len();
+                bindings.push(Binding::Buffer { buffer, offset: 0, dtype: ty.dtype, constant: false });
+                locals.insert(buffer);
+                // The first turn writes the place that the last but an even number of turns writes.
+                if op.trip_count % 2 == 1 {
+                    over = buffer;
+                }
+            }
+            if op.trip_count != 1 {
+                in_place.extend(homes.overwritten(&sources, number, over));
+            }
+            carried.push(Carried { bytes, read, written, initial: number, last, spare });
+        }
+        let inputs = [turn].into_iter().chain(carried.iter().map(|carried| carried.read));
+        let inputs = inputs.chain(scanned.iter().map(|walk| walk.slice)).map(|buffer| (buffer, 0));
+        let captured = captured.iter().filter_map(|binding| match binding {
+            Binding::Buffer { buffer, offset, .. } => Some((*buffer, *offset)),
+            _ => None,
+        });
+        let inputs: Vec<(BufferId, i64)> = inputs.chain(captured).collect();
+        let outputs = carried.iter().map(|carried| carried.written).chain(stacked.iter().map(|walk| walk.slice));
+        let body = place(body, homes, &inputs, &outputs.collect::<Vec<_>>(), &mut locals);
         let macs = node.op.work(&self.graph.operand_types(id), &node.results).macs;
-        let code = LoopRoutine {
+        let code = Loop {
             name: self.names.symbol(&node.name),
             comment: comment(&self.comment(id, "loop", macs)),
+            // The kernels of the body have the operations.
+            label: self.label(id, node.op.name().to_owned(), 0),
             trip_count: op.trip_count,
             conditional: op.conditional,
+            turn,
             carried,
-            scanned: operands[op.carried..].iter().zip(&op.scanned).map(|(&value, way)| walk(value, way)).collect(),
-            captured: op.captured(),
-            stacked: results[op.carried..].iter().zip(&op.stacked).map(|(&value, way)| walk(value, way)).collect(),
-            body,
-            arena,
-        };
-        let operator = node.op.name().to_owned();
-        let routine = Routine::Loop(Box::new(code));
-        self.steps.push(Step {
-            routine,
+            scanned,
+            stacked,
             bindings,
-            node: id,
-            operator,
-            macs,
-            in_place: Vec::new(),
-            choice: Choice::default(),
-        });
+            body,
+            locals,
+            in_place,
+        };
+        self.items.push(Item { node: id, part: Part::Loop(Box::new(code)) });
     }
+}
+
+/// Has the parts of a body be over the buffers around it: its inputs and outputs are some of them, the rest is added to them. What is
+/// added in the arena goes to `locals` too.
+fn place(
+    body: Body,
+    homes: &mut Homes,
+    inputs: &[(BufferId, i64)],
+    outputs: &[BufferId],
+    locals: &mut BTreeSet<BufferId>,
+) -> Vec<Part> {
+    let mut place = |buffer: Buffer| match buffer.kind {
+        BufferKind::Input(number) => inputs[number],
+        BufferKind::Output(number) => (outputs[number], 0),
+        _ => {
+            let id = homes.buffers.len();
+            if buffer.kind == BufferKind::Arena {
+                locals.insert(id);
+            }
+            homes.buffers.push(buffer);
+            (id, 0)
+        }
+    };
+    let places: Vec<(BufferId, i64)> = body.buffers.into_iter().map(&mut place).collect();
+    let mut parts = body.parts;
+    parts.iter_mut().for_each(|part| part.rebind(&|buffer| places[buffer]));
+    parts
 }

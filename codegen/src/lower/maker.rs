@@ -1,16 +1,34 @@
 //! [`Maker`]: what all kinds of steps are made with.
 
-use super::homes::Homes;
-use super::program::{Binding, Program, Step};
+use super::homes::{Buffer, Homes};
+use super::part::{Binding, Label, Part};
 use crate::choice::Chooser;
 use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::{Diagnostic, Graph, NodeId, Op, Value};
 
-/// Lowers a graph.
-pub type Lower = fn(&Graph, &mut Chooser, &mut Names) -> Result<Program, Vec<Diagnostic>>;
+/// Lowers the body of a loop.
+pub type Lower = fn(&Graph, &mut Chooser, &mut Names) -> Result<Body, Vec<Diagnostic>>;
 
-/// Makes the steps of a graph.
+/// The lowered body of a loop.
+#[derive(Debug)]
+pub struct Body {
+    /// What a turn does, in order.
+    pub parts: Vec<Part>,
+    /// The buffers that the parts name. Inputs and outputs are the body's.
+    pub buffers: Vec<Buffer>,
+}
+
+/// A part that has no place in an order yet.
+#[derive(Debug)]
+pub struct Item {
+    /// The node that it computes, of the graph at hand.
+    pub node: NodeId,
+    /// The part.
+    pub part: Part,
+}
+
+/// Makes the parts of a graph.
 pub(super) struct Maker<'a> {
     /// The graph.
     pub graph: &'a Graph,
@@ -20,8 +38,8 @@ pub(super) struct Maker<'a> {
     pub chooser: &'a mut Chooser,
     /// Symbols so far.
     pub names: &'a mut Names,
-    /// Steps so far.
-    pub steps: Vec<Step>,
+    /// Parts so far.
+    pub items: Vec<Item>,
     /// Nodes that the target can't run.
     pub errors: Vec<Diagnostic>,
     /// Alignment of inputs and outputs in bytes, where the elements' isn't larger.
@@ -31,7 +49,14 @@ pub(super) struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// What is said above the function of a step.
+    /// What a part of a node is called.
+    pub fn label(&self, id: NodeId, operator: String, macs: u64) -> Label {
+        let node = self.graph.node(id);
+        let origins = node.origins.iter().map(ToString::to_string).collect();
+        Label { node: node.name.to_string(), operator, origins, results: node.results.to_vec(), macs }
+    }
+
+    /// What is said above the function of a part.
     pub fn comment(&self, id: NodeId, what: &str, macs: u64) -> Vec<String> {
         let node = self.graph.node(id);
         let operands: Vec<String> = self.graph.operand_types(id).iter().map(ToString::to_string).collect();

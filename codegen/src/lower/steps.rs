@@ -1,9 +1,9 @@
-//! Steps: the kernels of a legal graph over the homes of its values, in execution order.
+//! The parts of a legal graph over the homes of its values, in the order of the graph.
 
 use super::exchange::{Copies, needs_copy};
 use super::homes::{BufferId, BufferKind, Homes, moved};
-use super::maker::{Lower, Maker};
-use super::program::{Binding, Routine, Step};
+use super::maker::{Item, Lower, Maker};
+use super::part::{Binding, Part, Routine, Step};
 use super::roles::{is_computed, is_view};
 use super::view::View;
 use crate::choice::{Choice, Chooser};
@@ -12,13 +12,13 @@ use crate::loops::{Function, LoopBuilder, Parameter, Stmt, Var};
 use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::folding;
-use mlc_ir::ops::{Map, Pad, PadMode, TransposedConvolution};
+use mlc_ir::ops::{Map, Pad, PadMode};
 use mlc_ir::scalar::Expression;
-use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, NodeId, Objective, Op, TensorType, Value};
+use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, NodeId, Objective, Op, Value};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// Makes the steps of a legal graph; adds the buffers of outputs that must be copied, and gives those of them that are sent, by
+/// Makes the parts of a legal graph; adds the buffers of outputs that must be copied, and gives those of them that are sent, by
 /// number. `interface_alignment` is that of inputs and outputs in bytes; `lower_body` lowers the bodies of loops.
 ///
 /// # Errors
@@ -30,10 +30,10 @@ pub fn steps(
     chooser: &mut Chooser,
     names: &mut Names,
     lower_body: Lower,
-) -> Result<(Vec<Step>, Copies), Vec<Diagnostic>> {
+) -> Result<(Vec<Item>, Copies), Vec<Diagnostic>> {
     let target = &*Rc::clone(&chooser.target);
-    let (steps, errors) = (Vec::new(), Vec::new());
-    let mut maker = Maker { graph, target, chooser, names, steps, errors, interface_alignment, lower_body };
+    let (items, errors) = (Vec::new(), Vec::new());
+    let mut maker = Maker { graph, target, chooser, names, items, errors, interface_alignment, lower_body };
     for id in graph.topological_order() {
         maker.node(homes, id);
     }
@@ -50,7 +50,7 @@ pub fn steps(
     }
     let copies = maker.copy_messages(homes);
     maker.keep_states(homes);
-    if maker.errors.is_empty() { Ok((maker.steps, copies)) } else { Err(maker.errors) }
+    if maker.errors.is_empty() { Ok((maker.items, copies)) } else { Err(maker.errors) }
 }
 
 type Home = (BufferId, View);
@@ -197,17 +197,9 @@ impl Maker<'_> {
         let names = operand_names(&anchor, own, operands.len());
         let mut arguments: Vec<Argument> = Vec::new();
         for (index, &operand) in operands.iter().enumerate() {
-            let mut home = homes.view(operand).clone();
-            if index == 0
-                && let Op::TransposedConvolution(convolution) = &anchor
-                && needs_border(convolution, &types)
-                && let Some(padded) = self.border_of(operand)
-            {
-                home = homes.view(padded).clone();
-            }
-            let constant = self.constant_values(operand);
-            let mut argument = made.bindings.argument(&mut made.kernel, &names[index], &home, true, Some(index));
-            argument.constant = constant;
+            let home = homes.view(operand);
+            let mut argument = made.bindings.argument(&mut made.kernel, &names[index], home, true, Some(index));
+            argument.constant = self.constant_values(operand);
             arguments.push(argument);
         }
         let extras = arguments.split_off(own);
@@ -268,17 +260,6 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// The padded value around the operand of a transposed convolution, see legalisation.
-    fn border_of(&self, operand: Value) -> Option<Value> {
-        match &self.graph.node(operand.node).op {
-            Op::Slice(_) => {
-                let whole = self.graph.operands(operand.node)[0];
-                matches!(&self.graph.node(whole.node).op, Op::Pad(_) | Op::Slice(_)).then_some(whole)
-            }
-            _ => None,
-        }
-    }
-
     /// The values of a constant behind views, in the order of the view.
     pub(super) fn constant_values(&self, value: Value) -> Option<Attribute> {
         let node = self.graph.node(value.node);
@@ -331,15 +312,9 @@ impl Maker<'_> {
         let function =
             Function { name: self.names.symbol(&base), comment: self.comment(id, what, macs), parameters, vars, body };
         let routine = Routine::Kernel(function);
-        self.steps.push(Step {
-            routine,
-            bindings,
-            node: id,
-            operator: what.to_owned(),
-            macs,
-            in_place,
-            choice: made.choice,
-        });
+        let label = self.label(id, what.to_owned(), macs);
+        let step = Step { routine, bindings, label, in_place, choice: made.choice };
+        self.items.push(Item { node: id, part: Part::Step(Box::new(step)) });
     }
 }
 
@@ -352,12 +327,6 @@ fn operand_names(anchor: &Op, own: usize, count: usize) -> Vec<String> {
         None => format!("x{index}"),
     };
     (0..count).map(name).collect()
-}
-
-/// Whether legalisation put a border around the first operand; other operands may be slices of padded values by themselves.
-fn needs_border(op: &TransposedConvolution, types: &[TensorType]) -> bool {
-    let pads = kernels::transposed_convolution::required_input_pads(op, &types[0].shape, &types[1].shape);
-    pads.iter().any(|&pad| pad != (0, 0))
 }
 
 #[derive(Default)]

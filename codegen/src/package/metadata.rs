@@ -215,7 +215,7 @@ fn port_entries(ports: &[Port]) -> BTreeMap<String, PortEntry> {
     entries
 }
 
-/// With a graph, the functions that it calls, which are one for each kernel; else the kernels.
+/// With a graph, the functions that it calls, which are one for each kernel or loop that isn't inside of another; else the kernels.
 fn operator_functions(module: &Module) -> Vec<OperatorFunction> {
     let calls = module.graph.iter().flat_map(|graph| &graph.nodes).filter(|node| node.calls);
     let mut calls = calls.map(|node| node.name.clone());
@@ -223,7 +223,10 @@ fn operator_functions(module: &Module) -> Vec<OperatorFunction> {
         function_name: calls.next().unwrap_or_else(|| kernel.function.clone()),
         workspace: [Workspace { device: CPU, workspace_size_bytes: kernel.workspace_bytes }],
     };
-    module.kernels.iter().map(function).collect()
+    match module.graph {
+        Some(_) => module.outermost_kernels().map(function).collect(),
+        None => module.kernels.iter().map(function).collect(),
+    }
 }
 
 /// `2023-10-18 09:30:00Z` of seconds since 1970, in UTC.

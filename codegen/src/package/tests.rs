@@ -38,6 +38,7 @@ fn module() -> Module {
             node: "add".into(),
             operator: "map".into(),
             origins: vec!["add_0".into(), "add_1".into()],
+            inside: 0,
             macs: 0,
             workspace_bytes: 0,
             price: Price::default(),

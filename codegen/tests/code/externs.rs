@@ -172,7 +172,12 @@ fn what_functions_keep_is_memory_of_the_model() {
     assert_eq!(module.state_bytes(), 3 * 24);
     assert_eq!(module.plan.alignment, 32);
     // The result is written over the operand that dies with the call, and nothing else is kept for it.
-    let shared = module.plan.buffers.iter().filter(|buffer| buffer.values == ["a", "e", "b"]).count();
+    let shared = module
+        .plan
+        .buffers
+        .iter()
+        .filter(|buffer| buffer.values.starts_with(&["a", "e", "b"].map(String::from)))
+        .count();
     assert_eq!(shared, 1, "{:?}", module.plan);
     let header = &Package::of(&module, &target, "").files().unwrap()["codegen/host/include/tvmgen_net.h"];
     let header = std::str::from_utf8(header).unwrap();

@@ -1,6 +1,7 @@
 //! Loops in generated C against the evaluator: how slices, carried and captured values are found, and loops inside of loops.
 
 use crate::common::{check, targets};
+use mlc_codegen::{PlannedBuffer, Target};
 use mlc_ir::ops::*;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Subgraph, TensorType, Value};
@@ -155,7 +156,14 @@ fn loops_nest_and_end_early() {
     for target in targets() {
         let modules = check(&graphs, &target, 1e-5);
         let operators: Vec<&str> = modules[0].kernels.iter().map(|kernel| &*kernel.operator).collect();
-        assert_eq!(operators, ["loop", "copy"], "a loop is one kernel; another one moves its stacked axis");
+        assert_eq!(
+            operators,
+            ["loop", "loop", "map", "map", "map", "copy", "copy", "copy"],
+            "kernels follow their loop"
+        );
+        let inside: Vec<usize> = modules[0].kernels.iter().map(|kernel| kernel.inside).collect();
+        assert_eq!(inside, [6, 4, 0, 0, 0, 0, 0, 0], "the last one moves the stacked axis");
+        assert_eq!(modules[0].outermost_kernels().count(), 2);
     }
 }
 
@@ -181,5 +189,112 @@ fn equal_constants_of_bodies_are_one() {
     for target in targets() {
         let modules = check(std::slice::from_ref(&graph), &target, 1e-4);
         assert_eq!(modules[0].constants.len(), 1);
+    }
+}
+
+/// What isn't computed element by element, so that it can't overwrite its operand: the elements of a slice backwards, mapped.
+fn backwards(graph: &mut Graph, x: Value, count: usize) -> Value {
+    let slice = Slice { starts: vec![count - 1], sizes: vec![count], steps: vec![-1] };
+    let x = graph.add(slice, &[x], "reversed").unwrap();
+    graph.add(Unary { function: UnaryFunction::Tanh }, &[x.into()], "map").unwrap().into()
+}
+
+/// A value of four times the width, then a loop whose turns have two values of the width beside those that they hand on and capture.
+fn around(trip_count: usize, width: usize) -> Graph {
+    let mut body = Graph::new("body");
+    body.add_input("turn", TensorType::new(DType::I64, []));
+    let h = body.add_input("h", f32(&[width]));
+    let shift = body.add_input("shift", f32(&[width]));
+    let a = backwards(&mut body, h, width);
+    let b = backwards(&mut body, a, width);
+    let b = apply(&mut body, BinaryFunction::Add, b, shift);
+    let c = backwards(&mut body, b, width);
+    body.add_output("h", c);
+    let mut graph = Graph::new(format!("around {trip_count}"));
+    let x = graph.add_input("x", f32(&[4 * width]));
+    let dead = backwards(&mut graph, x, 4 * width);
+    let first = backwards(&mut graph, dead, width);
+    let shift = backwards(&mut graph, first, width);
+    let op = Loop {
+        body: Subgraph::new(body),
+        trip_count,
+        carried: 1,
+        scanned: vec![],
+        stacked: vec![],
+        conditional: false,
+    };
+    let node = graph.add(op, &[first, shift], "repeat").unwrap();
+    let last = backwards(&mut graph, node.into(), width);
+    graph.add_output("y", last);
+    graph
+}
+
+#[test]
+fn values_inside_of_a_loop_are_local_to_it_and_lie_where_dead_ones_were() {
+    let width = 64;
+    let trip_counts = [0, 1, 2, 3, 4, 9];
+    let modules = check(&trip_counts.map(|trip_count| around(trip_count, width)), &Target::generic(), 1e-5);
+    for (module, trip_count) in modules.iter().zip(trip_counts) {
+        let (plan, kernels) = (&module.plan, &module.kernels);
+        let place = kernels.iter().position(|kernel| kernel.operator == "loop").unwrap();
+        let turns = place + 1..=place + kernels[place].inside;
+        let (inside, outside): (Vec<_>, Vec<_>) = plan.buffers.iter().partition(|buffer| turns.contains(&buffer.first));
+        assert!(inside.len() == 2 && inside.iter().all(|buffer| turns.contains(&buffer.last)), "{plan:?}");
+        let meets = |left: &PlannedBuffer, right: &PlannedBuffer| {
+            left.offset < right.offset + right.bytes && right.offset < left.offset + left.bytes
+        };
+        let dead = outside.iter().find(|buffer| buffer.last < place && buffer.bytes == 16 * width).unwrap();
+        assert!(inside.iter().all(|local| meets(local, dead)), "{plan:?}");
+        // What a loop reads or hands on lives in all of its turns: the captured value, and two places, if there is a turn.
+        let through = outside.iter().filter(|buffer| buffer.first < *turns.start() && buffer.last >= *turns.end());
+        assert_eq!(through.count(), if trip_count == 0 { 2 } else { 3 }, "{trip_count} turns: {plan:?}");
+        for (number, left) in plan.buffers.iter().enumerate() {
+            for right in &plan.buffers[..number] {
+                let together = left.first <= right.last && right.first <= left.last;
+                assert!(!together || !meets(left, right), "{left:?} {right:?}");
+            }
+        }
+        assert_eq!((plan.arena_bytes, plan.liveness_bound_bytes), (20 * width, 20 * width), "{trip_count} turns");
+    }
+}
+
+#[test]
+fn what_turns_hand_on_may_lie_where_its_first_value_was_unless_that_is_needed() {
+    // The first value is read after the loop, by its body too, or carried twice.
+    let mut graphs = Vec::new();
+    for (kind, trip_count) in [(0, 2), (0, 3), (1, 2), (1, 3), (2, 2), (2, 3), (3, 4), (3, 5)] {
+        let mut body = Graph::new("body");
+        body.add_input("turn", TensorType::new(DType::I64, []));
+        let h = body.add_input("h", f32(&[6]));
+        let other = body.add_input("other", f32(&[6]));
+        let sum = apply(&mut body, BinaryFunction::Add, h, other);
+        body.add_output("h", sum);
+        let mut graph = Graph::new(format!("first value {kind} {trip_count}"));
+        let x = graph.add_input("x", f32(&[6]));
+        let first = apply(&mut graph, BinaryFunction::Multiply, x, x);
+        let mut operands = vec![first, if kind == 1 { first } else { x }];
+        let mut carried = 1;
+        if kind == 2 {
+            carried = 2;
+            body.add_output("other", h);
+            operands[1] = first;
+        }
+        let op = Loop {
+            body: Subgraph::new(body),
+            trip_count,
+            carried,
+            scanned: vec![],
+            stacked: vec![],
+            conditional: false,
+        };
+        let node = graph.add(op, &operands, "repeat").unwrap();
+        let y = apply(&mut graph, BinaryFunction::Add, node.into(), if kind == 0 { first } else { x });
+        graph.add_output("y", y);
+        graphs.push(graph);
+    }
+    for target in targets() {
+        let modules = check(&graphs, &target, 1e-5);
+        let buffers = |number: usize| modules[number].plan.buffers.len();
+        assert!(buffers(6) < buffers(0) && buffers(7) < buffers(1), "{:?}", modules[6].plan);
     }
 }

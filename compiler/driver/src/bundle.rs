@@ -48,7 +48,7 @@ pub enum Call {
     },
 }
 
-/// A generated kernel, as the archive describes it.
+/// A generated kernel, or a loop over those that follow it, as the archive describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Kernel {
     /// Its C function.
@@ -57,6 +57,9 @@ pub struct Kernel {
     pub node: String,
     /// What it computes, such as `convolution with epilogue`.
     pub operator: String,
+    /// How many of those behind it are inside of it; archives say it of loops only.
+    #[serde(default)]
+    pub inside: usize,
     /// Multiply-accumulate operations.
     pub macs: u64,
 }

@@ -186,6 +186,7 @@ mod tests {
             node: String::new(),
             operator: String::new(),
             origins: Vec::new(),
+            inside: 0,
             macs: 0,
             workspace_bytes: 0,
             price: Price { time, ..Price::default() },

@@ -4,12 +4,11 @@ mod once;
 mod packed;
 mod signature;
 
-use super::emitter::Emitter;
+use super::emitter::{Emitter, Scope};
 use crate::execution::Execution;
-use crate::graph::Call;
 use crate::loops::spelling::c_type;
 use crate::lower::homes::BufferKind;
-use crate::lower::{Binding, ExternRoutine, Program};
+use crate::lower::{Binding, ExternRoutine, Part, Program, calls};
 use crate::module::{Kept, SourceFile};
 use indexmap::IndexMap;
 use mlc_ir::ops::{CFile, CallConvention, Instance};
@@ -159,7 +158,7 @@ fn is_known(program: &Program, binding: &Binding) -> bool {
         Binding::Packed { .. } => true,
         Binding::Scratch { .. } => false,
         Binding::Buffer { buffer, .. } => {
-            matches!(program.buffers[*buffer].kind, BufferKind::Constant(_) | BufferKind::Persistent(_))
+            matches!(program.buffers[*buffer].kind, BufferKind::Constant(_) | BufferKind::Persistent)
         }
     }
 }
@@ -194,31 +193,26 @@ pub(super) fn function(program: &Program, code: &ExternRoutine, bindings: &[Bind
 }
 
 impl Emitter {
-    /// Statements that begin with a step's functions, unless that has been done; `call` is that of the graph executor, if it runs the
-    /// step. The variables that they use.
-    pub(super) fn begins(
+    /// Statements that begin with the functions of parts, unless that has been done; the first part has the position `first`. The variables
+    /// that they use are added to `used`.
+    pub(super) fn begins<'a>(
         &mut self,
-        program: &Program,
-        step: usize,
-        call: Option<&Call>,
+        scope: Scope<'_>,
+        parts: impl IntoIterator<Item = &'a Part>,
+        first: usize,
         used: &mut BTreeSet<String>,
     ) -> String {
         let mut text = String::new();
-        for (owner, number, code) in program.calls_of(step) {
+        for (position, step, code) in calls(parts, first) {
             let Some(once) = &code.once else { continue };
-            let is_inside = !std::ptr::eq(owner, program);
-            // The constants of a loop's body are part of the code.
-            let before = self.in_code_only;
-            self.in_code_only |= is_inside;
             let mut arguments = Vec::new();
-            for (place, binding) in owner.steps[number].bindings.iter().enumerate() {
-                if is_known(owner, binding) {
-                    let argument = self.argument(owner, (number, place), binding, call.filter(|_| !is_inside));
+            for (number, binding) in step.bindings.iter().enumerate() {
+                if is_known(scope.program, binding) {
+                    let argument = self.argument(scope, (position, number), binding);
                     used.extend(argument.variable);
                     arguments.push(argument.text);
                 }
             }
-            self.in_code_only = before;
             let begin = format!("{}({})", once.begin, arguments.join(", "));
             let _ = writeln!(text, "  status = {begin};\n  if (status != 0) {{\n    return status;\n  }}");
         }

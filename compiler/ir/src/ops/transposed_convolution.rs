@@ -84,9 +84,10 @@ impl Operator for TransposedConvolution {
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        let weights = &operands[1].shape;
-        let (taps, channels) = weights.split_at(weights.len() - 2);
-        let factors = taps.iter().copied().chain([channels[1], operands[0].elements()]);
+        let (x, weights, y) = (&operands[0].shape, &operands[1].shape, &results[0].shape);
+        let spatial = self.strides.len();
+        let products = (0..spatial).map(|axis| self.products(axis, weights[axis], y[axis + 1]));
+        let factors = products.chain([x[0], x[spatial + 1], weights[spatial + 1]]);
         Work { macs: count_product(factors), ..Work::moving(operands, results) }
     }
 
@@ -124,6 +125,18 @@ impl Operator for TransposedConvolution {
 }
 
 impl TransposedConvolution {
+    /// Pairs of an element of the result and a tap that reaches it, from x or from zeros around it, along a spatial axis.
+    fn products(&self, axis: usize, taps: usize, extent: usize) -> usize {
+        let stride = self.strides[axis];
+        let reached = |tap: usize| {
+            let place = (tap % stride) * (self.dilations[axis] % stride) % stride;
+            let first = (place + stride - self.pads[axis].0 % stride) % stride;
+            // Taps a stride apart reach the same elements.
+            extent.saturating_sub(first).div_ceil(stride).saturating_mul((taps - tap).div_ceil(stride))
+        };
+        (0..taps.min(stride)).map(reached).fold(0, usize::saturating_add)
+    }
+
     /// Extent of a spatial axis of the result; `None` when it isn't positive, or doesn't fit in a machine word.
     fn output_extent(&self, axis: usize, extent: usize, taps: usize) -> Option<usize> {
         let (before, after) = self.pads[axis];

@@ -10,7 +10,7 @@ pub struct Rank {
     pub inputs: Vec<Port>,
     /// Outputs in order.
     pub outputs: Vec<Port>,
-    /// Kernels in the order in which they run.
+    /// Kernels and loops that the model's main function calls, in order.
     pub kernels: Vec<Kernel>,
     /// What it exchanges.
     pub messages: Ranks,
@@ -36,8 +36,19 @@ impl Rank {
         Ok(Rank {
             inputs: bundle.inputs.clone(),
             outputs: bundle.outputs.clone(),
-            kernels: origin.kernels.clone(),
+            kernels: outermost(&origin.kernels),
             messages: ranks,
         })
     }
+}
+
+/// The kernels and loops that the model's main function calls.
+fn outermost(kernels: &[Kernel]) -> Vec<Kernel> {
+    let mut rest = kernels;
+    let mut result = Vec::new();
+    while let Some((first, behind)) = rest.split_first() {
+        result.push(first.clone());
+        rest = behind.get(first.inside..).unwrap_or_default();
+    }
+    result
 }

@@ -1,0 +1,187 @@
+//! [`Layout`]: how long each buffer lives in the walk of a tree of parts, which may share memory, and where in the arena they are.
+
+use super::homes::{Buffer, BufferId, BufferKind};
+use super::part::{Binding, Entry, Part, entries};
+use super::plan::{self, Request};
+use crate::module::MemoryPlan;
+use std::collections::BTreeMap;
+
+/// Where everything is in an arena.
+#[derive(Debug, Default)]
+pub struct Layout {
+    /// Offset of each arena buffer, in bytes.
+    pub offsets: BTreeMap<BufferId, usize>,
+    /// Offset of each step's scratch memory, by (position, number of the binding).
+    pub scratch: BTreeMap<(usize, usize), usize>,
+    /// Arena buffers that share memory.
+    pub groups: Vec<Group>,
+    /// The memory plan. Kernels in it are positions.
+    pub plan: MemoryPlan,
+}
+
+/// Arena buffers that share memory: results that overwrite operands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The buffers.
+    pub members: Vec<BufferId>,
+    /// Size of the memory in bytes.
+    pub bytes: usize,
+    /// Position of the first part that touches it.
+    pub first: usize,
+    /// Position of the last part that touches it.
+    pub last: usize,
+}
+
+impl Layout {
+    /// Places all buffers of a sequence. `exchanges` are positions before which messages are in buffers.
+    pub fn new<'a>(
+        parts: impl IntoIterator<Item = &'a Part>,
+        exchanges: &[(usize, BufferId)],
+        buffers: &[Buffer],
+        alignment: usize,
+    ) -> Layout {
+        let walk = entries(parts, 0);
+        let mut own = own_lives(&walk, buffers);
+        for &(position, id) in exchanges.iter().filter(|(_, id)| buffers[*id].kind == BufferKind::Arena) {
+            extend(&mut own, id, (position, position));
+        }
+        Layout::of(&walk, &own, buffers, alignment, |_| true)
+    }
+
+    /// Places what nothing but a part needs, in a piece of memory of its own: the locals of a loop, and scratch memory but for what
+    /// functions of the packed convention take from a runtime. `first` is the part's position.
+    pub fn within(part: &Part, first: usize, buffers: &[Buffer], alignment: usize) -> Layout {
+        let walk = entries([part], first);
+        let mut own = own_lives(&walk, buffers);
+        own.retain(|id, _| matches!(part, Part::Loop(code) if code.locals.contains(id)));
+        Layout::of(
+            &walk,
+            &own,
+            buffers,
+            alignment,
+            |part| !matches!(part, Part::Step(step) if step.routine.is_packed()),
+        )
+    }
+
+    fn of(
+        walk: &[Entry<'_>],
+        own: &BTreeMap<BufferId, Life>,
+        buffers: &[Buffer],
+        alignment: usize,
+        has_scratch: impl Fn(&Part) -> bool,
+    ) -> Layout {
+        let lives = merge_in_place(walk, own);
+        let (requests, owners) = requests(walk, buffers, &lives, has_scratch);
+        let mut plan = plan::plan(&requests, alignment);
+        let (mut offsets, mut scratch) = (BTreeMap::new(), BTreeMap::new());
+        for (owner, planned) in owners.iter().zip(&plan.buffers) {
+            match *owner {
+                Owner::Buffer(root) => offsets.extend(lives.members(root).map(|id| (id, planned.offset))),
+                Owner::Scratch(position, number) => {
+                    scratch.insert((position, number), planned.offset);
+                }
+            }
+        }
+        plan.buffers.sort_by_key(|buffer| (buffer.first, buffer.offset));
+        Layout { offsets, scratch, groups: lives.groups(buffers), plan }
+    }
+}
+
+/// The first and the last position at which something is needed.
+type Life = (usize, usize);
+
+/// What needs a place in the arena, and for whom.
+fn requests(
+    walk: &[Entry<'_>],
+    buffers: &[Buffer],
+    lives: &Lives,
+    has_scratch: impl Fn(&Part) -> bool,
+) -> (Vec<Request>, Vec<Owner>) {
+    let mut requests: Vec<Request> = Vec::new();
+    let mut owners: Vec<Owner> = Vec::new();
+    for (&root, &(first, last)) in &lives.roots {
+        let mut values: Vec<String> = lives.members(root).flat_map(|id| buffers[id].values.clone()).collect();
+        values.dedup();
+        let alignment = lives.members(root).map(|id| buffers[id].alignment).fold(1, usize::max);
+        requests.push(Request { values, bytes: buffers[root].bytes, alignment, first, last });
+        owners.push(Owner::Buffer(root));
+    }
+    for entry in walk.iter().filter(|entry| has_scratch(entry.part)) {
+        for (number, binding) in entry.part.bindings().iter().enumerate() {
+            if let Binding::Scratch { bytes, alignment, .. } = binding {
+                let values = vec![format!("scratch of {}", entry.part.name())];
+                let (first, last) = (entry.first, entry.last);
+                requests.push(Request { values, bytes: *bytes, alignment: *alignment, first, last });
+                owners.push(Owner::Scratch(first, number));
+            }
+        }
+    }
+    (requests, owners)
+}
+
+enum Owner {
+    Buffer(BufferId),
+    Scratch(usize, usize),
+}
+
+/// Arena buffers that share memory, and when each group lives.
+struct Lives {
+    alias: BTreeMap<BufferId, BufferId>,
+    roots: BTreeMap<BufferId, Life>,
+}
+
+impl Lives {
+    fn groups(&self, buffers: &[Buffer]) -> Vec<Group> {
+        let group = |(&root, &(first, last)): (&BufferId, &Life)| Group {
+            members: self.members(root).collect(),
+            bytes: buffers[root].bytes,
+            first,
+            last,
+        };
+        self.roots.iter().map(group).collect()
+    }
+
+    fn members(&self, root: BufferId) -> impl Iterator<Item = BufferId> + '_ {
+        self.alias.iter().filter(move |(_, own)| **own == root).map(|(&id, _)| id)
+    }
+}
+
+fn extend(lives: &mut BTreeMap<BufferId, Life>, id: BufferId, (first, last): Life) {
+    let life = lives.entry(id).or_insert((first, last));
+    *life = (life.0.min(first), life.1.max(last));
+}
+
+/// When each arena buffer is touched. What a loop touches of others' is needed by all of its turns; what is its own lives in each turn anew.
+fn own_lives(walk: &[Entry<'_>], buffers: &[Buffer]) -> BTreeMap<BufferId, Life> {
+    let mut own = BTreeMap::new();
+    for entry in walk {
+        for id in entry.part.bindings().iter().filter_map(Binding::buffer) {
+            if buffers[id].kind == BufferKind::Arena {
+                let outermost = entry.around.iter().find(|(code, ..)| !code.locals.contains(&id));
+                extend(&mut own, id, outermost.map_or((entry.first, entry.last), |&(_, first, last)| (first, last)));
+            }
+        }
+    }
+    own
+}
+
+/// Lets results overwrite operands that die in the part, where the part allows it.
+fn merge_in_place(walk: &[Entry<'_>], own: &BTreeMap<BufferId, Life>) -> Lives {
+    let mut alias: BTreeMap<BufferId, BufferId> = own.keys().map(|&id| (id, id)).collect();
+    let mut roots = own.clone();
+    for entry in walk {
+        for (result, candidate) in entry.part.in_place() {
+            let (Some(&root), Some(&life)) = (alias.get(candidate), own.get(result)) else { continue };
+            let dies_here = roots.get(&root).is_some_and(|life| life.1 == entry.last);
+            let born_here = alias[result] == *result && life.0 == entry.first;
+            if dies_here && born_here && root != *result {
+                alias.insert(*result, root);
+                roots.remove(result);
+                if let Some(joined) = roots.get_mut(&root) {
+                    joined.1 = life.1;
+                }
+            }
+        }
+    }
+    Lives { alias, roots }
+}

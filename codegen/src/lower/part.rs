@@ -1,0 +1,368 @@
+//! [`Part`]: what a program is a tree of, and the walk of it.
+
+use super::exchange::Exchange;
+use super::homes::BufferId;
+use crate::choice::Choice;
+use crate::loops::Function;
+use mlc_ir::ops::{CallConvention, Extern};
+use mlc_ir::{Attribute, DType, TensorType};
+use std::collections::BTreeSet;
+
+/// A part of a program.
+#[derive(Debug)]
+pub enum Part {
+    /// One function.
+    Step(Box<Step>),
+    /// Parts that run again and again.
+    Loop(Box<Loop>),
+    /// Something that is done with a message; only in the outermost sequence.
+    Exchange(Exchange),
+}
+
+impl Part {
+    /// How many positions of the walk it takes: one for each step and each loop in it.
+    pub fn positions(&self) -> usize {
+        match self {
+            Part::Step(_) => 1,
+            Part::Loop(code) => 1 + code.body.iter().map(Part::positions).sum::<usize>(),
+            Part::Exchange(_) => 0,
+        }
+    }
+
+    /// Whether it returns a status.
+    pub fn can_fail(&self) -> bool {
+        match self {
+            Part::Step(step) => matches!(step.routine, Routine::Extern(_)),
+            Part::Loop(code) => code.body.iter().any(Part::can_fail),
+            Part::Exchange(_) => true,
+        }
+    }
+
+    /// C symbol of its function.
+    pub fn name(&self) -> &str {
+        match self {
+            Part::Step(step) => step.routine.name(),
+            Part::Loop(code) => &code.name,
+            Part::Exchange(_) => "",
+        }
+    }
+
+    /// What it computes.
+    pub fn label(&self) -> Option<&Label> {
+        match self {
+            Part::Step(step) => Some(&step.label),
+            Part::Loop(code) => Some(&code.label),
+            Part::Exchange(_) => None,
+        }
+    }
+
+    /// What its own parameters point at; those of the parts inside of it aren't among them.
+    pub fn bindings(&self) -> &[Binding] {
+        match self {
+            Part::Step(step) => &step.bindings,
+            Part::Loop(code) => &code.bindings,
+            Part::Exchange(_) => &[],
+        }
+    }
+
+    /// Pairs of a buffer that is written and one that it may overwrite: a result and an operand of the same layout that is read element by
+    /// element, or that a function says it can write over; what turns hand on and where the first turn finds it.
+    pub fn in_place(&self) -> &[(BufferId, BufferId)] {
+        match self {
+            Part::Step(step) => &step.in_place,
+            Part::Loop(code) => &code.in_place,
+            Part::Exchange(_) => &[],
+        }
+    }
+
+    /// The buffers that it touches, the parts inside of it too, but for those that nothing else knows: each with whether it is read.
+    pub fn touched(&self) -> Vec<(BufferId, bool)> {
+        let hidden = |buffer: BufferId| matches!(self, Part::Loop(code) if code.hides(buffer));
+        let all = entries([self], 0).into_iter().flat_map(|entry| entry.part.bindings());
+        let touched = all.filter_map(|binding| match binding {
+            Binding::Buffer { buffer, constant, .. } if !hidden(*buffer) => Some((*buffer, *constant)),
+            _ => None,
+        });
+        touched.collect()
+    }
+
+    /// Has all that it names be in other buffers, by a function from a buffer to another one and the first of its elements there.
+    pub(super) fn rebind(&mut self, moved: &dyn Fn(BufferId) -> (BufferId, i64)) {
+        let rebind = |bindings: &mut [Binding], in_place: &mut [(BufferId, BufferId)]| {
+            for binding in bindings {
+                if let Binding::Buffer { buffer, offset, .. } = binding {
+                    let (other, first) = moved(*buffer);
+                    (*buffer, *offset) = (other, *offset + first);
+                }
+            }
+            for (over, under) in in_place {
+                (*over, *under) = (moved(*over).0, moved(*under).0);
+            }
+        };
+        match self {
+            Part::Step(step) => rebind(&mut step.bindings, &mut step.in_place),
+            Part::Loop(code) => {
+                rebind(&mut code.bindings, &mut code.in_place);
+                code.locals = code.locals.iter().map(|&buffer| moved(buffer).0).collect();
+                code.moving().for_each(|buffer| *buffer = moved(*buffer).0);
+                code.body.iter_mut().for_each(|part| part.rebind(moved));
+            }
+            Part::Exchange(_) => {}
+        }
+    }
+}
+
+/// A step or a loop in the walk of a tree: every part comes before the parts inside of it, and those before the next part.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    /// The step or loop.
+    pub part: &'a Part,
+    /// Its position.
+    pub first: usize,
+    /// The last position of what is inside of it.
+    pub last: usize,
+    /// The loops around it, outermost first, with their first and last positions.
+    pub around: Vec<(&'a Loop, usize, usize)>,
+}
+
+impl Entry<'_> {
+    /// How often it runs at most.
+    pub fn turns(&self) -> u64 {
+        self.around.iter().fold(1, |turns: u64, (code, ..)| turns.saturating_mul(code.trip_count as u64))
+    }
+}
+
+/// The walk of a sequence, by positions from `first` on.
+pub fn entries<'a>(parts: impl IntoIterator<Item = &'a Part>, first: usize) -> Vec<Entry<'a>> {
+    fn walk<'a>(
+        part: &'a Part,
+        around: &[(&'a Loop, usize, usize)],
+        next: usize,
+        result: &mut Vec<Entry<'a>>,
+    ) -> usize {
+        let end = next + part.positions();
+        if end == next {
+            return next;
+        }
+        result.push(Entry { part, first: next, last: end - 1, around: around.to_vec() });
+        if let Part::Loop(code) = part {
+            let around = [around, &[(&**code, next, end - 1)]].concat();
+            code.body.iter().fold(next + 1, |next, part| walk(part, &around, next, result));
+        }
+        end
+    }
+    let mut result = Vec::new();
+    parts.into_iter().fold(first, |next, part| walk(part, &[], next, &mut result));
+    result
+}
+
+/// The calls of functions that aren't mlc's own in a sequence whose first part has the position `first`, each with its own.
+pub fn calls<'a>(parts: impl IntoIterator<Item = &'a Part>, first: usize) -> Vec<(usize, &'a Step, &'a ExternRoutine)> {
+    let call = |entry: Entry<'a>| match entry.part {
+        Part::Step(step) => match &step.routine {
+            Routine::Extern(code) => Some((entry.first, &**step, &**code)),
+            Routine::Kernel(_) => None,
+        },
+        _ => None,
+    };
+    entries(parts, first).into_iter().filter_map(call).collect()
+}
+
+/// What a part computes, for who reads of it.
+#[derive(Debug, Clone, Default)]
+pub struct Label {
+    /// Name of the node.
+    pub node: String,
+    /// What is computed, such as `convolution with epilogue`.
+    pub operator: String,
+    /// Source operators that the node stands for.
+    pub origins: Vec<String>,
+    /// Types of the node's results.
+    pub results: Vec<TensorType>,
+    /// Multiply-accumulate operations of one time.
+    pub macs: u64,
+}
+
+/// What a kernel's parameter points at.
+#[derive(Debug, Clone)]
+pub enum Binding {
+    /// An element of a buffer.
+    Buffer {
+        /// The buffer.
+        buffer: BufferId,
+        /// The element.
+        offset: i64,
+        /// Type of the elements.
+        dtype: DType,
+        /// Whether it is only read.
+        constant: bool,
+    },
+    /// A packed constant.
+    Packed {
+        /// Name of the constant that it was made of.
+        name: String,
+        /// The values.
+        value: Attribute,
+    },
+    /// Scratch memory of the kernel.
+    Scratch {
+        /// Bytes.
+        bytes: usize,
+        /// Type of the elements.
+        dtype: DType,
+        /// Alignment in bytes, where it is more than the arena's.
+        alignment: usize,
+    },
+}
+
+impl Binding {
+    /// The buffer that it points into.
+    pub fn buffer(&self) -> Option<BufferId> {
+        if let Binding::Buffer { buffer, .. } = self { Some(*buffer) } else { None }
+    }
+}
+
+/// What a step runs.
+#[derive(Debug)]
+pub enum Routine {
+    /// A kernel.
+    Kernel(Function),
+    /// A function that isn't mlc's own.
+    Extern(Box<ExternRoutine>),
+}
+
+impl Routine {
+    /// C symbol of the function.
+    pub fn name(&self) -> &str {
+        match self {
+            Routine::Kernel(function) => &function.name,
+            Routine::Extern(code) => &code.name,
+        }
+    }
+
+    /// Whether it calls a function of the packed convention.
+    pub fn is_packed(&self) -> bool {
+        matches!(self, Routine::Extern(code) if code.op.convention == CallConvention::Packed)
+    }
+}
+
+/// One function and what its parameters point at.
+#[derive(Debug)]
+pub struct Step {
+    /// What it runs.
+    pub routine: Routine,
+    /// What each parameter of the function points at.
+    pub bindings: Vec<Binding>,
+    /// What is computed.
+    pub label: Label,
+    /// See [`Part::in_place`].
+    pub in_place: Vec<(BufferId, BufferId)>,
+    /// The schedules that there were.
+    pub choice: Choice,
+}
+
+/// Parts that run again and again. What the turns see elsewhere each time is a buffer of kind [`Moving`](super::homes::BufferKind::Moving).
+#[derive(Debug)]
+pub struct Loop {
+    /// C symbol.
+    pub name: String,
+    /// What it computes, as a C comment.
+    pub comment: String,
+    /// What it computes.
+    pub label: Label,
+    /// The number of turns.
+    pub trip_count: usize,
+    /// Whether the first carried value ends the loop when it is false.
+    pub conditional: bool,
+    /// The number of the turn: one i64.
+    pub turn: BufferId,
+    /// What turns hand on.
+    pub carried: Vec<Carried>,
+    /// How each scanned operand is walked.
+    pub scanned: Vec<Walk>,
+    /// How each stacked result is walked.
+    pub stacked: Vec<Walk>,
+    /// What carried, scanned and stacked values name by number.
+    pub bindings: Vec<Binding>,
+    /// What each turn does.
+    pub body: Vec<Part>,
+    /// Buffers of the arena that nothing outside of the loop touches.
+    pub locals: BTreeSet<BufferId>,
+    /// See [`Part::in_place`].
+    pub in_place: Vec<(BufferId, BufferId)>,
+}
+
+impl Loop {
+    /// The buffers of kind [`Moving`](super::homes::BufferKind::Moving).
+    fn moving(&mut self) -> impl Iterator<Item = &mut BufferId> {
+        let carried = self.carried.iter_mut().flat_map(|carried| [&mut carried.read, &mut carried.written]);
+        let walks = self.scanned.iter_mut().chain(&mut self.stacked).map(|walk| &mut walk.slice);
+        [&mut self.turn].into_iter().chain(carried).chain(walks)
+    }
+
+    /// Whether a buffer is nothing but the loop's own.
+    fn hides(&self, buffer: BufferId) -> bool {
+        let carried = self.carried.iter().any(|carried| [carried.read, carried.written].contains(&buffer));
+        let walked = self.scanned.iter().chain(&self.stacked).any(|walk| walk.slice == buffer);
+        let inner = self.body.iter().any(|part| matches!(part, Part::Loop(code) if code.hides(buffer)));
+        self.turn == buffer || carried || walked || inner || self.locals.contains(&buffer)
+    }
+}
+
+/// A carried value. It alternates between two places, so that a turn reads one and writes the other.
+#[derive(Debug)]
+pub struct Carried {
+    /// Its size in bytes.
+    pub bytes: usize,
+    /// Where a turn reads it.
+    pub read: BufferId,
+    /// Where a turn writes it.
+    pub written: BufferId,
+    /// Number of the binding of its first value.
+    pub initial: usize,
+    /// Number of the binding of the place where its last value has to be.
+    pub last: usize,
+    /// Number of the binding of its other place.
+    pub spare: usize,
+}
+
+/// How a tensor is walked, slice by slice.
+#[derive(Debug)]
+pub struct Walk {
+    /// The slice of a turn.
+    pub slice: BufferId,
+    /// Number of the tensor's binding.
+    pub whole: usize,
+    /// Bytes between slices.
+    pub stride: usize,
+    /// Whether the first turn has the last slice.
+    pub reverse: bool,
+}
+
+/// A call of a function that isn't mlc's own.
+#[derive(Debug)]
+pub struct ExternRoutine {
+    /// C symbol of the function around the call.
+    pub name: String,
+    /// What it computes, as a C comment.
+    pub comment: String,
+    /// What is called, and how.
+    pub op: Extern,
+    /// C symbol of what the function keeps.
+    pub instance: Option<String>,
+    /// C symbols of its persistent results, in their order.
+    pub persistent: Vec<String>,
+    /// What is called once before the first run and once after the last, if anything is.
+    pub once: Option<Once>,
+}
+
+/// C symbols of what begins and ends with a function.
+#[derive(Debug)]
+pub struct Once {
+    /// The function that begins, unless that has been done.
+    pub begin: String,
+    /// The function that ends, unless nothing has begun.
+    pub end: String,
+    /// Whether it has begun.
+    pub begun: String,
+}
