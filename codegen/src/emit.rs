@@ -15,6 +15,7 @@ use crate::choice::{Choice, Chooser};
 use crate::constants::declaration;
 use crate::execution::WeightsAs;
 use crate::graph::ExecutorGraph;
+use crate::loops::parallel::most_turns;
 use crate::loops::{Intrinsics, print};
 use crate::lower::{Binding, Entry, Layout, Part, Program, Routine, lower};
 use crate::module::{KeptState, KernelSummary, Module, Port, SourceFile};
@@ -107,6 +108,13 @@ fn summary(program: &Program, entry: &Entry<'_>, price: Price, alignment: usize)
     let part = entry.part;
     let label = part.label().cloned().unwrap_or_default();
     let bytes = |binding: &Binding| if let Binding::Scratch { bytes, .. } = binding { *bytes as u64 } else { 0 };
+    let parallel_turns = match part {
+        Part::Step(step) => match &step.routine {
+            Routine::Kernel(function) => most_turns(&function.body),
+            Routine::Extern(_) => 1,
+        },
+        _ => 1,
+    };
     let (workspace_bytes, choice) = match part {
         Part::Step(step) => (step.bindings.iter().map(bytes).sum(), step.choice.clone()),
         _ => {
@@ -122,6 +130,7 @@ fn summary(program: &Program, entry: &Entry<'_>, price: Price, alignment: usize)
         inside: entry.last - entry.first,
         macs: label.macs.saturating_mul(entry.turns()),
         workspace_bytes,
+        parallel_turns,
         price,
         choice,
     }

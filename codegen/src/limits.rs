@@ -149,6 +149,7 @@ mod tests {
             inside: 0,
             macs: 0,
             workspace_bytes: 0,
+            parallel_turns: 1,
             price: Price::default(),
             choice: Choice::default(),
         };

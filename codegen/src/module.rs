@@ -38,6 +38,9 @@ pub struct KernelSummary {
     pub macs: u64,
     /// Bytes of memory in the arena that only this kernel, or the kernels of this loop, use.
     pub workspace_bytes: u64,
+    /// How many turns of its outermost loop can run at the same time.
+    #[serde(skip)]
+    pub parallel_turns: u64,
     /// What it costs on the target in all turns of the loops around it; a loop without its kernels.
     #[serde(skip)]
     pub price: Price,

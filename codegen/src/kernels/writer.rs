@@ -101,6 +101,10 @@ pub struct KernelWriter<'a> {
     pub bounds: Vec<Bounds>,
 }
 
+/// Bytes of scratch memory that are an array on the stack. More is in the arena, where it is planned and counted: stacks of
+/// microcontrollers are small, and static memory would be there all the time and make functions that can't be called twice at once.
+const MOST_ARRAY_BYTES: usize = 64;
+
 impl Nest for KernelWriter<'_> {
     fn builder(&mut self) -> &mut LoopBuilder {
         &mut self.b
@@ -136,8 +140,11 @@ impl KernelWriter<'_> {
         pointer
     }
 
-    /// Asks for scratch memory that lives during this kernel.
+    /// Asks for scratch memory that lives during this kernel, or while the block lives that is being written: a few bytes are on the stack.
     pub fn scratch(&mut self, name: &str, dtype: DType, elements: usize) -> Var {
+        if elements * dtype.size() <= MOST_ARRAY_BYTES {
+            return self.b.array(name, dtype, elements);
+        }
         let pointer = self.b.parameter(name, dtype, false);
         self.scratch.push((pointer, elements * dtype.size(), dtype));
         pointer

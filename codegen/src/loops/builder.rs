@@ -34,7 +34,7 @@ pub trait Nest: Sized {
         }
         let var = self.builder().variable(name, VarKind::Index);
         let body = self.block(|writer| body(writer, Index::var(var)));
-        self.builder().push(Stmt::For { var, start, end, step, body });
+        self.builder().push(Stmt::For { var, start, end, step, parallel: false, body });
     }
 
     /// Nested loops over all positions of a shape; the body gets an index per axis.
@@ -105,7 +105,10 @@ impl Nest for LoopBuilder {
 fn remove_unused(body: &mut Vec<Stmt>, used: &BTreeSet<Var>) -> bool {
     let before = body.len();
     body.retain(|statement| match statement {
-        Stmt::Define { var, .. } | Stmt::DefineIndex { var, .. } | Stmt::Pointer { var, .. } => used.contains(var),
+        Stmt::Define { var, .. }
+        | Stmt::DefineIndex { var, .. }
+        | Stmt::Pointer { var, .. }
+        | Stmt::Array { var, .. } => used.contains(var),
         _ => true,
     });
     let mut removed = body.len() < before;
@@ -166,6 +169,13 @@ impl LoopBuilder {
     /// A pointer that the function gets as a parameter.
     pub fn parameter(&mut self, name: &str, dtype: DType, constant: bool) -> Var {
         self.variable(name, VarKind::Pointer { dtype, constant })
+    }
+
+    /// An array on the stack, whose elements have no values yet. It ends with the block that it begins in.
+    pub fn array(&mut self, name: &str, dtype: DType, elements: usize) -> Var {
+        let var = self.variable(name, VarKind::Pointer { dtype, constant: false });
+        self.push(Stmt::Array { var, elements });
+        var
     }
 
     /// Type of the elements that a pointer points at; of the value for other variables.

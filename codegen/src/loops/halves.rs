@@ -69,7 +69,11 @@ fn block(vars: &mut Vec<VarInfo>, body: &mut Vec<Stmt>) {
                     }
                 }
             }
-            Stmt::DefineIndex { .. } | Stmt::Pointer { .. } | Stmt::Routine { .. } | Stmt::Comment(_) => {}
+            Stmt::DefineIndex { .. }
+            | Stmt::Pointer { .. }
+            | Stmt::Array { .. }
+            | Stmt::Routine { .. }
+            | Stmt::Comment(_) => {}
         }
         body.push(statement);
     }

@@ -13,6 +13,7 @@ mod helper;
 mod intrinsics;
 mod mathematics;
 mod mve;
+pub mod parallel;
 pub mod print;
 mod rescaling_text;
 mod rounding;

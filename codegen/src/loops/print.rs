@@ -9,7 +9,7 @@ use super::spelling::{
     c_operator, c_type, comment, harmless, literal, mask_comparison, pointer_type, unparenthesised, value_type_name,
     variable_type,
 };
-use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, value_type};
+use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
 use std::collections::BTreeMap;
@@ -76,11 +76,19 @@ impl Printer<'_> {
 
     fn statement(&mut self, statement: &Stmt) {
         match statement {
-            Stmt::For { var, start, end, step, body } => {
+            Stmt::For { var, start, end, step, body, .. } => {
                 let name = self.name(*var).to_owned();
                 let (start, end) = (self.index(start), self.index(end));
                 let step = if *step == 1 { format!("++{name}") } else { format!("{name} += {step}") };
                 self.nested(&format!("for (int32_t {name} = {start}; {name} < {end}; {step})"), body);
+            }
+            Stmt::Array { var, elements } => {
+                let element = match self.vars[*var as usize].kind {
+                    VarKind::Pointer { dtype, .. } => c_type(dtype),
+                    VarKind::Value(ty) => c_type(ty.dtype),
+                    VarKind::Index => "int32_t",
+                };
+                self.line(&format!("{element} {}[{}];", self.name(*var), elements.max(&1)));
             }
             Stmt::Define { var, value, mutable } => {
                 let ty = self.ty(value);

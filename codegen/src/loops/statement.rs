@@ -28,8 +28,18 @@ pub enum Stmt {
         end: Index,
         /// Added after each turn.
         step: i64,
+        /// Whether no turn writes what another one reads or writes, so that they may run at the same time
+        /// ([`super::parallel`]). C runs them one after the other.
+        parallel: bool,
         /// What is done.
         body: Vec<Stmt>,
+    },
+    /// Begins an array on the stack, of which nothing is known.
+    Array {
+        /// A pointer to its first element.
+        var: Var,
+        /// How many elements it has.
+        elements: usize,
     },
     /// Defines a variable; one that is assigned later is mutable.
     Define {
@@ -178,7 +188,7 @@ pub fn visit_vars(body: &[Stmt], visit: &mut dyn FnMut(Var)) {
                     visit_index(index, visit);
                 }
             }
-            Stmt::Comment(_) => {}
+            Stmt::Array { .. } | Stmt::Comment(_) => {}
         }
     }
 }

@@ -8,7 +8,7 @@ use super::roles::{is_computed, is_view};
 use super::view::View;
 use crate::choice::{Choice, Chooser};
 use crate::kernels::{self, Argument, Epilogue, KernelWriter};
-use crate::loops::{Function, LoopBuilder, Parameter, Stmt, Var};
+use crate::loops::{self, Function, LoopBuilder, Parameter, Stmt, Var};
 use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::folding;
@@ -309,8 +309,9 @@ impl Maker<'_> {
         let moves = !is_computed(&node.op);
         let base =
             if moves && !node.name.contains(what) { format!("{}_{what}", node.name) } else { node.name.to_string() };
-        let function =
+        let mut function =
             Function { name: self.names.symbol(&base), comment: self.comment(id, what, macs), parameters, vars, body };
+        loops::parallel::mark(&mut function);
         let routine = Routine::Kernel(function);
         let label = self.label(id, what.to_owned(), macs);
         let step = Step { routine, bindings, label, in_place, choice: made.choice };
@@ -377,7 +378,7 @@ impl<'a> Making<'a> {
 /// The pointers that a body really uses.
 fn used_pointers(body: &[Stmt]) -> BTreeSet<Var> {
     let mut used = BTreeSet::new();
-    crate::loops::visit_vars(body, &mut |var| {
+    loops::visit_vars(body, &mut |var| {
         used.insert(var);
     });
     used

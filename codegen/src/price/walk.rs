@@ -146,7 +146,7 @@ impl Walker<'_> {
         chains: &mut BTreeMap<Var, f64>,
     ) {
         match statement {
-            Stmt::For { var, start, end, step, body } => {
+            Stmt::For { var, start, end, step, body, .. } => {
                 let mut inner = samples.clone();
                 let turns = inner.enter(*var, start, end, *step);
                 let number = self.walked.loops.len();
@@ -225,7 +225,7 @@ impl Walker<'_> {
                     self.access(*pointer, index, elements, 1, dtype);
                 }
             }
-            Stmt::Comment(_) => {}
+            Stmt::Array { .. } | Stmt::Comment(_) => {}
         }
     }
 

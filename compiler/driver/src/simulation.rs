@@ -189,6 +189,7 @@ mod tests {
             inside: 0,
             macs: 0,
             workspace_bytes: 0,
+            parallel_turns: 1,
             price: Price { time, ..Price::default() },
             choice: Choice::default(),
         };

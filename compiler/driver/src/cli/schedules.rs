@@ -8,7 +8,12 @@ use mlc_ir::Objective;
 pub(super) fn schedules_text(module: &Module, target: &Target) -> String {
     let scheduled = module.kernels.iter().filter(|kernel| !kernel.choice.offers.is_empty());
     let paragraphs = scheduled.map(|kernel| {
-        let head = format!("{} ({}): {}\n", kernel.node, kernel.operator, reason(&kernel.choice, target.objective));
+        let parallel = match kernel.parallel_turns {
+            0 | 1 => String::new(),
+            turns => format!("; {turns} turns of its outermost loop don't touch each other's results"),
+        };
+        let why = reason(&kernel.choice, target.objective);
+        let head = format!("{} ({}): {why}{parallel}\n", kernel.node, kernel.operator);
         kernel
             .choice
             .offers
