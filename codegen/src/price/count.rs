@@ -26,6 +26,10 @@ pub struct Counts {
     pub turn: f64,
     pub branch: f64,
     pub address: f64,
+    /// Pointers that a block reads and writes through.
+    pub pointer: f64,
+    /// Bases that they are counted from beside those.
+    pub far: f64,
     /// Loops, however often they turn.
     pub loops: f64,
     /// Sums that wait for each other.
@@ -48,6 +52,8 @@ impl Counts {
             + self.lane * each.lane;
         let others = self.integer * each.integer
             + self.address * each.address
+            + self.pointer * each.pointer
+            + self.far * each.far
             + self.turn * each.turn
             + self.branch * each.branch;
         [arithmetic, self.load * each.load, self.store * each.store, others]

@@ -105,3 +105,33 @@ fn functions_of_the_c_library_are_dear() {
             > 64 * 50
     );
 }
+
+#[test]
+fn what_lies_far_from_its_pointer_costs_more_where_loads_reach_less() {
+    let near = target("riscv32");
+    let mut far = near.clone();
+    far.machine.reach = None;
+    // Rows of 2 KiB: a tile of several of them reaches beyond 4 KiB.
+    let (some, none) = (matmul(&near, 16, 512, 16), matmul(&far, 16, 512, 16));
+    assert!(some.time > none.time, "{some:?} {none:?}");
+    // All of it lies within 4 KiB.
+    assert_eq!(matmul(&near, 8, 8, 8), matmul(&far, 8, 8, 8));
+}
+
+#[test]
+fn copies_of_few_elements_are_written_out() {
+    let copy = |elements: usize| {
+        let text = format!(
+            "(%x: f32[64, {elements}], %v: f32[64, 2]) -> (\"y\": f32[64, {0}]) {{
+  %y = concat %x, %v {{axis = 1}} : f32[64, {0}]
+  return %y
+}}
+",
+            elements + 2
+        );
+        prices(&target("riscv32"), &text)[0].time
+    };
+    // A load and a store for each of 16, and a call that moves the bytes of 17 one by one.
+    assert!(copy(16) < 64 * 16 * 3, "{}", copy(16));
+    assert!(copy(17) > 64 * 17 * 20, "{}", copy(17));
+}

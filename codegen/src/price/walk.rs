@@ -57,6 +57,7 @@ pub fn walk(function: &Function, target: &Target) -> Walked {
         counter: Counter { target, vars: &function.vars },
         walked: Walked::default(),
         path: Vec::new(),
+        reached: Vec::new(),
         indices: BTreeMap::new(),
         pointers: BTreeMap::new(),
     };
@@ -85,6 +86,8 @@ struct Walker<'a> {
     counter: Counter<'a>,
     walked: Walked,
     path: Vec<usize>,
+    /// Of each block that is being walked the bytes that it reads and writes at, by the pointer that they are counted from.
+    reached: Vec<BTreeMap<Var, BTreeSet<i64>>>,
     indices: BTreeMap<Var, Linear>,
     pointers: BTreeMap<Var, (Var, Linear)>,
 }
@@ -94,8 +97,14 @@ impl Walker<'_> {
         let mut samples = samples.clone();
         let mut counts = Counts::default();
         let mut chains: BTreeMap<Var, f64> = BTreeMap::new();
+        self.reached.push(BTreeMap::new());
         for statement in body {
             self.statement(statement, &mut samples, &mut counts, &mut chains);
+        }
+        for places in self.reached.pop().unwrap_or_default().values() {
+            counts.pointer += 1.0;
+            let reach = self.counter.target.machine.reach;
+            counts.far += reach.map_or(0, |reach| further_bases(places, reach)) as f64;
         }
         // Sums that a block begins don't wait for those of the turn before.
         let begun: BTreeSet<Var> = body.iter().filter_map(defined).collect();
@@ -159,6 +168,8 @@ impl Walker<'_> {
                 self.path.pop();
                 counts.loops += 1.0;
                 match self.block_copy(*var, *step, body) {
+                    // C compilers write them one after the other.
+                    Some(_) if turns <= UNROLLED => {}
                     Some(bytes) => {
                         counts.copied_byte += bytes * turns;
                         counts.branch += 1.0;
@@ -255,6 +266,10 @@ impl Walker<'_> {
             root = *own;
             place.add(before, 1.0);
         }
+        if let Some(reached) = self.reached.last_mut() {
+            let places = reached.entry(pointer).or_default();
+            places.insert(index.constant.saturating_mul(dtype.size() as i64));
+        }
         let size = dtype.size() as f64;
         let apart = stride.unsigned_abs().max(1) as f64;
         let strides = self.path.iter().map(|number| size * place.turns.get(number).copied().unwrap_or(0.0));
@@ -283,6 +298,20 @@ impl Walker<'_> {
         }
         sum
     }
+}
+
+/// Most turns of a loop that moves one element a turn and that C compilers leave nothing of.
+const UNROLLED: f64 = 16.0;
+
+/// How many bases beside the first one these places are counted from, if a base reaches so many bytes.
+fn further_bases(places: &BTreeSet<i64>, reach: i64) -> usize {
+    let (mut bases, mut first) = (0usize, None);
+    for &place in places {
+        if first.is_none_or(|first| place - first >= reach) {
+            (bases, first) = (bases + 1, Some(place));
+        }
+    }
+    bases.saturating_sub(1)
 }
 
 /// The variable that a statement begins.

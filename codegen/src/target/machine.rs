@@ -46,6 +46,10 @@ pub struct Instructions {
     pub branch: f64,
     /// Address arithmetic that isn't part of a load: a pointer, or a term of an index that changes from turn to turn.
     pub address: f64,
+    /// Moving a pointer on that a block of statements reads and writes through.
+    pub pointer: f64,
+    /// What is read and written too far from a pointer for one instruction ([`Machine::reach`]), once for all that is near to each other.
+    pub far: f64,
     /// Entering and leaving a kernel.
     pub call: f64,
 }
@@ -85,6 +89,8 @@ pub enum Overlap {
 pub struct Machine {
     /// What instructions cost.
     pub instructions: Instructions,
+    /// Bytes behind a pointer that one instruction reaches; `None` where all that there is.
+    pub reach: Option<i64>,
     /// How they overlap.
     pub overlap: Overlap,
     /// Levels of cache, the nearest first; none where memory answers as fast as the core asks.
@@ -114,6 +120,8 @@ const WIDE: Instructions = Instructions {
     turn: 1.0,
     branch: 1.0,
     address: 0.25,
+    pointer: 0.0,
+    far: 0.0,
     call: 12.0,
 };
 
@@ -122,6 +130,7 @@ impl Machine {
     pub fn host() -> Machine {
         Machine {
             instructions: WIDE,
+            reach: None,
             overlap: Overlap::Ports { width: 5.0, latency: 4.0 },
             caches: vec![
                 Cache { bytes: 32 << 10, fill: 32.0 },
@@ -149,6 +158,7 @@ impl Machine {
         };
         Machine {
             instructions,
+            reach: None,
             overlap: Overlap::Ports { width: 2.0, latency: 4.0 },
             caches: vec![Cache { bytes: 32 << 10, fill: 8.0 }, Cache { bytes: 512 << 10, fill: 3.0 }],
             code_bytes: 4.0,
@@ -174,16 +184,39 @@ impl Machine {
             turn: 3.0,
             branch: 2.0,
             address: 1.0,
+            pointer: 0.0,
+            far: 0.0,
             call: 30.0,
         };
         Machine {
             instructions,
+            reach: None,
             overlap: Overlap::None,
             caches: Vec::new(),
             code_bytes: 4.5,
             trust: None,
             tuning: Tuning::in_order(),
         }
+    }
+
+    /// A RISC-V core of that kind. What instructions cost is fitted to what the kernels of the collection execute.
+    pub fn riscv() -> Machine {
+        let mut machine = Machine::in_order();
+        machine.instructions = Instructions {
+            multiply_add: 1.12,
+            divide: 1.2,
+            library: Library { exp: 85.0, log: 70.0, tanh: 128.0, erf: 112.0, other: 200.0 },
+            copied_byte: 6.0,
+            load: 0.96,
+            turn: 1.55,
+            branch: 1.0,
+            address: 0.5,
+            pointer: 0.3,
+            far: 4.0,
+            ..machine.instructions
+        };
+        machine.reach = Some(4096);
+        machine
     }
 
     /// The same without single precision in hardware: each operation is a call.
