@@ -1,9 +1,8 @@
 //! What is known of the size of integers: of constants, of sums of products, of the steps of an expression.
 
-use super::{Argument, KernelWriter};
 use crate::loops::Known;
 use mlc_ir::scalar::{BinaryFunction as B, Expression, Rounding, ScalarNode};
-use mlc_ir::{Attribute, DType, Literal, Op};
+use mlc_ir::{Attribute, DType, Literal};
 
 /// The smallest and the largest number that an integer can be.
 pub type Bounds = (i64, i64);
@@ -31,27 +30,16 @@ fn of_constant(constant: &Attribute) -> Option<Bounds> {
     Some((*numbers.iter().min()?, *numbers.iter().max()?))
 }
 
-/// Those of an operand's elements.
-pub fn of_argument(argument: &Argument) -> Bounds {
-    argument.constant.as_ref().and_then(of_constant).unwrap_or_else(|| of_dtype(argument.view.dtype))
+/// Those of the elements of a tensor, which may be constant.
+pub fn of_elements(dtype: DType, constant: Option<&Attribute>) -> Bounds {
+    constant.and_then(of_constant).unwrap_or_else(|| of_dtype(dtype))
 }
 
-/// Those of an operator's sums of products by constant weights; its operands are those of the kernel, as they are stored.
-pub fn of_sums(op: &Op, kernel: &KernelWriter<'_>) -> Option<Bounds> {
-    let (x, weights) = (kernel.operands.first()?, kernel.operands.get(1)?);
-    let steps: usize = match op {
-        Op::Convolution(op) if op.sums.is_some() => weights.view.shape.iter().rev().skip(1).product(),
-        Op::Matmul(op) if op.sums.is_some() => {
-            let rank = x.view.rank();
-            x.view.shape[rank - if op.transpose_left { 2 } else { 1 }]
-        }
-        _ => return None,
-    };
-    let weights = weights.constant.as_ref().and_then(of_constant)?;
-    let corners = products(of_dtype(kernel.b.element_dtype(x.pointer)), weights)?;
+/// Those of sums of so many products of two numbers.
+pub fn of_sums(steps: usize, x: Bounds, weights: Bounds) -> Option<Bounds> {
+    let corners = products(x, weights)?;
     let all = |one: i64| one.checked_mul(steps as i64);
-    let sums = (all(corners.0.min(0))?, all(corners.1.max(0))?);
-    within(sums, DType::I32)
+    within((all(corners.0.min(0))?, all(corners.1.max(0))?), DType::I32)
 }
 
 fn within(bounds: Bounds, dtype: DType) -> Option<Bounds> {

@@ -3,32 +3,48 @@
 
 use super::clipped::{Clipped, Columns};
 use super::contraction::{Axis, Contraction};
+use super::dots::Reach;
 use super::products::{weight_strides, with_views};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::window::{WindowAxis, window_axes};
-use super::{KernelWriter, depthwise, depthwise_rolled};
+use super::{KernelWriter, depthwise, depthwise_rolled, planes};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Convolution;
 
 impl Scheduled for Convolution {
     const KINDS: &'static [Kind<Self>] = &[
-        Kind::new("pixel-dots", |op, kernel| dots(op, true, kernel), |op, _, kernel| write_dots(op, kernel)).in_place(),
-        Kind::new("window-dots", |op, kernel| dots(op, false, kernel), |op, _, kernel| write_dots(op, kernel)),
+        Kind::new("planes", planes::list, |op, _, kernel| planes::write(op, kernel)).in_place(),
+        Kind::new("row-dots", |op, kernel| dots(op, Reach::Row, kernel), |op, _, kernel| write_dots(op, kernel)),
+        Kind::new("pixel-dots", |op, kernel| dots(op, Reach::Pixel, kernel), |op, _, kernel| write_dots(op, kernel))
+            .in_place(),
+        Kind::new("window-dots", |op, kernel| dots(op, Reach::Window, kernel), |op, _, kernel| write_dots(op, kernel)),
         Kind::new(
             "tiles",
-            |op, kernel| if is_depthwise(op, kernel) { Preferences::new() } else { tiles(op, kernel) },
+            |op, kernel| {
+                if is_depthwise(op, kernel) || has_own_border(op) { Preferences::new() } else { tiles(op, kernel) }
+            },
             convolution,
         ),
         Kind::new(
             "channels-outside",
-            |op, kernel| if is_depthwise(op, kernel) { depthwise::list(op, true, kernel) } else { Preferences::new() },
+            |op, kernel| {
+                if is_depthwise(op, kernel) && !has_own_border(op) {
+                    depthwise::list(op, true, kernel)
+                } else {
+                    Preferences::new()
+                }
+            },
             |op, settings, kernel| depthwise::depthwise(op, true, settings, kernel),
         ),
         Kind::new(
             "pixels-outside",
             |op, kernel| {
-                if is_depthwise(op, kernel) { depthwise::list(op, false, kernel) } else { Preferences::new() }
+                if is_depthwise(op, kernel) && !has_own_border(op) {
+                    depthwise::list(op, false, kernel)
+                } else {
+                    Preferences::new()
+                }
             },
             |op, settings, kernel| depthwise::depthwise(op, false, settings, kernel),
         ),
@@ -38,6 +54,11 @@ impl Scheduled for Convolution {
 
 fn is_depthwise(op: &Convolution, kernel: &KernelWriter<'_>) -> bool {
     kernel.operands[1].view.shape[op.strides.len()] == 1 && op.groups > 1
+}
+
+/// Whether there is a border that can't be left out of sums.
+fn has_own_border(op: &Convolution) -> bool {
+    op.border != 0 && op.pads.iter().any(|&pads| pads != (0, 0))
 }
 
 /// A convolution of x [N, spatial…, C] by weights [window…, C / groups, O] as a contraction.
@@ -97,12 +118,12 @@ fn tiles(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
     with_views(&mut kernel.clone(), |view| groups_first(view, op.groups), list)
 }
 
-fn dots(op: &Convolution, pointwise: bool, kernel: &KernelWriter<'_>) -> Preferences {
+fn dots(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {
     let Parts { contraction, is_clipped, .. } = parts(op, kernel);
     if is_clipped || op.groups != 1 {
         return Preferences::new();
     }
-    let list = |kernel: &mut KernelWriter<'_>| contraction.dot_schedules(pointwise, kernel);
+    let list = |kernel: &mut KernelWriter<'_>| contraction.dot_schedules(reach, kernel);
     with_views(&mut kernel.clone(), |view| groups_first(view, 1), list)
 }
 
@@ -112,6 +133,9 @@ fn write_dots(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Dia
 }
 
 fn rolled(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
+    if has_own_border(op) {
+        return Preferences::new();
+    }
     if is_depthwise(op, kernel) {
         return depthwise_rolled::list(op, kernel);
     }

@@ -2,20 +2,34 @@
 //! are widened into scratch memory once for all outputs, weights are words of four bytes.
 
 use super::contraction::Contraction;
+use super::scales::{Scales, numbers, per_output, scales};
 use super::schedule::{Preferences, Settings};
 use super::{Epilogue, KernelWriter};
 use crate::loops::{Expr, Index, Nest, Routine, Stmt, Tile, ValueType, Var};
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode};
 use mlc_ir::types::row_major_strides;
-use mlc_ir::{Attribute, DType, Diagnostic, Tensor, TensorType};
+use mlc_ir::{Attribute, DType, Diagnostic, TensorType};
 
 /// Bytes in a word of weights.
 const GROUP: usize = 4;
 
+/// Blocks whose sums are kept at once, at most.
+const MOST_BLOCKS: usize = 8;
+
+/// What of a contraction is computed so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// One pixel, whose bytes are read as they are.
+    Row,
+    /// Pixels that each read one pixel of x, which what is stored may overwrite afterwards.
+    Pixel,
+    /// All others.
+    Window,
+}
+
 impl Contraction {
-    /// The one schedule of this kind, where the machine has such instructions for the types and the layout. `pointwise` ones read
-    /// what a pixel's results may overwrite before these are stored; all others are not.
-    pub fn dot_schedules(&self, pointwise: bool, kernel: &KernelWriter<'_>) -> Preferences {
+    /// The one schedule of this kind, where the machine has such instructions for the types and the layout.
+    pub fn dot_schedules(&self, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {
         let merged = self.clone().merged(kernel).0;
         let stored = |pointer: Var| kernel.b.element_dtype(pointer);
         let is_byte = matches!(stored(self.x.pointer), DType::I8 | DType::U8);
@@ -29,14 +43,28 @@ impl Contraction {
             && kernel.results[0].view.elements() > 0
             && merged.outer.iter().all(|axis| axis.weights == 0)
             && merged.reduction.last().is_none_or(|axis| axis.x == 1 || axis.extent == 1)
-            && merged.is_pointwise() == pointwise;
+            && merged.reach() == reach;
         if fits { vec![(0, Settings::default())] } else { Preferences::new() }
     }
 
-    /// Whether a pixel of the result has read the same pixel of x only, and all of it.
-    fn is_pointwise(&self) -> bool {
+    fn reach(&self) -> Reach {
         let bytes = self.steps() as i64;
-        self.reduction.len() <= 1 && self.outer.iter().all(|axis| axis.x >= bytes || axis.extent == 1)
+        let is_apart = self.reduction.len() <= 1 && self.outer.iter().all(|axis| axis.x >= bytes || axis.extent == 1);
+        match is_apart {
+            _ if self.is_row() => Reach::Row,
+            true => Reach::Pixel,
+            false => Reach::Window,
+        }
+    }
+
+    /// Whether it is one pixel of whole groups.
+    fn is_row(&self) -> bool {
+        self.pixels() == 1 && self.reduction.len() == 1 && self.steps().is_multiple_of(GROUP)
+    }
+
+    /// Number of positions of the outer axes.
+    fn pixels(&self) -> usize {
+        self.outer.iter().map(|axis| axis.extent).product()
     }
 
     /// Writes the kernel.
@@ -61,18 +89,23 @@ struct Dots<'c> {
     tile: Tile,
     dtype: DType,
     blocks: usize,
+    /// Blocks whose sums are kept at once.
+    part: usize,
     groups: usize,
-    pairs: Var,
+    /// Groups of x; `None` where its bytes are read as they are.
+    pairs: Option<Var>,
     weights: Var,
     first: Var,
+    scales: Option<Scales>,
     sums: Var,
 }
 
 impl<'c> Dots<'c> {
     fn new(contraction: &'c Contraction, kernel: &mut KernelWriter<'_>) -> Dots<'c> {
-        let pixels: usize = contraction.outer.iter().map(|axis| axis.extent).product();
-        let tile = if pixels == 1 { Tile::OneByFour } else { Tile::ThreeByTwo };
+        let is_row = contraction.is_row();
+        let tile = if contraction.pixels() == 1 { Tile::OneByFour } else { Tile::ThreeByTwo };
         let blocks = contraction.outputs.div_ceil(tile.outputs());
+        let part = (1..=MOST_BLOCKS).rev().find(|&part| blocks.is_multiple_of(part)).unwrap_or(1);
         let dtype = kernel.b.element_dtype(contraction.x.pointer);
         let (run, runs) = runs(contraction);
         let groups = runs.len() * run.div_ceil(GROUP);
@@ -82,13 +115,15 @@ impl<'c> Dots<'c> {
         let ty = TensorType::new(DType::I32, [groups * outputs]);
         let weights = kernel.pack(contraction.weights.operand.unwrap_or(1), "packed", ty, words);
         let first = first_terms(kernel, contraction.outputs, outputs);
-        let pairs = kernel.scratch("pairs", DType::I32, groups * 2 * tile.pixels());
-        let sums = kernel.scratch("sums", DType::I32, outputs * tile.pixels());
-        Dots { contraction, tile, dtype, blocks, groups, pairs, weights, first, sums }
+        let is_dense = kernel.results[0].view.last_stride() == 1 && contraction.outputs == outputs;
+        let scales = if is_dense { scales(kernel, outputs) } else { None };
+        let pairs = (!is_row).then(|| kernel.scratch("pairs", DType::I32, groups * 2 * tile.pixels()));
+        let sums = kernel.scratch("sums", DType::I32, part * tile.outputs() * tile.pixels());
+        Dots { contraction, tile, dtype, blocks, part, groups, pairs, weights, first, scales, sums }
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>) {
-        let pixels: usize = self.contraction.outer.iter().map(|axis| axis.extent).product();
+        let pixels = self.contraction.pixels();
         let step = self.tile.pixels();
         let full = pixels / step * step;
         kernel.for_range("pixel", Index::default(), Index::from(full), step as i64, |kernel, first| {
@@ -101,13 +136,9 @@ impl<'c> Dots<'c> {
 
     /// Some pixels from one on, by their number among all.
     fn pixels(&self, kernel: &mut KernelWriter<'_>, first: &Index, count: usize) {
-        kernel.for_each("i", count, |kernel, i| self.widen(kernel, &first.plus(&i), &i));
-        let pointers = [self.pairs, self.weights, self.first, self.sums].map(|pointer| (pointer, Index::default()));
-        kernel.b.push(Stmt::Routine {
-            routine: Routine::Dots(self.tile),
-            pointers: pointers.to_vec(),
-            numbers: vec![self.groups as i64, self.blocks as i64],
-        });
+        if self.pairs.is_some() {
+            kernel.for_each("i", count, |kernel, i| self.widen(kernel, &first.plus(&i), &i));
+        }
         let places: Vec<Vec<Index>> = (0..count)
             .map(|i| {
                 let place = self.place(&first.offset(i as i64));
@@ -115,12 +146,63 @@ impl<'c> Dots<'c> {
             })
             .collect();
         let outputs = self.tile.outputs();
-        let full = self.contraction.outputs / outputs;
-        kernel.for_each("block", full, |kernel, block| self.store(kernel, &places, &block, outputs));
-        let rest = self.contraction.outputs - full * outputs;
-        if rest > 0 {
-            self.store(kernel, &places, &Index::from(full), rest);
+        let has_rest = !self.contraction.outputs.is_multiple_of(outputs);
+        let parts = self.blocks / self.part - usize::from(has_rest);
+        kernel.for_each("part", parts, |kernel, part| {
+            self.sum(kernel, &part);
+            let start = part.times(self.part as i64);
+            if let Some(scales) = self.scales {
+                return self.rescale(kernel, scales, &places, &start);
+            }
+            kernel.for_each("block", self.part, |kernel, block| {
+                self.store(kernel, &places, (&start.plus(&block), &block), outputs);
+            });
+        });
+        if has_rest {
+            self.sum(kernel, &Index::from(parts));
+            let start = Index::from(parts * self.part);
+            let last = self.part - 1;
+            kernel.for_each("block", last, |kernel, block| {
+                self.store(kernel, &places, (&start.plus(&block), &block), outputs);
+            });
+            let block = Index::from(last);
+            let rest = self.contraction.outputs % outputs;
+            self.store(kernel, &places, (&start.plus(&block), &block), rest);
         }
+    }
+
+    /// Computes the sums of a part of the blocks.
+    fn sum(&self, kernel: &mut KernelWriter<'_>, part: &Index) {
+        let outputs = part.times((self.part * self.tile.outputs()) as i64);
+        let x = match self.pairs {
+            Some(pairs) => (pairs, Index::default()),
+            None => (self.contraction.x.pointer, Index::from(self.contraction.x_offset)),
+        };
+        let weights = (self.weights, outputs.times(self.groups as i64));
+        let bytes = if self.pairs.is_some() { None } else { Some(self.dtype) };
+        kernel.b.push(Stmt::Routine {
+            routine: Routine::Dots { tile: self.tile, bytes },
+            pointers: vec![x, weights, (self.first, outputs), (self.sums, Index::default())],
+            numbers: vec![self.groups as i64, self.part as i64],
+        });
+    }
+
+    /// Rescales and stores the sums of a part of the blocks, the first of which is `start`. Pixels that aren't there are stored
+    /// before one that is, in its place.
+    fn rescale(&self, kernel: &mut KernelWriter<'_>, scales: Scales, places: &[Vec<Index>], start: &Index) {
+        let output = start.times(self.tile.outputs() as i64);
+        let result = kernel.results[0].clone();
+        let mut pointers = vec![(self.sums, Index::default()), (scales.table, output.times(2))];
+        for i in 0..self.tile.pixels() {
+            let Some(place) = places.get(i).or(places.last()) else { return };
+            let indices: Vec<Index> = place.iter().cloned().chain([output.clone()]).collect();
+            pointers.push((result.pointer, result.address(&indices)));
+        }
+        let limited = f64::from(scales.low) > scales.dtype.integer_range(8).0;
+        let mut numbers = vec![self.part as i64, (2 * scales.added + 1).into()];
+        numbers.extend(limited.then_some(i64::from(scales.low)));
+        let routine = Routine::Rescale { tile: self.tile, dtype: scales.dtype, limited };
+        kernel.b.push(Stmt::Routine { routine, pointers, numbers });
     }
 
     /// Indices of a pixel along the outer axes.
@@ -142,7 +224,8 @@ impl<'c> Dots<'c> {
             start = start.plus(&index.times(axis.x));
         }
         let x = kernel.b.pointer("xp", contraction.x.pointer, start);
-        let pairs = kernel.b.pointer("pp", self.pairs, i.clone());
+        let Some(pairs) = self.pairs else { return };
+        let pairs = kernel.b.pointer("pp", pairs, i.clone());
         let (run, runs) = runs(contraction);
         let words = (run.div_ceil(GROUP) * 2 * self.tile.pixels()) as i64;
         let routine = Routine::Widen { dtype: self.dtype, pixels: self.tile.pixels() };
@@ -152,15 +235,22 @@ impl<'c> Dots<'c> {
         }
     }
 
-    /// Hands the sums of some outputs of a block to the epilogue.
-    fn store(&self, kernel: &mut KernelWriter<'_>, places: &[Vec<Index>], block: &Index, outputs: usize) {
-        let own = self.tile.outputs();
+    /// Hands the sums of some outputs of a block, by its number among all and among those of its part, to the epilogue.
+    fn store(
+        &self,
+        kernel: &mut KernelWriter<'_>,
+        places: &[Vec<Index>],
+        (block, own): (&Index, &Index),
+        outputs: usize,
+    ) {
+        let width = self.tile.outputs();
         for output in 0..outputs {
             for (i, place) in places.iter().enumerate() {
-                let index = block.times((own * self.tile.pixels()) as i64).offset((i * own + output) as i64);
+                let index =
+                    own.times((width * self.tile.pixels()) as i64).offset((output * self.tile.pixels() + i) as i64);
                 let sum = Expr::Load { pointer: self.sums, index, ty: ValueType::scalar(DType::I32) };
                 let mut indices = place.clone();
-                indices.push(block.times(own as i64).offset(output as i64));
+                indices.push(block.times(width as i64).offset(output as i64));
                 kernel.finish(sum, &indices, 1);
             }
         }
@@ -208,13 +298,9 @@ fn packed_words(contraction: &Contraction, constant: &Attribute, tile: Tile) -> 
     Some(numbers(words))
 }
 
-fn numbers(list: Vec<i64>) -> Attribute {
-    Attribute::from_tensor(&Tensor::from_integers(TensorType::new(DType::I32, [list.len()]), list))
-}
-
 /// The first terms of the outputs' sums, filled up to `padded` of them: what the epilogue would add to each sum at once, if that
 /// is a constant of each output, and 0 otherwise.
-fn first_terms(kernel: &mut KernelWriter<'_>, outputs: usize, padded: usize) -> Var {
+pub(super) fn first_terms(kernel: &mut KernelWriter<'_>, outputs: usize, padded: usize) -> Var {
     let ty = TensorType::new(DType::I32, [padded]);
     if let Some((operand, expression)) = kernel.epilogue.as_ref().and_then(|epilogue| without_bias(epilogue, outputs)) {
         let argument = kernel.epilogue.as_ref().map(|epilogue| epilogue.operands[operand - 1].clone());
@@ -255,12 +341,7 @@ fn without_bias(epilogue: &Epilogue, outputs: usize) -> Option<(usize, Expressio
         _ => return None,
     };
     let argument = epilogue.operands.get(other.checked_sub(1)?)?;
-    let constant = argument.constant.as_ref().filter(|constant| constant.ty().dtype == DType::I32)?;
-    let elements = constant.ty().elements();
-    let last = constant.ty().shape.last().copied().unwrap_or(1);
-    if elements != last || elements != 1 && elements != outputs {
-        return None;
-    }
+    per_output(argument, outputs)?;
     let expression = Expression::build(|b| {
         let mut map = Vec::new();
         for (id, node) in nodes.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 use super::KernelWriter;
 use super::contraction::{Axis, Contraction};
+use super::dots::Reach;
 use super::products::weight_strides;
 use super::schedule::{Kind, Scheduled};
 use mlc_ir::ops::Matmul;
@@ -9,8 +10,13 @@ use mlc_ir::ops::Matmul;
 impl Scheduled for Matmul {
     const KINDS: &'static [Kind<Self>] = &[
         Kind::new(
+            "row-dots",
+            |op, kernel| contraction(op, kernel).dot_schedules(Reach::Row, kernel),
+            |op, _, kernel| contraction(op, kernel).write_dots(kernel),
+        ),
+        Kind::new(
             "pixel-dots",
-            |op, kernel| contraction(op, kernel).dot_schedules(true, kernel),
+            |op, kernel| contraction(op, kernel).dot_schedules(Reach::Pixel, kernel),
             |op, _, kernel| contraction(op, kernel).write_dots(kernel),
         )
         .in_place(),

@@ -26,6 +26,7 @@ mod matmul;
 mod normalize;
 mod pad;
 mod place;
+pub mod planes;
 mod pool;
 mod products;
 mod recurrent;
@@ -33,6 +34,7 @@ mod reduce;
 mod resize;
 mod rolled;
 mod round_trips;
+mod scales;
 mod scatter;
 pub mod schedule;
 mod search_sorted;
@@ -99,17 +101,32 @@ pub fn is_small(op: &Op, schedule: &Schedule) -> bool {
 
 /// Gives a kernel's arguments the types in which it is computed, and the operator in terms of them.
 fn prepare(op: &Op, kernel: &mut KernelWriter<'_>) -> Op {
-    let sums = bounds::of_sums(op, kernel);
+    let sums = sums_bounds(op, kernel);
     let op = arithmetic::in_arithmetic(op, kernel);
-    let (own, further) = match &kernel.epilogue {
-        Some(epilogue) => (sums, &epilogue.operands),
-        None => (None, &kernel.operands),
+    let of = |operand: &Argument| bounds::of_elements(operand.view.dtype, operand.constant.as_ref());
+    kernel.bounds = match &kernel.epilogue {
+        Some(epilogue) => {
+            let first = sums.unwrap_or(bounds::ANYTHING);
+            std::iter::once(first).chain(epilogue.operands.iter().map(of)).collect()
+        }
+        None => kernel.operands.iter().map(of).collect(),
     };
-    let first = kernel.epilogue.as_ref().map(|_| own.unwrap_or(bounds::ANYTHING));
-    kernel.bounds = first.into_iter().chain(further.iter().map(bounds::of_argument)).collect();
     let op = round_trips::without_round_trips(op, kernel);
     kernel.scalar = !vectors::has_operator(kernel.target, &op);
     op
+}
+
+/// Bounds of an operator's sums of products of narrow integers by constant weights.
+fn sums_bounds(op: &Op, kernel: &KernelWriter<'_>) -> Option<bounds::Bounds> {
+    let (x, weights) = (kernel.operands.first()?, kernel.operands.get(1)?);
+    let steps: usize = match op {
+        Op::Convolution(op) if op.sums.is_some() => weights.view.shape.iter().rev().skip(1).product(),
+        Op::Matmul(op) if op.sums.is_some() => x.view.shape[x.view.rank() - if op.transpose_left { 2 } else { 1 }],
+        _ => return None,
+    };
+    let of = |operand: &Argument| bounds::of_elements(operand.view.dtype, operand.constant.as_ref());
+    weights.constant.as_ref()?;
+    bounds::of_sums(steps, of(x), of(weights))
 }
 
 fn family(op: &Op) -> Result<&dyn Family, Diagnostic> {

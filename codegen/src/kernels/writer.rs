@@ -3,11 +3,11 @@
 use super::bounds::{self, Bounds};
 use super::vectors::{self, moved_dtype};
 use crate::loops::halves::is_half;
-use crate::loops::{Expr, Index, LoopBuilder, Nest, Rescaling, Stmt, ValueType, Var, mask_dtype};
+use crate::loops::{Expr, Index, Known, LoopBuilder, Nest, Rescaling, Stmt, ValueType, Var, mask_dtype};
 use crate::lower::view::View;
 use crate::target::Target;
-use mlc_ir::scalar::{Expression, ScalarNode, UnaryFunction};
-use mlc_ir::{Attribute, Code, DType, Diagnostic, Location, TensorType};
+use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Literal, Location, TensorType};
 use std::rc::Rc;
 
 /// A tensor that a kernel reads or writes: a pointer to its element 0 and how its elements lie from there.
@@ -257,19 +257,21 @@ impl KernelWriter<'_> {
                 ScalarNode::Operand(k) => operands[k as usize].clone(),
                 ScalarNode::Literal(literal) => Expr::Literal(literal),
                 ScalarNode::Unary(function, x) => Expr::unary(function, child(x)),
-                ScalarNode::Binary(function, x, y) => Expr::binary(function, child(x), child(y)),
+                ScalarNode::Binary(function, x, y) => summed(function, child(x), child(y)),
+                ScalarNode::Cast(dtype, x) if lanes == 1 => saturated(dtype, child(x)),
                 ScalarNode::Select(c, x, y) => Expr::Select(Box::new(child(c)), Box::new(child(x)), Box::new(child(y))),
                 ScalarNode::Cast(dtype, x) => Expr::Cast(dtype, Box::new(child(x))),
                 ScalarNode::BitCast(dtype, x) => Expr::BitCast(dtype, Box::new(child(x))),
                 ScalarNode::Rescale(rounding, children) => {
                     let known = children.map(|child| bounds.get(child as usize).copied().unwrap_or(bounds::ANYTHING));
-                    let rescaling = Rescaling { rounding, known: bounds::known(rounding, types[id], known) };
+                    let known = bounds::known(rounding, types[id], known);
+                    let rescaling = Rescaling { rounding, known, added: 0 };
                     Expr::Rescale(rescaling, Box::new(children.map(child)))
                 }
             };
             values.push(if uses[id] > 1 { self.b.define("t", value) } else { value });
         }
-        let result = values.pop().unwrap_or(Expr::Literal(mlc_ir::Literal::float(DType::F32, 0.0)));
+        let result = values.pop().unwrap_or(Expr::Literal(Literal::float(DType::F32, 0.0)));
         match self.b.ty(&result) {
             ValueType { lanes: own, .. } if own == lanes => result,
             ValueType { dtype: DType::Bool, .. } => {
@@ -329,4 +331,36 @@ pub fn vector_dtype(expression: &Expression, operands: &[DType]) -> Option<DType
             _ => is_whole(step) || is_rounded(step),
         });
     fits.then_some(dtype)
+}
+
+/// A function of two values; a small number that is added to a rescaled one is a part of that.
+fn summed(function: BinaryFunction, x: Expr, y: Expr) -> Expr {
+    if let (BinaryFunction::Add, Expr::Rescale(rescaling, children), Expr::Literal(Literal::Integer(_, added))) =
+        (function, &x, &y)
+        && rescaling.known == Known::Small
+        && let Some(added) = i32::try_from(*added).ok().filter(|added| added.unsigned_abs() < 1 << 16)
+        && rescaling.added == 0
+    {
+        return Expr::Rescale(Rescaling { added, ..*rescaling }, children.clone());
+    }
+    Expr::binary(function, x, y)
+}
+
+/// A conversion to another type; of a number within limits that are near the ends of a narrow type's range, a saturation.
+fn saturated(dtype: DType, x: Expr) -> Expr {
+    use BinaryFunction::{Maximum, Minimum};
+    let number = |limit: &Expr| match limit {
+        Expr::Literal(Literal::Integer(DType::I32, number)) => Some(*number as f64),
+        _ => None,
+    };
+    if dtype.is_integer()
+        && dtype.size() <= 2
+        && let Expr::Binary(Minimum, inner, high) = &x
+        && let Expr::Binary(Maximum, value, low) = &**inner
+        && let (Some(low), Some(high)) = (number(low), number(high))
+        && (low, high) == dtype.integer_range(8 * dtype.size())
+    {
+        return Expr::Saturate(dtype, value.clone());
+    }
+    Expr::Cast(dtype, Box::new(x))
 }

@@ -35,6 +35,15 @@ pub enum Expr {
         /// What is loaded.
         ty: ValueType,
     },
+    /// Two neighbouring numbers of 16 bits as one word, the first in its lower half.
+    Pair {
+        /// Where they are.
+        pointer: Var,
+        /// Elements behind the pointer.
+        index: Index,
+    },
+    /// A sum of 32 bits and the products of the halves of two words, as numbers of 16 bits.
+    Dot(Box<[Expr; 3]>),
     /// A primitive function of one value.
     Unary(UnaryFunction, Box<Expr>),
     /// A function of two values of one type.
@@ -47,6 +56,8 @@ pub enum Expr {
     BitCast(DType, Box<Expr>),
     /// An integer times a multiplier by two to the power of a shift, rounded; the shift may be known to be one to the right.
     Rescale(Rescaling, Box<[Expr; 3]>),
+    /// A scalar integer as one of a narrow type, the nearest end of whose range it is where it is outside.
+    Saturate(DType, Box<Expr>),
     /// The same scalar in all lanes.
     Splat(Box<Expr>, usize),
     /// One lane of a vector.
@@ -64,6 +75,8 @@ pub struct Rescaling {
     pub rounding: Rounding,
     /// What is known of it.
     pub known: Known,
+    /// Added to the result, of a small number only: then it costs nothing.
+    pub added: i32,
 }
 
 /// What is known of an integer that is rescaled, and of its multiplier and shift.
@@ -128,12 +141,18 @@ impl Expr {
     /// The values that it is computed of, without those in indices.
     pub fn children(&self) -> impl Iterator<Item = &Expr> {
         let children: [Option<&Expr>; 3] = match self {
-            Expr::Rescale(_, children) => children.each_ref().map(Some),
-            Expr::Literal(_) | Expr::Var(_) | Expr::Load { .. } | Expr::Gather { .. } | Expr::Index(..) => [None; 3],
+            Expr::Rescale(_, children) | Expr::Dot(children) => children.each_ref().map(Some),
+            Expr::Literal(_)
+            | Expr::Var(_)
+            | Expr::Load { .. }
+            | Expr::Gather { .. }
+            | Expr::Pair { .. }
+            | Expr::Index(..) => [None; 3],
             Expr::Unary(_, x)
             | Expr::Cast(_, x)
             | Expr::BitCast(_, x)
             | Expr::Splat(x, _)
+            | Expr::Saturate(_, x)
             | Expr::Lane(x, _)
             | Expr::Fold(_, x) => [Some(x), None, None],
             Expr::Binary(_, x, y) => [Some(x), Some(y), None],
@@ -145,14 +164,18 @@ impl Expr {
     /// The same, to change them.
     pub fn children_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let children: [Option<&mut Expr>; 3] = match self {
-            Expr::Rescale(_, children) => children.each_mut().map(Some),
-            Expr::Literal(_) | Expr::Var(_) | Expr::Load { .. } | Expr::Gather { .. } | Expr::Index(..) => {
-                [None, None, None]
-            }
+            Expr::Rescale(_, children) | Expr::Dot(children) => children.each_mut().map(Some),
+            Expr::Literal(_)
+            | Expr::Var(_)
+            | Expr::Load { .. }
+            | Expr::Gather { .. }
+            | Expr::Pair { .. }
+            | Expr::Index(..) => [None, None, None],
             Expr::Unary(_, x)
             | Expr::Cast(_, x)
             | Expr::BitCast(_, x)
             | Expr::Splat(x, _)
+            | Expr::Saturate(_, x)
             | Expr::Lane(x, _)
             | Expr::Fold(_, x) => [Some(x), None, None],
             Expr::Binary(_, x, y) => [Some(x), Some(y), None],
@@ -287,7 +310,7 @@ impl Index {
 pub(super) fn visit_expr(expr: &Expr, visit: &mut dyn FnMut(Var)) {
     match expr {
         Expr::Var(var) => visit(*var),
-        Expr::Load { pointer, index, .. } | Expr::Gather { pointer, index, .. } => {
+        Expr::Load { pointer, index, .. } | Expr::Gather { pointer, index, .. } | Expr::Pair { pointer, index } => {
             visit(*pointer);
             visit_index(index, visit);
         }
@@ -335,10 +358,13 @@ pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
             let lanes = lanes[0].max(lanes[1]).max(lanes[2]);
             ValueType { dtype: value_type(vars, x).dtype, lanes }
         }
-        Expr::Cast(dtype, x) | Expr::BitCast(dtype, x) => ValueType { dtype: *dtype, ..value_type(vars, x) },
+        Expr::Cast(dtype, x) | Expr::BitCast(dtype, x) | Expr::Saturate(dtype, x) => {
+            ValueType { dtype: *dtype, ..value_type(vars, x) }
+        }
         Expr::Splat(x, lanes) => ValueType { lanes: *lanes, ..value_type(vars, x) },
         Expr::Lane(x, _) | Expr::Fold(_, x) => ValueType { lanes: 1, ..value_type(vars, x) },
-        Expr::Rescale(_, children) => value_type(vars, &children[0]),
+        Expr::Rescale(_, children) | Expr::Dot(children) => value_type(vars, &children[0]),
+        Expr::Pair { .. } => ValueType::scalar(DType::I32),
         Expr::Index(dtype, _) => ValueType::scalar(*dtype),
     }
 }

@@ -26,6 +26,12 @@ pub enum Intrinsic {
     BitCast(DType, DType),
     /// An integer of a type times a multiplier by two to the power of a shift, rounded.
     Rescale(Rescaling, DType),
+    /// An integer of 32 bits as one of a narrow type, saturated.
+    Saturate(DType),
+    /// Two neighbouring numbers of 16 bits as a word.
+    Pair,
+    /// A sum and the products of the halves of two words.
+    Dot,
     /// A routine.
     Routine(Routine),
 }

@@ -6,7 +6,7 @@ use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{c_type, unparenthesised, value_type_name};
-use super::{circular, half_text, mathematics, mve, rescaling_text, rounding};
+use super::{circular, half_text, mathematics, mve, rescaling_text, rounding, routine_text};
 use crate::target::{Target, VectorSpelling};
 use indexmap::IndexMap;
 use mlc_ir::DType;
@@ -66,6 +66,9 @@ impl Helpers for Intrinsics {
                 (format!("mlc_cast_{}_{}", value_type_name(ty), value_type_name(to)), ty)
             }
             Intrinsic::BitCast(from, to) => (format!("{BIT_CAST}{from}_{to}"), ValueType::scalar(from)),
+            Intrinsic::Saturate(dtype) => (format!("mlc_saturate_{dtype}"), ValueType::scalar(DType::I32)),
+            Intrinsic::Pair => ("mlc_pair".to_owned(), ValueType::scalar(DType::I32)),
+            Intrinsic::Dot => ("mlc_dot".to_owned(), ValueType::scalar(DType::I32)),
             Intrinsic::Routine(routine) => (routine.name(), ValueType::scalar(DType::I32)),
             Intrinsic::Rescale(rescaling, dtype) => (rescaling_text::name(rescaling, dtype), ValueType::scalar(dtype)),
         };
@@ -155,7 +158,10 @@ impl Intrinsics {
                 half_text::conversion(self, name, from, to)
             }
             Intrinsic::Cast(from, to) => saturating_cast(name, from, to.dtype),
-            Intrinsic::Routine(routine) => routine.definition(),
+            Intrinsic::Saturate(dtype) => rescaling_text::saturation(name, dtype),
+            Intrinsic::Pair => routine_text::pair(name),
+            Intrinsic::Dot => routine_text::dot(name),
+            Intrinsic::Routine(routine) => routine_text::definition(routine),
             Intrinsic::Rescale(rescaling, dtype) => rescaling_text::definition(name, rescaling, dtype),
             Intrinsic::BitCast(from, to) => format!(
                 "static inline {to} {name}({from} x) {{\n  {to} y;\n  memcpy(&y, &x, sizeof(y));\n  return y;\n}}\n",

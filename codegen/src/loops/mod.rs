@@ -18,6 +18,7 @@ pub mod print;
 mod rescaling_text;
 mod rounding;
 mod routine;
+mod routine_text;
 mod scalar_text;
 mod selection;
 pub mod spelling;

@@ -9,7 +9,7 @@ use super::spelling::{
     c_operator, c_type, comment, harmless, literal, mask_comparison, pointer_type, unparenthesised, value_type_name,
     variable_type,
 };
-use super::{Atom, Expr, Function, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
+use super::{Atom, Expr, Function, Index, Known, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
 use std::collections::BTreeMap;
@@ -116,12 +116,7 @@ impl Printer<'_> {
                 let parts: Vec<String> = conditions
                     .iter()
                     .map(|(left, relation, right)| {
-                        let relation = match relation {
-                            Relation::Less => "<",
-                            Relation::GreaterEqual => ">=",
-                            Relation::Equal => "==",
-                        };
-                        format!("{} {relation} {}", self.index(left), self.index(right))
+                        format!("{} {} {}", self.index(left), relation.operator(), self.index(right))
                     })
                     .collect();
                 self.nested(&format!("if ({})", parts.join(" && ")), then);
@@ -134,9 +129,9 @@ impl Printer<'_> {
                 self.nested(&format!("if ({})", unparenthesised(&condition)), then);
             }
             Stmt::Routine { routine, pointers, numbers } => {
-                let name = self.intrinsics.call(Intrinsic::Routine(*routine));
                 let pointers = pointers.iter().map(|(pointer, index)| self.address(*pointer, index));
                 let arguments: Vec<String> = pointers.chain(numbers.iter().map(i64::to_string)).collect();
+                let name = self.intrinsics.call(Intrinsic::Routine(*routine));
                 self.line(&format!("{name}({});", arguments.join(", ")));
             }
             Stmt::Comment(text) => self.line(&format!("/* {} */", harmless(text))),
@@ -318,9 +313,18 @@ impl Printer<'_> {
             Expr::BitCast(dtype, x) => self.bit_cast(*dtype, x),
             Expr::Rescale(rescaling, children) => {
                 let name = self.intrinsics.call(Intrinsic::Rescale(*rescaling, self.ty(&children[0]).dtype));
-                let arguments: Vec<String> =
-                    children.iter().map(|child| unparenthesised(&self.expr(child)).to_owned()).collect();
-                format!("{name}({})", arguments.join(", "))
+                let added =
+                    if rescaling.known == Known::Small { format!(", {}", rescaling.added) } else { String::new() };
+                format!("{name}({}{added})", self.arguments(&children[..]))
+            }
+            Expr::Pair { pointer, index } => {
+                format!("{}({})", self.intrinsics.call(Intrinsic::Pair), self.address(*pointer, index))
+            }
+            Expr::Dot(children) => {
+                format!("{}({})", self.intrinsics.call(Intrinsic::Dot), self.arguments(&children[..]))
+            }
+            Expr::Saturate(dtype, x) => {
+                format!("{}({})", self.intrinsics.call(Intrinsic::Saturate(*dtype)), self.arguments(&[(**x).clone()]))
             }
             Expr::Splat(x, lanes) => {
                 let ty = ValueType { lanes: *lanes, ..self.ty(x) };
@@ -345,6 +349,10 @@ impl Printer<'_> {
             }
             Expr::Index(dtype, index) => format!("({})({})", c_type(*dtype), self.index(index)),
         }
+    }
+
+    fn arguments(&mut self, values: &[Expr]) -> String {
+        values.iter().map(|value| unparenthesised(&self.expr(value)).to_owned()).collect::<Vec<_>>().join(", ")
     }
 
     fn gather(&mut self, pointer: Var, index: &Index, stride: i64, valid: usize, ty: ValueType) -> String {

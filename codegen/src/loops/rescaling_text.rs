@@ -71,17 +71,38 @@ fn grouped(text: &str) -> String {
     format!("({text})")
 }
 
-/// Of a number that can be doubled: the upper word of its product, rounded, which the DSP extension has an instruction for.
+/// Of a number that can be doubled: the upper word of its product, rounded, which the DSP extension has an instruction for. What is
+/// added is a part of the half that the second rounding adds.
 fn small(name: &str) -> String {
     format!(
-        "static inline int32_t {name}(int32_t x, int32_t multiplier, int32_t shift) {{\n\
-         #if defined(__ARM_FEATURE_DSP) && defined(__GNUC__)\n  \
+        "static inline int32_t {name}(int32_t x, int32_t multiplier, int32_t shift, int32_t added) {{\n\
+         {HAS_DSP}  \
            int32_t value;\n  \
            __asm__(\"smmulr %0, %1, %2\" : \"=r\"(value) : \"r\"(x * 2), \"r\"(multiplier));\n\
          #else\n  \
            int32_t value = (int32_t)(((int64_t)x * multiplier + 1073741824) >> 31);\n\
          #endif\n  \
            value -= value < 0;\n  \
-           return ((value >> (shift - 32)) + 1) >> 1;\n}}\n"
+           return ((value >> (shift - 32)) + (2 * added + 1)) >> 1;\n}}\n"
     )
 }
+
+/// An integer as one of a narrow type: the nearest end of its range where it is outside.
+pub fn saturation(name: &str, dtype: DType) -> String {
+    let t = c_type(dtype);
+    let bits = 8 * dtype.size();
+    let (low, high) = dtype.integer_range(bits);
+    let instruction = if dtype.is_signed() { "ssat" } else { "usat" };
+    format!(
+        "static inline {t} {name}(int32_t x) {{\n\
+         {HAS_DSP}  \
+           int32_t value;\n  \
+           __asm__(\"{instruction} %0, #{bits}, %1\" : \"=r\"(value) : \"r\"(x));\n  \
+           return ({t})value;\n\
+         #else\n  \
+           return ({t})(x < {low} ? {low} : x > {high} ? {high} : x);\n\
+         #endif\n}}\n"
+    )
+}
+
+const HAS_DSP: &str = "#if defined(__ARM_FEATURE_DSP) && defined(__GNUC__)\n";

@@ -5,7 +5,6 @@
 //! are kept as two pairs, of the first and the third and of the second and the fourth, which is what one instruction widens of
 //! four bytes.
 
-use super::spelling::c_type;
 use mlc_ir::DType;
 
 /// A function of C.
@@ -19,10 +18,31 @@ pub enum Routine {
         /// Pixels whose groups lie among each other.
         pixels: usize,
     },
+    /// Copies a byte (a pointer to it, and one to a number of 16 bits). C compilers make no words of such neighbours, which would
+    /// take more instructions.
+    Copy {
+        /// What the byte is.
+        dtype: DType,
+    },
     /// Sums of products (pointers to the groups of some pixels, to words of four weights, to the first terms of the outputs'
     /// sums, to the sums; numbers of groups and of blocks of outputs). Weights and sums are block by block: for each group
-    /// the words of the block's outputs; for each pixel the sums of the block's outputs.
-    Dots(Tile),
+    /// the words of the block's outputs; for each output the sums of the pixels.
+    Dots {
+        /// Pixels and outputs of a block.
+        tile: Tile,
+        /// What the elements of x are where they are bytes, and no groups.
+        bytes: Option<DType>,
+    },
+    /// Such sums rescaled, limited and stored (pointers to the sums, to a multiplier and a shift less 32 of each output, to each
+    /// pixel's results; the number of blocks, twice what is added and 1, the lower limit). The last pixel is stored first.
+    Rescale {
+        /// Pixels and outputs of a block.
+        tile: Tile,
+        /// What is stored.
+        dtype: DType,
+        /// Whether the lower limit is above the smallest number of that type.
+        limited: bool,
+    },
 }
 
 /// Pixels and outputs whose sums are computed at once.
@@ -57,7 +77,15 @@ impl Routine {
     pub fn name(self) -> String {
         match self {
             Routine::Widen { dtype, pixels } => format!("mlc_widen_{dtype}_{pixels}"),
-            Routine::Dots(tile) => format!("mlc_dots_{}x{}", tile.pixels(), tile.outputs()),
+            Routine::Copy { dtype } => format!("mlc_copy_{dtype}"),
+            Routine::Dots { tile, bytes } => {
+                let of = bytes.map_or(String::new(), |dtype| format!("{dtype}_"));
+                format!("mlc_dots_{of}{}x{}", tile.pixels(), tile.outputs())
+            }
+            Routine::Rescale { tile, dtype, limited } => {
+                let limited = if limited { "limited_" } else { "" };
+                format!("mlc_rescale_{limited}{dtype}_{}x{}", tile.pixels(), tile.outputs())
+            }
         }
     }
 
@@ -65,9 +93,13 @@ impl Routine {
     pub fn instructions(self, numbers: &[i64]) -> f64 {
         let number = |place: usize| numbers.get(place).copied().unwrap_or(0) as f64;
         match self {
+            Routine::Copy { .. } => 2.0,
             Routine::Widen { .. } => 4.0 + 7.0 * (number(0) / 4.0).ceil(),
-            Routine::Dots(Tile::ThreeByTwo) => 24.0 + number(1) * (17.0 + 19.75 * number(0)),
-            Routine::Dots(Tile::OneByFour) => 24.0 + number(1) * (13.0 + 18.75 * number(0)),
+            Routine::Dots { tile: Tile::ThreeByTwo, .. } => 24.0 + number(1) * (17.0 + 19.75 * number(0)),
+            Routine::Dots { tile: Tile::OneByFour, .. } => 24.0 + number(1) * (13.0 + 19.75 * number(0)),
+            Routine::Rescale { tile, .. } => {
+                20.0 + number(0) * (5.0 + tile.outputs() as f64 * (2.0 + 9.0 * tile.pixels() as f64))
+            }
         }
     }
 
@@ -75,147 +107,19 @@ impl Routine {
     pub fn elements(self, numbers: &[i64]) -> Vec<usize> {
         let number = |place: usize| numbers.get(place).map_or(0, |&number| number.max(0) as usize);
         match self {
+            Routine::Copy { .. } => vec![1; 2],
             Routine::Widen { pixels, .. } => vec![number(0), number(0).div_ceil(4) * 2 * pixels],
-            Routine::Dots(tile) => {
+            Routine::Rescale { tile, .. } => {
+                let outputs = number(0) * tile.outputs();
+                let own = [outputs * tile.pixels(), 2 * outputs];
+                own.into_iter().chain(std::iter::repeat_n(outputs, tile.pixels())).collect()
+            }
+            Routine::Dots { tile, bytes } => {
                 let (groups, blocks) = (number(0), number(1));
                 let outputs = blocks * tile.outputs();
-                vec![groups * 2 * tile.pixels(), groups * outputs, outputs, outputs * tile.pixels()]
+                let of_group = if bytes.is_some() { 4 } else { 2 * tile.pixels() };
+                vec![groups * of_group, groups * outputs, outputs, outputs * tile.pixels()]
             }
         }
     }
-
-    /// The function.
-    pub fn definition(self) -> String {
-        match self {
-            Routine::Widen { dtype, pixels } => widen(&self.name(), dtype, pixels),
-            Routine::Dots(tile) => dots(&self.name(), tile),
-        }
-    }
-}
-
-const HAS_DSP: &str = "#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__)\n";
-
-fn widen(name: &str, dtype: DType, pixels: usize) -> String {
-    let byte = c_type(dtype);
-    let instruction = if dtype.is_signed() { "sxtb16" } else { "uxtb16" };
-    let second = pixels;
-    let group = 2 * pixels;
-    format!(
-        "static inline int32_t {name}_pair({byte} x, {byte} y) {{\n  \
-           return (int32_t)((uint32_t)(uint16_t)x | (uint32_t)(uint16_t)y << 16);\n}}\n\n\
-         static inline void {name}(const {byte} *restrict x, int32_t *restrict pairs, int32_t count) {{\n  \
-           int32_t k = 0;\n  \
-           for (; k + 4 <= count; k += 4) {{\n\
-         {HAS_DSP}    \
-             int32_t bytes;\n    \
-             __builtin_memcpy(&bytes, x + k, 4);\n    \
-             __asm__(\"{instruction} %0, %1\" : \"=r\"(pairs[0]) : \"r\"(bytes));\n    \
-             __asm__(\"{instruction} %0, %1, ror #8\" : \"=r\"(pairs[{second}]) : \"r\"(bytes));\n\
-         #else\n    \
-             pairs[0] = {name}_pair(x[k], x[k + 2]);\n    \
-             pairs[{second}] = {name}_pair(x[k + 1], x[k + 3]);\n\
-         #endif\n    \
-             pairs += {group};\n  \
-           }}\n  \
-           if (k < count) {{\n    \
-             const {byte} third = ({byte})(k + 2 < count ? x[k + 2] : 0);\n    \
-             const {byte} second = ({byte})(k + 1 < count ? x[k + 1] : 0);\n    \
-             pairs[0] = {name}_pair(x[k], third);\n    \
-             pairs[{second}] = {name}_pair(second, 0);\n  \
-           }}\n}}\n"
-    )
-}
-
-/// Parameters of the function, which the assembly finds by the procedure call standard.
-const DOTS_PARAMETERS: [&str; 6] = [
-    "const int32_t *pairs",
-    "const int32_t *weights",
-    "const int32_t *first",
-    "int32_t *sums",
-    "int32_t groups",
-    "int32_t blocks",
-];
-
-fn dots(name: &str, tile: Tile) -> String {
-    let (pixels, outputs) = (tile.pixels(), tile.outputs());
-    let unused: Vec<String> =
-        DOTS_PARAMETERS.iter().map(|parameter| format!("{parameter} __attribute__((unused))")).collect();
-    let assembly: String = assembly(tile).lines().map(|line| format!("      \"{}\\n\"\n", line.trim())).collect();
-    let products = format!(
-        "static void {name}(\n    {}) {{\n  \
-           for (int32_t block = 0; block < blocks; ++block) {{\n    \
-             for (int32_t sum = 0; sum < {size}; ++sum) {{\n      \
-               const int32_t output = sum % {outputs};\n      \
-               const int32_t *x = pairs + sum / {outputs};\n      \
-               const int32_t *w = weights + block * groups * {outputs} + output;\n      \
-               int32_t total = first[block * {outputs} + output];\n      \
-               for (int32_t group = 0; group < groups; ++group) {{\n        \
-                 const uint32_t even = (uint32_t)x[group * {words}];\n        \
-                 const uint32_t odd = (uint32_t)x[group * {words} + {pixels}];\n        \
-                 const uint32_t bytes = (uint32_t)w[group * {outputs}];\n        \
-                 total += (int16_t)(uint16_t)even * (int8_t)(uint8_t)bytes;\n        \
-                 total += (int16_t)(uint16_t)odd * (int8_t)(uint8_t)(bytes >> 8);\n        \
-                 total += (int16_t)(uint16_t)(even >> 16) * (int8_t)(uint8_t)(bytes >> 16);\n        \
-                 total += (int16_t)(uint16_t)(odd >> 16) * (int8_t)(uint8_t)(bytes >> 24);\n      \
-               }}\n      \
-               sums[block * {size} + sum] = total;\n    \
-             }}\n  \
-           }}\n}}\n",
-        DOTS_PARAMETERS.join(",\n    "),
-        size = pixels * outputs,
-        words = 2 * pixels,
-    );
-    format!(
-        "{HAS_DSP}__attribute__((naked, noinline)) static void {name}(\n    {}) {{\n  \
-           __asm__(\n{assembly}      );\n}}\n#else\n{products}#endif\n",
-        unused.join(",\n    "),
-    )
-}
-
-/// The loops in assembly. On the stack are the pairs, the first terms, the sums, the ends of the pairs and of those whose groups
-/// are taken four at a time, and the number of blocks that are left.
-fn assembly(tile: Tile) -> String {
-    let (multiple, step, spread, last) = match tile {
-        Tile::ThreeByTwo => (
-            "add r10, r12, r12, lsl #1\nbic r11, r12, #3\nadd r11, r11, r11, lsl #1\n\
-             add r10, r0, r10, lsl #3\nadd r11, r0, r11, lsl #3\n",
-            "ldmia r1!, {r2, r3}\nldmia r0!, {r10, r11, r12}\nsxtb16 lr, r2\n\
-             smlad r4, r10, lr, r4\nsmlad r6, r11, lr, r6\nsmlad r8, r12, lr, r8\nsxtb16 lr, r3\n\
-             smlad r5, r10, lr, r5\nsmlad r7, r11, lr, r7\nsmlad r9, r12, lr, r9\nldmia r0!, {r10, r11, r12}\n\
-             sxtb16 r2, r2, ror #8\nsxtb16 r3, r3, ror #8\n\
-             smlad r4, r10, r2, r4\nsmlad r6, r11, r2, r6\nsmlad r8, r12, r2, r8\n\
-             smlad r5, r10, r3, r5\nsmlad r7, r11, r3, r7\nsmlad r9, r12, r3, r9\n"
-                .to_owned(),
-            "ldmia r2!, {r4, r5}\nmov r6, r4\nmov r7, r5\nmov r8, r4\nmov r9, r5\n",
-            "r9",
-        ),
-        Tile::OneByFour => {
-            let words = ["r8", "r9", "r10", "r11"];
-            let sums = ["r4", "r5", "r6", "r7"];
-            let products: String = words
-                .iter()
-                .zip(sums)
-                .map(|(word, sum)| {
-                    format!(
-                        "sxtb16 lr, {word}\nsxtb16 {word}, {word}, ror #8\nsmlad {sum}, r2, lr, {sum}\n\
-                         smlad {sum}, r3, {word}, {sum}\n"
-                    )
-                })
-                .collect();
-            (
-                "bic r11, r12, #3\nadd r10, r0, r12, lsl #3\nadd r11, r0, r11, lsl #3\n",
-                format!("ldmia r1!, {{r8, r9, r10, r11}}\nldmia r0!, {{r2, r3}}\n{products}"),
-                "ldmia r2!, {r4, r5, r6, r7}\n",
-                "r7",
-            )
-        }
-    };
-    let four = step.repeat(4);
-    format!(
-        "push {{r4-r11, lr}}\nldrd r12, lr, [sp, #36]\n{multiple}push {{r0, r2, r3, r10, r11, lr}}\n\
-         1:\nldr r2, [sp, #4]\n{spread}str r2, [sp, #4]\nb 3f\n2:\n{four}3:\nldr r2, [sp, #16]\ncmp r0, r2\nbne 2b\n\
-         ldr r2, [sp, #12]\ncmp r0, r2\nbeq 5f\n4:\n{step}ldr r2, [sp, #12]\ncmp r0, r2\nbne 4b\n\
-         5:\nldr r2, [sp, #8]\nstmia r2!, {{r4-{last}}}\nstr r2, [sp, #8]\nldr r0, [sp]\nldr r2, [sp, #20]\n\
-         subs r2, r2, #1\nstr r2, [sp, #20]\nbne 1b\nadd sp, sp, #24\npop {{r4-r11, pc}}"
-    )
 }

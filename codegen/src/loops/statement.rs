@@ -15,6 +15,17 @@ pub enum Relation {
     Equal,
 }
 
+impl Relation {
+    /// C's operator.
+    pub fn operator(self) -> &'static str {
+        match self {
+            Relation::Less => "<",
+            Relation::GreaterEqual => ">=",
+            Relation::Equal => "==",
+        }
+    }
+}
+
 /// A statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stmt {

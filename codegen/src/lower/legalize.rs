@@ -5,10 +5,10 @@
 //! constants only are folded.
 
 use crate::kernels;
-use crate::target::Borders;
+use crate::target::{Borders, Target};
 use mlc_ir::folding;
 use mlc_ir::operator::OperatorError;
-use mlc_ir::ops::{Constant, Kernel, Loop, Pad, PadMode, Slice, Transpose};
+use mlc_ir::ops::{Constant, Convolution, Kernel, Loop, Pad, PadMode, Slice, Transpose};
 use mlc_ir::{Attribute, Code, Diagnostic, Graph, Literal, Location, Node, Op, Value};
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ type Pads = Vec<(usize, usize)>;
 ///
 /// # Errors
 /// When a constant can't be folded or a rewritten operator doesn't fit: defects of mlc.
-pub fn legalize(graph: &Graph, borders: Borders) -> Result<Graph, Diagnostic> {
+pub fn legalize(graph: &Graph, target: &Target) -> Result<Graph, Diagnostic> {
     let explicit = rewrite(graph, |graph, node, operands| match &node.op {
         Op::Loop(op) => legal_loop(graph, node, op, operands),
-        _ => explicit_pads(graph, node, operands, borders),
+        _ => explicit_pads(graph, node, operands, target),
     });
     share_pads(explicit?)
 }
@@ -122,13 +122,14 @@ fn explicit_pads(
     graph: &mut Graph,
     node: &Node,
     operands: &[Value],
-    borders: Borders,
+    target: &Target,
 ) -> Result<Vec<Value>, OperatorError> {
     let mut op = node.op.clone();
     let mut operands = operands.to_vec();
     let mut border = 0;
     let spatial = match anchor_mut(&mut op) {
-        Op::Convolution(convolution) if borders == Borders::Memory || convolution.border != 0 => {
+        Op::Convolution(convolution) if has_planes(graph, operands.as_slice(), convolution, target) => Pads::new(),
+        Op::Convolution(convolution) if target.borders == Borders::Memory || convolution.border != 0 => {
             let rank = convolution.pads.len();
             border = std::mem::take(&mut convolution.border);
             std::mem::replace(&mut convolution.pads, vec![(0, 0); rank])
@@ -149,6 +150,13 @@ fn explicit_pads(
         operands[0] = graph.add(pad, &[operands[0]], &name)?.into();
     }
     add(graph, op, &operands, node)
+}
+
+/// Whether a convolution has a schedule that copies what it reads into memory with a border.
+fn has_planes(graph: &Graph, operands: &[Value], op: &Convolution, target: &Target) -> bool {
+    target.dsp
+        && graph.constant(operands[1]).is_some()
+        && kernels::planes::fits(op, graph.ty(operands[0]), graph.ty(operands[1]))
 }
 
 /// Where several nodes pad one value with one constant, they all become slices of the widest pad.

@@ -76,7 +76,7 @@ fn sequence(
     names: &mut Names,
 ) -> Result<Sequence, Vec<Diagnostic>> {
     let target = &*Rc::clone(&chooser.target);
-    let graph = legalize::legalize(graph, target.borders).map_err(|error| vec![error])?;
+    let graph = legalize::legalize(graph, target).map_err(|error| vec![error])?;
     let mut homes = Homes::assign(&graph, interface_alignment);
     let (items, copies) = steps::steps(&graph, &mut homes, interface_alignment, chooser, names, lower_body)?;
     let messages = exchange::messages(&graph, &homes, &copies);

@@ -149,7 +149,13 @@ impl Counter<'_> {
             // A narrow integer is widened by the load.
             Expr::Cast(to, x)
                 if registers == 1.0 && to.is_integer() && matches!(**x, Expr::Load { ty, .. } if ty.lanes == 1) => {}
+            Expr::Pair { index, .. } => {
+                counts.load += 1.0;
+                self.index(index, counts);
+            }
+            Expr::Dot(_) => counts.multiply_add += 1.0,
             Expr::Rescale(..) => counts.integer += 8.0,
+            Expr::Saturate(..) => counts.integer += 1.0,
             Expr::Cast(to, x) => {
                 let from = self.ty(x);
                 let wider = registers.max(self.registers(from));

@@ -248,6 +248,7 @@ impl Walker<'_> {
     fn loads(&mut self, value: &Expr) {
         match value {
             Expr::Load { pointer, index, ty } => self.access(*pointer, index, ty.lanes, 1, ty.dtype),
+            Expr::Pair { pointer, index } => self.access(*pointer, index, 2, 1, DType::I16),
             Expr::Gather { pointer, index, stride, valid, ty } => {
                 self.access(*pointer, index, *valid, *stride, ty.dtype);
             }

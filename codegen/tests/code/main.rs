@@ -9,6 +9,7 @@ mod executors;
 mod externs;
 mod generate;
 mod halves;
+mod integers;
 mod loops;
 mod mathematics;
 mod round_trips;

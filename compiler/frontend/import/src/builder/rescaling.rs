@@ -48,7 +48,10 @@ impl Builder {
         if count > 1 && shape.get(axis) != Some(&count) {
             return Err(Fault::operands(format!("{count} scales don't fit axis {axis} of {}", self.ty(x))));
         }
-        let shifts: Vec<i64> = factors.right.iter().zip(&factors.left).map(|(right, left)| right - left).collect();
+        let shifts = factors.right.iter().zip(&factors.left).map(|(right, left)| right - left);
+        // Times zero any shift will do: one that others may have, to the right.
+        let shifts: Vec<i64> =
+            shifts.zip(&factors.numbers).map(|(shift, &number)| if number == 0 { 40 } else { shift }).collect();
         let fits = |list: &[i64]| list.iter().all(|&number| i32::try_from(number).is_ok());
         let is_narrow = self.dtype(x).size() <= 4 && self.dtype(x) != DType::U32 && fits(&factors.numbers);
         let wide = if is_narrow { DType::I32 } else { DType::I64 };

@@ -1,0 +1,112 @@
+//! Epilogues that only rescale sums and store them as bytes, as quantised networks have them: a routine does that for many sums.
+
+use super::bounds::{self, Bounds};
+use super::{Argument, Epilogue, KernelWriter};
+use crate::loops::{Known, Var};
+use mlc_ir::scalar::{BinaryFunction as B, Rounding, ScalarNode};
+use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType};
+
+/// How sums are rescaled.
+#[derive(Debug, Clone, Copy)]
+pub struct Scales {
+    /// For each output its multiplier and its shift less 32.
+    pub table: Var,
+    /// Added to the rescaled number.
+    pub added: i32,
+    /// What the result isn't below.
+    pub low: i32,
+    /// What it is stored as.
+    pub dtype: DType,
+}
+
+/// One number for all outputs, or one for each.
+enum Numbers {
+    Literal(i64),
+    Constant(Attribute),
+}
+
+impl Numbers {
+    fn of(epilogue: &Epilogue, node: ScalarNode, outputs: usize) -> Option<(Numbers, Option<usize>)> {
+        match node {
+            ScalarNode::Literal(Literal::Integer(_, number)) => Some((Numbers::Literal(number), None)),
+            ScalarNode::Operand(k) => {
+                let argument = epilogue.operands.get((k as usize).checked_sub(1)?)?;
+                Some((Numbers::Constant(per_output(argument, outputs)?), Some(k as usize)))
+            }
+            _ => None,
+        }
+    }
+
+    fn list(&self, outputs: usize) -> Vec<i64> {
+        match self {
+            Numbers::Literal(number) => vec![*number; outputs],
+            Numbers::Constant(constant) => {
+                let list = constant.to_tensor().to_integers();
+                if list.len() == 1 { vec![list[0]; outputs] } else { list }
+            }
+        }
+    }
+}
+
+/// Words of 32 bits.
+pub(super) fn numbers(list: Vec<i64>) -> Attribute {
+    Attribute::from_tensor(&Tensor::from_integers(TensorType::new(DType::I32, [list.len()]), list))
+}
+
+/// The values of a constant of 32-bit integers that only changes from output to output.
+pub fn per_output(argument: &Argument, outputs: usize) -> Option<Attribute> {
+    let constant = argument.constant.as_ref().filter(|constant| constant.ty().dtype == DType::I32)?;
+    let elements = constant.ty().elements();
+    let last = constant.ty().shape.last().copied().unwrap_or(1);
+    (elements == last && (elements == 1 || elements == outputs)).then(|| constant.clone())
+}
+
+/// How a kernel's epilogue rescales sums, if it does that and nothing else.
+pub fn scales(kernel: &mut KernelWriter<'_>, outputs: usize) -> Option<Scales> {
+    let epilogue = kernel.epilogue.clone()?;
+    let nodes = epilogue.expression.nodes();
+    let at = |id: u32| nodes[id as usize];
+    let literal = |id: u32| match at(id) {
+        ScalarNode::Literal(Literal::Integer(DType::I32, number)) => i32::try_from(number).ok(),
+        _ => None,
+    };
+    let ScalarNode::Cast(dtype @ (DType::I8 | DType::U8), limited) = *nodes.last()? else { return None };
+    let ScalarNode::Binary(B::Minimum, raised, high) = at(limited) else { return None };
+    let ScalarNode::Binary(B::Maximum, value, low) = at(raised) else { return None };
+    let (least, most) = dtype.integer_range(8);
+    let low = literal(low).filter(|&low| f64::from(low) >= least)?;
+    literal(high).filter(|&high| f64::from(high) == most)?;
+    let (rescaled, added) = match at(value) {
+        ScalarNode::Binary(B::Add, rescaled, added) => (at(rescaled), literal(added)?),
+        other => (other, 0),
+    };
+    let ScalarNode::Rescale(Rounding::Twice, [x, multiplier, shift]) = rescaled else { return None };
+    if at(x) != ScalarNode::Operand(0) || added.unsigned_abs() >= 1 << 16 {
+        return None;
+    }
+    let (multipliers, first) = Numbers::of(&epilogue, at(multiplier), outputs)?;
+    let (shifts, second) = Numbers::of(&epilogue, at(shift), outputs)?;
+    let known: Vec<Bounds> = [(&multipliers, first), (&shifts, second)]
+        .into_iter()
+        .map(|(numbers, operand)| match (numbers, operand) {
+            (Numbers::Literal(number), _) => (*number, *number),
+            (_, operand) => operand.and_then(|k| kernel.bounds.get(k).copied()).unwrap_or(bounds::ANYTHING),
+        })
+        .collect();
+    let sums = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
+    if bounds::known(Rounding::Twice, DType::I32, [sums, known[0], known[1]]) != Known::Small {
+        return None;
+    }
+    let ty = TensorType::new(DType::I32, [2 * outputs]);
+    let values = move || {
+        let (multipliers, shifts) = (multipliers.list(outputs), shifts.list(outputs));
+        let pairs = multipliers.into_iter().zip(shifts).flat_map(|(multiplier, shift)| [multiplier, shift - 32]);
+        Some(numbers(pairs.collect()))
+    };
+    let number = first.or(second).and_then(|k| epilogue.operands.get(k - 1)?.operand);
+    let table = match number {
+        Some(number) => kernel.pack(number, "scales", ty, values),
+        None => kernel.table("scales", values()?),
+    };
+    Some(Scales { table, added, low, dtype })
+}

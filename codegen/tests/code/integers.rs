@@ -1,0 +1,127 @@
+//! Layers of bytes as quantised networks have them, bit for bit: on plain C, on vectors, and by the routines of machines with two
+//! products of 16 bits at once, whose C for other machines runs here. Needs a C compiler.
+
+use crate::common::{check, embedded};
+use mlc_codegen::Target;
+use mlc_ir::ops::{Convolution, Kernel, Matmul};
+use mlc_ir::scalar::{BinaryFunction, Expression, Rounding};
+use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Op, Tensor, TensorType, Value};
+
+fn constant(graph: &mut Graph, name: &str, dtype: DType, shape: &[usize], values: Vec<i64>) -> Value {
+    let tensor = Tensor::from_integers(TensorType::new(dtype, shape), values);
+    graph.add_constant(name, Attribute::from_tensor(&tensor))
+}
+
+fn numbers(generator: &mut Generator, count: usize, low: i64, high: i64) -> Vec<i64> {
+    (0..count).map(|_| low + generator.range(0, (high - low) as usize) as i64).collect()
+}
+
+/// A layer with constant weights, whose sums get a bias and are rescaled by factors of the outputs, stored as bytes from `low` on.
+fn layer(name: &str, op: Op, x: &TensorType, weights: &TensorType, (stored, low): (DType, i64)) -> Graph {
+    let mut generator = Generator::new(5);
+    let mut graph = Graph::new(name);
+    let input = graph.add_input("x", x.clone());
+    let result = op.infer(&[x.clone(), weights.clone()]).unwrap().remove(0);
+    let outputs = *result.shape.last().unwrap();
+    let (least, most) = weights.dtype.integer_range(8);
+    let values = numbers(&mut generator, weights.elements(), (least as i64).max(-128), (most as i64).min(127));
+    let weights = constant(&mut graph, "weights", weights.dtype, &weights.shape, values);
+    let list = numbers(&mut generator, outputs, -5000, 5000);
+    let bias = constant(&mut graph, "bias", DType::I32, &[outputs], list);
+    let list = numbers(&mut generator, outputs, 1 << 30, i32::MAX.into());
+    let multipliers = constant(&mut graph, "multipliers", DType::I32, &[outputs], list);
+    let list = numbers(&mut generator, outputs, 36, 41);
+    let shifts = constant(&mut graph, "shifts", DType::I32, &[outputs], list);
+    let high = stored.integer_range(8).1 as i64;
+    let expression = Expression::build(|b| {
+        let [sums, bias, multiplier, shift] = [0, 1, 2, 3].map(|operand| b.operand(operand));
+        let sums = b.binary(BinaryFunction::Add, sums, bias);
+        let value = b.rescale(Rounding::Twice, sums, multiplier, shift);
+        let [zero, low, high] = [3, low, high].map(|number| b.literal(Literal::integer(DType::I32, number)));
+        let value = b.binary(BinaryFunction::Add, value, zero);
+        let value = b.binary(BinaryFunction::Maximum, value, low);
+        let value = b.binary(BinaryFunction::Minimum, value, high);
+        b.cast(stored, value)
+    });
+    let op = Kernel { anchor: Box::new(op), anchor_operands: 2, expression };
+    let y = graph.add(op, &[input, weights, bias, multipliers, shifts], "y").unwrap();
+    graph.add_output("y", y.into());
+    graph
+}
+
+fn convolution(
+    x: [usize; 3],
+    window: [usize; 2],
+    outputs: usize,
+    stride: usize,
+    groups: usize,
+) -> (Op, [Vec<usize>; 2]) {
+    let pads = window.iter().map(|taps| ((taps - 1) / 2, taps / 2)).collect();
+    let (strides, dilations) = (vec![stride; 2], vec![1; 2]);
+    let op = Convolution { strides, dilations, pads, groups, border: -7, sums: Some(DType::I32) };
+    (op.into(), [vec![1, x[0], x[1], x[2]], vec![window[0], window[1], x[2] / groups, outputs]])
+}
+
+fn product(rows: usize, inner: usize, outputs: usize) -> (Op, [Vec<usize>; 2]) {
+    let op = Matmul { transpose_left: false, transpose_right: true, sums: Some(DType::I32) };
+    (op.into(), [vec![rows, inner], vec![outputs, inner]])
+}
+
+/// Layers that every routine takes part in: whole tiles and rests of pixels, of outputs and of groups of four.
+fn layers() -> Vec<(Op, [Vec<usize>; 2])> {
+    vec![
+        convolution([5, 5, 16], [1, 1], 16, 1, 1),
+        convolution([4, 5, 6], [1, 1], 7, 1, 1),
+        convolution([6, 5, 16], [3, 3], 18, 1, 1),
+        convolution([9, 7, 3], [3, 3], 8, 2, 1),
+        convolution([12, 6, 1], [10, 4], 16, 2, 1),
+        convolution([6, 4, 4], [3, 3], 6, 1, 2),
+        convolution([6, 5, 8], [3, 3], 8, 1, 8),
+        convolution([9, 8, 5], [3, 3], 5, 2, 5),
+        convolution([7, 13, 3], [5, 4], 3, 1, 3),
+        convolution([6, 5, 4], [3, 3], 8, 1, 4),
+        product(1, 64, 12),
+        product(1, 36, 10),
+        product(1, 37, 128),
+        product(19, 20, 9),
+    ]
+}
+
+#[test]
+fn layers_of_bytes_agree_with_the_evaluator_in_every_bit() {
+    let types = [(DType::I8, DType::I8, -128), (DType::U8, DType::I8, -128), (DType::I8, DType::U8, 3)];
+    let mut graphs = Vec::new();
+    for (number, (op, [x, weights])) in layers().into_iter().enumerate() {
+        for (taken, stored, low) in types.into_iter().take(if number % 3 == 0 { 3 } else { 1 }) {
+            let (op, taken) = match op.clone() {
+                Op::Convolution(own) if taken == DType::U8 => (Op::from(Convolution { border: 9, ..own }), taken),
+                other => (other, taken),
+            };
+            let (x, weights) = (TensorType::new(taken, &x), TensorType::new(DType::I8, &weights));
+            graphs.push(layer(&format!("{op:?} {x} {stored}"), op, &x, &weights, (stored, low.max(least(stored)))));
+        }
+    }
+    for target in [Target::generic(), Target::host(32), embedded("cortex-m4"), embedded("cortex-m0plus")] {
+        check(&graphs, &target, 0.0);
+    }
+}
+
+fn least(dtype: DType) -> i64 {
+    dtype.integer_range(8).0 as i64
+}
+
+#[test]
+fn machines_with_two_products_at_once_use_them() {
+    let text = |(op, [x, weights]): (Op, [Vec<usize>; 2])| {
+        let (x, weights) = (TensorType::new(DType::I8, &x), TensorType::new(DType::I8, &weights));
+        let graph = layer("t", op, &x, &weights, (DType::I8, -128));
+        let module = check(&[graph], &embedded("cortex-m4"), 0.0).remove(0);
+        module.sources.iter().map(|source| source.text.clone()).collect::<String>()
+    };
+    let dense = text(convolution([5, 5, 16], [3, 3], 16, 1, 1));
+    assert!(dense.contains("mlc_dots_3x2(") && dense.contains("mlc_rescale_i8_3x2("), "{dense}");
+    assert!(text(product(1, 64, 12)).contains("mlc_dots_i8_1x4("));
+    let depthwise = text(convolution([6, 5, 8], [3, 3], 8, 1, 8));
+    // No border but that of a channel is in memory.
+    assert!(depthwise.contains("mlc_dot(") && !depthwise.contains("_padded"), "{depthwise}");
+}
