@@ -365,9 +365,12 @@ fn input_shift_behind_matmul(m: &Match<'_>) -> Vec<Term> {
     terms
 }
 
+/// Pads before and after each axis.
+type Pads = Vec<(usize, usize)>;
+
 /// The ways in which the first operand is padded with a constant along spatial axes only, as (x, pads of the spatial axes, the
 /// constant).
-fn padded_with_any(m: &Match<'_>) -> Vec<(Term, Vec<(usize, usize)>, f64)> {
+fn padded_with_any(m: &Match<'_>) -> Vec<(Term, Pads, f64)> {
     let found = m.inner(0).into_iter().filter_map(|inner| {
         let Op::Pad(Pad { pads, mode: PadMode::Constant, value }) = inner.op else { return None };
         let [(0, 0), spatial @ .., (0, 0)] = &pads[..] else { return None };
@@ -389,7 +392,7 @@ fn sum(own: &[(usize, usize)], outer: &[(usize, usize)]) -> Vec<(usize, usize)> 
 fn pad_into_convolution(m: &Match<'_>) -> Vec<Term> {
     let Op::Convolution(op) = m.op else { return Vec::new() };
     let is_bordered = op.pads.iter().any(|&pads| pads != (0, 0));
-    let fold = |(x, pads, value): (Term, Vec<(usize, usize)>, f64)| {
+    let fold = |(x, pads, value): (Term, Pads, f64)| {
         let border = value as i64;
         let fits = border as f64 == value && (!is_bordered || border == op.border);
         fits.then(|| {
