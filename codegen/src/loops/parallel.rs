@@ -263,6 +263,10 @@ impl Touched {
                 self.index(index, knowledge);
                 self.access((*pointer, index), (1, ty.lanes), false, knowledge);
             }
+            Expr::Pair { pointer, index } => {
+                self.index(index, knowledge);
+                self.access((*pointer, index), (1, 2), false, knowledge);
+            }
             Expr::Index(_, index) => self.index(index, knowledge),
             Expr::Gather { pointer, index, stride, valid, .. } => {
                 self.index(index, knowledge);

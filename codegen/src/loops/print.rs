@@ -1,5 +1,7 @@
 //! The C printer: loop programs as C99, with GNU vector types where a program has vectors.
 
+mod helpers;
+
 use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
 use super::intrinsics::{Intrinsics, mask_dtype};
@@ -9,7 +11,7 @@ use super::spelling::{
     c_operator, c_type, comment, harmless, literal, mask_comparison, pointer_type, unparenthesised, value_type_name,
     variable_type,
 };
-use super::{Atom, Expr, Function, Index, Known, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
+use super::{Atom, Expr, Function, Index, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
 use std::collections::BTreeMap;
@@ -311,21 +313,7 @@ impl Printer<'_> {
             Expr::Select(condition, x, y) => self.select(condition, x, y),
             Expr::Cast(dtype, x) => self.cast(*dtype, x),
             Expr::BitCast(dtype, x) => self.bit_cast(*dtype, x),
-            Expr::Rescale(rescaling, children) => {
-                let name = self.intrinsics.call(Intrinsic::Rescale(*rescaling, self.ty(&children[0]).dtype));
-                let added =
-                    if rescaling.known == Known::Small { format!(", {}", rescaling.added) } else { String::new() };
-                format!("{name}({}{added})", self.arguments(&children[..]))
-            }
-            Expr::Pair { pointer, index } => {
-                format!("{}({})", self.intrinsics.call(Intrinsic::Pair), self.address(*pointer, index))
-            }
-            Expr::Dot(children) => {
-                format!("{}({})", self.intrinsics.call(Intrinsic::Dot), self.arguments(&children[..]))
-            }
-            Expr::Saturate(dtype, x) => {
-                format!("{}({})", self.intrinsics.call(Intrinsic::Saturate(*dtype)), self.arguments(&[(**x).clone()]))
-            }
+            Expr::Rescale(..) | Expr::Pair { .. } | Expr::Dot(_) | Expr::Saturate(..) => self.helper(expr),
             Expr::Splat(x, lanes) => {
                 let ty = ValueType { lanes: *lanes, ..self.ty(x) };
                 self.intrinsics.use_type(ty);
@@ -349,10 +337,6 @@ impl Printer<'_> {
             }
             Expr::Index(dtype, index) => format!("({})({})", c_type(*dtype), self.index(index)),
         }
-    }
-
-    fn arguments(&mut self, values: &[Expr]) -> String {
-        values.iter().map(|value| unparenthesised(&self.expr(value)).to_owned()).collect::<Vec<_>>().join(", ")
     }
 
     fn gather(&mut self, pointer: Var, index: &Index, stride: i64, valid: usize, ty: ValueType) -> String {

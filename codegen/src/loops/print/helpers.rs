@@ -1,0 +1,29 @@
+//! Values that are calls of helpers whatever they are made of.
+
+use super::Printer;
+use crate::loops::expression::{Expr, Known};
+use crate::loops::helper::{Helpers, Intrinsic};
+use crate::loops::spelling::unparenthesised;
+
+impl Printer<'_> {
+    /// A rescaling, a saturation, a pair of halves or their products.
+    pub(super) fn helper(&mut self, expr: &Expr) -> String {
+        let (intrinsic, last) = match expr {
+            Expr::Rescale(rescaling, children) => {
+                let added = (rescaling.known == Known::Small).then(|| rescaling.added.to_string());
+                (Intrinsic::Rescale(*rescaling, self.ty(&children[0]).dtype), added)
+            }
+            Expr::Pair { pointer, index } => (Intrinsic::Pair, Some(self.address(*pointer, index))),
+            Expr::Saturate(dtype, _) => (Intrinsic::Saturate(*dtype), None),
+            _ => (Intrinsic::Dot, None),
+        };
+        let name = self.intrinsics.call(intrinsic);
+        let mut arguments: Vec<String> = Vec::new();
+        for child in expr.children() {
+            let text = self.expr(child);
+            arguments.push(unparenthesised(&text).to_owned());
+        }
+        arguments.extend(last);
+        format!("{name}({})", arguments.join(", "))
+    }
+}
