@@ -97,10 +97,13 @@ struct Knowledge<'a> {
 impl Knowledge<'_> {
     fn learn(&mut self, statement: &Stmt) {
         match statement {
-            Stmt::For { var, start, end, .. } => {
+            Stmt::For { var, start, end, step, .. } => {
                 let bounds = self.interval(start).zip(self.interval(end));
                 if let Some((start, end)) = bounds {
-                    self.ranges.insert(*var, (start.0, end.1.saturating_sub(1).max(start.0)));
+                    let far = end.1.saturating_sub(1).saturating_sub(start.0).max(0);
+                    // From one start on, the counter goes in steps.
+                    let last = if start.0 == start.1 { far - far % (*step).max(1) } else { far };
+                    self.ranges.insert(*var, (start.0, start.0.saturating_add(last)));
                 }
                 let place = Place { counters: BTreeMap::from([(*var, 1)]), rest: (0, 0) };
                 self.indices.insert(*var, place);

@@ -101,6 +101,20 @@ fn blocks_of_channels_are_told_apart_under_loops_over_pixels() {
         })
     };
     assert_eq!(blocks(8, 8), [true, true]);
+    // Rows of 24 elements in steps of 4, which end with the row; of 23, which go beyond it.
+    let rows = |apart: i64| {
+        marks(true, |b, x, y| {
+            b.for_each("i", 4, |b, i| {
+                b.for_range("r", Index::default(), Index::from(24i64), 4, |b, r| {
+                    for lane in 0..4 {
+                        let index = i.times(apart).plus(&r).offset(lane);
+                        b.store(y, index.clone(), load(x, index));
+                    }
+                });
+            });
+        })
+    };
+    assert_eq!((rows(24), rows(23)), (vec![true, true], vec![false, true]));
     assert_eq!(blocks(8, 4), [false, true]);
     assert_eq!(blocks(16, 8), [false, true]);
 }
