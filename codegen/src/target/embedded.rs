@@ -79,6 +79,7 @@ const PARTS: [Part; 6] = [
     Part {
         name: "cortex-m55",
         summary: "Arm Cortex-M55 with its vector extension (MVE)",
+        dsp: true,
         vectors: VectorSpelling::Mve,
         vector_bytes: 16,
         registers: 8,
