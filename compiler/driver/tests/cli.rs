@@ -335,39 +335,6 @@ fn c_compiler_benchmarks_kernels() {
 }
 
 #[test]
-fn c_compiler_benchmarks_loops_and_the_kernels_inside_of_them() {
-    let folder = Folder::new();
-    let model = "mlc 1
-graph @g(%x: f32[64]) -> (\"y\": f32[64]) {
-  %a = map %x {expression = exp(x0)}
-  %l = loop %a {body = graph @outer(%turn: i64[], %h: f32[64]) -> (\"h\": f32[64]) {
-    %s = sort %h {axis = 0, count = 64, descending = true}
-    %i = loop %s {body = graph @inner(%turn: i64[], %h: f32[64]) -> (\"h\": f32[64]) {
-      %m = map %h {expression = tanh(x0)}
-      return %m
-    }, trip_count = 5, carried = 1, scanned = [], stacked = [], conditional = false}
-    return %i
-  }, trip_count = 3, carried = 1, scanned = [], stacked = [], conditional = false}
-  %y = softmax %l {axis = 0, logarithm = false}
-  return %y
-}
-";
-    folder.write("loops.mlc", model);
-    let outcome = folder.mlc(&["bench", "loops.mlc", "--runs", "3", "--per-kernel", "--json"]).success();
-    let times: serde_json::Value = serde_json::from_str(&outcome.out).unwrap();
-    let kernels: Vec<(&str, u64)> = times["kernels"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|kernel| (kernel["operator"].as_str().unwrap(), kernel["min_ns"].as_u64().unwrap()))
-        .collect();
-    let operators: Vec<&str> = kernels.iter().map(|(operator, _)| *operator).collect();
-    assert_eq!(operators, ["map", "loop", "sort", "loop", "map", "softmax"]);
-    // The kernel inside of both loops runs 15 times, with functions that take their time.
-    assert!(kernels[4].1 > kernels[5].1 && kernels.iter().all(|(_, time)| *time < 1_000_000_000), "{kernels:?}");
-}
-
-#[test]
 fn c_compiler_runs_pnnx_models() {
     let folder = Folder::new();
     folder.write("m.pnnx.param", pnnx("F.relu"));

@@ -128,3 +128,35 @@ fn schedules_that_there_are_not_are_refused_with_those_that_there_are() {
         }
     }
 }
+
+/// A kernel in a loop in a loop.
+const LOOPS: &str = r#"mlc 1
+graph @g(%x: f32[64]) -> ("y": f32[64]) {
+  %a = map %x {expression = exp(x0)}
+  %l = loop %a {body = graph @outer(%turn: i64[], %h: f32[64]) -> ("h": f32[64]) {
+    %s = sort %h {axis = 0, count = 64, descending = true}
+    %i = loop %s {body = graph @inner(%turn: i64[], %h: f32[64]) -> ("h": f32[64]) {
+      %m = map %h {expression = tanh(x0)}
+      return %m
+    }, trip_count = 5, carried = 1, scanned = [], stacked = [], conditional = false}
+    return %i
+  }, trip_count = 3, carried = 1, scanned = [], stacked = [], conditional = false}
+  %y = softmax %l {axis = 0, logarithm = false}
+  return %y
+}
+"#;
+
+#[test]
+fn kernels_inside_of_loops_are_measured_too() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("loops.mlc"), LOOPS).unwrap();
+    let bench = ["bench", "loops.mlc", "--runs", "3", "--per-kernel", "--json"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mlc"));
+    let output = command.args(bench).current_dir(folder.path()).output().unwrap();
+    let times: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let kernels = times["kernels"].as_array().unwrap();
+    let operators: Vec<&str> = kernels.iter().map(|kernel| kernel["operator"].as_str().unwrap()).collect();
+    assert_eq!(operators, ["map", "loop", "sort", "loop", "map", "softmax"]);
+    // 960 hyperbolic tangents aren't done in no time.
+    assert!(kernels[4]["min_ns"].as_u64().unwrap() > 0, "{times}");
+}
