@@ -1,11 +1,6 @@
-//! What a target pays: the [`Cost`] of an application as its [`Prices`] tell it, and the [`Weights`] by which costs are compared.
-//!
-//! Whoever knows a machine implements [`Prices`]; whoever chooses between ways to compute a value asks it, and knows no machine.
-//! Everything is a whole number, so that sums are the same whatever their order.
+//! What a target pays: a [`Cost`], and the [`Weights`] by which costs are compared. Everything is a whole number, so that sums are the
+//! same whatever their order.
 
-use crate::ops::Op;
-use crate::types::TensorType;
-use std::fmt::Debug;
 use std::ops::Add;
 
 /// What something costs.
@@ -67,39 +62,6 @@ impl Weights {
     pub fn weigh(&self, cost: Cost) -> u64 {
         let part = |amount: u64, each: u64| amount.saturating_mul(each);
         part(cost.time, self.time).saturating_add(part(cost.flash, self.flash)).saturating_add(part(cost.ram, self.ram))
-    }
-}
-
-/// What is known of an operand when its user is priced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Known {
-    /// Its type.
-    Type,
-    /// That it is a constant, whose layout is free.
-    Constant,
-    /// That all its elements are one number.
-    Splat,
-}
-
-/// An operand of an application that is priced.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct PricedOperand {
-    /// Its type.
-    pub ty: TensorType,
-    /// What else is known.
-    pub known: Known,
-}
-
-/// The prices of a target.
-pub trait Prices: Debug {
-    /// What an application costs whose operands lie densely. Constants aren't counted: each is paid once, see
-    /// [`Prices::constant`]. Nothing, where lowering makes a view of the result.
-    fn application(&self, op: &Op, operands: &[PricedOperand], results: &[TensorType]) -> Cost;
-
-    /// What a constant costs that somebody needs, however many need it. A number in all elements is kept once.
-    fn constant(&self, ty: &TensorType, known: Known) -> Cost {
-        let bytes = if known == Known::Splat { ty.dtype.size() } else { ty.bytes() };
-        Cost { flash: bytes as u64, ..Cost::default() }
     }
 }
 
