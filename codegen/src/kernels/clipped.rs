@@ -125,18 +125,7 @@ impl Clipped<'_> {
     /// The tiles of one row; `position` has the group, the item and the outputs along all axes but the last.
     fn row(&self, kernel: &mut KernelWriter<'_>, position: &[Index], block: &Block, first: &Index, weights: &Weights) {
         let contraction = self.contraction;
-        let mut places = Vec::new();
-        let (mut start, mut tap) = (Index::from(contraction.x_offset), Index::default());
-        for (index, axis) in position[..2].iter().zip(&contraction.outer) {
-            start = start.plus(&index.times(axis.x));
-        }
-        for (number, output) in position[2..].iter().enumerate() {
-            let size = contraction.outer[number + 2].extent;
-            let place = self.axes[number].place(kernel, &self.axes[number].whole(size), output);
-            start = start.plus(&place.origin.times(self.element(number)));
-            tap = tap.plus(&place.first.times(weights.reduction[number]));
-            places.push(place);
-        }
+        let (places, start, tap) = self.origin(kernel, position, weights);
         let x = kernel.b.pointer("xr", contraction.x.pointer, start);
         let pointer = kernel.b.pointer("wr", weights.pointer, tap);
         let weights = &weights.part(pointer, weights.reduction.clone());
@@ -147,6 +136,30 @@ impl Clipped<'_> {
                 self.tile(kernel, x, (&indices, &places, &meeting), block, first, weights);
             });
         }
+    }
+
+    /// Where the window lies that belongs to a position of the group, the item and some spatial axes: its place along
+    /// each of these axes, and the elements of x and of the weights where it begins.
+    pub fn origin(
+        &self,
+        kernel: &mut KernelWriter<'_>,
+        position: &[Index],
+        weights: &Weights,
+    ) -> (Vec<Place>, Index, Index) {
+        let contraction = self.contraction;
+        let (mut start, mut tap) = (Index::from(contraction.x_offset), Index::default());
+        for (index, axis) in position[..2].iter().zip(&contraction.outer) {
+            start = start.plus(&index.times(axis.x));
+        }
+        let mut places = Vec::new();
+        for (number, output) in position[2..].iter().enumerate() {
+            let size = contraction.outer[number + 2].extent;
+            let place = self.axes[number].place(kernel, &self.axes[number].whole(size), output);
+            start = start.plus(&place.origin.times(self.element(number)));
+            tap = tap.plus(&place.first.times(weights.reduction[number]));
+            places.push(place);
+        }
+        (places, start, tap)
     }
 
     /// Elements of x between neighbours along a spatial axis.

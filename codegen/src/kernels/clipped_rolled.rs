@@ -10,7 +10,6 @@ use super::rolled::{self, Extents};
 use super::schedule::{Preferences, Settings};
 use super::tile::Block;
 use super::weights::{Store, Weights};
-use super::window::Place;
 use crate::loops::{Index, Nest};
 use mlc_ir::Diagnostic;
 
@@ -68,18 +67,7 @@ impl Clipped<'_> {
         weights: &Weights,
     ) {
         let contraction = self.contraction;
-        let (mut start, mut tap) = (Index::from(contraction.x_offset), Index::default());
-        for (index, axis) in position[..2].iter().zip(&contraction.outer) {
-            start = start.plus(&index.times(axis.x));
-        }
-        let mut places: Vec<Place> = Vec::new();
-        for (number, output) in position[2..].iter().enumerate() {
-            let size = contraction.outer[number + 2].extent;
-            let place = self.axes[number].place(kernel, &self.axes[number].whole(size), output);
-            start = start.plus(&place.origin.times(self.element(number)));
-            tap = tap.plus(&place.first.times(weights.reduction[number]));
-            places.push(place);
-        }
+        let (places, start, tap) = self.origin(kernel, position, weights);
         let x = kernel.b.pointer("xp", contraction.x.pointer, start);
         let pointer = kernel.b.pointer("wr", weights.pointer, tap);
         let channels = contraction.reduction.len() - 1;
