@@ -3,11 +3,11 @@
 use crate::case::Case;
 use crate::compare::compare;
 use crate::compile::load;
-use crate::paths;
+use crate::{halved, paths};
 use mlc::pipeline::{self, CompileOptions, Compiled};
 use mlc::toolchain::{Cost, Footprint, Program, Toolchain};
 use mlc_codegen::Target;
-use mlc_ir::{Diagnostic, Objective, Tensor};
+use mlc_ir::{Diagnostic, Graph, Objective, Tensor};
 use std::fmt::Write as _;
 use std::process::Command;
 
@@ -18,6 +18,9 @@ pub const NETWORKS: [(&str, &str); 4] = [
     ("ResNet-8", "net_mlperftiny_resnet8"),
     ("autoencoder", "net_mlperftiny_ad_autoencoder"),
 ];
+
+/// Those of them that the page has in half precision, too.
+pub const NETWORKS_IN_HALVES: [(&str, &str); 1] = [("DS-CNN in half precision", "net_mlperftiny_dscnn_kws")];
 
 /// The machines of the page. Those without floating-point instructions would take minutes.
 pub const MACHINES: [&str; 4] = ["cortex-m4", "cortex-m7", "cortex-m55", "riscv32"];
@@ -99,10 +102,15 @@ fn no_such(what: &str, case: &Case, machine: &str) -> String {
 
 fn build_for(case: &Case, target: Target, machine: &str) -> Result<Built, String> {
     let all = |findings: Vec<Diagnostic>| faults(case, machine, &findings);
-    let one = |finding: Diagnostic| all(vec![finding]);
     let loaded = load(case).map_err(all)?;
+    build_graph(case, &loaded.graph, target, machine)
+}
+
+fn build_graph(case: &Case, graph: &Graph, target: Target, machine: &str) -> Result<Built, String> {
+    let all = |findings: Vec<Diagnostic>| faults(case, machine, &findings);
+    let one = |finding: Diagnostic| all(vec![finding]);
     let options = CompileOptions { target, ..CompileOptions::default() };
-    let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).map_err(all)?;
+    let compiled = pipeline::compile(graph, &options, &mut |_, _| {}).map_err(all)?;
     let toolchain = Toolchain::emulated(machine).ok_or_else(|| no_such("machine", case, machine))?;
     let program = toolchain.build(&compiled.bundle().map_err(one)?).map_err(one)?;
     Ok(Built { compiled, program })
@@ -144,6 +152,18 @@ pub fn measure_for(case: &Case, machine: &str, objective: Objective) -> Result<M
     measured(case, machine, build_for(case, target.with_objective(objective), machine)?)
 }
 
+/// The same of the network in half precision, whose outputs are held to the golden ones within what halves allow.
+///
+/// # Errors
+/// What any step found.
+pub fn measure_in_halves(case: &Case, machine: &str) -> Result<Measured, String> {
+    let target = target(machine).ok_or_else(|| no_such("target", case, machine))?;
+    let loaded = load(case).map_err(|findings| faults(case, machine, &findings))?;
+    let graph = halved::graph(&loaded.graph)?;
+    let case = halved::case(case);
+    measured(&case, machine, build_graph(&case, &graph, target, machine)?)
+}
+
 fn measured(case: &Case, machine: &str, built: Built) -> Result<Measured, String> {
     let Built { compiled, program } = built;
     let cost = run(case, machine, &program)?;
@@ -163,7 +183,7 @@ const HEAD: &str = "# Footprint on microcontrollers
 What networks take on emulated boards, as `mlc run --on MACHINE` prints it. Executed instructions are exact and no cycles: there
 is no pipeline, cache or flash wait state in them. Flash is code with constants, of the model and of the library functions that
 it calls. RAM is the static memory, nearly all of which is the arena; inputs and outputs are the caller's. The stack was measured
-by painting it. Everything is float32 and built with the flags of the tarball's Makefile.
+by painting it. Everything is float32 unless its title says else, and built with the flags of the tarball's Makefile.
 
 `MLC_BLESS=1 cargo test -p mlc-tests --test firmware` writes this page; the same test fails when a figure has moved by more than a
 twentieth, or, with another compiler than the one named here, by more than a quarter.

@@ -14,6 +14,7 @@ pub mod described;
 pub mod documents;
 pub mod filetest;
 pub mod firmware;
+pub mod halved;
 pub mod mode;
 pub mod parallel;
 pub mod paths;

@@ -5,7 +5,11 @@
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
 use mlc_ir::{Graph, Objective, text};
-use mlc_tests::firmware::{MACHINES, Measured, NETWORKS, find, measure, measure_for, missing, page, stale, target};
+use mlc_tests::case::Case;
+use mlc_tests::firmware::{
+    MACHINES, Measured, NETWORKS, NETWORKS_IN_HALVES, find, measure, measure_for, measure_in_halves, missing, page,
+    stale, target,
+};
 use mlc_tests::{parallel, paths};
 use std::path::Path;
 use std::process::Command;
@@ -24,7 +28,9 @@ fn available(machine: &str) -> bool {
 fn networks_compute_golden_outputs_and_their_figures_are_on_the_page() {
     let mut networks: Vec<(&str, Vec<Measured>)> = Vec::new();
     let mut complete = true;
-    for (name, folder) in NETWORKS {
+    let singles = NETWORKS.map(|(name, folder)| (name, folder, measure as Measure));
+    let halves = NETWORKS_IN_HALVES.map(|(name, folder)| (name, folder, measure_in_halves as Measure));
+    for (name, folder, measure) in singles.into_iter().chain(halves) {
         let Some(case) = find(folder) else {
             eprintln!("skipped: there is no {folder} here");
             complete = false;
@@ -52,6 +58,9 @@ fn networks_compute_golden_outputs_and_their_figures_are_on_the_page() {
     let command = "MLC_BLESS=1 cargo test -p mlc-tests --test firmware";
     assert!(faults.is_empty(), "docs/footprint.md is stale: run {command}\n{}", faults.join("\n"));
 }
+
+/// How a case is measured on a machine.
+type Measure = fn(&Case, &str) -> Result<Measured, String>;
 
 /// Bounds of executed instructions and of the arena: no more than the activations that live at one time take.
 fn bounded(name: &str, row: &Measured) {

@@ -2,6 +2,7 @@
 
 use super::KernelWriter;
 use super::contraction::Axis;
+use super::half_vectors::{LONGEST_RUN, is_long};
 use super::tile::Lanes;
 use super::weights::Weights;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
@@ -17,6 +18,8 @@ pub struct Tile<'t> {
     vectors: &'t [Lanes],
     /// Sets of sums; steps of the reduction take turns with them. In a set, pixel by pixel, vector by vector.
     sums: Vec<Vec<Var>>,
+    /// What the sums of runs are added to where sums may only have so many terms; else none.
+    totals: Vec<Var>,
     /// Steps of the reduction that a turn of a rolled loop has.
     rolled: Option<usize>,
 }
@@ -31,44 +34,55 @@ struct Reduction<'t> {
 }
 
 impl<'t> Tile<'t> {
-    /// Defines the sums of a tile whose innermost reduction axis has `run` steps, `rolled` of which are a turn of a loop where code is
-    /// to be small.
+    /// Defines the sums, of so many terms, of a tile whose innermost reduction axis has `run` steps, `rolled` of which are a turn of a
+    /// loop where code is to be small.
     pub fn new(
         kernel: &mut KernelWriter<'_>,
         dtype: DType,
         pixels: Vec<i64>,
         vectors: &'t [Lanes],
-        run: usize,
+        (run, terms): (usize, usize),
         rolled: Option<usize>,
     ) -> Tile<'t> {
         let size = pixels.len() * vectors.len();
         let sets = kernel.target.machine.tuning.in_flight.div_ceil(size).min(run.max(1)).min(4);
         let takes_turns = dtype.is_float() && !kernel.target.is_strict() && rolled.is_none();
         let sets = if takes_turns { sets } else { 1 };
-        let mut tile = Tile { dtype, pixels, vectors, sums: Vec::new(), rolled };
+        let mut tile = Tile { dtype, pixels, vectors, sums: Vec::new(), totals: Vec::new(), rolled };
         for set in 0..sets {
-            let mut sums = Vec::new();
-            for pixel in 0..tile.pixels.len() {
-                for (number, vector) in vectors.iter().enumerate() {
-                    let zero = Expr::zero(dtype, vector.width);
-                    let suffix = if set == 0 { String::new() } else { format!("_{}", ["b", "c", "d"][(set - 1) % 3]) };
-                    sums.push(kernel.b.mutable(&format!("sum_{pixel}_{number}{suffix}"), zero));
-                }
-            }
+            let suffix = if set == 0 { String::new() } else { format!("_{}", ["b", "c", "d"][(set - 1) % 3]) };
+            let sums = tile.zeros(kernel, "sum", &suffix);
             tile.sums.push(sums);
         }
+        if is_long(dtype, terms) {
+            tile.totals = tile.zeros(kernel, "total", "");
+        }
         tile
+    }
+
+    /// A variable for each vector of each pixel.
+    fn zeros(&self, kernel: &mut KernelWriter<'_>, name: &str, suffix: &str) -> Vec<Var> {
+        let mut list = Vec::new();
+        for pixel in 0..self.pixels.len() {
+            for (number, vector) in self.vectors.iter().enumerate() {
+                let zero = Expr::zero(self.dtype, vector.width);
+                list.push(kernel.b.mutable(&format!("{name}_{pixel}_{number}{suffix}"), zero));
+            }
+        }
+        list
     }
 
     /// The tile of some of the pixels, with their sums, at other elements of x.
     pub fn part(&self, pixels: &[(usize, i64)]) -> Tile<'t> {
         let vectors = self.vectors.len();
-        let of_pixels = |sums: &Vec<Var>| {
-            pixels.iter().flat_map(|&(pixel, _)| sums[pixel * vectors..][..vectors].iter().copied()).collect()
+        let of_pixels = |sums: &Vec<Var>| -> Vec<Var> {
+            let of = |pixel: usize| sums.get(pixel * vectors..).unwrap_or_default().iter().copied().take(vectors);
+            pixels.iter().flat_map(|&(pixel, _)| of(pixel)).collect()
         };
         Tile {
             pixels: pixels.iter().map(|pixel| pixel.1).collect(),
             sums: self.sums.iter().map(of_pixels).collect(),
+            totals: of_pixels(&self.totals),
             ..self.clone()
         }
     }
@@ -77,6 +91,7 @@ impl<'t> Tile<'t> {
     pub fn accumulate(&self, kernel: &mut KernelWriter<'_>, x: Var, axes: &[Axis], weights: &Weights) {
         let size = self.pixels.len() * self.vectors.len();
         let run = axes.last().map_or(1, |axis| axis.extent).max(1);
+        let run = if self.totals.is_empty() { run } else { run.min(LONGEST_RUN) };
         let Tuning { longest_run, turn, .. } = kernel.target.machine.tuning;
         let most = turn.div_ceil(size).next_multiple_of(self.sums.len()).min(run);
         let unrolled = match (self.rolled, kernel.target.in_order) {
@@ -85,12 +100,17 @@ impl<'t> Tile<'t> {
             (None, true) => self.even_turn(run, most),
             (None, false) => most,
         };
+        // Two steps are taken at once.
+        let unrolled = if weights.pairs() && unrolled % 2 == 1 { 2 } else { unrolled };
         Reduction { tile: self, axes, weights, unrolled }.level(kernel, 0, x, weights.pointer);
     }
 
     /// Writes the loop over one reduction axis, of which `run` steps are walked, a multiple of those of a rolled turn.
     pub fn accumulate_counted(&self, kernel: &mut KernelWriter<'_>, x: Var, axis: Axis, weights: &Weights, run: Index) {
-        let unrolled = self.rolled.unwrap_or(1);
+        let unrolled = match self.rolled.unwrap_or(1) {
+            steps if weights.pairs() && steps % 2 == 1 => 2,
+            steps => steps,
+        };
         Reduction { tile: self, axes: &[axis], weights, unrolled }.turns(kernel, run, x, weights.pointer);
     }
 
@@ -103,6 +123,9 @@ impl<'t> Tile<'t> {
 
     /// Adds the sets of sums up.
     pub fn total(&self, kernel: &mut KernelWriter<'_>) -> Vec<Var> {
+        if !self.totals.is_empty() {
+            return self.totals.clone();
+        }
         let Some((first, others)) = self.sums.split_first() else { return Vec::new() };
         for other in others {
             for (&sum, &part) in first.iter().zip(other) {
@@ -110,6 +133,17 @@ impl<'t> Tile<'t> {
             }
         }
         first.clone()
+    }
+
+    /// Adds the sums of a run to the totals.
+    fn end_run(&self, kernel: &mut KernelWriter<'_>) {
+        for sums in &self.sums {
+            for (place, (&sum, &total)) in sums.iter().zip(&self.totals).enumerate() {
+                let width = self.vectors[place % self.vectors.len()].width;
+                kernel.b.assign(total, Expr::Var(total).plus(Expr::Var(sum)));
+                kernel.b.assign(sum, Expr::zero(self.dtype, width));
+            }
+        }
     }
 }
 
@@ -123,21 +157,68 @@ impl Reduction<'_> {
                 self.level(kernel, axis + 1, x, weights);
             });
         }
-        let run = self.axes.last().map_or(1, |last| last.extent);
-        let full = run / self.unrolled * self.unrolled;
-        self.turns(kernel, Index::from(full), x, weights);
-        for k in full..run {
-            self.step(kernel, &Index::from(k), k - full, x, weights);
+        let last = self.axes.last().copied().unwrap_or(Axis { extent: 1, x: 0, weights: 0 });
+        if self.tile.totals.is_empty() {
+            return self.run(kernel, last.extent, x, weights);
         }
+        let weight_stride = self.weights.reduction.last().copied().unwrap_or(0);
+        let part = |kernel: &mut KernelWriter<'_>, first: Index, extent: usize| {
+            let x = kernel.b.pointer("xk", x, first.times(last.x));
+            let weights = kernel.b.pointer("wk", weights, first.times(weight_stride));
+            self.run(kernel, extent, x, weights);
+            self.tile.end_run(kernel);
+        };
+        let runs = last.extent / LONGEST_RUN;
+        kernel.for_each("run", runs, |kernel, run| part(kernel, run.times(LONGEST_RUN as i64), LONGEST_RUN));
+        if !last.extent.is_multiple_of(LONGEST_RUN) {
+            part(kernel, Index::from(runs * LONGEST_RUN), last.extent % LONGEST_RUN);
+        }
+    }
+
+    /// Some steps of the innermost reduction axis.
+    fn run(&self, kernel: &mut KernelWriter<'_>, extent: usize, x: Var, weights: Var) {
+        let full = extent / self.unrolled * self.unrolled;
+        self.turns(kernel, Index::from(full), x, weights);
+        self.steps(kernel, &Index::from(full), extent - full, x, weights);
     }
 
     /// The loop over the innermost reduction axis, up to a whole number of turns.
     fn turns(&self, kernel: &mut KernelWriter<'_>, end: Index, x: Var, weights: Var) {
         kernel.for_range("k", Index::default(), end, self.unrolled as i64, |kernel, k| {
-            for step in 0..self.unrolled {
-                self.step(kernel, &k.offset(step as i64), step, x, weights);
-            }
+            self.steps(kernel, &k, self.unrolled, x, weights);
         });
+    }
+
+    /// Some steps of the innermost reduction axis from `k` on, written out.
+    fn steps(&self, kernel: &mut KernelWriter<'_>, k: &Index, count: usize, x: Var, weights: Var) {
+        if self.weights.pairs() {
+            return (0..count).step_by(2).for_each(|step| self.pair(kernel, &k.offset(step as i64), step, x, weights));
+        }
+        for step in 0..count {
+            self.step(kernel, &k.offset(step as i64), step, x, weights);
+        }
+    }
+
+    /// Two steps, output by output, so that only the elements of x are kept.
+    fn pair(&self, kernel: &mut KernelWriter<'_>, k: &Index, turn: usize, x: Var, weights: Var) {
+        let Tile { dtype, pixels, vectors, sums, .. } = self.tile;
+        let x_stride = self.axes.last().map_or(0, |axis| axis.x);
+        let mut element = |moved: i64, step: i64| {
+            let index = k.offset(step).times(x_stride).offset(moved);
+            kernel.b.define("v", Expr::Load { pointer: x, index, ty: ValueType::scalar(*dtype) })
+        };
+        let values: Vec<[Expr; 2]> = pixels.iter().map(|&moved| [0, 1].map(|step| element(moved, step))).collect();
+        let at = k.times(self.weights.reduction.last().copied().unwrap_or(0));
+        for number in 0..vectors.len() {
+            let pair = self.weights.load_pair(weights, &at, number).map(|weight| kernel.b.define("w", weight));
+            for (step, weight) in pair.iter().enumerate() {
+                let sums = &sums[(turn + step) % sums.len()];
+                for (pixel, values) in values.iter().enumerate() {
+                    let sum = sums[pixel * vectors.len() + number];
+                    kernel.b.assign(sum, Expr::Var(sum).plus(values[step].clone().times(weight.clone())));
+                }
+            }
+        }
     }
 
     /// One step of the innermost reduction axis.

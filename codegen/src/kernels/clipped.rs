@@ -5,7 +5,7 @@
 use super::KernelWriter;
 use super::accumulate::Tile;
 use super::contraction::{Axis, Contraction, merged_reduction};
-use super::products::{finish, machine, require_products};
+use super::products::{finish, require_products};
 use super::schedule::{Preferences, Settings};
 use super::tile::{self, Block, Span};
 use super::walk::for_span;
@@ -77,7 +77,7 @@ impl Clipped<'_> {
     /// The tiles that a kernel can be cut into, and where its weights can be.
     pub fn schedules(&self, kernel: &KernelWriter<'_>) -> Preferences {
         let (contraction, extents) = (self.contraction, self.extents());
-        let machine = machine(contraction.x.view.dtype, kernel);
+        let machine = contraction.machine(kernel);
         let sizes = match extents.last() {
             Some(&columns) if kernel.results[0].view.elements() > 0 => {
                 tile::sizes(1, columns, contraction.outputs, machine)
@@ -101,7 +101,7 @@ impl Clipped<'_> {
         let extents = self.extents();
         let Some((&columns, rows)) = extents.split_last() else { return Ok(()) };
         let weight_axes = &contraction.outer[..1];
-        let machine = machine(contraction.x.view.dtype, kernel);
+        let machine = contraction.machine(kernel);
         let blocks = tile::plan(1, columns, contraction.outputs, machine, settings.number("vectors"));
         let store = Store::new(contraction, kernel, &blocks, weight_axes, settings);
         kernel.for_each("g", weight_axes[0].extent, |kernel, group| {
@@ -183,7 +183,9 @@ impl Clipped<'_> {
         let runs: Vec<Vec<Axis>> = groups.iter().map(|(taps, _)| self.run(taps, weights)).collect();
         let run = runs.iter().filter_map(|axes| axes.last()).map(|axis| axis.extent).max().unwrap_or(1);
         let pixels = vec![0; meeting.len()];
-        let tile = Tile::new(kernel, self.contraction.x.view.dtype, pixels, &block.vectors, run, None);
+        let Contraction { x: operand, .. } = self.contraction;
+        let terms = (run, self.contraction.steps());
+        let tile = Tile::new(kernel, operand.view.dtype, pixels, &block.vectors, terms, None);
         self.taps(kernel, weights, 0, places, (x, weights.pointer), &mut |kernel, x, pointer| {
             for ((taps, pixels), axes) in groups.iter().zip(&runs) {
                 let moved = |&pixel: &usize| (pixel, self.columns.element(pixel, taps.start) - reach);

@@ -5,7 +5,7 @@ use super::KernelWriter;
 use super::accumulate::Tile;
 use super::clipped::Clipped;
 use super::contraction::Axis;
-use super::products::{finish, machine, require_products};
+use super::products::{finish, require_products};
 use super::rolled::{self, Extents};
 use super::schedule::{Preferences, Settings};
 use super::tile::Block;
@@ -17,10 +17,10 @@ impl Clipped<'_> {
     /// The tiles of loops that aren't written out.
     pub fn rolled_schedules(&self, kernel: &KernelWriter<'_>) -> Preferences {
         let contraction = self.contraction;
-        if kernel.results[0].view.elements() == 0 {
+        if kernel.results[0].view.elements() == 0 || contraction.has_long_sums() {
             return Preferences::new();
         }
-        let machine = machine(contraction.x.view.dtype, kernel);
+        let machine = contraction.machine(kernel);
         let run = contraction.reduction.last().map_or(1, |axis| axis.extent);
         let extents = Extents { columns: 1, outputs: contraction.outputs, run, overlap: false };
         let list = rolled::schedules(&extents, &contraction.weights, machine);
@@ -34,7 +34,7 @@ impl Clipped<'_> {
     pub fn write_rolled(&self, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
         let contraction = self.contraction;
         require_products(contraction.x.view.dtype)?;
-        let machine = machine(contraction.x.view.dtype, kernel);
+        let machine = contraction.machine(kernel);
         let blocks = rolled::plan(1, 1, contraction.outputs, machine, (1, settings.number("vectors")));
         let groups = &contraction.outer[..1];
         let store = Store::new(contraction, kernel, &blocks, groups, settings);
@@ -72,7 +72,14 @@ impl Clipped<'_> {
         let pointer = kernel.b.pointer("wr", weights.pointer, tap);
         let channels = contraction.reduction.len() - 1;
         let axis = Axis { weights: weights.reduction[channels], ..contraction.reduction[channels] };
-        let tile = Tile::new(kernel, contraction.x.view.dtype, vec![0], &block.vectors, axis.extent, Some(steps));
+        let tile = Tile::new(
+            kernel,
+            contraction.x.view.dtype,
+            vec![0],
+            &block.vectors,
+            (axis.extent, contraction.steps()),
+            Some(steps),
+        );
         // The channels of neighbouring taps may follow each other in memory.
         let columns = channels - 1;
         let follow = |between: i64, taps: i64| taps == between * axis.extent as i64;

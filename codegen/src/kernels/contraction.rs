@@ -1,8 +1,11 @@
 //! [`Contraction`]: sums of products over strided operands, as convolutions and matrix products have them. For each position
 //! of its outer axes and each output it is the sum of `x * weights` over its reduction axes.
 
-use super::Argument;
+use super::products::machine;
+use super::tile::Machine;
+use super::{Argument, KernelWriter};
 use crate::lower::view::{View, merge_axes};
+use crate::target::Target;
 use mlc_ir::DType;
 
 /// An axis of a contraction: elements that `x` and the weights move along it.
@@ -42,6 +45,21 @@ impl Contraction {
     /// Number of products in each sum.
     pub fn steps(&self) -> usize {
         self.reduction.iter().map(|axis| axis.extent).product()
+    }
+
+    /// Whether the weights are packed in pairs of steps, two of which the machine loads at once: constant halves.
+    pub fn pairs(&self, target: &Target) -> bool {
+        let is_packed = self.weights.operand.is_some();
+        let halves = self.weights.constant.as_ref().is_some_and(|constant| constant.ty().dtype == DType::F16);
+        target.half_pairs
+            && is_packed
+            && halves
+            && self.reduction.last().is_some_and(|axis| axis.extent.is_multiple_of(2))
+    }
+
+    /// The machine as tiles of the contraction see it.
+    pub fn machine(&self, kernel: &KernelWriter<'_>) -> Machine {
+        Machine { pairs: self.pairs(kernel.target), ..machine(self.x.view.dtype, kernel) }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::accumulate::Tile;
 use super::contraction::{Axis, Contraction, merged_reduction};
-use super::products::{finish, machine, require_products};
+use super::products::{finish, require_products};
 use super::rolled::{self, Extents};
 use super::schedule::{Preferences, Settings};
 use super::tile::{self, Block, Machine};
@@ -126,7 +126,7 @@ impl Contraction {
     }
 
     fn cut(&self, kernel: &KernelWriter<'_>) -> Cut<'_> {
-        let mut machine = machine(self.x.view.dtype, kernel);
+        let mut machine = self.machine(kernel);
         let apart = self.outer.last().map_or(0, |axis| axis.x.unsigned_abs() as usize * self.x.view.dtype.size());
         if apart > 0 && apart.is_multiple_of(machine.tuning.cache_period) {
             machine.neighbours = machine.tuning.cache_ways;
@@ -229,7 +229,7 @@ impl Contraction {
         let x = kernel.b.pointer("xp", self.x.pointer, start);
         let pixels = places.iter().map(|place| moved(place)).collect();
         let run = self.reduction.last().map_or(1, |axis| axis.extent);
-        let tile = Tile::new(kernel, self.x.view.dtype, pixels, &block.vectors, run, rolled);
+        let tile = Tile::new(kernel, self.x.view.dtype, pixels, &block.vectors, (run, self.steps()), rolled);
         tile.accumulate(kernel, x, &self.reduction, weights);
         let sums = tile.total(kernel);
         for (place, sums) in places.iter().zip(sums.chunks(block.vectors.len().max(1))) {

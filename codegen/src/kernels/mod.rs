@@ -22,6 +22,7 @@ mod dots;
 mod elementwise;
 mod fold;
 mod gather;
+mod half_vectors;
 mod matmul;
 mod normalize;
 mod pad;
@@ -102,7 +103,8 @@ pub fn is_small(op: &Op, schedule: &Schedule) -> bool {
 /// Gives a kernel's arguments the types in which it is computed, and the operator in terms of them.
 fn prepare(op: &Op, kernel: &mut KernelWriter<'_>) -> Op {
     let sums = sums_bounds(op, kernel);
-    let op = arithmetic::in_arithmetic(op, kernel);
+    kernel.halves = half_vectors::computes_in_halves(op, kernel);
+    let op = if kernel.halves { op.clone() } else { arithmetic::in_arithmetic(op, kernel) };
     let of = |operand: &Argument| bounds::of_elements(operand.view.dtype, operand.constant.as_ref());
     kernel.bounds = match &kernel.epilogue {
         Some(epilogue) => {

@@ -17,6 +17,8 @@ pub struct Machine {
     pub registers: usize,
     /// Most pixels whose elements the first level of cache keeps at once; they may lie so that they compete for a place.
     pub neighbours: usize,
+    /// Whether tiles take two steps of the reduction at once, for which each pixel keeps two elements in registers.
+    pub pairs: bool,
     /// Whether every instruction counts.
     pub in_order: bool,
     /// What tiles have been found to cost.
@@ -70,14 +72,21 @@ impl Block {
     }
 }
 
+/// Instructions that it takes to load an element which is half of a word: a load and two conversions for both.
+const PAIRED_LOAD: f64 = 1.5;
+
 impl Machine {
     /// Most pixels of a tile of so many vectors. Beside its sums, registers hold the weights and an input element; where there
     /// are many, C compilers also keep there what the epilogue adds to each vector. Many pixels of one vector don't pay.
     fn pixels(self, vectors: usize) -> usize {
         if self.in_order {
             // Elements of x that are multiplied with vectors are in general registers, and weights come one by one.
-            let kept = if self.lanes == 1 { vectors + self.tuning.spare_registers } else { 1 };
-            return (self.registers.saturating_sub(kept) / vectors).max(1);
+            let (kept, each) = match self.lanes {
+                1 if self.pairs => (self.tuning.spare_registers, vectors + 2),
+                1 => (vectors + self.tuning.spare_registers, vectors),
+                _ => (1, vectors),
+            };
+            return (self.registers.saturating_sub(kept) / each).max(1);
         }
         if self.lanes == 1 {
             return (self.registers / 2 / vectors).max(1);
@@ -92,7 +101,8 @@ impl Machine {
     fn step_cost(self, pixels: usize, vectors: usize) -> f64 {
         let products = (pixels * vectors) as f64;
         if self.in_order {
-            return products + (pixels + vectors) as f64;
+            let load = if self.pairs { PAIRED_LOAD } else { 1.0 };
+            return products + load * (pixels + vectors) as f64;
         }
         let step = &self.tuning.step;
         let vectors_of = |cost: f64| cost * vectors as f64;
@@ -235,15 +245,15 @@ mod tests {
 
     const HOST: Tuning = Tuning::host();
     const WIDE: Machine =
-        Machine { lanes: 16, narrowest: 4, registers: 32, neighbours: 64, in_order: false, tuning: HOST };
+        Machine { lanes: 16, narrowest: 4, registers: 32, neighbours: 64, pairs: false, in_order: false, tuning: HOST };
     const MIDDLE: Machine =
-        Machine { lanes: 8, narrowest: 4, registers: 16, neighbours: 64, in_order: false, tuning: HOST };
+        Machine { lanes: 8, narrowest: 4, registers: 16, neighbours: 64, pairs: false, in_order: false, tuning: HOST };
     const SMALL: Machine =
-        Machine { lanes: 1, narrowest: 1, registers: 32, neighbours: 64, in_order: true, tuning: HOST };
+        Machine { lanes: 1, narrowest: 1, registers: 32, neighbours: 64, pairs: false, in_order: true, tuning: HOST };
     const SHORT: Machine =
-        Machine { lanes: 4, narrowest: 4, registers: 8, neighbours: 64, in_order: true, tuning: HOST };
+        Machine { lanes: 4, narrowest: 4, registers: 8, neighbours: 64, pairs: false, in_order: true, tuning: HOST };
     const SCALAR: Machine =
-        Machine { lanes: 1, narrowest: 1, registers: 16, neighbours: 64, in_order: false, tuning: HOST };
+        Machine { lanes: 1, narrowest: 1, registers: 16, neighbours: 64, pairs: false, in_order: false, tuning: HOST };
 
     fn best(rows: usize, columns: usize, outputs: usize, machine: Machine) -> Vec<Block> {
         plan(rows, columns, outputs, machine, sizes(rows, columns, outputs, machine)[0])

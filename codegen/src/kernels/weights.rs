@@ -19,12 +19,25 @@ pub struct Weights {
     pub reduction: Vec<i64>,
     output_stride: i64,
     packed: bool,
+    /// Whether two steps of an output are neighbours.
+    pairs: bool,
 }
 
 impl Weights {
     /// Those behind another pointer, with a stride for each of other reduction axes.
     pub fn part(&self, pointer: Var, reduction: Vec<i64>) -> Weights {
         Weights { pointer, reduction, ..self.clone() }
+    }
+
+    /// Whether steps are taken two at once, the first of which is even.
+    pub fn pairs(&self) -> bool {
+        self.pairs
+    }
+
+    /// The weight of the output `offset` behind the block's first, and that of the next step, where steps are taken two at once.
+    pub fn load_pair(&self, pointer: Var, index: &Index, offset: usize) -> [Expr; 2] {
+        let ty = ValueType::scalar(self.dtype);
+        [0, 1].map(|step| Expr::Load { pointer, index: index.offset(2 * offset as i64 + step), ty })
     }
 
     /// The weights of a vector of outputs, `offset` outputs behind the block's first.
@@ -88,7 +101,8 @@ impl Store {
                 let ty = TensorType::new(constant.ty().dtype, [positions * elements]);
                 let (contraction, constant) = (contraction.clone(), constant.clone());
                 let (blocks, weight_axes) = (blocks.to_vec(), weight_axes.to_vec());
-                let values = move || contraction.packed(&constant, &blocks, &weight_axes);
+                let steps = if contraction.pairs(kernel.target) { 2 } else { 1 };
+                let values = move || contraction.packed(&constant, &blocks, &weight_axes, steps);
                 Store::Packed { pointer: kernel.pack(operand, "packed", ty, values), copied: false }
             }
             _ if settings.is("weights", "copied") => {
@@ -117,7 +131,8 @@ impl Store {
             Store::Direct => {
                 let pointer = kernel.b.pointer("wp", contraction.weights.pointer, strided);
                 let reduction = reduction.iter().map(|axis| axis.weights).collect();
-                Weights { pointer, dtype, reduction, output_stride: contraction.output_stride, packed: false }
+                let output_stride = contraction.output_stride;
+                Weights { pointer, dtype, reduction, output_stride, packed: false, pairs: false }
             }
             Store::Packed { pointer, copied } => {
                 let mut place = number.times((steps * width) as i64).offset((section * steps) as i64);
@@ -131,7 +146,8 @@ impl Store {
                 let pointer = kernel.b.pointer("wp", pointer, place);
                 let extents: Vec<usize> = reduction.iter().map(|axis| axis.extent).collect();
                 let strides = row_major_strides(&extents).iter().map(|&stride| (stride * width) as i64).collect();
-                let packed = Weights { pointer, dtype, reduction: strides, output_stride: 1, packed: true };
+                let pairs = !copied && contraction.pairs(kernel.target);
+                let packed = Weights { pointer, dtype, reduction: strides, output_stride: 1, packed: true, pairs };
                 if copied {
                     contraction.copy(kernel, block, &packed, strided);
                 }
@@ -159,8 +175,14 @@ impl Contraction {
         place
     }
 
-    /// Packs constant weights: [weight axes][block][reduction][outputs of the block].
-    fn packed(&self, constant: &Attribute, blocks: &[Block], weight_axes: &[Axis]) -> Option<Attribute> {
+    /// Packs constant weights: [weight axes][block][reduction][outputs of the block], with `together` steps of an output side by side.
+    fn packed(
+        &self,
+        constant: &Attribute,
+        blocks: &[Block],
+        weight_axes: &[Axis],
+        together: usize,
+    ) -> Option<Attribute> {
         let size = constant.ty().dtype.size();
         let bytes = constant.bytes();
         let positions = offsets(weight_axes);
@@ -169,17 +191,19 @@ impl Contraction {
         for position in &positions {
             for block in blocks {
                 for number in 0..block.count {
-                    for step in &steps {
+                    for steps in steps.chunks(together) {
                         let mut output = (block.first + number * block.outputs()) as i64;
                         for vector in &block.vectors {
                             for lane in 0..vector.width {
                                 if lane >= vector.valid {
-                                    packed.extend(std::iter::repeat_n(0, size));
+                                    packed.extend(std::iter::repeat_n(0, size * steps.len()));
                                     continue;
                                 }
-                                let element = self.weights_offset + position + step + output * self.output_stride;
-                                let start = usize::try_from(element).ok()? * size;
-                                packed.extend_from_slice(bytes.get(start..start + size)?);
+                                for step in steps {
+                                    let element = self.weights_offset + position + step + output * self.output_stride;
+                                    let start = usize::try_from(element).ok()? * size;
+                                    packed.extend_from_slice(bytes.get(start..start + size)?);
+                                }
                                 output += 1;
                             }
                         }

@@ -97,6 +97,8 @@ pub struct KernelWriter<'a> {
     pub scratch: Vec<(Var, usize, DType)>,
     /// Whether it does without the machine's vectors, which have no instructions for its steps.
     pub scalar: bool,
+    /// Whether it computes with halves, in the machine's vectors of them.
+    pub halves: bool,
     /// What is known of the operands of the epilogue, or of those of a kernel without one.
     pub bounds: Vec<Bounds>,
 }
@@ -136,6 +138,9 @@ impl KernelWriter<'_> {
         values: Rc<dyn Fn() -> Option<Attribute>>,
     ) -> Var {
         let pointer = self.b.parameter(name, ty.dtype, true);
+        if self.target.half_pairs && ty.dtype == DType::F16 {
+            self.b.pair_halves(pointer);
+        }
         self.packed.push(PackedOperand { pointer, operand, ty, values });
         pointer
     }
@@ -284,7 +289,11 @@ impl KernelWriter<'_> {
 
     /// Lanes that kernels on elements of a type use when every value in them is of that type.
     pub fn lanes(&self, dtype: DType) -> usize {
-        if self.scalar || !vectors::has_lanes(self.target, dtype) { 1 } else { self.target.lanes(dtype.size()) }
+        match dtype {
+            DType::F16 if self.halves => self.target.vector_bytes / dtype.size(),
+            _ if self.scalar || !vectors::has_lanes(self.target, dtype) => 1,
+            _ => self.target.lanes(dtype.size()),
+        }
     }
 
     /// Lanes that allow the epilogue: 1 when it has values of other types than `dtype` and bool.

@@ -1,7 +1,7 @@
 //! [`LoopBuilder`]: what schedules write loop programs with.
 
 use super::{Expr, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type, visit_vars};
-use super::{halves, selection};
+use super::{half_pairs, halves, selection};
 use mlc_ir::DType;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -129,6 +129,8 @@ pub struct LoopBuilder {
     vars: Vec<VarInfo>,
     names: BTreeMap<String, usize>,
     blocks: Vec<Vec<Stmt>>,
+    /// Pointers to halves at multiples of words, which may be loaded as pairs.
+    paired: BTreeSet<Var>,
 }
 
 impl LoopBuilder {
@@ -142,6 +144,7 @@ impl LoopBuilder {
         let mut body = self.blocks.pop().unwrap_or_default();
         halves::convert(&mut self.vars, &mut body);
         selection::compute_arms_first(&mut self.vars, &mut body);
+        half_pairs::pair(&mut self.vars, &mut body, &self.paired);
         loop {
             let mut used = BTreeSet::new();
             visit_vars(&body, &mut |var| {
@@ -169,6 +172,16 @@ impl LoopBuilder {
     /// A pointer that the function gets as a parameter.
     pub fn parameter(&mut self, name: &str, dtype: DType, constant: bool) -> Var {
         self.variable(name, VarKind::Pointer { dtype, constant })
+    }
+
+    /// Has neighbouring halves behind a pointer be loaded as one word, a multiple of which the pointer is.
+    pub fn pair_halves(&mut self, pointer: Var) {
+        self.paired.insert(pointer);
+    }
+
+    /// Whether that is so.
+    pub fn pairs_halves(&self, pointer: Var) -> bool {
+        self.paired.contains(&pointer)
     }
 
     /// An array on the stack, whose elements have no values yet. It ends with the block that it begins in.

@@ -35,12 +35,19 @@ pub enum Expr {
         /// What is loaded.
         ty: ValueType,
     },
-    /// Two neighbouring numbers of 16 bits as one word, the first in its lower half.
+    /// Two neighbouring numbers of 16 bits as one word, the first in its lower half; halves that lie at a multiple of words.
     Pair {
         /// Where they are.
         pointer: Var,
         /// Elements behind the pointer.
         index: Index,
+    },
+    /// The lower or the upper half of a word of two halves, as a single.
+    HalfOf {
+        /// Whether it is the upper one, which is the second in memory.
+        is_upper: bool,
+        /// The word, an [`Expr::Pair`] of halves.
+        pair: Box<Expr>,
     },
     /// A sum of 32 bits and the products of the halves of two words, as numbers of 16 bits.
     Dot(Box<[Expr; 3]>),
@@ -154,6 +161,7 @@ impl Expr {
             | Expr::Splat(x, _)
             | Expr::Saturate(_, x)
             | Expr::Lane(x, _)
+            | Expr::HalfOf { pair: x, .. }
             | Expr::Fold(_, x) => [Some(x), None, None],
             Expr::Binary(_, x, y) => [Some(x), Some(y), None],
             Expr::Select(condition, x, y) => [Some(condition), Some(x), Some(y)],
@@ -177,6 +185,7 @@ impl Expr {
             | Expr::Splat(x, _)
             | Expr::Saturate(_, x)
             | Expr::Lane(x, _)
+            | Expr::HalfOf { pair: x, .. }
             | Expr::Fold(_, x) => [Some(x), None, None],
             Expr::Binary(_, x, y) => [Some(x), Some(y), None],
             Expr::Select(condition, x, y) => [Some(condition), Some(x), Some(y)],
@@ -365,6 +374,7 @@ pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
         Expr::Lane(x, _) | Expr::Fold(_, x) => ValueType { lanes: 1, ..value_type(vars, x) },
         Expr::Rescale(_, children) | Expr::Dot(children) => value_type(vars, &children[0]),
         Expr::Pair { .. } => ValueType::scalar(DType::I32),
+        Expr::HalfOf { .. } => ValueType::scalar(DType::F32),
         Expr::Index(dtype, _) => ValueType::scalar(*dtype),
     }
 }

@@ -24,6 +24,15 @@ pub enum Intrinsic {
     Cast(DType, ValueType),
     /// The bits of a number of the first type as one of the second, which has the same size.
     BitCast(DType, DType),
+    /// Two neighbouring halves at a multiple of words as a word.
+    HalfPair,
+    /// A half of such a word as a single.
+    HalfOf {
+        /// Whether it is the upper one.
+        is_upper: bool,
+    },
+    /// The bits of a half as a number of C's.
+    Half,
     /// An integer of a type times a multiplier by two to the power of a shift, rounded.
     Rescale(Rescaling, DType),
     /// An integer of 32 bits as one of a narrow type, saturated.

@@ -23,13 +23,15 @@ pub struct Intrinsics {
     vectors: BTreeSet<ValueType>,
     strict: bool,
     mve: bool,
+    /// Whether code is C99 and nothing else.
+    plain: bool,
 }
 
 impl Intrinsics {
     /// None yet; functions are those of the C library if code must be strict, else vectors have polynomials.
     pub fn new(target: &Target) -> Intrinsics {
         let mve = target.vectors == VectorSpelling::Mve;
-        Intrinsics { strict: target.is_strict(), mve, ..Intrinsics::default() }
+        Intrinsics { strict: target.is_strict(), mve, plain: !target.has_extensions(), ..Intrinsics::default() }
     }
 
     /// Whether vectors are computed with by Arm's intrinsics.
@@ -66,7 +68,12 @@ impl Helpers for Intrinsics {
                 (format!("mlc_cast_{}_{}", value_type_name(ty), value_type_name(to)), ty)
             }
             Intrinsic::BitCast(from, to) => (format!("{BIT_CAST}{from}_{to}"), ValueType::scalar(from)),
+            Intrinsic::Half => (mve::NUMBER.to_owned(), ValueType::scalar(DType::F16)),
             Intrinsic::Saturate(dtype) => (format!("mlc_saturate_{dtype}"), ValueType::scalar(DType::I32)),
+            Intrinsic::HalfPair => ("mlc_half_pair".to_owned(), ValueType::scalar(DType::I32)),
+            Intrinsic::HalfOf { is_upper } => {
+                (half_text::part_name(is_upper).to_owned(), ValueType::scalar(DType::I32))
+            }
             Intrinsic::Pair => ("mlc_pair".to_owned(), ValueType::scalar(DType::I32)),
             Intrinsic::Dot => ("mlc_dot".to_owned(), ValueType::scalar(DType::I32)),
             Intrinsic::Routine(routine) => (routine.name(), ValueType::scalar(DType::I32)),
@@ -102,8 +109,8 @@ impl Intrinsics {
     pub fn includes(&self) -> String {
         let mut text = String::new();
         if self.definitions.keys().any(|name| half_text::is_conversion(name)) {
-            text += half_text::INCLUDES;
-        } else if self.definitions.keys().any(|name| name.starts_with(BIT_CAST)) {
+            text += if self.plain { half_text::PLAIN_INCLUDES } else { half_text::INCLUDES };
+        } else if self.definitions.keys().any(|name| name.starts_with(BIT_CAST) || name == mve::NUMBER) {
             text += "#include <string.h>\n";
         }
         if self.mve && !self.vectors.is_empty() {
@@ -116,8 +123,9 @@ impl Intrinsics {
     pub fn prelude(&self) -> String {
         let mut text = if self.vectors.is_empty() { String::new() } else { "\n".to_owned() };
         for ty in &self.vectors {
-            let (name, element) = (value_type_name(*ty), c_type(ty.dtype));
-            let bytes = ty.dtype.size() * ty.lanes;
+            let own = mve::lane_type(*ty).filter(|_| self.mve);
+            let (name, (element, size)) = (value_type_name(*ty), own.unwrap_or((c_type(ty.dtype), ty.dtype.size())));
+            let bytes = size * ty.lanes;
             text += &format!("typedef {element} {name} __attribute__((vector_size({bytes})));\n");
             text += &format!(
                 "typedef {element} {name}_unaligned __attribute__((vector_size({bytes}), aligned({}), may_alias));\n",
@@ -155,10 +163,14 @@ impl Intrinsics {
                 format!("static inline {t} {name}({} x) {{\n  return ({t}){{{lanes}}};\n}}\n", c_type(ty.dtype))
             }
             Intrinsic::Cast(from, to) if is_half(from) || is_half(to.dtype) => {
-                half_text::conversion(self, name, from, to)
+                let plain = self.plain;
+                half_text::conversion(self, name, from, to, plain)
             }
             Intrinsic::Cast(from, to) => saturating_cast(name, from, to.dtype),
+            Intrinsic::Half => mve::number(),
             Intrinsic::Saturate(dtype) => rescaling_text::saturation(name, dtype),
+            Intrinsic::HalfPair => half_text::pair(name),
+            Intrinsic::HalfOf { is_upper } => half_text::part(self, name, is_upper),
             Intrinsic::Pair => routine_text::pair(name),
             Intrinsic::Dot => routine_text::dot(name),
             Intrinsic::Routine(routine) => routine_text::definition(routine),

@@ -7,6 +7,7 @@
 mod builder;
 mod circular;
 mod expression;
+mod half_pairs;
 mod half_text;
 pub mod halves;
 mod helper;

@@ -1,8 +1,10 @@
 //! Arm's vector extension for microcontrollers (MVE, "Helium"): where its intrinsics stand in place of operators on GNU vectors.
-//! Vectors are four singles.
+//! Vectors are four singles, eight halves to compute with, or four halves to convert, each of which is the lower part of a word.
 
 use super::ValueType;
+use super::halves::is_half;
 use super::helper::Intrinsic;
+use super::spelling::value_type_name;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 
@@ -10,49 +12,123 @@ use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 pub const INCLUDES: &str = "#include <arm_mve.h>\n";
 
 const LANES: usize = 4;
+const SINGLES: ValueType = ValueType { dtype: DType::F32, lanes: LANES };
+const HALVES: ValueType = ValueType { dtype: DType::F16, lanes: 2 * LANES };
+
+/// Whether it is a vector of halves that are the lower parts of words.
+pub fn is_spread(ty: ValueType) -> bool {
+    is_half(ty.dtype) && ty.lanes == LANES
+}
+
+/// The C type of a vector's lanes where it isn't that of elements in memory, and its bytes.
+pub fn lane_type(ty: ValueType) -> Option<(&'static str, usize)> {
+    match ty {
+        HALVES => Some(("__fp16", 2)),
+        ty if is_spread(ty) => Some(("uint32_t", 4)),
+        _ => None,
+    }
+}
+
+/// The type of the bits of a vector of halves, where C takes its lanes for numbers.
+pub fn bits(ty: ValueType) -> Option<ValueType> {
+    (ty == HALVES).then_some(ValueType { dtype: DType::U16, ..ty })
+}
 
 /// The intrinsic that adds a product of a vector and a factor of so many lanes.
-pub fn multiply_add(lanes: usize, factor_lanes: usize) -> Option<&'static str> {
-    match (lanes, factor_lanes) {
-        (LANES, 1) => Some("vfmaq_n_f32"),
-        (LANES, LANES) => Some("vfmaq_f32"),
+pub fn multiply_add(vector: ValueType, factor_lanes: usize) -> Option<&'static str> {
+    match (vector, factor_lanes) {
+        (SINGLES, 1) => Some("vfmaq_n_f32"),
+        (SINGLES, LANES) => Some("vfmaq_f32"),
+        (HALVES, 1) => Some("vfmaq_n_f16"),
+        (HALVES, lanes) if lanes == HALVES.lanes => Some("vfmaq_f16"),
         _ => None,
     }
 }
 
 /// The first `valid` lanes from an address on; the others are 0.
-pub fn load(address: &str, valid: usize) -> String {
-    format!("vldrwq_z_f32({address}, vctp32q({valid}))")
+pub fn load(ty: ValueType, address: &str, valid: usize) -> String {
+    match ty {
+        HALVES => format!("vldrhq_z_f16((const __fp16 *)({address}), vctp16q({valid}))"),
+        ty if is_spread(ty) && valid == LANES => format!("({})vldrhq_u32({address})", value_type_name(ty)),
+        ty if is_spread(ty) => format!("({})vldrhq_z_u32({address}, vctp32q({valid}))", value_type_name(ty)),
+        _ => format!("vldrwq_z_f32({address}, vctp32q({valid}))"),
+    }
 }
 
 /// The statement that stores the first `valid` lanes of a variable. gcc 12 takes it for a store of all lanes, and leaves out earlier
 /// ones that it believes to be overwritten, unless something between them may read memory.
-pub fn store(address: &str, value: &str, valid: usize) -> String {
-    format!("vstrwq_p_f32({address}, {value}, vctp32q({valid})); __asm__ volatile(\"\" ::: \"memory\");")
+pub fn store(ty: ValueType, address: &str, value: &str, valid: usize) -> String {
+    let stored = match ty {
+        HALVES => format!("vstrhq_p_f16((__fp16 *)({address}), {value}, vctp16q({valid}))"),
+        ty if is_spread(ty) && valid == LANES => return format!("vstrhq_u32({address}, (uint32x4_t){value});"),
+        ty if is_spread(ty) => format!("vstrhq_p_u32({address}, (uint32x4_t){value}, vctp32q({valid}))"),
+        _ => format!("vstrwq_p_f32({address}, {value}, vctp32q({valid}))"),
+    };
+    format!("{stored}; __asm__ volatile(\"\" ::: \"memory\");")
+}
+
+/// What the name of the helper that takes the bits of a half for a number is.
+pub const NUMBER: &str = "mlc_half";
+
+/// The helper of that name.
+pub fn number() -> String {
+    format!(
+        "static inline __fp16 {NUMBER}(uint16_t x) {{\n  __fp16 y;\n  memcpy(&y, &x, sizeof(y));\n  return y;\n}}\n"
+    )
 }
 
 /// The definition of a helper, or `None` where that of GNU vectors does.
 pub fn definition(name: &str, intrinsic: Intrinsic) -> Option<String> {
-    const VECTOR: ValueType = ValueType { dtype: DType::F32, lanes: LANES };
     let (result, parameters, body) = match intrinsic {
-        Intrinsic::Unary(UnaryFunction::Relu, VECTOR) => {
+        Intrinsic::Unary(UnaryFunction::Relu, SINGLES) => {
             ("f32x4", "f32x4 x", "vdupq_m_n_f32(x, 0.0f, vcmpltq_n_f32(x, 0.0f))".to_owned())
         }
-        Intrinsic::Binary(BinaryFunction::Maximum, VECTOR) => ("f32x4", "f32x4 x, f32x4 y", chosen("vcmpgtq_f32")),
-        Intrinsic::Binary(BinaryFunction::Minimum, VECTOR) => ("f32x4", "f32x4 x, f32x4 y", chosen("vcmpltq_f32")),
-        Intrinsic::Splat(VECTOR) => ("f32x4", "float x", "vdupq_n_f32(x)".to_owned()),
-        Intrinsic::Fold(BinaryFunction::Add, VECTOR) => ("float", "f32x4 x", folded("+")),
-        Intrinsic::Fold(BinaryFunction::Multiply, VECTOR) => ("float", "f32x4 x", folded("*")),
-        Intrinsic::Fold(BinaryFunction::Maximum, VECTOR) => return Some(extreme(name, ">")),
-        Intrinsic::Fold(BinaryFunction::Minimum, VECTOR) => return Some(extreme(name, "<")),
+        Intrinsic::Unary(UnaryFunction::Relu, HALVES) => {
+            ("f16x8", "f16x8 x", "vdupq_m_n_f16(x, 0, vcmpltq_n_f16(x, 0))".to_owned())
+        }
+        Intrinsic::Binary(BinaryFunction::Maximum, SINGLES) => ("f32x4", "f32x4 x, f32x4 y", chosen("gt", "f32")),
+        Intrinsic::Binary(BinaryFunction::Minimum, SINGLES) => ("f32x4", "f32x4 x, f32x4 y", chosen("lt", "f32")),
+        Intrinsic::Binary(BinaryFunction::Maximum, HALVES) => ("f16x8", "f16x8 x, f16x8 y", chosen("gt", "f16")),
+        Intrinsic::Binary(BinaryFunction::Minimum, HALVES) => ("f16x8", "f16x8 x, f16x8 y", chosen("lt", "f16")),
+        Intrinsic::Splat(SINGLES) => ("f32x4", "float x", "vdupq_n_f32(x)".to_owned()),
+        Intrinsic::Splat(HALVES) => ("f16x8", "uint16_t x", "(f16x8)vdupq_n_u16(x)".to_owned()),
+        Intrinsic::Cast(DType::F16, SINGLES) => return Some(converted(name, ("f16x4", "f32x4"), "f32.f16")),
+        Intrinsic::Cast(DType::F32, ValueType { dtype: DType::F16, lanes: LANES }) => {
+            return Some(converted(name, ("f32x4", "f16x4"), "f16.f32"));
+        }
+        Intrinsic::Cast(DType::Bf16, SINGLES) => ("f32x4", "bf16x4 x", "(f32x4)(x << 16)".to_owned()),
+        Intrinsic::Cast(DType::F32, ValueType { dtype: DType::Bf16, lanes: LANES }) => {
+            return Some(BRAIN_HALVES.replace("NAME", name));
+        }
+        Intrinsic::Fold(BinaryFunction::Add, SINGLES) => ("float", "f32x4 x", folded("+")),
+        Intrinsic::Fold(BinaryFunction::Multiply, SINGLES) => ("float", "f32x4 x", folded("*")),
+        Intrinsic::Fold(BinaryFunction::Maximum, SINGLES) => return Some(extreme(name, ">")),
+        Intrinsic::Fold(BinaryFunction::Minimum, SINGLES) => return Some(extreme(name, "<")),
         _ => return None,
     };
     Some(format!("static inline {result} {name}({parameters}) {{\n  return {body};\n}}\n"))
 }
 
+/// Singles and the halves in the lower parts of words. The assembler of binutils 2.40 takes other registers than the first for ones of
+/// twice their number.
+fn converted(name: &str, (from, to): (&str, &str), types: &str) -> String {
+    format!(
+        "static inline {to} {name}({from} x) {{\n  register {to} y __asm__(\"q0\") = ({to})x;\n  \
+         __asm__(\"vcvtb.{types} q0, q0\" : \"+w\"(y));\n  return y;\n}}\n"
+    )
+}
+
+/// Singles rounded to halves with the exponent of singles, to the nearest and ties to even.
+const BRAIN_HALVES: &str = "static inline bf16x4 NAME(f32x4 x) {
+  const uint32x4_t bits = (uint32x4_t)x;
+  const uint32x4_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  return (bf16x4)vpselq_u32((bits >> 16) | 0x40u, rounded, vcmpneq_f32(x, x));
+}
+";
+
 /// `x` where it compares so with `y` or is not a number, else `y`.
-fn chosen(comparison: &str) -> String {
-    format!("vpselq_f32(x, y, (mve_pred16_t)({comparison}(x, y) | vcmpneq_f32(x, x)))")
+fn chosen(order: &str, dtype: &str) -> String {
+    format!("vpselq_{dtype}(x, y, (mve_pred16_t)(vcmp{order}q_{dtype}(x, y) | vcmpneq_{dtype}(x, x)))")
 }
 
 fn folded(operator: &str) -> String {

@@ -1,6 +1,7 @@
 //! The C printer: loop programs as C99, with GNU vector types where a program has vectors.
 
 mod helpers;
+mod memory;
 
 use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
@@ -174,53 +175,15 @@ impl Printer<'_> {
         self.line(&format!("{name} = {};", unparenthesised(&value)));
     }
 
-    fn store(&mut self, pointer: Var, index: &Index, stride: i64, valid: usize, value: &Expr) {
-        let ty = self.ty(value);
-        let target = self.name(pointer).to_owned();
-        if ty.lanes > 1 && stride == 1 && valid == ty.lanes {
-            self.intrinsics.use_type(ty);
-            let address = self.address(pointer, index);
-            let value = self.expr(value);
-            return self.line(&format!(
-                "*({}_unaligned *)({address}) = {};",
-                value_type_name(ty),
-                unparenthesised(&value)
-            ));
-        }
-        if ty.lanes == 1 {
-            let at = self.index(index);
-            let value = self.expr(value);
-            let value = if ty.dtype == DType::Bool {
-                format!("(uint8_t)({value})")
-            } else {
-                unparenthesised(&value).to_owned()
-            };
-            return self.line(&format!("{target}[{at}] = {value};"));
-        }
-        if let (1, Expr::Var(var)) = (stride, value) {
-            let address = self.address(pointer, index);
-            let value = self.name(*var).to_owned();
-            if self.intrinsics.is_mve() {
-                return self.line(&mve::store(&address, &value, valid));
-            }
-            let bytes = valid * ty.dtype.size();
-            return self.line(&format!("__builtin_memcpy({address}, &{value}, {bytes});"));
-        }
-        let value = self.expr(value);
-        for lane in 0..valid {
-            let at = self.index(&index.offset(lane as i64 * stride));
-            self.line(&format!("{target}[{at}] = {value}[{lane}];"));
-        }
-    }
-
     /// The intrinsic that adds a product of vectors, or of a vector and a number, and the factors.
     fn fused(&mut self, product: &Expr) -> Option<(&'static str, String)> {
         let Expr::Binary(BinaryFunction::Multiply, x, y) = product else { return None };
         let (vector, factor) = if self.ty(x).lanes > 1 { (x, y) } else { (y, x) };
-        let function = mve::multiply_add(self.ty(vector).lanes, self.ty(factor).lanes)?;
+        let function = mve::multiply_add(self.ty(vector), self.ty(factor).lanes)?;
         // The intrinsics are macros, which commas of a list of lanes would confuse.
         let mut operand = |value: &Expr| match value {
             Expr::Gather { .. } => format!("({})", self.expr(value)),
+            _ if self.ty(value) == ValueType::scalar(DType::F16) => self.half(value),
             _ => unparenthesised(&self.expr(value)).to_owned(),
         };
         Some((function, format!("{}, {}", operand(vector), operand(factor))))
@@ -303,17 +266,16 @@ impl Printer<'_> {
                 let index = self.index(index);
                 format!("{}[{index}]", self.name(*pointer))
             }
-            Expr::Load { pointer, index, ty } => {
-                self.intrinsics.use_type(*ty);
-                format!("*(const {}_unaligned *)({})", value_type_name(*ty), self.address(*pointer, index))
-            }
+            Expr::Load { pointer, index, ty } => self.load(*pointer, index, *ty),
             Expr::Gather { pointer, index, stride, valid, ty } => self.gather(*pointer, index, *stride, *valid, *ty),
             Expr::Unary(function, x) => self.unary(*function, x),
             Expr::Binary(function, x, y) => self.binary(*function, x, y),
             Expr::Select(condition, x, y) => self.select(condition, x, y),
             Expr::Cast(dtype, x) => self.cast(*dtype, x),
             Expr::BitCast(dtype, x) => self.bit_cast(*dtype, x),
-            Expr::Rescale(..) | Expr::Pair { .. } | Expr::Dot(_) | Expr::Saturate(..) => self.helper(expr),
+            Expr::Rescale(..) | Expr::Pair { .. } | Expr::HalfOf { .. } | Expr::Dot(_) | Expr::Saturate(..) => {
+                self.helper(expr)
+            }
             Expr::Splat(x, lanes) => {
                 let ty = ValueType { lanes: *lanes, ..self.ty(x) };
                 self.intrinsics.use_type(ty);
@@ -327,7 +289,7 @@ impl Printer<'_> {
                     format!("{}({})", self.intrinsics.call(Intrinsic::Splat(ty)), unparenthesised(&x))
                 }
             }
-            Expr::Lane(x, lane) => format!("{}[{lane}]", self.expr(x)),
+            Expr::Lane(x, lane) => self.lane(x, *lane),
             Expr::Fold(function, x) => {
                 let (ty, text) = (self.ty(x), self.expr(x));
                 if ty.lanes == 1 {
@@ -337,24 +299,6 @@ impl Printer<'_> {
             }
             Expr::Index(dtype, index) => format!("({})({})", c_type(*dtype), self.index(index)),
         }
-    }
-
-    fn gather(&mut self, pointer: Var, index: &Index, stride: i64, valid: usize, ty: ValueType) -> String {
-        self.intrinsics.use_type(ty);
-        if self.intrinsics.is_mve() && stride == 1 && ty.lanes > 1 {
-            let address = self.address(pointer, index);
-            return mve::load(&address, valid);
-        }
-        let lanes: Vec<String> = (0..ty.lanes)
-            .map(|lane| {
-                if lane >= valid {
-                    return "0".to_owned();
-                }
-                let at = self.index(&index.offset(lane as i64 * stride));
-                format!("{}[{at}]", self.name(pointer))
-            })
-            .collect();
-        if ty.lanes == 1 { lanes[0].clone() } else { format!("({}){{{}}}", value_type_name(ty), lanes.join(", ")) }
     }
 
     fn unary(&mut self, function: UnaryFunction, x: &Expr) -> String {
@@ -391,7 +335,11 @@ impl Printer<'_> {
             _ => c_operator(function),
         };
         if let Some(operator) = operator.filter(|_| ty.dtype.is_float()) {
-            let (x, y) = (self.expr(x), self.expr(y));
+            let (x, y) = match is_half(ty.dtype) {
+                // A single half is its bits.
+                true => [x, y].map(|x| self.widened(x, ty.lanes, DType::I16)).into(),
+                false => (self.expr(x), self.expr(y)),
+            };
             return format!("({x} {operator} {y})");
         }
         let mask = self.found_mask_dtype(x).unwrap_or_else(|| self.mask_dtype(y));

@@ -14,7 +14,7 @@ use crate::target::Target;
 use mlc_ir::folding;
 use mlc_ir::ops::{Map, Pad, PadMode};
 use mlc_ir::scalar::Expression;
-use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, NodeId, Objective, Op, Value};
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, NodeId, Objective, Op, Value};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -199,6 +199,9 @@ impl Maker<'_> {
         for (index, &operand) in operands.iter().enumerate() {
             let home = homes.view(operand);
             let mut argument = made.bindings.argument(&mut made.kernel, &names[index], home, true, Some(index));
+            if self.target.half_pairs && is_at_words(homes, home) {
+                made.kernel.b.pair_halves(argument.pointer);
+            }
             argument.constant = self.constant_values(operand);
             arguments.push(argument);
         }
@@ -330,6 +333,13 @@ fn operand_names(anchor: &Op, own: usize, count: usize) -> Vec<String> {
     (0..count).map(name).collect()
 }
 
+/// Whether the elements of a home are halves whose first is at a multiple of words, wherever the buffer is: what the caller gives may be
+/// a slice in a loop's body.
+fn is_at_words(homes: &Homes, (buffer, view): &Home) -> bool {
+    let is_aligned = matches!(homes.buffers[*buffer].kind, BufferKind::Arena | BufferKind::Constant(_));
+    view.dtype == DType::F16 && view.offset % 2 == 0 && is_aligned
+}
+
 #[derive(Default)]
 struct Bindings {
     list: Vec<(Var, Binding)>,
@@ -369,6 +379,7 @@ impl<'a> Making<'a> {
             packed: Vec::new(),
             scratch: Vec::new(),
             scalar: false,
+            halves: false,
             bounds: Vec::new(),
         };
         Making { kernel, bindings: Bindings::default(), choice: Choice::default() }

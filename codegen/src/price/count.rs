@@ -153,6 +153,7 @@ impl Counter<'_> {
                 counts.load += 1.0;
                 self.index(index, counts);
             }
+            Expr::HalfOf { .. } => counts.float += 1.0,
             Expr::Dot(_) => counts.multiply_add += 1.0,
             Expr::Rescale(..) => counts.integer += 8.0,
             Expr::Saturate(..) => counts.integer += 1.0,

@@ -131,6 +131,7 @@ impl Part {
             registers: self.registers,
             float_unit: self.float_unit,
             dsp: self.dsp,
+            half_pairs: self.dsp && self.float_unit && self.vectors == VectorSpelling::None,
             alignment: self.alignment,
             borders: Borders::Clipped,
             in_order: true,

@@ -135,6 +135,7 @@ impl Computer {
             registers: self.registers,
             float_unit: true,
             dsp: false,
+            half_pairs: false,
             alignment: 64,
             borders: Borders::Memory,
             in_order: false,

@@ -87,6 +87,8 @@ pub struct Target {
     pub float_unit: bool,
     /// Whether it has instructions for two products of 16 bits at once: Arm's DSP extension.
     pub dsp: bool,
+    /// Whether it has instructions that make singles of either of two halves in a floating-point register: Arm's `vcvtb` and `vcvtt`.
+    pub half_pairs: bool,
     /// Alignment of buffers in bytes.
     pub alignment: usize,
     /// Where the zero borders of convolutions are.
@@ -123,6 +125,7 @@ impl Target {
             registers: 16,
             float_unit: true,
             dsp: false,
+            half_pairs: false,
             alignment: 16,
             borders: Borders::Clipped,
             in_order: false,
@@ -146,6 +149,7 @@ impl Target {
             registers: if vector_bytes >= 64 || cfg!(target_arch = "aarch64") { 32 } else { 16 },
             float_unit: true,
             dsp: false,
+            half_pairs: false,
             alignment: 64,
             borders: Borders::Memory,
             in_order: false,
@@ -188,6 +192,11 @@ impl Target {
     /// Its object files; `None` where the target doesn't say a machine, or mlc doesn't know its format.
     pub fn object_format(&self) -> Option<ObjectFormat> {
         ObjectFormat::of(&self.name, self.tools.as_ref(), self.float_unit)
+    }
+
+    /// Whether its C compilers know more than C99.
+    pub fn has_extensions(&self) -> bool {
+        self.c_flags.iter().any(|flag| flag.starts_with("-std=gnu"))
     }
 
     /// Whether sums keep their order and steps are rounded one by one.

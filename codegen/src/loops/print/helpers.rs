@@ -1,9 +1,11 @@
 //! Values that are calls of helpers whatever they are made of.
 
 use super::Printer;
+use crate::loops::VarKind;
 use crate::loops::expression::{Expr, Known};
 use crate::loops::helper::{Helpers, Intrinsic};
 use crate::loops::spelling::unparenthesised;
+use mlc_ir::DType;
 
 impl Printer<'_> {
     /// A rescaling, a saturation, a pair of halves or their products.
@@ -13,7 +15,13 @@ impl Printer<'_> {
                 let added = (rescaling.known == Known::Small).then(|| rescaling.added.to_string());
                 (Intrinsic::Rescale(*rescaling, self.ty(&children[0]).dtype), added)
             }
-            Expr::Pair { pointer, index } => (Intrinsic::Pair, Some(self.address(*pointer, index))),
+            Expr::Pair { pointer, index } => {
+                let is_of_halves =
+                    matches!(self.vars[*pointer as usize].kind, VarKind::Pointer { dtype: DType::F16, .. });
+                let intrinsic = if is_of_halves { Intrinsic::HalfPair } else { Intrinsic::Pair };
+                (intrinsic, Some(self.address(*pointer, index)))
+            }
+            Expr::HalfOf { is_upper, .. } => (Intrinsic::HalfOf { is_upper: *is_upper }, None),
             Expr::Saturate(dtype, _) => (Intrinsic::Saturate(*dtype), None),
             _ => (Intrinsic::Dot, None),
         };

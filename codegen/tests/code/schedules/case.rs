@@ -214,6 +214,7 @@ fn blank<'a>(case: &Case, target: &'a Target) -> Blank<'a> {
         packed: Vec::new(),
         scratch: Vec::new(),
         scalar: false,
+        halves: false,
         bounds: Vec::new(),
     };
     Blank { anchor, kernel, list }

@@ -139,6 +139,7 @@ fn transposed_copies_are_as_reviewed() {
             packed: Vec::new(),
             scratch: Vec::new(),
             scalar: false,
+            halves: false,
             bounds: Vec::new(),
         };
         let copy: Op = Map { expression: Expression::operand(0) }.into();

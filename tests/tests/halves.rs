@@ -1,0 +1,179 @@
+//! Half precision on emulated machines: conversions by their instructions, networks beside the same in single precision.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+
+use mlc::pipeline::{self, CompileOptions};
+use mlc::toolchain::Toolchain;
+use mlc_ir::{DType, Generator, Graph, Objective, Tensor, TensorType, text};
+use mlc_tests::firmware::{find, measure, measure_in_halves, missing, target};
+use mlc_tests::random::{Bounds, judge};
+
+/// Machines with instructions for halves: two conversions, vectors that compute with halves, conversions of vectors.
+const MACHINES: [&str; 5] = ["cortex-m4", "cortex-m7", "cortex-m55", "aarch64", "armv7-neon"];
+
+fn available() -> impl Iterator<Item = &'static str> {
+    MACHINES.into_iter().filter(|machine| {
+        let missing = missing(machine);
+        if let Some(reason) = &missing {
+            eprintln!("skipped on {machine}: {reason}");
+        }
+        missing.is_none()
+    })
+}
+
+/// What a graph computes on a machine.
+fn outputs(graph: &Graph, inputs: &[Tensor], machine: &str, objective: Objective) -> Vec<Tensor> {
+    let target = target(machine).unwrap().with_objective(objective);
+    let options = CompileOptions { target, ..CompileOptions::default() };
+    let compiled = pipeline::compile(graph, &options, &mut |_, _| {}).unwrap();
+    let program = Toolchain::emulated(machine).unwrap().build(&compiled.bundle().unwrap());
+    program
+        .and_then(|program| program.run(inputs))
+        .unwrap_or_else(|fault| panic!("{machine}: {fault} {:?}", fault.notes))
+}
+
+/// The most instructions that DS-CNN in halves takes on a machine, for a thousand of those in singles.
+const BOUNDS: [(&str, u64); 2] = [("cortex-m4", 1300), ("cortex-m55", 700)];
+
+#[test]
+fn halves_are_about_as_fast_as_singles_or_faster() {
+    let Some(case) = find("net_mlperftiny_dscnn_kws") else { return eprintln!("skipped: there is no DS-CNN here") };
+    for (machine, most) in BOUNDS.into_iter().filter(|(machine, _)| available().any(|own| own == *machine)) {
+        let singles = measure(&case, machine).unwrap_or_else(|fault| panic!("{fault}"));
+        let halves = measure_in_halves(&case, machine).unwrap_or_else(|fault| panic!("{fault}"));
+        let (own, other) = (halves.cost.instructions, singles.cost.instructions);
+        assert!(own * 1000 <= other * most, "{machine}: {own} instructions instead of {other}");
+        assert!(halves.arena_bytes * 2 <= singles.arena_bytes + 64, "{machine}: {} bytes of arena", halves.arena_bytes);
+        let constants = [&halves, &singles].map(|measured| measured.footprint.constants_bytes);
+        assert!(constants[0] * 2 <= constants[1] + 1024, "{machine}: {constants:?} bytes of constants");
+    }
+}
+
+#[test]
+fn instructions_convert_as_the_evaluator_does() {
+    let bits: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+    let halves = Tensor::from_le_bytes(TensorType::new(DType::F16, [1 << 16]), &bits);
+    let mut generator = Generator::new(9);
+    let mut singles: Vec<f64> = halves.to_floats().windows(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
+    let beside: Vec<f64> = singles.iter().step_by(5).map(|&middle| f64::from((middle as f32).next_up())).collect();
+    singles.truncate((1 << 15) - 4);
+    singles.extend(beside);
+    singles.extend([65519.996, 65520.0, 65504.0, f64::INFINITY]);
+    singles.extend((0..9999).map(|_| f64::from(f32::from_bits(generator.bits() as u32))));
+    let singles = Tensor::from_floats(TensorType::new(DType::F32, [singles.len()]), singles);
+    // Steps of two elements are for single ones where there are vectors.
+    let convert = |from: &Tensor, step: usize, to: DType| {
+        let count = from.shape()[0];
+        let text = format!(
+            "mlc 1\ngraph @g(%x: {0}[{1}]) -> (\"y\": {to}[{1}], \"z\": {to}[{2}]) {{\n  %y = cast %x {{dtype = {to}}}\n  \
+             %s = slice %x {{starts = [0], sizes = [{2}], steps = [{step}]}}\n  %z = cast %s {{dtype = {to}}}\n  \
+             return %y, %z\n}}\n",
+            from.ty().dtype,
+            count,
+            count.div_ceil(step)
+        );
+        text::parse(&text, &()).unwrap_or_else(|faults| panic!("{faults:?}"))
+    };
+    for (from, graph) in [(&halves, convert(&halves, 3, DType::F32)), (&singles, convert(&singles, 3, DType::F16))] {
+        let expected = mlc_ir::evaluate(&graph, std::slice::from_ref(from)).unwrap();
+        for machine in available() {
+            let found = outputs(&graph, std::slice::from_ref(from), machine, Objective::Speed);
+            for (found, expected) in found.iter().zip(&expected) {
+                for (place, (x, y)) in found.to_floats().into_iter().zip(expected.to_floats()).enumerate() {
+                    let same = x.to_bits() == y.to_bits() || x == y || x.is_nan() && y.is_nan();
+                    assert!(same, "{machine}: element {place} of {} is {x:e}, not {y:e}", found.ty());
+                }
+            }
+        }
+    }
+}
+
+/// Sums of products in halves: windows that are cut at the border, even and odd channels, rests of vectors, sums longer than a run,
+/// channels by themselves, epilogues of simple steps and of others, and what isn't a sum of products.
+const GRAPHS: [(&str, [&str; 2], &str); 6] = [
+    (
+        "windows",
+        ["f16[1, 7, 9, 3]", "f16[1, 6, 3, 5]"],
+        "  %v = constant f16[3, 3, 3, 6] random(seed = 1)
+  %w = constant f16[3, 3, 6, 21] random(seed = 2)
+  %u = constant f16[2, 2, 21, 5] random(seed = 3)
+  %b = constant f16[21] random(seed = 4)
+  %p = convolution %x, %v {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %q = convolution %p, %w {strides = [1, 2], dilations = [1, 1], pads = [[1, 1], [1, 0]], groups = 1}
+  %r = binary %q, %b {function = add}
+  %s = unary %r {function = relu}
+  %y = convolution %s, %u {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}",
+    ),
+    (
+        "channels",
+        ["f16[1, 6, 8, 16]", "f16[1, 2, 3, 6]"],
+        "  %v = constant f16[3, 3, 1, 16] random(seed = 1)
+  %w = constant f16[3, 3, 1, 32] random(seed = 2)
+  %u = constant f16[1, 1, 32, 6] random(seed = 3)
+  %t = constant f16[3, 2, 1, 6] random(seed = 4)
+  %p = convolution %x, %v {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 16}
+  %q = convolution %p, %w {strides = [2, 2], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 16}
+  %r = convolution %q, %u {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %y = convolution %r, %t {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [0, 1]], groups = 6}",
+    ),
+    (
+        "long sums",
+        ["f16[5, 203]", "f16[5, 13]"],
+        "  %v = constant f16[203, 130] random(seed = 1)
+  %w = constant f16[130, 13] random(seed = 2)
+  %b = constant f16[13] random(seed = 3)
+  %six = constant f16[] [6.0]
+  %h = unary %x {function = tanh}
+  %p = matmul %h, %v {transpose_left = false, transpose_right = false}
+  %l = binary %p, %six {function = minimum}
+  %q = matmul %l, %w {transpose_left = false, transpose_right = false}
+  %r = binary %q, %b {function = add}
+  %m = binary %r, %six {function = maximum}
+  %y = binary %m, %b {function = multiply}",
+    ),
+    (
+        "functions",
+        ["f16[3, 8]", "f16[3, 24]"],
+        "  %v = constant f16[8, 20] random(seed = 1)
+  %w = constant f16[20, 24] random(seed = 2)
+  %p = matmul %x, %v {transpose_left = false, transpose_right = false}
+  %q = unary %p {function = sigmoid}
+  %r = matmul %q, %w {transpose_left = false, transpose_right = false}
+  %y = unary %r {function = absolute}",
+    ),
+    (
+        "pools",
+        ["f16[1, 8, 8, 11]", "f16[1, 4, 4, 11]"],
+        "  %a = average_pool %x {window = [3, 3], strides = [2, 2], dilations = [1, 1], pads = [[1, 1], [1, 1]], counted_pads = [[1, 1], [1, 1]]}
+  %m = max_pool %x {window = [2, 2], strides = [2, 2], dilations = [1, 1], pads = [[0, 0], [0, 0]]}
+  %y = binary %a, %m {function = add}",
+    ),
+    (
+        "the exponent of singles",
+        ["bf16[4, 30]", "f16[4, 9]"],
+        "  %v = constant bf16[30, 9] random(seed = 1)
+  %p = matmul %x, %v {transpose_left = false, transpose_right = false}
+  %q = unary %p {function = relu}
+  %h = cast %q {dtype = f16}
+  %y = binary %h, %h {function = add}",
+    ),
+];
+
+#[test]
+fn operators_on_halves_compute_what_the_evaluator_says() {
+    for (name, [input, output], body) in GRAPHS {
+        let text = format!("mlc 1\ngraph @g(%x: {input}) -> (\"y\": {output}) {{\n{body}\n  return %y\n}}\n");
+        let graph = text::parse(&text, &()).unwrap_or_else(|faults| panic!("{name}: {faults:?}"));
+        let x = Generator::new(5).tensor(&graph.node(graph.inputs()[0]).results[0]);
+        let inputs = [x];
+        let bounds = Bounds::of(&graph, &inputs).unwrap();
+        for machine in available() {
+            for objective in [Objective::Speed, Objective::Size] {
+                let found = outputs(&graph, &inputs, machine, objective);
+                let compared = judge(&graph, &inputs, &bounds, &found);
+                let compared =
+                    compared.unwrap_or_else(|fault| panic!("{name} on {machine} for {objective:?}: {fault}"));
+                assert!(compared.agreeing > 0, "{name}: nothing is compared");
+            }
+        }
+    }
+}
