@@ -7,17 +7,19 @@ use super::dots::Reach;
 use super::products::{weight_strides, with_views};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::window::{WindowAxis, window_axes};
-use super::{KernelWriter, depthwise, depthwise_rolled, planes};
+use super::{KernelWriter, depthwise, depthwise_rolled, planes, row_pairs};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Convolution;
 
 impl Scheduled for Convolution {
     const KINDS: &'static [Kind<Self>] = &[
-        Kind::new("planes", planes::list, |op, _, kernel| planes::write(op, kernel)).in_place(),
+        Kind::new("row-pairs", row_pairs::list, |op, _, kernel| row_pairs::write(op, kernel)).in_place().by_routines(),
+        Kind::new("planes", planes::list, |op, _, kernel| planes::write(op, kernel)).in_place().by_routines(),
         Kind::new("row-dots", |op, kernel| dots(op, Reach::Row, kernel), |op, _, kernel| write_dots(op, kernel)),
         Kind::new("pixel-dots", |op, kernel| dots(op, Reach::Pixel, kernel), |op, _, kernel| write_dots(op, kernel))
-            .in_place(),
+            .in_place()
+            .by_routines(),
         Kind::new("window-dots", |op, kernel| dots(op, Reach::Window, kernel), |op, _, kernel| write_dots(op, kernel)),
         Kind::new(
             "tiles",

@@ -97,7 +97,8 @@ struct Dots<'c> {
     weights: Var,
     first: Var,
     scales: Option<Scales>,
-    sums: Var,
+    /// Where sums are that no routine rescales at once.
+    sums: Option<Var>,
 }
 
 impl<'c> Dots<'c> {
@@ -114,11 +115,12 @@ impl<'c> Dots<'c> {
         let words = move || packed_words(&packed, constant.as_ref()?, tile);
         let ty = TensorType::new(DType::I32, [groups * outputs]);
         let weights = kernel.pack(contraction.weights.operand.unwrap_or(1), "packed", ty, words);
-        let first = first_terms(kernel, contraction.outputs, outputs);
+        let first = first_terms(kernel, contraction.outputs, outputs, 1);
         let is_dense = kernel.results[0].view.last_stride() == 1 && contraction.outputs == outputs;
         let scales = if is_dense { scales(kernel, outputs) } else { None };
         let pairs = (!is_row).then(|| kernel.scratch("pairs", DType::I32, groups * 2 * tile.pixels()));
-        let sums = kernel.scratch("sums", DType::I32, part * tile.outputs() * tile.pixels());
+        let is_rescaled = scales.is_some() && tile == Tile::ThreeByTwo;
+        let sums = (!is_rescaled).then(|| kernel.scratch("sums", DType::I32, part * tile.outputs() * tile.pixels()));
         Dots { contraction, tile, dtype, blocks, part, groups, pairs, weights, first, scales, sums }
     }
 
@@ -145,34 +147,35 @@ impl<'c> Dots<'c> {
                 place.into_iter().map(|index| kernel.b.define_index("place", index)).collect()
             })
             .collect();
+        let Some(sums) = self.sums else { return self.rescaled(kernel, &places) };
         let outputs = self.tile.outputs();
         let has_rest = !self.contraction.outputs.is_multiple_of(outputs);
         let parts = self.blocks / self.part - usize::from(has_rest);
         kernel.for_each("part", parts, |kernel, part| {
-            self.sum(kernel, &part);
+            self.sum(kernel, sums, &part);
             let start = part.times(self.part as i64);
             if let Some(scales) = self.scales {
-                return self.rescale(kernel, scales, &places, &start);
+                return self.rescale(kernel, sums, scales, (&places, &start));
             }
             kernel.for_each("block", self.part, |kernel, block| {
-                self.store(kernel, &places, (&start.plus(&block), &block), outputs);
+                self.store(kernel, sums, &places, (&start.plus(&block), &block), outputs);
             });
         });
         if has_rest {
-            self.sum(kernel, &Index::from(parts));
+            self.sum(kernel, sums, &Index::from(parts));
             let start = Index::from(parts * self.part);
             let last = self.part - 1;
             kernel.for_each("block", last, |kernel, block| {
-                self.store(kernel, &places, (&start.plus(&block), &block), outputs);
+                self.store(kernel, sums, &places, (&start.plus(&block), &block), outputs);
             });
             let block = Index::from(last);
             let rest = self.contraction.outputs % outputs;
-            self.store(kernel, &places, (&start.plus(&block), &block), rest);
+            self.store(kernel, sums, &places, (&start.plus(&block), &block), rest);
         }
     }
 
     /// Computes the sums of a part of the blocks.
-    fn sum(&self, kernel: &mut KernelWriter<'_>, part: &Index) {
+    fn sum(&self, kernel: &mut KernelWriter<'_>, sums: Var, part: &Index) {
         let outputs = part.times((self.part * self.tile.outputs()) as i64);
         let x = match self.pairs {
             Some(pairs) => (pairs, Index::default()),
@@ -182,27 +185,48 @@ impl<'c> Dots<'c> {
         let bytes = if self.pairs.is_some() { None } else { Some(self.dtype) };
         kernel.b.push(Stmt::Routine {
             routine: Routine::Dots { tile: self.tile, bytes },
-            pointers: vec![x, weights, (self.first, outputs), (self.sums, Index::default())],
+            pointers: vec![x, weights, (self.first, outputs), (sums, Index::default())],
             numbers: vec![self.groups as i64, self.part as i64],
         });
     }
 
-    /// Rescales and stores the sums of a part of the blocks, the first of which is `start`. Pixels that aren't there are stored
-    /// before one that is, in its place.
-    fn rescale(&self, kernel: &mut KernelWriter<'_>, scales: Scales, places: &[Vec<Index>], start: &Index) {
-        let output = start.times(self.tile.outputs() as i64);
+    /// Computes, rescales and stores all outputs of three pixels. Pixels that aren't there are stored before one that is, in its place.
+    fn rescaled(&self, kernel: &mut KernelWriter<'_>, places: &[Vec<Index>]) {
+        let (Some(scales), Some(pairs)) = (self.scales, self.pairs) else { return };
         let result = kernel.results[0].clone();
-        let mut pointers = vec![(self.sums, Index::default()), (scales.table, output.times(2))];
+        let mut pointers: Vec<(Var, Index)> =
+            [pairs, self.weights, self.first, scales.table].map(|pointer| (pointer, Index::default())).to_vec();
         for i in 0..self.tile.pixels() {
             let Some(place) = places.get(i).or(places.last()) else { return };
-            let indices: Vec<Index> = place.iter().cloned().chain([output.clone()]).collect();
+            let indices: Vec<Index> = place.iter().cloned().chain([Index::default()]).collect();
             pointers.push((result.pointer, result.address(&indices)));
         }
-        let limited = f64::from(scales.low) > scales.dtype.integer_range(8).0;
-        let mut numbers = vec![self.part as i64, (2 * scales.added + 1).into()];
-        numbers.extend(limited.then_some(i64::from(scales.low)));
-        let routine = Routine::Rescale { tile: self.tile, dtype: scales.dtype, limited };
+        let mut numbers = vec![self.groups as i64, self.blocks as i64];
+        numbers.extend(scales.limit());
+        let routine = Routine::RescaledDots { dtype: scales.dtype, limited: scales.limit().is_some() };
         kernel.b.push(Stmt::Routine { routine, pointers, numbers });
+    }
+
+    /// Rescales and stores the sums of a part of the blocks of one pixel, the first of which is `start`.
+    fn rescale(
+        &self,
+        kernel: &mut KernelWriter<'_>,
+        sums: Var,
+        scales: Scales,
+        (places, start): (&[Vec<Index>], &Index),
+    ) {
+        let Some(place) = places.first() else { return };
+        let output = start.times(self.tile.outputs() as i64);
+        let result = kernel.results[0].clone();
+        let indices: Vec<Index> = place.iter().cloned().chain([output.clone()]).collect();
+        let y = (result.pointer, result.address(&indices));
+        let mut numbers = vec![(self.part * self.tile.outputs()) as i64];
+        numbers.extend(scales.limit());
+        kernel.b.push(Stmt::Routine {
+            routine: Routine::Rescale { dtype: scales.dtype, limited: scales.limit().is_some() },
+            pointers: vec![(sums, Index::default()), (scales.table, output.times(3)), y],
+            numbers,
+        });
     }
 
     /// Indices of a pixel along the outer axes.
@@ -239,6 +263,7 @@ impl<'c> Dots<'c> {
     fn store(
         &self,
         kernel: &mut KernelWriter<'_>,
+        sums: Var,
         places: &[Vec<Index>],
         (block, own): (&Index, &Index),
         outputs: usize,
@@ -248,7 +273,7 @@ impl<'c> Dots<'c> {
             for (i, place) in places.iter().enumerate() {
                 let index =
                     own.times((width * self.tile.pixels()) as i64).offset((output * self.tile.pixels() + i) as i64);
-                let sum = Expr::Load { pointer: self.sums, index, ty: ValueType::scalar(DType::I32) };
+                let sum = Expr::Load { pointer: sums, index, ty: ValueType::scalar(DType::I32) };
                 let mut indices = place.clone();
                 indices.push(block.times(width as i64).offset(output as i64));
                 kernel.finish(sum, &indices, 1);
@@ -299,8 +324,8 @@ fn packed_words(contraction: &Contraction, constant: &Attribute, tile: Tile) -> 
 }
 
 /// The first terms of the outputs' sums, filled up to `padded` of them: what the epilogue would add to each sum at once, if that
-/// is a constant of each output, and 0 otherwise.
-pub(super) fn first_terms(kernel: &mut KernelWriter<'_>, outputs: usize, padded: usize) -> Var {
+/// is a constant of each output, and 0 otherwise; a `factor` times that.
+pub(super) fn first_terms(kernel: &mut KernelWriter<'_>, outputs: usize, padded: usize, factor: i64) -> Var {
     let ty = TensorType::new(DType::I32, [padded]);
     if let Some((operand, expression)) = kernel.epilogue.as_ref().and_then(|epilogue| without_bias(epilogue, outputs)) {
         let argument = kernel.epilogue.as_ref().map(|epilogue| epilogue.operands[operand - 1].clone());
@@ -319,6 +344,7 @@ pub(super) fn first_terms(kernel: &mut KernelWriter<'_>, outputs: usize, padded:
                     list = vec![list[0]; outputs];
                 }
                 list.resize(padded, 0);
+                list.iter_mut().for_each(|term| *term *= factor);
                 Some(numbers(list))
             });
         }

@@ -19,7 +19,8 @@ impl Scheduled for Matmul {
             |op, kernel| contraction(op, kernel).dot_schedules(Reach::Pixel, kernel),
             |op, _, kernel| contraction(op, kernel).write_dots(kernel),
         )
-        .in_place(),
+        .in_place()
+        .by_routines(),
         Kind::new(
             "tiles",
             |op, kernel| contraction(op, kernel).schedules(kernel),

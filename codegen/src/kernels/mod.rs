@@ -35,6 +35,7 @@ mod reduce;
 mod resize;
 mod rolled;
 mod round_trips;
+mod row_pairs;
 mod scales;
 mod scatter;
 pub mod schedule;
@@ -93,6 +94,11 @@ pub fn overwritable(op: &Op, schedule: &Schedule, kernel: &KernelWriter<'_>) -> 
     };
     let all = own.chain(epilogue).enumerate();
     Ok(all.filter(|(_, (operand, is_read_first))| *is_read_first && alike(operand)).map(|(number, _)| number).collect())
+}
+
+/// Whether routines do all that counts, so that C compilers lose nothing by pointers that may mean the same memory.
+pub fn is_by_routines(op: &Op, schedule: &Schedule) -> bool {
+    family(op).is_ok_and(|family| family.is_by_routines(schedule))
 }
 
 /// Whether a schedule gives up time for small code.

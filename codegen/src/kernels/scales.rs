@@ -9,10 +9,8 @@ use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType};
 /// How sums are rescaled.
 #[derive(Debug, Clone, Copy)]
 pub struct Scales {
-    /// For each output its multiplier and its shift less 32.
+    /// For each output its multiplier, its shift less 32, and twice what is added and 1, shifted to the left by that.
     pub table: Var,
-    /// Added to the rescaled number.
-    pub added: i32,
     /// What the result isn't below.
     pub low: i32,
     /// What it is stored as.
@@ -23,6 +21,13 @@ pub struct Scales {
 enum Numbers {
     Literal(i64),
     Constant(Attribute),
+}
+
+impl Scales {
+    /// The lower limit, if it isn't the smallest number of the type.
+    pub fn limit(&self) -> Option<i64> {
+        (f64::from(self.low) > self.dtype.integer_range(8).0).then_some(self.low.into())
+    }
 }
 
 impl Numbers {
@@ -94,19 +99,24 @@ pub fn scales(kernel: &mut KernelWriter<'_>, outputs: usize) -> Option<Scales> {
         })
         .collect();
     let sums = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
-    if bounds::known(Rounding::Twice, DType::I32, [sums, known[0], known[1]]) != Known::Small {
+    if bounds::known(Rounding::Twice, DType::I32, [sums, known[0], known[1]]) != Known::Small || known[0].0 < 0 {
         return None;
     }
-    let ty = TensorType::new(DType::I32, [2 * outputs]);
+    // What is added is a part of the number before it is shifted: their sum must be a word.
+    let twice = 2 * i64::from(added) + 1;
+    if twice.abs() << (known[1].1 - 32) >= 1 << 30 {
+        return None;
+    }
+    let ty = TensorType::new(DType::I32, [3 * outputs]);
     let values = move || {
         let (multipliers, shifts) = (multipliers.list(outputs), shifts.list(outputs));
-        let pairs = multipliers.into_iter().zip(shifts).flat_map(|(multiplier, shift)| [multiplier, shift - 32]);
-        Some(numbers(pairs.collect()))
+        let of_output = |(multiplier, shift): (i64, i64)| [multiplier, shift - 32, twice << (shift - 32)];
+        Some(numbers(multipliers.into_iter().zip(shifts).flat_map(of_output).collect()))
     };
     let number = first.or(second).and_then(|k| epilogue.operands.get(k - 1)?.operand);
     let table = match number {
         Some(number) => kernel.pack(number, "scales", ty, values),
         None => kernel.table("scales", values()?),
     };
-    Some(Scales { table, added, low, dtype })
+    Some(Scales { table, low, dtype })
 }

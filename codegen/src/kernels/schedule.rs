@@ -108,6 +108,8 @@ pub struct Kind<O: 'static> {
     /// Whether each element of an operand has been read for the last time when an element of the first result is stored in its
     /// place, as long as both lie alike.
     pub in_place: bool,
+    /// Whether routines do all that counts, so that C compilers lose nothing by pointers that may mean the same memory.
+    pub by_routines: bool,
     /// Whether its schedules give up time for small code, so that nothing that is made for speed need look at them.
     pub small: bool,
 }
@@ -119,7 +121,7 @@ impl<O> Kind<O> {
         list: fn(&O, &KernelWriter<'_>) -> Preferences,
         write: fn(&O, &Settings, &mut KernelWriter<'_>) -> Result<(), Diagnostic>,
     ) -> Kind<O> {
-        Kind { name, list, write, in_place: false, small: false }
+        Kind { name, list, write, in_place: false, by_routines: false, small: false }
     }
 
     /// A kind of one schedule, which can compute every kernel of the operator.
@@ -132,14 +134,20 @@ impl<O> Kind<O> {
 
     /// The same where the result may overwrite an operand.
     pub const fn in_place(self) -> Kind<O> {
-        let Kind { name, list, write, small, .. } = self;
-        Kind { name, list, write, in_place: true, small }
+        let Kind { name, list, write, by_routines, small, .. } = self;
+        Kind { name, list, write, in_place: true, by_routines, small }
+    }
+
+    /// The same where routines do all that counts.
+    pub const fn by_routines(self) -> Kind<O> {
+        let Kind { name, list, write, in_place, small, .. } = self;
+        Kind { name, list, write, in_place, by_routines: true, small }
     }
 
     /// The same with schedules that give up time for small code.
     pub const fn small(self) -> Kind<O> {
-        let Kind { name, list, write, in_place, .. } = self;
-        Kind { name, list, write, in_place, small: true }
+        let Kind { name, list, write, in_place, by_routines, .. } = self;
+        Kind { name, list, write, in_place, by_routines, small: true }
     }
 }
 
@@ -162,6 +170,9 @@ pub trait Family {
 
     /// Whether the first result may overwrite an operand of the same layout.
     fn is_in_place(&self, schedule: &Schedule) -> bool;
+
+    /// Whether routines do all that counts.
+    fn is_by_routines(&self, schedule: &Schedule) -> bool;
 
     /// Whether a schedule gives up time for small code.
     fn is_small(&self, schedule: &Schedule) -> bool;
@@ -190,6 +201,10 @@ impl<O: Scheduled> Family for O {
 
     fn is_in_place(&self, schedule: &Schedule) -> bool {
         kind::<O>(schedule).is_some_and(|kind| kind.in_place)
+    }
+
+    fn is_by_routines(&self, schedule: &Schedule) -> bool {
+        kind::<O>(schedule).is_some_and(|kind| kind.by_routines)
     }
 
     fn is_small(&self, schedule: &Schedule) -> bool {

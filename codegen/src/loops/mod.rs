@@ -6,6 +6,9 @@
 
 mod builder;
 mod circular;
+mod depthwise_text;
+mod dots_text;
+mod dsp_text;
 mod expression;
 mod half_pairs;
 mod half_text;

@@ -24,6 +24,23 @@ pub enum Routine {
         /// What the byte is.
         dtype: DType,
     },
+    /// Copies a channel into a *plane*, whose words are pairs of a column in rows 2i and 2i + 1 (pointers to the channel, to the word
+    /// of its first column in row 0 of the plane; numbers of rows and columns, bytes between rows and between columns, words of a
+    /// row of pairs, rows of the plane above the channel).
+    RowPairs {
+        /// What the bytes are.
+        dtype: DType,
+    },
+    /// Windows of 3 x 3 over a plane, rescaled and stored (pointers to the plane, to the weights, to the first term, to a multiplier,
+    /// a shift less 32 and what is added as in [`Routine::Rescale`], to the results; numbers of their rows and columns, bytes
+    /// between their rows and between their columns, words of a row of pairs). Weights are three pairs of the first and the second row and
+    /// three of the second and the third. Weights and the first term are twice what they stand for, so that sums are.
+    Depthwise {
+        /// Rows and columns between windows: 1 or 2.
+        stride: usize,
+        /// What is stored.
+        dtype: DType,
+    },
     /// Sums of products (pointers to the groups of some pixels, to words of four weights, to the first terms of the outputs'
     /// sums, to the sums; numbers of groups and of blocks of outputs). Weights and sums are block by block: for each group
     /// the words of the block's outputs; for each output the sums of the pixels.
@@ -33,11 +50,19 @@ pub enum Routine {
         /// What the elements of x are where they are bytes, and no groups.
         bytes: Option<DType>,
     },
-    /// Such sums rescaled, limited and stored (pointers to the sums, to a multiplier and a shift less 32 of each output, to each
-    /// pixel's results; the number of blocks, twice what is added and 1, the lower limit). The last pixel is stored first.
+    /// Sums of one pixel rescaled, limited and stored (pointers to the sums, to three numbers of each output, to the results; the
+    /// number of outputs, the lower limit). The three are a multiplier, a shift less 32, and twice what is added and 1, shifted to
+    /// the left by that.
     Rescale {
-        /// Pixels and outputs of a block.
-        tile: Tile,
+        /// What is stored.
+        dtype: DType,
+        /// Whether the lower limit is above the smallest number of that type.
+        limited: bool,
+    },
+    /// Sums of products of three pixels and two outputs that are rescaled, limited and stored (pointers to the groups, to the words of
+    /// weights, to the first terms, to what [`Routine::Rescale`] takes of each output, to each pixel's results; numbers of groups
+    /// and of blocks of outputs, the lower limit). The last pixel is stored first.
+    RescaledDots {
         /// What is stored.
         dtype: DType,
         /// Whether the lower limit is above the smallest number of that type.
@@ -82,9 +107,11 @@ impl Routine {
                 let of = bytes.map_or(String::new(), |dtype| format!("{dtype}_"));
                 format!("mlc_dots_{of}{}x{}", tile.pixels(), tile.outputs())
             }
-            Routine::Rescale { tile, dtype, limited } => {
-                let limited = if limited { "limited_" } else { "" };
-                format!("mlc_rescale_{limited}{dtype}_{}x{}", tile.pixels(), tile.outputs())
+            Routine::RowPairs { dtype } => format!("mlc_row_pairs_{dtype}"),
+            Routine::Depthwise { stride, dtype } => format!("mlc_depthwise_3x3_{stride}_{dtype}"),
+            Routine::Rescale { dtype, limited } => format!("mlc_rescale_{}{dtype}", limited_prefix(limited)),
+            Routine::RescaledDots { dtype, limited } => {
+                format!("mlc_rescaled_dots_{}{dtype}_3x2", limited_prefix(limited))
             }
         }
     }
@@ -97,8 +124,15 @@ impl Routine {
             Routine::Widen { .. } => 4.0 + 7.0 * (number(0) / 4.0).ceil(),
             Routine::Dots { tile: Tile::ThreeByTwo, .. } => 24.0 + number(1) * (17.0 + 19.75 * number(0)),
             Routine::Dots { tile: Tile::OneByFour, .. } => 24.0 + number(1) * (13.0 + 19.75 * number(0)),
-            Routine::Rescale { tile, .. } => {
-                20.0 + number(0) * (5.0 + tile.outputs() as f64 * (2.0 + 9.0 * tile.pixels() as f64))
+            Routine::RowPairs { .. } => 40.0 + number(0) * (6.0 + 2.5 * number(1)),
+            Routine::Depthwise { stride: 1, .. } => {
+                60.0 + (number(0) / 2.0).ceil() * (40.0 + 58.0 * (number(1) / 2.0).ceil())
+            }
+            Routine::Depthwise { .. } => 60.0 + number(0) * (40.0 + 37.0 * (number(1) / 2.0).ceil()),
+            Routine::Rescale { limited, .. } => 15.0 + number(0) * if limited { 13.0 } else { 10.0 },
+            Routine::RescaledDots { limited, .. } => {
+                let limits = if limited { 20.0 } else { 0.0 };
+                40.0 + number(1) * (57.0 + limits + 19.0 * number(0) + 3.0 * (number(0) / 4.0).ceil())
             }
         }
     }
@@ -109,10 +143,19 @@ impl Routine {
         match self {
             Routine::Copy { .. } => vec![1; 2],
             Routine::Widen { pixels, .. } => vec![number(0), number(0).div_ceil(4) * 2 * pixels],
-            Routine::Rescale { tile, .. } => {
-                let outputs = number(0) * tile.outputs();
-                let own = [outputs * tile.pixels(), 2 * outputs];
-                own.into_iter().chain(std::iter::repeat_n(outputs, tile.pixels())).collect()
+            Routine::RowPairs { .. } => {
+                let read = strided(&[(number(0), number(2)), (number(1), number(3))]);
+                vec![read, 2 * (number(0) + number(5)).div_ceil(2) * number(4)]
+            }
+            Routine::Depthwise { stride, .. } => {
+                let rows = if stride == 1 { number(0).div_ceil(2) } else { number(0) };
+                let stored = strided(&[(number(0), number(2)), (number(1), number(3))]);
+                vec![2 * (rows + 1) * number(4), 6, 1, 3, stored]
+            }
+            Routine::Rescale { .. } => vec![number(0), 3 * number(0), number(0)],
+            Routine::RescaledDots { .. } => {
+                let (groups, outputs) = (number(0), 2 * number(1));
+                vec![groups * 6, groups * outputs, outputs, 3 * outputs, outputs, outputs, outputs]
             }
             Routine::Dots { tile, bytes } => {
                 let (groups, blocks) = (number(0), number(1));
@@ -122,4 +165,13 @@ impl Routine {
             }
         }
     }
+}
+
+fn limited_prefix(limited: bool) -> &'static str {
+    if limited { "limited_" } else { "" }
+}
+
+/// Elements from the first to the last of some axes, each of an extent and a stride.
+fn strided(axes: &[(usize, usize)]) -> usize {
+    1 + axes.iter().map(|(extent, stride)| extent.saturating_sub(1) * stride).sum::<usize>()
 }

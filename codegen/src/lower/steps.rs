@@ -229,14 +229,16 @@ impl Maker<'_> {
         self.push(made, id, &what, macs, in_place);
     }
 
-    /// Numbers of the operands that the result may lie over: all that the schedule allows where memory counts. Elsewhere those of
-    /// elementwise arithmetic alone, `own` operands being the operator's: C compilers make more of pointers that nothing else
-    /// writes through.
+    /// Numbers of the operands that the result may lie over: all that the schedule allows where memory counts, or where routines do the
+    /// work. Elsewhere those of elementwise arithmetic alone, `own` operands being the operator's: C compilers make more of
+    /// pointers that nothing else writes through.
     fn overwritable(&self, anchor: &Op, choice: &Choice, kernel: &KernelWriter<'_>, own: usize) -> Vec<usize> {
         let all = own + kernel.epilogue.as_ref().map_or(0, |epilogue| epilogue.operands.len());
         let elementwise = || (if matches!(anchor, Op::Map(_)) { 0 } else { own }..all).collect();
         match choice.taken() {
-            Some(taken) if self.target.objective == Objective::Ram => {
+            Some(taken)
+                if self.target.objective == Objective::Ram || kernels::is_by_routines(anchor, &taken.schedule) =>
+            {
                 kernels::overwritable(anchor, &taken.schedule, kernel).unwrap_or_default()
             }
             _ => elementwise(),

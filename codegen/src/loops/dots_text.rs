@@ -1,0 +1,181 @@
+//! Sums of products as C, with assembly where the DSP extension is.
+
+use super::dsp_text::{in_assembly, limit, rescale_one, saturation};
+use super::routine::Tile;
+use super::spelling::c_type;
+use mlc_ir::DType;
+
+/// A group of three pixels and two outputs.
+const THREE_BY_TWO: &str = "ldmia r1!, {r2, r3}\nldmia r0!, {r10, r11, r12}\nsxtb16 lr, r2\n\
+     smlad r4, r10, lr, r4\nsmlad r5, r11, lr, r5\nsmlad r6, r12, lr, r6\nsxtb16 lr, r3\n\
+     smlad r7, r10, lr, r7\nsmlad r8, r11, lr, r8\nsmlad r9, r12, lr, r9\nldmia r0!, {r10, r11, r12}\n\
+     sxtb16 r2, r2, ror #8\nsxtb16 r3, r3, ror #8\n\
+     smlad r4, r10, r2, r4\nsmlad r5, r11, r2, r5\nsmlad r6, r12, r2, r6\n\
+     smlad r7, r10, r3, r7\nsmlad r8, r11, r3, r8\nsmlad r9, r12, r3, r9\n";
+
+/// Parameters of the function, which the assembly finds by the procedure call standard.
+const DOTS_PARAMETERS: [&str; 5] =
+    ["const int32_t *weights", "const int32_t *first", "int32_t *sums", "int32_t groups", "int32_t blocks"];
+
+/// The function of a [`Dots`](super::routine::Routine::Dots).
+pub fn dots(name: &str, tile: Tile, bytes: Option<DType>) -> String {
+    let (pixels, outputs) = (tile.pixels(), tile.outputs());
+    let source = format!("const {} *source", c_type(bytes.unwrap_or(DType::I32)));
+    let parameters: Vec<String> = std::iter::once(source.as_str()).chain(DOTS_PARAMETERS).map(String::from).collect();
+    let factors = match bytes {
+        Some(_) => ["x[group * 4]", "x[group * 4 + 1]", "x[group * 4 + 2]", "x[group * 4 + 3]"].map(String::from),
+        None => {
+            let half = |place: usize, shift: usize| {
+                format!("(int16_t)(uint16_t)((uint32_t)x[group * {} + {place}] >> {shift})", 2 * pixels)
+            };
+            [half(0, 0), half(pixels, 0), half(0, 16), half(pixels, 16)]
+        }
+    };
+    let terms: String = factors
+        .iter()
+        .enumerate()
+        .map(|(place, factor)| format!("        total += {factor} * (int8_t)(uint8_t)(word >> {});\n", 8 * place))
+        .collect();
+    let products = format!(
+        "static void {name}(\n    {}) {{\n  \
+           for (int32_t block = 0; block < blocks; ++block) {{\n    \
+             for (int32_t sum = 0; sum < {size}; ++sum) {{\n      \
+               const int32_t output = sum / {pixels};\n      \
+               const {element} *x = source + sum % {pixels};\n      \
+               const int32_t *w = weights + block * groups * {outputs} + output;\n      \
+               int32_t total = first[block * {outputs} + output];\n      \
+               for (int32_t group = 0; group < groups; ++group) {{\n        \
+                 const uint32_t word = (uint32_t)w[group * {outputs}];\n\
+         {terms}      \
+               }}\n      \
+               sums[block * {size} + sum] = total;\n    \
+             }}\n  \
+           }}\n}}\n",
+        parameters.join(",\n    "),
+        size = pixels * outputs,
+        element = c_type(bytes.unwrap_or(DType::I32)),
+    );
+    in_assembly(name, &parameters, &assembly(tile, bytes), &products)
+}
+
+/// The loops in assembly. On the stack are the pairs, the first terms, the sums, the ends of the pairs and of those whose groups
+/// are taken four at a time, and the number of blocks that are left.
+fn assembly(tile: Tile, bytes: Option<DType>) -> String {
+    let (multiple, step, spread, last) = match tile {
+        Tile::ThreeByTwo => (
+            "add r10, r12, r12, lsl #1\nbic r11, r12, #3\nadd r11, r11, r11, lsl #1\n\
+             add r10, r0, r10, lsl #3\nadd r11, r0, r11, lsl #3\n",
+            THREE_BY_TWO.to_owned(),
+            "ldmia r2!, {r4, r7}\nmov r5, r4\nmov r6, r4\nmov r8, r7\nmov r9, r7\n",
+            "r9",
+        ),
+        Tile::OneByFour => {
+            let words = ["r8", "r9", "r10", "r11"];
+            let sums = ["r4", "r5", "r6", "r7"];
+            let products: String = words
+                .iter()
+                .zip(sums)
+                .map(|(word, sum)| {
+                    format!(
+                        "sxtb16 lr, {word}\nsxtb16 {word}, {word}, ror #8\nsmlad {sum}, r2, lr, {sum}\n\
+                         smlad {sum}, r3, {word}, {sum}\n"
+                    )
+                })
+                .collect();
+            let (ends, load) = match bytes {
+                Some(dtype) => {
+                    let widen = if dtype.is_signed() { "sxtb16" } else { "uxtb16" };
+                    let load = format!("ldr r2, [r0], #4\n{widen} r3, r2, ror #8\n{widen} r2, r2");
+                    ("bic r11, r12, #3\nadd r10, r0, r12, lsl #2\nadd r11, r0, r11, lsl #2\n", load)
+                }
+                None => (
+                    "bic r11, r12, #3\nadd r10, r0, r12, lsl #3\nadd r11, r0, r11, lsl #3\n",
+                    "ldmia r0!, {r2, r3}".to_owned(),
+                ),
+            };
+            (
+                ends,
+                format!("ldmia r1!, {{r8, r9, r10, r11}}\n{load}\n{products}"),
+                "ldmia r2!, {r4, r5, r6, r7}\n",
+                "r7",
+            )
+        }
+    };
+    let four = step.repeat(4);
+    format!(
+        "push {{r4-r11, lr}}\nldrd r12, lr, [sp, #36]\n{multiple}push {{r0, r2, r3, r10, r11, lr}}\n\
+         1:\nldr r2, [sp, #4]\n{spread}str r2, [sp, #4]\nb 3f\n2:\n{four}3:\nldr r2, [sp, #16]\ncmp r0, r2\nbne 2b\n\
+         ldr r2, [sp, #12]\ncmp r0, r2\nbeq 5f\n4:\n{step}ldr r2, [sp, #12]\ncmp r0, r2\nbne 4b\n\
+         5:\nldr r2, [sp, #8]\nstmia r2!, {{r4-{last}}}\nstr r2, [sp, #8]\nldr r0, [sp]\nldr r2, [sp, #20]\n\
+         subs r2, r2, #1\nstr r2, [sp, #20]\nbne 1b\nadd sp, sp, #24\npop {{r4-r11, pc}}"
+    )
+}
+
+/// The function of a [`RescaledDots`](super::routine::Routine::RescaledDots).
+pub fn rescaled_dots(name: &str, dtype: DType, limited: bool) -> String {
+    let byte = c_type(dtype);
+    let mut parameters: Vec<String> =
+        ["pairs", "weights", "first", "scales"].map(|of| format!("const int32_t *{of}")).to_vec();
+    parameters.extend([0, 1, 2].map(|pixel| format!("{byte} *y{pixel}")));
+    parameters.extend(["int32_t groups", "int32_t blocks"].map(String::from));
+    parameters.extend(limited.then(|| "int32_t low".to_owned()));
+    let [_, low, _] = limit(limited);
+    let portable = format!(
+        "{}static int32_t {name}_sum(const int32_t *pairs, const int32_t *weights, int32_t total, int32_t groups) {{\n  \
+           for (int32_t group = 0; group < groups; ++group) {{\n    \
+             for (int32_t step = 0; step < 4; ++step) {{\n      \
+               const uint32_t pair = (uint32_t)pairs[group * 6 + step % 2 * 3];\n      \
+               const uint32_t word = (uint32_t)weights[group * 2];\n      \
+               total += (int16_t)(uint16_t)(pair >> (step / 2 * 16)) * (int8_t)(uint8_t)(word >> (step * 8));\n    \
+             }}\n  \
+           }}\n  \
+           return total;\n}}\n\n\
+         static void {name}(\n    {}) {{\n  \
+           {byte} *const results[3] = {{y0, y1, y2}};\n  \
+           for (int32_t output = 0; output < blocks * 2; ++output) {{\n    \
+             const int32_t *w = weights + output / 2 * groups * 2 + output % 2;\n    \
+             for (int32_t pixel = 2; pixel >= 0; --pixel) {{\n      \
+               const int32_t sum = {name}_sum(pairs + pixel, w, first[output], groups);\n      \
+               results[pixel][output] = {name}_one(sum, scales + output * 3{low});\n    \
+             }}\n  \
+           }}\n}}\n",
+        rescale_one(name, dtype, limited),
+        parameters.join(",\n    "),
+    );
+    in_assembly(name, &parameters, &rescaled_assembly(dtype, limited), &portable)
+}
+
+/// The same in assembly. Groups are taken four at a time, the first time only as many as are left over. On the stack are the first terms,
+/// the scales, the pairs and their end, how many groups are skipped the first time; behind what is saved there are the results,
+/// the numbers of groups and of blocks that are left, the lower limit.
+fn rescaled_assembly(dtype: DType, limited: bool) -> String {
+    let saturate = saturation(dtype);
+    let of_output = |sums: [&str; 3]| {
+        let rescaled: String = sums
+            .iter()
+            .map(|sum| {
+                format!(
+                    "add r11, r10, {sum}, asr #31\nlsl {sum}, {sum}, #1\nsmmlar {sum}, {sum}, r2, r11\n\
+                     asr {sum}, {sum}, r3\n{saturate} {sum}, #8, {sum}, asr #1\n"
+                )
+            })
+            .collect();
+        let limits: String = sums.iter().map(|sum| format!("cmp {sum}, r11\nit lt\nmovlt {sum}, r11\n")).collect();
+        let limits = if limited { format!("ldr r11, [sp, #76]\n{limits}") } else { String::new() };
+        format!("ldmia lr!, {{r2, r3, r10}}\n{rescaled}{limits}")
+    };
+    let steps: String = (0..4).map(|step| format!("3{step}:\n{THREE_BY_TWO}")).collect();
+    format!(
+        "push {{r4-r11, lr}}\nsub sp, sp, #20\nldr r12, [sp, #68]\nstrd r2, r3, [sp]\nadd lr, r12, r12, lsl #1\n\
+         add lr, r0, lr, lsl #3\nstrd r0, lr, [sp, #8]\nrsb r12, r12, #0\nand r12, r12, #3\nstr r12, [sp, #16]\n\
+         1:\nldr r2, [sp]\nldmia r2!, {{r4, r7}}\nstr r2, [sp]\nmov r5, r4\nmov r6, r4\nmov r8, r7\nmov r9, r7\n\
+         ldr r0, [sp, #8]\nldr r12, [sp, #16]\ntbb [pc, r12]\n\
+         20:\n.byte (30f-20b)/2\n.byte (31f-20b)/2\n.byte (32f-20b)/2\n.byte (33f-20b)/2\n\
+         {steps}ldr lr, [sp, #12]\ncmp r0, lr\nbne 30b\nldr lr, [sp, #4]\n{}{}str lr, [sp, #4]\n\
+         add r0, sp, #56\nldmia r0, {{r2, r3, r10}}\nstrb r6, [r10], #1\nstrb r9, [r10], #1\nstrb r5, [r3], #1\n\
+         strb r8, [r3], #1\nstrb r4, [r2], #1\nstrb r7, [r2], #1\nstmia r0, {{r2, r3, r10}}\n\
+         ldr lr, [sp, #72]\nsubs lr, lr, #1\nstr lr, [sp, #72]\nbne 1b\nadd sp, sp, #20\npop {{r4-r11, pc}}",
+        of_output(["r4", "r5", "r6"]),
+        of_output(["r7", "r8", "r9"]),
+    )
+}

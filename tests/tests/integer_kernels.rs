@@ -1,0 +1,142 @@
+//! Kernels of quantised networks on emulated microcontrollers, bit for bit the evaluator's: borders, strides, and sizes that tiles don't
+//! divide. What lacks its tools here is skipped, and says so.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+
+use mlc::inputs::random;
+use mlc::pipeline::{self, CompileOptions};
+use mlc::toolchain::Toolchain;
+use mlc_ir::{DType, TensorType, evaluate, text};
+use mlc_tests::firmware::{missing, target};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A convolution of x [1, 7, 6, 5].
+struct Layer {
+    dtype: &'static str,
+    window: [usize; 2],
+    strides: [usize; 2],
+    pads: [[usize; 2]; 2],
+    groups: usize,
+    outputs: usize,
+    /// Where it isn't the smallest number of the type.
+    low: Option<i64>,
+    schedule: &'static str,
+}
+
+const ROWS: usize = 7;
+const COLUMNS: usize = 6;
+const CHANNELS: usize = 5;
+
+fn layers() -> Vec<Layer> {
+    let mut list = Vec::new();
+    for dtype in ["i8", "u8"] {
+        let dense = |window, strides, pads, outputs, low, schedule| Layer {
+            dtype,
+            window,
+            strides,
+            pads,
+            groups: 1,
+            outputs,
+            low,
+            schedule,
+        };
+        let depthwise = |window, strides, pads, low, schedule| Layer {
+            groups: CHANNELS,
+            ..dense(window, strides, pads, CHANNELS, low, schedule)
+        };
+        for stride in [1, 2] {
+            for pads in [[[1, 1]; 2], [[0, 1]; 2], [[0, 0], [1, 1]]] {
+                list.push(depthwise([3, 3], [stride; 2], pads, None, "row-pairs"));
+            }
+        }
+        list.push(depthwise([3, 3], [1, 1], [[1, 1]; 2], Some(3), "planes"));
+        list.push(depthwise([3, 3], [1, 2], [[1, 1]; 2], None, "planes"));
+        list.push(depthwise([2, 5], [1, 1], [[1, 1], [2, 2]], None, "planes"));
+        for outputs in [3, 4, 6, 18] {
+            list.push(dense([1, 1], [1, 1], [[0, 0]; 2], outputs, None, "pixel-dots"));
+        }
+        list.push(dense([1, 1], [1, 1], [[0, 0]; 2], 4, Some(1), "pixel-dots"));
+        list.push(dense([3, 3], [1, 1], [[1, 1]; 2], 4, None, "window-dots"));
+        list.push(dense([3, 3], [2, 2], [[0, 1], [1, 1]], 3, None, "window-dots"));
+        list.push(dense([2, 3], [2, 1], [[1, 0], [2, 2]], 2, Some(-5), "window-dots"));
+        list.push(dense([7, 6], [1, 1], [[0, 0]; 2], 5, None, "pixel-dots"));
+    }
+    list
+}
+
+/// A graph of all layers, each of one of its inputs.
+fn graph(layers: &[Layer]) -> String {
+    let (mut results, mut body, mut names) = (Vec::new(), String::new(), Vec::new());
+    for (n, layer) in layers.iter().enumerate() {
+        let Layer { dtype, window, strides, pads, groups, outputs, low, .. } = layer;
+        let size = |axis: usize| {
+            let extent = [ROWS, COLUMNS][axis] + pads[axis][0] + pads[axis][1];
+            (extent - window[axis]) / strides[axis] + 1
+        };
+        let ty = format!("{dtype}[1, {}, {}, {outputs}]", size(0), size(1));
+        let (x, least, most, border, added) =
+            if *dtype == "i8" { ("x", -128, 127, -7, -9) } else { ("u", 0, 255, 9, 30) };
+        let low = low.unwrap_or(least);
+        let numbers =
+            |of: fn(usize) -> usize| (0..*outputs).map(|output| of(output).to_string()).collect::<Vec<_>>().join(", ");
+        let (multipliers, shifts) =
+            (numbers(|output| (1 << 30) + output * 58_765_432), numbers(|output| 35 + output % 4));
+        let (rows, columns) = (window[0], window[1]);
+        let inner = CHANNELS / groups;
+        writeln!(
+            body,
+            "  %w{n} = constant i8[{rows}, {columns}, {inner}, {outputs}] random(seed = {n})\n  \
+               %b{n} = constant i32[{outputs}] random(seed = 9{n})\n  \
+               %m{n} = constant i32[{outputs}] [{multipliers}]\n  \
+               %s{n} = constant i32[{outputs}] [{shifts}]\n  \
+               %y{n} = kernel %{x}, %w{n}, %b{n}, %m{n}, %s{n} {{anchor = convolution {{strides = {strides:?}, \
+               dilations = [1, 1], pads = {pads:?}, groups = {groups}, border = {border}, sums = i32}}, anchor_operands = 2, \
+               expression = cast_{dtype}(minimum(maximum(add(rescale_twice(add(x0, x1), x2, x3), {added}_i32), \
+               {low}_i32), {most}_i32))}} : {ty}"
+        )
+        .unwrap();
+        results.push(format!("\"y{n}\": {ty}"));
+        names.push(format!("%y{n}"));
+    }
+    let shape = format!("[1, {ROWS}, {COLUMNS}, {CHANNELS}]");
+    format!(
+        "mlc 1\ngraph @t(%x: i8{shape}, %u: u8{shape}) -> ({}) {{\n{body}  return {}\n}}\n",
+        results.join(", "),
+        names.join(", ")
+    )
+}
+
+#[test]
+fn routines_compute_what_the_evaluator_does() {
+    let layers = layers();
+    let graph = text::parse(&graph(&layers), &()).unwrap_or_else(|findings| panic!("{findings:?}"));
+    let shape = [1, ROWS, COLUMNS, CHANNELS];
+    let types = [DType::I8, DType::U8].map(|dtype| TensorType::new(dtype, shape));
+    let inputs = random(3, &[("x", &types[0]), ("u", &types[1])]);
+    let expected = evaluate(&graph, &inputs).unwrap();
+    // What is written for the extension is C for a machine without it, too.
+    for (written_for, machine) in [
+        ("cortex-m4", "cortex-m4"),
+        ("cortex-m4", "cortex-m0plus"),
+        ("cortex-m0plus", "cortex-m0plus"),
+        ("riscv32", "riscv32"),
+    ] {
+        if let Some(reason) = missing(machine) {
+            eprintln!("skipped on {machine}: {reason}");
+            continue;
+        }
+        let target = target(written_for).unwrap();
+        let schedules = match target.dsp {
+            true => layers.iter().enumerate().map(|(n, layer)| (format!("y{n}"), layer.schedule.to_owned())).collect(),
+            false => BTreeMap::new(),
+        };
+        let options = CompileOptions { target, schedules, ..CompileOptions::default() };
+        let compiled =
+            pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap_or_else(|faults| panic!("{faults:?}"));
+        let program = Toolchain::emulated(machine).unwrap().build(&compiled.bundle().unwrap()).unwrap();
+        let (outputs, _) = program.run_counted(&inputs).unwrap_or_else(|fault| panic!("{machine}: {fault:?}"));
+        for (n, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
+            assert_eq!(output, expected, "{written_for} on {machine}: y{n} by {}", layers[n].schedule);
+        }
+    }
+}
