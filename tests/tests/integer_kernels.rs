@@ -119,6 +119,7 @@ fn routines_compute_what_the_evaluator_does() {
         ("cortex-m4", "cortex-m4"),
         ("cortex-m4", "cortex-m0plus"),
         ("cortex-m0plus", "cortex-m0plus"),
+        ("cortex-m0plus", "cortex-m4"),
         ("riscv32", "riscv32"),
     ] {
         if let Some(reason) = missing(machine) {
@@ -126,10 +127,14 @@ fn routines_compute_what_the_evaluator_does() {
             continue;
         }
         let target = target(written_for).unwrap();
-        let schedules = match target.dsp {
-            true => layers.iter().enumerate().map(|(n, layer)| (format!("y{n}"), layer.schedule.to_owned())).collect(),
-            false => BTreeMap::new(),
+        let forced = |layer: &Layer| match (target.dsp, target.pixel_pairs && layer.dtype == "i8" && layer.groups == 1)
+        {
+            (true, _) => Some(layer.schedule.to_owned()),
+            (false, true) => Some(layer.schedule.replace("dots", "pairs")),
+            _ => None,
         };
+        let named = |(n, layer): (usize, &Layer)| Some((format!("y{n}"), forced(layer)?));
+        let schedules: BTreeMap<String, String> = layers.iter().enumerate().filter_map(named).collect();
         let options = CompileOptions { target, schedules, ..CompileOptions::default() };
         let compiled =
             pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap_or_else(|faults| panic!("{faults:?}"));

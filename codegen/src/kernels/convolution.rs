@@ -21,6 +21,14 @@ impl Scheduled for Convolution {
             .in_place()
             .by_routines(),
         Kind::new("window-dots", |op, kernel| dots(op, Reach::Window, kernel), |op, _, kernel| write_dots(op, kernel)),
+        Kind::new("pixel-pairs", |op, kernel| pairs(op, Reach::Pixel, kernel), |op, _, kernel| write_pairs(op, kernel))
+            .in_place()
+            .by_routines(),
+        Kind::new(
+            "window-pairs",
+            |op, kernel| pairs(op, Reach::Window, kernel),
+            |op, _, kernel| write_pairs(op, kernel),
+        ),
         Kind::new(
             "tiles",
             |op, kernel| {
@@ -132,6 +140,20 @@ fn dots(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preference
 fn write_dots(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let contraction = parts(op, kernel).contraction;
     with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_dots(kernel))
+}
+
+fn pairs(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {
+    let Parts { contraction, is_clipped, .. } = parts(op, kernel);
+    if is_clipped || op.groups != 1 {
+        return Preferences::new();
+    }
+    let list = |kernel: &mut KernelWriter<'_>| contraction.pair_schedules(reach, kernel);
+    with_views(&mut kernel.clone(), |view| groups_first(view, 1), list)
+}
+
+fn write_pairs(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    let contraction = parts(op, kernel).contraction;
+    with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_pairs(kernel))
 }
 
 fn rolled(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {

@@ -34,7 +34,8 @@ impl Contraction {
         let stored = |pointer: Var| kernel.b.element_dtype(pointer);
         let is_byte = matches!(stored(self.x.pointer), DType::I8 | DType::U8);
         let is_constant = self.weights.constant.is_some() && self.weights.operand.is_some();
-        let fits = kernel.target.dsp
+        let has_routine = kernel.target.dsp || kernel.target.pixel_pairs && reach == Reach::Row;
+        let fits = has_routine
             && self.x.view.dtype == DType::I32
             && is_byte
             && stored(self.weights.pointer) == DType::I8
@@ -47,7 +48,7 @@ impl Contraction {
         if fits { vec![(0, Settings::default())] } else { Preferences::new() }
     }
 
-    fn reach(&self) -> Reach {
+    pub(super) fn reach(&self) -> Reach {
         let bytes = self.steps() as i64;
         let is_apart = self.reduction.len() <= 1 && self.outer.iter().all(|axis| axis.x >= bytes || axis.extent == 1);
         match is_apart {
@@ -63,8 +64,25 @@ impl Contraction {
     }
 
     /// Number of positions of the outer axes.
-    fn pixels(&self) -> usize {
+    pub(super) fn pixels(&self) -> usize {
         self.outer.iter().map(|axis| axis.extent).product()
+    }
+
+    /// Indices of a pixel, by its number among all, along the outer axes.
+    pub(super) fn place(&self, pixel: &Index) -> Vec<Index> {
+        let extents: Vec<usize> = self.outer.iter().map(|axis| axis.extent).collect();
+        let strides = row_major_strides(&extents);
+        let along = |(number, stride): (usize, &usize)| {
+            let quotient = pixel.divided_by(*stride as i64);
+            if number == 0 { quotient } else { quotient.modulo(extents[number] as i64) }
+        };
+        strides.iter().enumerate().map(along).collect()
+    }
+
+    /// The first element of x that a pixel meets.
+    pub(super) fn start(&self, pixel: &Index) -> Index {
+        let moved = self.place(pixel).into_iter().zip(&self.outer).map(|(index, axis)| index.times(axis.x));
+        moved.fold(Index::from(self.x_offset), |start, index| start.plus(&index))
     }
 
     /// Writes the kernel.
@@ -143,7 +161,7 @@ impl<'c> Dots<'c> {
         }
         let places: Vec<Vec<Index>> = (0..count)
             .map(|i| {
-                let place = self.place(&first.offset(i as i64));
+                let place = self.contraction.place(&first.offset(i as i64));
                 place.into_iter().map(|index| kernel.b.define_index("place", index)).collect()
             })
             .collect();
@@ -229,25 +247,10 @@ impl<'c> Dots<'c> {
         });
     }
 
-    /// Indices of a pixel along the outer axes.
-    fn place(&self, pixel: &Index) -> Vec<Index> {
-        let extents: Vec<usize> = self.contraction.outer.iter().map(|axis| axis.extent).collect();
-        let strides = row_major_strides(&extents);
-        let along = |(number, stride): (usize, &usize)| {
-            let quotient = pixel.divided_by(*stride as i64);
-            if number == 0 { quotient } else { quotient.modulo(extents[number] as i64) }
-        };
-        strides.iter().enumerate().map(along).collect()
-    }
-
     /// Widens what a pixel meets, the `i`-th of its tile.
     fn widen(&self, kernel: &mut KernelWriter<'_>, pixel: &Index, i: &Index) {
         let contraction = self.contraction;
-        let mut start = Index::from(contraction.x_offset);
-        for (index, axis) in self.place(pixel).iter().zip(&contraction.outer) {
-            start = start.plus(&index.times(axis.x));
-        }
-        let x = kernel.b.pointer("xp", contraction.x.pointer, start);
+        let x = kernel.b.pointer("xp", contraction.x.pointer, contraction.start(pixel));
         let Some(pairs) = self.pairs else { return };
         let pairs = kernel.b.pointer("pp", pairs, i.clone());
         let (run, runs) = runs(contraction);
@@ -283,7 +286,7 @@ impl<'c> Dots<'c> {
 }
 
 /// The elements that follow each other in the innermost reduction axis, and where each such run starts in x and in the weights.
-fn runs(contraction: &Contraction) -> (usize, Vec<(i64, i64)>) {
+pub(super) fn runs(contraction: &Contraction) -> (usize, Vec<(i64, i64)>) {
     let Some((last, above)) = contraction.reduction.split_last() else { return (1, vec![(0, 0)]) };
     let mut starts = vec![(0, 0)];
     for axis in above {

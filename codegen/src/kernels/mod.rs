@@ -26,6 +26,7 @@ mod half_vectors;
 mod matmul;
 mod normalize;
 mod pad;
+mod pixel_pairs;
 mod place;
 pub mod planes;
 mod pool;

@@ -1,6 +1,6 @@
 //! Sums of products as C, with assembly where the DSP extension is.
 
-use super::dsp_text::{in_assembly, limit, rescale_one, saturation};
+use super::dsp_text::{in_assembly, in_both_assemblies, limit, rescale_one, saturation};
 use super::routine::Tile;
 use super::spelling::c_type;
 use mlc_ir::DType;
@@ -55,7 +55,11 @@ pub fn dots(name: &str, tile: Tile, bytes: Option<DType>) -> String {
         size = pixels * outputs,
         element = c_type(bytes.unwrap_or(DType::I32)),
     );
-    in_assembly(name, &parameters, &assembly(tile, bytes), &products)
+    let dsp = assembly(tile, bytes);
+    match bytes.filter(|_| tile == Tile::OneByFour) {
+        Some(dtype) => in_both_assemblies(name, &parameters, [&dsp, &small_assembly(dtype)], &products),
+        None => in_assembly(name, &parameters, &dsp, &products),
+    }
 }
 
 /// The loops in assembly. On the stack are the pairs, the first terms, the sums, the ends of the pairs and of those whose groups
@@ -177,5 +181,38 @@ fn rescaled_assembly(dtype: DType, limited: bool) -> String {
          ldr lr, [sp, #72]\nsubs lr, lr, #1\nstr lr, [sp, #72]\nbne 1b\nadd sp, sp, #20\npop {{r4-r11, pc}}",
         of_output(["r4", "r5", "r6"]),
         of_output(["r7", "r8", "r9"]),
+    )
+}
+
+/// The loops of one pixel and four outputs for a Cortex-M0. On the stack are the bytes of x, the first terms and the sums; behind what is
+/// saved there are the numbers of groups and of blocks that are left.
+fn small_assembly(dtype: DType) -> String {
+    let bytes: String = ["r2", "r3", "r4", "r5"]
+        .iter()
+        .enumerate()
+        .map(|(place, x)| {
+            let widened = if dtype.is_signed() { format!("sxtb {x}, {x}\n") } else { String::new() };
+            format!("ldrb {x}, [r0, #{place}]\n{widened}")
+        })
+        .collect();
+    let products: String = ["r8", "r9", "r10", "r11"]
+        .iter()
+        .map(|sum| {
+            format!(
+                "ldmia r1!, {{r6}}\nsxtb r7, r6\nmuls r7, r2, r7\nadd {sum}, {sum}, r7\n\
+                 lsls r7, r6, #16\nasrs r7, r7, #24\nmuls r7, r3, r7\nadd {sum}, {sum}, r7\n\
+                 lsls r7, r6, #8\nasrs r7, r7, #24\nmuls r7, r4, r7\nadd {sum}, {sum}, r7\n\
+                 asrs r6, r6, #24\nmuls r6, r5, r6\nadd {sum}, {sum}, r6\n"
+            )
+        })
+        .collect();
+    format!(
+        "sub sp, sp, #12\nstr r0, [sp]\nstr r2, [sp, #4]\nstr r3, [sp, #8]\nldr r4, [sp, #48]\nlsls r4, r4, #2\nadds r4, r0, r4\n\
+         mov r12, r4\n\
+         1:\nldr r2, [sp, #4]\nldmia r2!, {{r4, r5, r6, r7}}\nstr r2, [sp, #4]\nmov r8, r4\nmov r9, r5\nmov r10, r6\n\
+         mov r11, r7\nldr r0, [sp]\n\
+         2:\n{bytes}adds r0, r0, #4\n{products}cmp r0, r12\nbne 2b\n\
+         ldr r2, [sp, #8]\nmov r4, r8\nmov r5, r9\nmov r6, r10\nmov r7, r11\nstmia r2!, {{r4, r5, r6, r7}}\nstr r2, [sp, #8]\n\
+         ldr r4, [sp, #52]\nsubs r4, r4, #1\nstr r4, [sp, #52]\nbne 1b\nadd sp, sp, #12"
     )
 }

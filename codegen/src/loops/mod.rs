@@ -18,6 +18,7 @@ mod intrinsics;
 mod mathematics;
 mod mve;
 pub mod parallel;
+mod pixel_pairs_text;
 pub mod print;
 mod rescaling_text;
 mod rounding;

@@ -1,5 +1,6 @@
 //! Changes of the scale of integers as C: `x * multiplier / 2^shift`, rounded.
 
+use super::dsp_text::high_product;
 use super::expression::{Known, Rescaling};
 use super::spelling::c_type;
 use mlc_ir::DType;
@@ -79,11 +80,11 @@ fn small(name: &str) -> String {
          {HAS_DSP}  \
            int32_t value;\n  \
            __asm__(\"smmulr %0, %1, %2\" : \"=r\"(value) : \"r\"(x * 2), \"r\"(multiplier));\n\
-         #else\n  \
-           int32_t value = (int32_t)(((int64_t)x * multiplier + 1073741824) >> 31);\n\
+         #else\n{}\
          #endif\n  \
            value -= value < 0;\n  \
-           return ((value >> (shift - 32)) + (2 * added + 1)) >> 1;\n}}\n"
+           return ((value >> (shift - 32)) + (2 * added + 1)) >> 1;\n}}\n",
+        high_product("x", "multiplier")
     )
 }
 

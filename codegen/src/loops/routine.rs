@@ -50,6 +50,14 @@ pub enum Routine {
         /// What the elements of x are where they are bytes, and no groups.
         bytes: Option<DType>,
     },
+    /// Bytes of two pixels as words (pointers to those of the one, to those of the other, to the words; a count): the first, plus 2^16 times
+    /// the second.
+    JoinPixels,
+    /// Sums of products of two pixels, each product of a word and a byte being one of both (pointers to the words, to weights, to the first
+    /// terms, to the sums; numbers of blocks of two outputs and of steps). A step is two words; its weights are a word of the
+    /// first's bytes of both outputs, then the second's. Weights are in chunks, over which neither pixel's sums leave 16 bits: a number of steps and
+    /// these; none ends a block. Sums of the first pixel's outputs lie before those of the second's.
+    PixelPairs,
     /// Sums of one pixel rescaled, limited and stored (pointers to the sums, to three numbers of each output, to the results; the
     /// number of outputs, the lower limit). The three are a multiplier, a shift less 32, and twice what is added and 1, shifted to
     /// the left by that.
@@ -107,6 +115,8 @@ impl Routine {
                 let of = bytes.map_or(String::new(), |dtype| format!("{dtype}_"));
                 format!("mlc_dots_{of}{}x{}", tile.pixels(), tile.outputs())
             }
+            Routine::JoinPixels => "mlc_join_pixels".to_owned(),
+            Routine::PixelPairs => "mlc_pixel_pairs".to_owned(),
             Routine::RowPairs { dtype } => format!("mlc_row_pairs_{dtype}"),
             Routine::Depthwise { stride, dtype } => format!("mlc_depthwise_3x3_{stride}_{dtype}"),
             Routine::Rescale { dtype, limited } => format!("mlc_rescale_{}{dtype}", limited_prefix(limited)),
@@ -116,7 +126,7 @@ impl Routine {
         }
     }
 
-    /// Instructions of a call with these numbers, where the DSP extension is.
+    /// Instructions of a call with these numbers, on the machines that it was made for.
     pub fn instructions(self, numbers: &[i64]) -> f64 {
         let number = |place: usize| numbers.get(place).copied().unwrap_or(0) as f64;
         match self {
@@ -124,6 +134,9 @@ impl Routine {
             Routine::Widen { .. } => 4.0 + 7.0 * (number(0) / 4.0).ceil(),
             Routine::Dots { tile: Tile::ThreeByTwo, .. } => 24.0 + number(1) * (17.0 + 19.75 * number(0)),
             Routine::Dots { tile: Tile::OneByFour, .. } => 24.0 + number(1) * (13.0 + 19.75 * number(0)),
+            Routine::JoinPixels => 10.0 + 8.0 * number(0),
+            // A chunk has four steps or so.
+            Routine::PixelPairs => 40.0 + number(0) * (40.0 + 23.0 * number(1)),
             Routine::RowPairs { .. } => 40.0 + number(0) * (6.0 + 2.5 * number(1)),
             Routine::Depthwise { stride: 1, .. } => {
                 60.0 + (number(0) / 2.0).ceil() * (40.0 + 58.0 * (number(1) / 2.0).ceil())
@@ -143,6 +156,11 @@ impl Routine {
         match self {
             Routine::Copy { .. } => vec![1; 2],
             Routine::Widen { pixels, .. } => vec![number(0), number(0).div_ceil(4) * 2 * pixels],
+            Routine::JoinPixels => vec![number(0); 3],
+            Routine::PixelPairs => {
+                let (blocks, steps) = (number(0), number(1));
+                vec![2 * steps, blocks * (2 * steps + 1), 2 * blocks, 4 * blocks]
+            }
             Routine::RowPairs { .. } => {
                 let read = strided(&[(number(0), number(2)), (number(1), number(3))]);
                 vec![read, 2 * (number(0) + number(5)).div_ceil(2) * number(4)]

@@ -3,6 +3,7 @@
 use super::depthwise_text::{depthwise, row_pairs};
 use super::dots_text::{dots, rescaled_dots};
 use super::dsp_text::{HAS_DSP, rescale};
+use super::pixel_pairs_text::{JOIN_PIXELS, pixel_pairs};
 use super::routine::Routine;
 use super::spelling::c_type;
 use mlc_ir::DType;
@@ -17,6 +18,8 @@ pub fn definition(routine: Routine) -> String {
         ),
         Routine::Widen { dtype, pixels } => widen(&name, dtype, pixels),
         Routine::Dots { tile, bytes } => dots(&name, tile, bytes),
+        Routine::JoinPixels => JOIN_PIXELS.to_owned(),
+        Routine::PixelPairs => pixel_pairs(&name),
         Routine::RowPairs { dtype } => row_pairs(&name, dtype),
         Routine::Depthwise { stride, dtype } => depthwise(&name, stride, dtype),
         Routine::Rescale { dtype, limited } => rescale(&name, dtype, limited),

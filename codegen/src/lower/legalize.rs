@@ -129,7 +129,11 @@ fn explicit_pads(
     let mut border = 0;
     let spatial = match anchor_mut(&mut op) {
         Op::Convolution(convolution) if has_planes(graph, operands.as_slice(), convolution, target) => Pads::new(),
-        Op::Convolution(convolution) if target.borders == Borders::Memory || convolution.border != 0 => {
+        Op::Convolution(convolution)
+            if target.borders == Borders::Memory
+                || convolution.border != 0
+                || target.pixel_pairs && convolution.sums.is_some() && convolution.groups == 1 =>
+        {
             let rank = convolution.pads.len();
             border = std::mem::take(&mut convolution.border);
             std::mem::replace(&mut convolution.pads, vec![(0, 0); rank])

@@ -12,6 +12,8 @@ struct Part {
     registers: usize,
     float_unit: bool,
     dsp: bool,
+    /// See [`Target::pixel_pairs`].
+    pixel_pairs: bool,
     alignment: usize,
     tool_prefix: &'static str,
     /// Options that choose the machine.
@@ -48,6 +50,7 @@ const CORE: Part = Part {
     registers: 32,
     float_unit: true,
     dsp: false,
+    pixel_pairs: false,
     alignment: 8,
     tool_prefix: ARM,
     machine_flags: &[],
@@ -62,6 +65,7 @@ const PARTS: [Part; 6] = [
         summary: "Arm Cortex-M0+: no floating-point unit, made for int8",
         registers: 4,
         float_unit: false,
+        pixel_pairs: true,
         machine_flags: &["-mcpu=cortex-m0plus", "-mthumb", "-mfloat-abi=soft"],
         memories: (256, 32),
         machine: Machine::soft_float,
@@ -132,6 +136,7 @@ impl Part {
             float_unit: self.float_unit,
             dsp: self.dsp,
             half_pairs: self.dsp && self.float_unit && self.vectors == VectorSpelling::None,
+            pixel_pairs: self.pixel_pairs,
             alignment: self.alignment,
             borders: Borders::Clipped,
             in_order: true,

@@ -136,6 +136,7 @@ impl Computer {
             float_unit: true,
             dsp: false,
             half_pairs: false,
+            pixel_pairs: false,
             alignment: 64,
             borders: Borders::Memory,
             in_order: false,

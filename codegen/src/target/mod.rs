@@ -89,6 +89,8 @@ pub struct Target {
     pub dsp: bool,
     /// Whether it has instructions that make singles of either of two halves in a floating-point register: Arm's `vcvtb` and `vcvtt`.
     pub half_pairs: bool,
+    /// Whether one product of 32 bits is the fastest way to two of bytes: its multiplier takes one cycle, and it has nothing wider.
+    pub pixel_pairs: bool,
     /// Alignment of buffers in bytes.
     pub alignment: usize,
     /// Where the zero borders of convolutions are.
@@ -126,6 +128,7 @@ impl Target {
             float_unit: true,
             dsp: false,
             half_pairs: false,
+            pixel_pairs: false,
             alignment: 16,
             borders: Borders::Clipped,
             in_order: false,
@@ -150,6 +153,7 @@ impl Target {
             float_unit: true,
             dsp: false,
             half_pairs: false,
+            pixel_pairs: false,
             alignment: 64,
             borders: Borders::Memory,
             in_order: false,
