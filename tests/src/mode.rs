@@ -27,10 +27,14 @@ impl Mode {
     /// one hasn't.
     pub fn microcontroller(name: &str, sanitize: bool) -> Option<Mode> {
         let plain = |target: &Target| target.name == name && target.vectors == VectorSpelling::None;
-        let target = Target::embedded().into_iter().find(plain)?;
+        Target::embedded().into_iter().find(plain).map(|target| Mode::elsewhere(target, sanitize))
+    }
+
+    /// The code of any target on this machine, which it must be made for without that target's vectors: strict C99.
+    pub fn elsewhere(target: Target, sanitize: bool) -> Mode {
         let generic = Mode::generic(sanitize);
-        let name = if sanitize { format!("{name}, sanitized") } else { name.to_owned() };
-        Some(Mode { name, target, ..generic })
+        let name = if sanitize { format!("{}, sanitized", target.name) } else { target.name.clone() };
+        Mode { name, target, ..generic }
     }
 
     /// The same target with code that keeps to floating-point operations as closely as asked for.

@@ -187,6 +187,107 @@ fn integers_run_on_processors_without_floating_point_instructions() {
     }
 }
 
+/// Numbers from `low` to `high`, always the same.
+fn numbers(seed: &mut u64, count: usize, low: i64, high: i64) -> String {
+    let mut next = || {
+        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        low + ((*seed >> 33) as i64).rem_euclid(high - low + 1)
+    };
+    let list: Vec<String> = (0..count).map(|_| next().to_string()).collect();
+    list.join(", ")
+}
+
+/// Layers of bytes: whole vectors and rests of products, outputs, channels and pixels, moved windows, borders; sums that are rescaled by
+/// factors of the outputs, limited, added to other bytes; and such an addition alone.
+fn layers_of_bytes() -> String {
+    // x, window, outputs, stride, groups.
+    let layers = [
+        ([5, 5, 16], [1, 1], 16, 1, 1),
+        ([4, 5, 6], [1, 1], 7, 1, 1),
+        ([6, 5, 16], [3, 3], 18, 1, 1),
+        ([9, 7, 3], [3, 3], 8, 2, 1),
+        ([12, 6, 1], [10, 4], 16, 2, 1),
+        ([1, 1, 112], [1, 1], 12, 1, 1),
+        ([1, 1, 37], [1, 1], 16, 1, 1),
+        ([6, 5, 8], [3, 3], 8, 1, 8),
+        ([7, 6, 19], [3, 3], 19, 1, 19),
+        ([9, 8, 5], [3, 3], 5, 2, 5),
+        ([8, 6, 7], [2, 4], 7, 2, 7),
+        ([1, 8, 17], [3, 3], 17, 1, 17),
+        ([2, 9, 32], [3, 3], 32, 1, 32),
+    ];
+    let (mut inputs, mut outputs, mut body, mut names) = (String::new(), String::new(), String::new(), String::new());
+    let mut seed = 1;
+    for (number, ([height, width, channels], [rows, columns], count, stride, groups)) in layers.into_iter().enumerate()
+    {
+        let ys = format!("1, {}, {}, {count}", (height - 1) / stride + 1, (width - 1) / stride + 1);
+        let own = channels / groups;
+        let weights = numbers(&mut seed, rows * columns * own * count, -127, 127);
+        let bias = numbers(&mut seed, count, -50_000, 50_000);
+        let multipliers = numbers(&mut seed, count - 2, 1 << 30, i32::MAX.into());
+        let shifts = numbers(&mut seed, count, 34, 42);
+        let low = if number % 3 == 0 { -11 } else { -128 };
+        let pads = [rows, columns].map(|taps| format!("[{}, {}]", (taps - 1) / 2, taps / 2)).join(", ");
+        let rescaled =
+            format!("cast_i8(minimum(maximum(add(rescale_twice(add(x0, x1), x2, x3), 3_i32), {low}_i32), 127_i32))");
+        let (operands, expression) = match number % 4 {
+            2 => (
+                format!(", %z{number}"),
+                format!(
+                    "cast_i8(minimum(maximum(add(rescale_twice(add(rescale_twice(shift_left(subtract(cast_i32(x4), -5_i32), \
+                     20_i32), 1673821475_i32, 33_i32), rescale_twice(shift_left(subtract(cast_i32({rescaled}), 3_i32), 20_i32), \
+                     1073741824_i32, 31_i32)), 1798123456_i32, 49_i32), -7_i32), -128_i32), 127_i32))"
+                ),
+            ),
+            _ => (String::new(), rescaled),
+        };
+        inputs += &format!("%x{number}: i8[1, {height}, {width}, {channels}], %z{number}: i8[{ys}], ");
+        outputs += &format!("\"y{number}\": i8[{ys}], \"s{number}\": i8[{ys}], ");
+        names += &format!("%y{number}, %s{number}, ");
+        body += &format!(
+            "  %w{number} = constant i8[{rows}, {columns}, {own}, {count}] [{weights}]\n  \
+             %b{number} = constant i32[{count}] [{bias}]\n  \
+             %m{number} = constant i32[{count}] [{multipliers}, 1073741824, 2147483647]\n  \
+             %r{number} = constant i32[{count}] [{shifts}]\n  \
+             %y{number} = kernel %x{number}, %w{number}, %b{number}, %m{number}, %r{number}{operands} {{anchor = convolution {{strides = \
+             [{stride}, {stride}], dilations = [1, 1], pads = [{pads}], groups = {groups}, border = -9, sums = i32}}, anchor_operands = 2, \
+             expression = {expression}}} : i8[{ys}]\n  \
+             %s{number} = map %y{number}, %z{number} {{expression = cast_i8(minimum(maximum(add(rescale_twice(add(rescale_twice(\
+             shift_left(subtract(cast_i32(x0), -3_i32), 20_i32), 1173741824_i32, 32_i32), rescale_twice(shift_left(subtract(cast_i32(x1), \
+             9_i32), 20_i32), 1973741824_i32, 34_i32)), 1398123456_i32, 49_i32), 4_i32), -128_i32), 127_i32))}} : i8[{ys}]\n"
+        );
+    }
+    let [inputs, outputs, names] = [&inputs, &outputs, &names].map(|list| list.trim_end_matches(", "));
+    format!("mlc 1\ngraph @layers({inputs}) -> ({outputs}) {{\n{body}  return {names}\n}}\n")
+}
+
+#[test]
+fn layers_of_bytes_compute_on_boards_what_the_evaluator_does_in_every_bit() {
+    let graph = text::parse(&layers_of_bytes(), &()).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let mut seed = 3;
+    let bytes = |ty: &mlc_ir::TensorType, seed: &mut u64| {
+        let list = numbers(seed, ty.elements(), -128, 127);
+        let list = list.split(", ").map(|number| number.parse().unwrap()).collect();
+        mlc_ir::Tensor::from_integers(ty.clone(), list)
+    };
+    let inputs: Vec<mlc_ir::Tensor> =
+        graph.inputs().iter().map(|&id| bytes(&graph.node(id).results[0], &mut seed)).collect();
+    let expected = mlc_ir::evaluate(&graph, &inputs).unwrap();
+    for machine in ["cortex-m55", "cortex-m4"].into_iter().filter(|machine| available(machine)) {
+        let options = CompileOptions { target: target(machine).unwrap(), ..CompileOptions::default() };
+        let compiled = pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap();
+        let kernels = &compiled.module.sources[0].text;
+        let routines = ["mlc_sums_rescaled_i8_2x4(", "mlc_sums_rescaled_i8_1x8(", "mlc_patches_i8_2x2(", "vstrbq_s32("];
+        let used = routines.iter().all(|routine| kernels.contains(routine));
+        assert_eq!(used, machine == "cortex-m55", "{machine}");
+        let program = Toolchain::emulated(machine).unwrap().build(&compiled.bundle().unwrap()).unwrap();
+        let found = program.run(&inputs).unwrap();
+        for ((port, found), expected) in graph.outputs().iter().zip(&found).zip(&expected) {
+            assert_eq!(found, expected, "{machine}: {}", port.name);
+        }
+    }
+}
+
 /// A function of the user's that keeps something, between two kernels and in a loop.
 fn with_functions() -> Graph {
     let header = "struct gain { float by; int begun; };\n";

@@ -42,6 +42,13 @@ pub fn of_sums(steps: usize, x: Bounds, weights: Bounds) -> Option<Bounds> {
     within((all(corners.0.min(0))?, all(corners.1.max(0))?), DType::I32)
 }
 
+/// The step that a conversion to `dtype` gives back: one of that type whose numbers a narrower one, which it went through, has all.
+pub fn returned(nodes: &[ScalarNode], dtypes: &[DType], steps: &[Bounds], dtype: DType, x: u32) -> Option<u32> {
+    let ScalarNode::Cast(narrow, inner) = nodes[x as usize] else { return None };
+    let is_kept = dtypes[inner as usize] == dtype && narrow.is_integer() && narrow.size() <= 4;
+    (is_kept && within(steps[inner as usize], narrow).is_some()).then_some(inner)
+}
+
 fn within(bounds: Bounds, dtype: DType) -> Option<Bounds> {
     let (low, high) = of_dtype(dtype);
     (low <= bounds.0 && bounds.1 <= high).then_some(bounds)
@@ -116,6 +123,14 @@ mod tests {
         let steps = of_steps(&expression, &dtypes, &[(-1000, 1000), (-10, 20)]);
         assert!(steps.contains(&(-1010, 1020)));
         assert_eq!(steps.last(), Some(&(-128, 127)));
+        let nodes = expression.nodes();
+        let limited = nodes.len() as u32 - 1;
+        assert_eq!(returned(nodes, &dtypes, &steps, DType::I32, limited), Some(limited - 1));
+        assert_eq!(returned(nodes, &dtypes, &steps, DType::I64, limited), None);
+        let wide = Expression::parse("cast_i32(cast_i8(x0))").unwrap();
+        let dtypes = wide.dtypes(&[DType::I32]).unwrap();
+        assert_eq!(returned(wide.nodes(), &dtypes, &[(-128, 127); 3], DType::I32, 1), Some(0));
+        assert_eq!(returned(wide.nodes(), &dtypes, &[(-129, 127); 3], DType::I32, 1), None);
         // Of nothing but its type, a sum may be anything.
         assert!(of_steps(&expression, &dtypes, &[]).contains(&of_dtype(DType::I32)));
     }

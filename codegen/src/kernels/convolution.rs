@@ -7,13 +7,31 @@ use super::dots::Reach;
 use super::products::{weight_strides, with_views};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::window::{WindowAxis, window_axes};
-use super::{KernelWriter, depthwise, depthwise_rolled, planes, row_pairs};
+use super::{KernelWriter, depthwise, depthwise_rolled, planes, row_pairs, strips};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Convolution;
 
 impl Scheduled for Convolution {
     const KINDS: &'static [Kind<Self>] = &[
+        Kind::new("strips", strips::list, |op, _, kernel| strips::write(op, kernel)),
+        Kind::new(
+            "row-vectors",
+            |op, kernel| vectors(op, Reach::Row, kernel),
+            |op, _, kernel| write_vectors(op, kernel),
+        ),
+        Kind::new(
+            "pixel-vectors",
+            |op, kernel| vectors(op, Reach::Pixel, kernel),
+            |op, _, kernel| write_vectors(op, kernel),
+        )
+        .in_place()
+        .by_routines(),
+        Kind::new(
+            "window-vectors",
+            |op, kernel| vectors(op, Reach::Window, kernel),
+            |op, _, kernel| write_vectors(op, kernel),
+        ),
         Kind::new("row-pairs", row_pairs::list, |op, _, kernel| row_pairs::write(op, kernel)).in_place().by_routines(),
         Kind::new("planes", planes::list, |op, _, kernel| planes::write(op, kernel)).in_place().by_routines(),
         Kind::new("row-dots", |op, kernel| dots(op, Reach::Row, kernel), |op, _, kernel| write_dots(op, kernel)),
@@ -135,6 +153,20 @@ fn dots(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preference
     }
     let list = |kernel: &mut KernelWriter<'_>| contraction.dot_schedules(reach, kernel);
     with_views(&mut kernel.clone(), |view| groups_first(view, 1), list)
+}
+
+fn vectors(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {
+    let Parts { contraction, is_clipped, .. } = parts(op, kernel);
+    if is_clipped || op.groups != 1 {
+        return Preferences::new();
+    }
+    let list = |kernel: &mut KernelWriter<'_>| contraction.helium_schedules(reach, kernel);
+    with_views(&mut kernel.clone(), |view| groups_first(view, 1), list)
+}
+
+fn write_vectors(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    let contraction = parts(op, kernel).contraction;
+    with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_helium(kernel))
 }
 
 fn write_dots(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {

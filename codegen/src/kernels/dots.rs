@@ -330,29 +330,30 @@ fn packed_words(contraction: &Contraction, constant: &Attribute, tile: Tile) -> 
 /// is a constant of each output, and 0 otherwise; a `factor` times that.
 pub(super) fn first_terms(kernel: &mut KernelWriter<'_>, outputs: usize, padded: usize, factor: i64) -> Var {
     let ty = TensorType::new(DType::I32, [padded]);
-    if let Some((operand, expression)) = kernel.epilogue.as_ref().and_then(|epilogue| without_bias(epilogue, outputs)) {
-        let argument = kernel.epilogue.as_ref().map(|epilogue| epilogue.operands[operand - 1].clone());
-        if let Some((Some(constant), Some(number))) = argument.map(|argument| (argument.constant, argument.operand)) {
-            if let Some(epilogue) = &mut kernel.epilogue {
-                epilogue.expression = expression;
-            }
-            if let [sums, rest @ ..] = &mut kernel.bounds[..]
-                && let Some(bias) = rest.get(operand - 1)
-            {
-                *sums = (sums.0.saturating_add(bias.0), sums.1.saturating_add(bias.1));
-            }
-            return kernel.pack(number, "first", ty, move || {
-                let mut list = constant.to_tensor().to_integers();
-                if list.len() == 1 {
-                    list = vec![list[0]; outputs];
-                }
-                list.resize(padded, 0);
-                list.iter_mut().for_each(|term| *term *= factor);
-                Some(numbers(list))
-            });
-        }
+    match take_bias(kernel, outputs) {
+        Some((number, list)) => kernel.pack(number, "first", ty, move || {
+            let filled = list.iter().map(|term| term * factor).chain(std::iter::repeat(0)).take(padded);
+            Some(numbers(filled.collect()))
+        }),
+        None => kernel.table("first", numbers(vec![0; padded])),
     }
-    kernel.table("first", numbers(vec![0; padded]))
+}
+
+/// Takes what an epilogue adds to each sum at once out of it, if that is a constant of each output: these, and the operand that they are.
+pub(super) fn take_bias(kernel: &mut KernelWriter<'_>, outputs: usize) -> Option<(usize, Vec<i64>)> {
+    let (operand, expression) = kernel.epilogue.as_ref().and_then(|epilogue| without_bias(epilogue, outputs))?;
+    let argument = kernel.epilogue.as_ref()?.operands[operand - 1].clone();
+    let (constant, number) = (argument.constant?, argument.operand?);
+    if let Some(epilogue) = &mut kernel.epilogue {
+        epilogue.expression = expression;
+    }
+    if let [sums, rest @ ..] = &mut kernel.bounds[..]
+        && let Some(bias) = rest.get(operand - 1)
+    {
+        *sums = (sums.0.saturating_add(bias.0), sums.1.saturating_add(bias.1));
+    }
+    let list = constant.to_tensor().to_integers();
+    Some((number, if list.len() == 1 { vec![list[0]; outputs] } else { list }))
 }
 
 /// The operand that an epilogue adds to each sum before it does anything else, a constant that only changes from output to output;

@@ -1,6 +1,7 @@
 //! Elementwise operators and plain movement: one loop nest over the result, with axes merged where all tensors allow it and
 //! vectors along the innermost axis.
 
+use super::quads::{QUAD, has_quads};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::transposed::Blocks;
 use super::walk::{AXIS_NAMES, for_full_vectors};
@@ -66,6 +67,8 @@ impl Walk {
         let lanes = dtype.map_or(1, |dtype| kernel.lanes(dtype));
         let blocks = Blocks::new(&views, lanes);
         let blocks_pay = blocks.is_some() && Blocks::pay(kernel.target, &views[0], lanes);
+        let is_quads = dtype.is_none() && blocks.is_none() && has_quads(kernel, expression, &dtypes);
+        let lanes = if is_quads { QUAD } else { lanes };
         Walk { views, dtype, lanes, blocks, blocks_pay }
     }
 

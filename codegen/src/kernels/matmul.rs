@@ -10,6 +10,18 @@ use mlc_ir::ops::Matmul;
 impl Scheduled for Matmul {
     const KINDS: &'static [Kind<Self>] = &[
         Kind::new(
+            "row-vectors",
+            |op, kernel| contraction(op, kernel).helium_schedules(Reach::Row, kernel),
+            |op, _, kernel| contraction(op, kernel).write_helium(kernel),
+        ),
+        Kind::new(
+            "pixel-vectors",
+            |op, kernel| contraction(op, kernel).helium_schedules(Reach::Pixel, kernel),
+            |op, _, kernel| contraction(op, kernel).write_helium(kernel),
+        )
+        .in_place()
+        .by_routines(),
+        Kind::new(
             "row-dots",
             |op, kernel| contraction(op, kernel).dot_schedules(Reach::Row, kernel),
             |op, _, kernel| contraction(op, kernel).write_dots(kernel),

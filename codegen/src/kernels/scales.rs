@@ -17,6 +17,36 @@ pub struct Scales {
     pub dtype: DType,
 }
 
+/// By what the sums of each output are rescaled, if that is the same for all, or a constant for each.
+pub struct Factors {
+    multipliers: Numbers,
+    shifts: Numbers,
+    /// The number of an operand of the epilogue that holds one of them.
+    pub operand: Option<usize>,
+    /// Added to the rescaled number.
+    pub added: i32,
+    /// What the result isn't below.
+    pub low: i32,
+    /// What it is stored as.
+    pub dtype: DType,
+    /// What is known of the sums, the multipliers and the shifts: something.
+    pub known: Known,
+    multiplier: Bounds,
+    shift: Bounds,
+}
+
+impl Factors {
+    /// Of each output its multiplier and its shift.
+    pub fn list(&self, outputs: usize) -> Vec<(i64, i64)> {
+        self.multipliers.list(outputs).into_iter().zip(self.shifts.list(outputs)).collect()
+    }
+
+    /// Whether the lower limit is above the smallest number that is stored.
+    pub fn is_limited(&self) -> bool {
+        f64::from(self.low) > self.dtype.integer_range(8).0
+    }
+}
+
 /// One number for all outputs, or one for each.
 enum Numbers {
     Literal(i64),
@@ -66,8 +96,32 @@ pub fn per_output(argument: &Argument, outputs: usize) -> Option<Attribute> {
     (elements == last && (elements == 1 || elements == outputs)).then(|| constant.clone())
 }
 
-/// How a kernel's epilogue rescales sums, if it does that and nothing else.
+/// How a kernel's epilogue rescales sums, if it does that and nothing else; as a table.
 pub fn scales(kernel: &mut KernelWriter<'_>, outputs: usize) -> Option<Scales> {
+    let factors = factors(kernel, outputs)?;
+    let Factors { operand, added, low, dtype, .. } = factors;
+    if factors.known != Known::Small || factors.multiplier.0 < 0 {
+        return None;
+    }
+    // What is added is a part of the number before it is shifted: their sum must be a word.
+    let twice = 2 * i64::from(added) + 1;
+    if twice.abs() << (factors.shift.1 - 32) >= 1 << 30 {
+        return None;
+    }
+    let ty = TensorType::new(DType::I32, [3 * outputs]);
+    let values = move || {
+        let of_output = |(multiplier, shift): (i64, i64)| [multiplier, shift - 32, twice << (shift - 32)];
+        Some(numbers(factors.list(outputs).into_iter().flat_map(of_output).collect()))
+    };
+    let table = match operand {
+        Some(number) => kernel.pack(number, "scales", ty, values),
+        None => kernel.table("scales", values()?),
+    };
+    Some(Scales { table, low, dtype })
+}
+
+/// How a kernel's epilogue rescales sums, if it does that and nothing else.
+pub fn factors(kernel: &KernelWriter<'_>, outputs: usize) -> Option<Factors> {
     let epilogue = kernel.epilogue.clone()?;
     let nodes = epilogue.expression.nodes();
     let at = |id: u32| nodes[id as usize];
@@ -91,7 +145,7 @@ pub fn scales(kernel: &mut KernelWriter<'_>, outputs: usize) -> Option<Scales> {
     }
     let (multipliers, first) = Numbers::of(&epilogue, at(multiplier), outputs)?;
     let (shifts, second) = Numbers::of(&epilogue, at(shift), outputs)?;
-    let known: Vec<Bounds> = [(&multipliers, first), (&shifts, second)]
+    let sides: Vec<Bounds> = [(&multipliers, first), (&shifts, second)]
         .into_iter()
         .map(|(numbers, operand)| match (numbers, operand) {
             (Numbers::Literal(number), _) => (*number, *number),
@@ -99,24 +153,11 @@ pub fn scales(kernel: &mut KernelWriter<'_>, outputs: usize) -> Option<Scales> {
         })
         .collect();
     let sums = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
-    if bounds::known(Rounding::Twice, DType::I32, [sums, known[0], known[1]]) != Known::Small || known[0].0 < 0 {
+    let known = bounds::known(Rounding::Twice, DType::I32, [sums, sides[0], sides[1]]);
+    // A rescaled number has 32 bits, but for the smallest one of all by itself.
+    if known == Known::Nothing || sides[0].0 <= i32::MIN.into() {
         return None;
     }
-    // What is added is a part of the number before it is shifted: their sum must be a word.
-    let twice = 2 * i64::from(added) + 1;
-    if twice.abs() << (known[1].1 - 32) >= 1 << 30 {
-        return None;
-    }
-    let ty = TensorType::new(DType::I32, [3 * outputs]);
-    let values = move || {
-        let (multipliers, shifts) = (multipliers.list(outputs), shifts.list(outputs));
-        let of_output = |(multiplier, shift): (i64, i64)| [multiplier, shift - 32, twice << (shift - 32)];
-        Some(numbers(multipliers.into_iter().zip(shifts).flat_map(of_output).collect()))
-    };
-    let number = first.or(second).and_then(|k| epilogue.operands.get(k - 1)?.operand);
-    let table = match number {
-        Some(number) => kernel.pack(number, "scales", ty, values),
-        None => kernel.table("scales", values()?),
-    };
-    Some(Scales { table, low, dtype })
+    let operand = first.or(second).and_then(|k| epilogue.operands.get(k - 1)?.operand);
+    Some(Factors { multipliers, shifts, operand, added, low, dtype, known, multiplier: sides[0], shift: sides[1] })
 }

@@ -265,7 +265,10 @@ impl KernelWriter<'_> {
                 ScalarNode::Binary(function, x, y) => summed(function, child(x), child(y)),
                 ScalarNode::Cast(dtype, x) if lanes == 1 => saturated(dtype, child(x)),
                 ScalarNode::Select(c, x, y) => Expr::Select(Box::new(child(c)), Box::new(child(x)), Box::new(child(y))),
-                ScalarNode::Cast(dtype, x) => Expr::Cast(dtype, Box::new(child(x))),
+                ScalarNode::Cast(dtype, x) => match bounds::returned(nodes, &types, &bounds, dtype, x) {
+                    Some(inner) => child(inner),
+                    None => Expr::Cast(dtype, Box::new(child(x))),
+                },
                 ScalarNode::BitCast(dtype, x) => Expr::BitCast(dtype, Box::new(child(x))),
                 ScalarNode::Rescale(rounding, children) => {
                     let known = children.map(|child| bounds.get(child as usize).copied().unwrap_or(bounds::ANYTHING));

@@ -35,6 +35,9 @@ pub enum Intrinsic {
     Half,
     /// An integer of a type times a multiplier by two to the power of a shift, rounded.
     Rescale(Rescaling, DType),
+    /// Four integers of 32 bits times multipliers by two to the power of shifts to the right, rounded twice; where it is set,
+    /// each has its own multiplier and shift.
+    RescaleLanes(bool),
     /// An integer of 32 bits as one of a narrow type, saturated.
     Saturate(DType),
     /// Two neighbouring numbers of 16 bits as a word.

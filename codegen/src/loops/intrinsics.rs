@@ -6,7 +6,7 @@ use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{c_type, unparenthesised, value_type_name};
-use super::{circular, half_text, mathematics, mve, rescaling_text, rounding, routine_text};
+use super::{circular, half_text, mathematics, mve, quads, rescaling_text, rounding, routine_text};
 use crate::target::{Target, VectorSpelling};
 use indexmap::IndexMap;
 use mlc_ir::DType;
@@ -78,6 +78,7 @@ impl Helpers for Intrinsics {
             Intrinsic::Dot => ("mlc_dot".to_owned(), ValueType::scalar(DType::I32)),
             Intrinsic::Routine(routine) => (routine.name(), ValueType::scalar(DType::I32)),
             Intrinsic::Rescale(rescaling, dtype) => (rescaling_text::name(rescaling, dtype), ValueType::scalar(dtype)),
+            Intrinsic::RescaleLanes(own) => (quads::rescale_name(own).to_owned(), quads::QUAD),
         };
         self.use_type(ty);
         if !self.definitions.contains_key(&name) {
@@ -175,6 +176,7 @@ impl Intrinsics {
             Intrinsic::Dot => routine_text::dot(name),
             Intrinsic::Routine(routine) => routine_text::definition(routine),
             Intrinsic::Rescale(rescaling, dtype) => rescaling_text::definition(name, rescaling, dtype),
+            Intrinsic::RescaleLanes(own) => quads::rescale(name, own),
             Intrinsic::BitCast(from, to) => format!(
                 "static inline {to} {name}({from} x) {{\n  {to} y;\n  memcpy(&y, &x, sizeof(y));\n  return y;\n}}\n",
                 from = c_type(from),

@@ -1,9 +1,11 @@
 //! Arm's vector extension for microcontrollers (MVE, "Helium"): where its intrinsics stand in place of operators on GNU vectors.
-//! Vectors are four singles, eight halves to compute with, or four halves to convert, each of which is the lower part of a word.
+//! Vectors are four singles, four integers (`quads.rs`), eight halves to compute with, or four halves to convert, each of which is the lower
+//! part of a word.
 
 use super::ValueType;
 use super::halves::is_half;
 use super::helper::Intrinsic;
+use super::quads::{QUAD, QUAD_ELEMENT};
 use super::spelling::value_type_name;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -24,6 +26,7 @@ pub fn is_spread(ty: ValueType) -> bool {
 pub fn lane_type(ty: ValueType) -> Option<(&'static str, usize)> {
     match ty {
         HALVES => Some(("__fp16", 2)),
+        QUAD => Some((QUAD_ELEMENT, 4)),
         ty if is_spread(ty) => Some(("uint32_t", 4)),
         _ => None,
     }
@@ -85,6 +88,11 @@ pub fn definition(name: &str, intrinsic: Intrinsic) -> Option<String> {
         }
         Intrinsic::Unary(UnaryFunction::Relu, HALVES) => {
             ("f16x8", "f16x8 x", "vdupq_m_n_f16(x, 0, vcmpltq_n_f16(x, 0))".to_owned())
+        }
+        Intrinsic::Binary(BinaryFunction::Maximum, QUAD) => ("i32x4", "i32x4 x, i32x4 y", "vmaxq_s32(x, y)".to_owned()),
+        Intrinsic::Binary(BinaryFunction::Minimum, QUAD) => ("i32x4", "i32x4 x, i32x4 y", "vminq_s32(x, y)".to_owned()),
+        Intrinsic::Binary(BinaryFunction::ShiftLeft, QUAD) => {
+            ("i32x4", "i32x4 x, i32x4 y", "vshlq_s32(x, y)".to_owned())
         }
         Intrinsic::Binary(BinaryFunction::Maximum, SINGLES) => ("f32x4", "f32x4 x, f32x4 y", chosen("gt", "f32")),
         Intrinsic::Binary(BinaryFunction::Minimum, SINGLES) => ("f32x4", "f32x4 x, f32x4 y", chosen("lt", "f32")),

@@ -2,6 +2,7 @@
 
 mod helpers;
 mod memory;
+mod quads;
 
 use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
@@ -395,6 +396,9 @@ impl Printer<'_> {
 
     fn cast(&mut self, to: DType, x: &Expr) -> String {
         let ty = self.ty(x);
+        if let Some(wide) = self.widened_bytes(to, x) {
+            return wide;
+        }
         let text = self.expr(x);
         if ty.dtype == to {
             return text;

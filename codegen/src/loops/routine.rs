@@ -5,6 +5,7 @@
 //! are kept as two pairs, of the first and the third and of the second and the fourth, which is what one instruction widens of
 //! four bytes.
 
+use super::helium::Helium;
 use mlc_ir::DType;
 
 /// A function of C.
@@ -76,6 +77,8 @@ pub enum Routine {
         /// Whether the lower limit is above the smallest number of that type.
         limited: bool,
     },
+    /// One of the vector extension.
+    Helium(Helium),
 }
 
 /// Pixels and outputs whose sums are computed at once.
@@ -111,6 +114,7 @@ impl Routine {
         match self {
             Routine::Widen { dtype, pixels } => format!("mlc_widen_{dtype}_{pixels}"),
             Routine::Copy { dtype } => format!("mlc_copy_{dtype}"),
+            Routine::Helium(routine) => routine.name(),
             Routine::Dots { tile, bytes } => {
                 let of = bytes.map_or(String::new(), |dtype| format!("{dtype}_"));
                 format!("mlc_dots_{of}{}x{}", tile.pixels(), tile.outputs())
@@ -131,6 +135,7 @@ impl Routine {
         let number = |place: usize| numbers.get(place).copied().unwrap_or(0) as f64;
         match self {
             Routine::Copy { .. } => 2.0,
+            Routine::Helium(routine) => routine.instructions(numbers),
             Routine::Widen { .. } => 4.0 + 7.0 * (number(0) / 4.0).ceil(),
             Routine::Dots { tile: Tile::ThreeByTwo, .. } => 24.0 + number(1) * (17.0 + 19.75 * number(0)),
             Routine::Dots { tile: Tile::OneByFour, .. } => 24.0 + number(1) * (13.0 + 19.75 * number(0)),
@@ -155,6 +160,7 @@ impl Routine {
         let number = |place: usize| numbers.get(place).map_or(0, |&number| number.max(0) as usize);
         match self {
             Routine::Copy { .. } => vec![1; 2],
+            Routine::Helium(routine) => routine.elements(numbers),
             Routine::Widen { pixels, .. } => vec![number(0), number(0).div_ceil(4) * 2 * pixels],
             Routine::JoinPixels => vec![number(0); 3],
             Routine::PixelPairs => {

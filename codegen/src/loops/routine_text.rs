@@ -3,6 +3,7 @@
 use super::depthwise_text::{depthwise, row_pairs};
 use super::dots_text::{dots, rescaled_dots};
 use super::dsp_text::{HAS_DSP, rescale};
+use super::helium_text;
 use super::pixel_pairs_text::{JOIN_PIXELS, pixel_pairs};
 use super::routine::Routine;
 use super::spelling::c_type;
@@ -16,6 +17,7 @@ pub fn definition(routine: Routine) -> String {
             "static inline void {name}(const {} *x, int16_t *y) {{\n  *(volatile int16_t *)y = (int16_t)*x;\n}}\n",
             c_type(dtype)
         ),
+        Routine::Helium(routine) => helium_text::definition(routine),
         Routine::Widen { dtype, pixels } => widen(&name, dtype, pixels),
         Routine::Dots { tile, bytes } => dots(&name, tile, bytes),
         Routine::JoinPixels => JOIN_PIXELS.to_owned(),

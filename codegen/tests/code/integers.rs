@@ -84,6 +84,11 @@ fn layers() -> Vec<(Op, [Vec<usize>; 2])> {
         product(1, 36, 10),
         product(1, 37, 128),
         product(19, 20, 9),
+        convolution([7, 6, 19], [3, 3], 19, 1, 19),
+        convolution([2, 9, 32], [3, 3], 32, 1, 32),
+        convolution([8, 6, 7], [2, 4], 7, 2, 7),
+        convolution([1, 8, 17], [3, 3], 17, 1, 17),
+        convolution([5, 6, 2], [7, 9], 5, 1, 1),
     ]
 }
 
@@ -101,7 +106,9 @@ fn layers_of_bytes_agree_with_the_evaluator_in_every_bit() {
             graphs.push(layer(&format!("{op:?} {x} {stored}"), op, &x, &weights, (stored, low.max(least(stored)))));
         }
     }
-    for target in [Target::generic(), Target::host(32), embedded("cortex-m4"), embedded("cortex-m0plus")] {
+    for target in
+        [Target::generic(), Target::host(32), embedded("cortex-m4"), embedded("cortex-m55"), embedded("cortex-m0plus")]
+    {
         check(&graphs, &target, 0.0);
     }
 }
@@ -110,16 +117,31 @@ fn least(dtype: DType) -> i64 {
     dtype.integer_range(8).0 as i64
 }
 
+/// The C of a layer for a microcontroller, which agrees with the evaluator.
+fn text_for(machine: &str, (op, [x, weights]): (Op, [Vec<usize>; 2])) -> String {
+    let (x, weights) = (TensorType::new(DType::I8, &x), TensorType::new(DType::I8, &weights));
+    let graph = layer("t", op, &x, &weights, (DType::I8, -128));
+    let module = check(&[graph], &embedded(machine), 0.0).remove(0);
+    module.sources.iter().map(|source| source.text.clone()).collect()
+}
+
+#[test]
+fn machines_with_vectors_of_bytes_use_them() {
+    let text = |layer| text_for("cortex-m55", layer);
+    let dense = text(convolution([5, 5, 16], [3, 3], 16, 1, 1));
+    assert!(dense.contains("mlc_sums_rescaled_i8_2x4(") && dense.contains("mlc_window_i8("), "{dense}");
+    let row = text(product(1, 64, 12));
+    assert!(row.contains("mlc_sums_rescaled_i8_1x8(") && !row.contains("mlc_window_i8("), "{row}");
+    let depthwise = text(convolution([6, 5, 8], [3, 3], 8, 1, 8));
+    assert!(depthwise.contains("mlc_patches_i8_2x2(") && !depthwise.contains("_padded"), "{depthwise}");
+    assert!(text(convolution([9, 8, 5], [3, 3], 5, 2, 5)).contains("mlc_patches_i8_by_2("));
+}
+
 #[test]
 fn machines_with_two_products_at_once_use_them() {
-    let text = |(op, [x, weights]): (Op, [Vec<usize>; 2])| {
-        let (x, weights) = (TensorType::new(DType::I8, &x), TensorType::new(DType::I8, &weights));
-        let graph = layer("t", op, &x, &weights, (DType::I8, -128));
-        let module = check(&[graph], &embedded("cortex-m4"), 0.0).remove(0);
-        module.sources.iter().map(|source| source.text.clone()).collect::<String>()
-    };
+    let text = |layer| text_for("cortex-m4", layer);
     let dense = text(convolution([5, 5, 16], [3, 3], 16, 1, 1));
-    assert!(dense.contains("mlc_dots_3x2(") && dense.contains("mlc_rescale_i8_3x2("), "{dense}");
+    assert!(dense.contains("mlc_rescaled_dots_i8_3x2("), "{dense}");
     assert!(text(product(1, 64, 12)).contains("mlc_dots_i8_1x4("));
     let depthwise = text(convolution([6, 5, 8], [3, 3], 8, 1, 8));
     // No border but that of a channel is in memory.

@@ -18,8 +18,8 @@ pub enum Mode {
     Verify,
     /// The graph after a stage of the optimiser, or after all of them.
     Optimize(Option<String>),
-    /// The C of the kernels, for the generic target, of the graph as it is.
-    Emit(FloatingPoint),
+    /// The C of the kernels, for the generic target or a microcontroller, of the graph as it is.
+    Emit(FloatingPoint, Option<String>),
     /// The values that the generated code computes, for the host and for the generic target.
     Run(FloatingPoint),
 }
@@ -36,7 +36,7 @@ pub fn run(mode: &Mode, input: &str) -> Result<String, String> {
     match mode {
         Mode::Roundtrip | Mode::Verify => Ok(String::new()),
         Mode::Optimize(stage) => optimize(graph, stage.clone()),
-        Mode::Emit(floating_point) => emit(&graph, *floating_point),
+        Mode::Emit(floating_point, machine) => emit(&graph, *floating_point, machine.as_deref()),
         Mode::Run(floating_point) => execute(&graph, *floating_point),
     }
 }
@@ -94,11 +94,18 @@ fn optimize(graph: Graph, stage: Option<String>) -> Result<String, String> {
     Ok(text::print(&graph))
 }
 
-fn emit(graph: &Graph, floating_point: FloatingPoint) -> Result<String, String> {
+fn emit(graph: &Graph, floating_point: FloatingPoint, machine: Option<&str>) -> Result<String, String> {
     let samples = run_samples(graph)?;
-    let target = Target::generic(false).with_floating_point(floating_point);
+    let target = match machine {
+        None => Target::generic(false),
+        Some(name) => {
+            let found = mlc_codegen::Target::embedded().into_iter().find(|target| target.name == name);
+            Target::elsewhere(found.ok_or_else(|| format!("there is no microcontroller {name}"))?, false)
+        }
+    };
+    let target = target.with_floating_point(floating_point);
     let compiled = compile::compile_kernels(graph, "test", &target.target).map_err(|findings| list(&findings))?;
-    run_program(&build(&compiled, &target)?, &compiled, &samples, "the generic target")?;
+    run_program(&build(&compiled, &target)?, &compiled, &samples, &format!("target {}", target.name))?;
     let kernels = compiled.module.sources.first().ok_or("there is no source")?;
     Ok(kernels.text.clone())
 }

@@ -10,6 +10,11 @@ use mlc_ir::DType;
 impl Printer<'_> {
     /// A rescaling, a saturation, a pair of halves or their products.
     pub(super) fn helper(&mut self, expr: &Expr) -> String {
+        if let Expr::Rescale(rescaling, children) = expr
+            && self.ty(&children[0]).lanes > 1
+        {
+            return self.rescaled_lanes(rescaling.added, children);
+        }
         let (intrinsic, last) = match expr {
             Expr::Rescale(rescaling, children) => {
                 let added = (rescaling.known == Known::Small).then(|| rescaling.added.to_string());

@@ -67,6 +67,11 @@ impl Printer<'_> {
     pub(super) fn store(&mut self, pointer: Var, index: &Index, stride: i64, valid: usize, value: &Expr) {
         let ty = self.ty(value);
         let target = self.name(pointer).to_owned();
+        if stride == 1
+            && let Some(line) = self.stored_bytes(pointer, index, valid, value)
+        {
+            return self.line(&line);
+        }
         let is_spread = self.intrinsics.is_mve() && mve::is_spread(ty);
         if ty.lanes > 1 && stride == 1 && valid == ty.lanes && !is_spread {
             self.intrinsics.use_type(ty);

@@ -1,0 +1,68 @@
+//! Four bytes at once as integers of 32 bits: which expressions Arm's vector extension for microcontrollers computes so.
+
+use super::KernelWriter;
+use super::bounds;
+use crate::loops::Known;
+use crate::target::VectorSpelling;
+use mlc_ir::scalar::{BinaryFunction as B, Expression, Rounding, ScalarNode};
+use mlc_ir::{DType, Literal};
+
+/// Lanes of its vectors.
+pub const QUAD: usize = 4;
+
+/// Bounds of the shift of a number that is only multiplied.
+const UNSHIFTED: bounds::Bounds = (31, 31);
+
+/// Whether an expression over the operands whose bounds a kernel knows is computed so: bytes or integers of 32 bits of which bytes are made.
+pub fn has_quads(kernel: &KernelWriter<'_>, expression: &Expression, operands: &[DType]) -> bool {
+    let is_number = |dtype: &DType| matches!(dtype, DType::I8 | DType::I32);
+    if kernel.target.vectors != VectorSpelling::Mve || kernel.scalar || !operands.iter().all(is_number) {
+        return false;
+    }
+    let Ok(types) = expression.dtypes(operands) else { return false };
+    let nodes = expression.nodes();
+    let known = bounds::of_steps(expression, &types, &kernel.bounds);
+    let is_operand = |x: u32| matches!(nodes[x as usize], ScalarNode::Operand(_));
+    let is_literal = |x: u32| matches!(nodes[x as usize], ScalarNode::Literal(_));
+    let is_wide = |x: u32| types[x as usize] == DType::I32;
+    let is_byte = |(low, high): bounds::Bounds| low >= i8::MIN.into() && high <= i8::MAX.into();
+    let is_known = |(id, node): (usize, &ScalarNode)| match *node {
+        ScalarNode::Operand(_) => true,
+        ScalarNode::Literal(literal) => literal.dtype() == DType::I32,
+        ScalarNode::Cast(DType::I32, x) => {
+            let is_returned = bounds::returned(nodes, &types, &known, DType::I32, x).is_some();
+            is_returned || types[x as usize] == DType::I8 && is_operand(x)
+        }
+        ScalarNode::Cast(DType::I8, x) => is_wide(x) && (id + 1 == nodes.len() || is_byte(known[x as usize])),
+        ScalarNode::Binary(B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum, x, _) => is_wide(x),
+        ScalarNode::Binary(B::ShiftLeft, x, y) => {
+            let bits = match nodes[y as usize] {
+                ScalarNode::Literal(Literal::Integer(_, bits)) => bits,
+                _ => -1,
+            };
+            is_wide(x) && (0..32).contains(&bits)
+        }
+        ScalarNode::Rescale(Rounding::Twice, children) => {
+            let known = children.map(|child| known[child as usize]);
+            let is_right = bounds::known(Rounding::Twice, DType::I32, known) != Known::Nothing;
+            // A rescaled number has 32 bits, but for the smallest one of all by itself.
+            is_wide(children[0])
+                && known[1].0 > i32::MIN.into()
+                && (is_right || known[2] == UNSHIFTED && is_literal(children[2]))
+        }
+        _ => false,
+    };
+    let result = nodes.len().checked_sub(1).map(|last| &nodes[last]);
+    matches!(result, Some(ScalarNode::Cast(DType::I8, _))) && nodes.iter().enumerate().all(is_known)
+}
+
+/// Whether a kernel's epilogue makes bytes of sums so, and stores them.
+pub fn finishes_quads(kernel: &KernelWriter<'_>) -> bool {
+    let Some(epilogue) = &kernel.epilogue else { return false };
+    let mut operands = vec![DType::I32];
+    operands.extend(epilogue.operands.iter().map(|operand| operand.view.dtype));
+    let follows = |stride: i64| (0..=1).contains(&stride);
+    kernel.results[0].view.last_stride() == 1
+        && epilogue.operands.iter().all(|operand| follows(operand.view.last_stride()))
+        && has_quads(kernel, &epilogue.expression, &operands)
+}
