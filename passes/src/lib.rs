@@ -11,6 +11,7 @@
 pub mod canonicalise;
 pub mod cost;
 pub mod egraph;
+pub mod integers;
 pub mod pipeline;
 pub mod report;
 pub mod rewrite;

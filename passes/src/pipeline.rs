@@ -1,6 +1,6 @@
 //! [`optimize`], which runs the [`stages`](crate::stages) of the optimiser one after the other.
 
-use crate::canonicalise::{self, canonicalise};
+use crate::canonicalise::{self, Canonicalised, canonicalise, simplify};
 use crate::cost::CostModel;
 use crate::egraph::extract::{Problem, Selection};
 use crate::egraph::rebuild::{Rebuilt, from_egraph};
@@ -147,7 +147,12 @@ impl Stage {
             graph.replace_op(id, Loop { body: Subgraph::new(body), ..op }).map_err(failed)?;
         }
         match &self.work {
-            Work::Canonicalise(_) => {}
+            Work::Canonicalise(passes) => {
+                let first: Vec<Rule> = passes.first().map_or_else(Vec::new, |pass| pass.rules.clone());
+                let work = simplify as Rebuild;
+                graph = rewritten(&graph, self.name, (work, first), options, report, history).map_err(failed)?;
+                checked(&graph, self.name)?;
+            }
             Work::Saturate(_) => {
                 let rules: Vec<Rule> = self.rules().filter(|rule| options.keeps(rule)).copied().collect();
                 graph = saturated(graph, self.name, &rules, options, report, history).map_err(failed)?;
@@ -158,7 +163,8 @@ impl Stage {
                 checked(&graph, self.name)?;
             }
         }
-        let graph = canonical(&graph, self.name, options, report, history).map_err(failed)?;
+        let work = (canonicalise as Rebuild, canonicalise::rules::all());
+        let graph = rewritten(&graph, self.name, work, options, report, history).map_err(failed)?;
         checked(&graph, self.name)?;
         Ok(graph)
     }
@@ -179,16 +185,19 @@ fn failure(stage: &str, error: &OperatorError) -> Diagnostic {
     Diagnostic::error(Code::InvalidGraph, Location::default(), format!("stage {stage} built a graph in which {error}"))
 }
 
-fn canonical(
+/// Rebuilds a graph by rules.
+type Rebuild = fn(&Graph, &[Rule]) -> Result<(Graph, Canonicalised), OperatorError>;
+
+fn rewritten(
     graph: &Graph,
     stage: &'static str,
+    (rebuild, mut rules): (Rebuild, Vec<Rule>),
     options: &OptimizeOptions,
     report: &mut StageReport,
     history: &mut History,
 ) -> Result<Graph, OperatorError> {
-    let mut rules = canonicalise::rules::all();
     rules.retain(|rule| options.keeps(rule));
-    let (graph, done) = canonicalise(graph, &rules)?;
+    let (graph, done) = rebuild(graph, &rules)?;
     for (rule, count) in done.fired {
         *report.fired.entry(rule).or_default() += count;
     }

@@ -47,6 +47,11 @@ impl<'g> Sketch<'g> {
         self.graph.add_constant("c", Attribute::from_tensor(&tensor))
     }
 
+    /// A constant of these elements.
+    pub(crate) fn known(&mut self, tensor: &Tensor) -> Value {
+        self.graph.add_constant("c", Attribute::from_tensor(tensor))
+    }
+
     /// Applies an operator; where it doesn't accept the operands, the first operand stays as it is.
     pub(crate) fn apply(&mut self, op: impl Into<Op>, operands: &[Value]) -> Value {
         self.graph.add(op, operands, "n").map_or(operands[0], Value::from)

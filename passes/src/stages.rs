@@ -2,6 +2,7 @@
 
 use crate::canonicalise;
 use crate::egraph::rules::{algebra, axes, blocks, fold, fusion, layout, merge, pads, sums};
+use crate::integers;
 use crate::rewrite::Rule;
 use mlc_ir::{Graph, OperatorError};
 
@@ -19,7 +20,7 @@ pub struct Pass {
 /// What a stage does.
 #[derive(Debug, Clone)]
 pub enum Work {
-    /// Applies rules eagerly, while the graph is rebuilt.
+    /// Applies rules eagerly, while the graph is rebuilt: those of the first group before any constant is computed.
     Canonicalise(Vec<Pass>),
     /// Lets rules fill an e-graph, from which the cheapest graph is taken.
     Saturate(Vec<Pass>),
@@ -59,6 +60,8 @@ pub fn all() -> Vec<Stage> {
     let pass = |name, summary, rules: &[Rule]| Pass { name, summary, rules: rules.to_vec() };
     let canonical =
         pass("canonical", "identities, equal applications, small constants, dead nodes", &canonicalise::rules::all());
+    let integers =
+        pass("integers", "arithmetic on real numbers that integers stand for becomes that of integers", &integers::rules());
     let algebra = pass("algebra", "scales and shifts by constants move together", algebra::RULES);
     let fold = pass("fold", "scales, shifts and pads enter weights and fields", fold::RULES);
     let sinking = [layout::RULES, axes::RULES, blocks::RULES].concat();
@@ -73,7 +76,7 @@ pub fn all() -> Vec<Stage> {
         Stage {
             name: "canonicalise",
             summary: "normal forms: what is never worse, in linear time",
-            work: Work::Canonicalise(vec![canonical.clone()]),
+            work: Work::Canonicalise(vec![integers, canonical.clone()]),
         },
         Stage {
             name: "layout",

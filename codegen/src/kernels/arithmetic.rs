@@ -190,7 +190,10 @@ fn decides(node: &ScalarNode) -> bool {
     use UnaryFunction as U;
     match node {
         ScalarNode::Unary(function, _) => {
-            matches!(function, U::IsNan | U::IsInfinite | U::Ceil | U::Floor | U::Round | U::Truncate | U::Sign)
+            matches!(
+                function,
+                U::IsNan | U::IsInfinite | U::Ceil | U::Floor | U::Round | U::Truncate | U::RoundToInteger | U::Sign
+            )
         }
         ScalarNode::Binary(function, ..) => {
             function.is_comparison() || matches!(function, B::FloorDivide | B::Modulo | B::Remainder)

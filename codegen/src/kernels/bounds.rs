@@ -1,7 +1,7 @@
 //! What is known of the size of integers: of constants, of sums of products, of the steps of an expression.
 
 use crate::loops::Known;
-use mlc_ir::scalar::{BinaryFunction as B, Expression, Rounding, ScalarNode};
+use mlc_ir::scalar::{BinaryFunction as B, Expression, Rounding, ScalarNode, UnaryFunction};
 use mlc_ir::{Attribute, DType, Literal};
 
 /// The smallest and the largest number that an integer can be.
@@ -72,6 +72,7 @@ pub fn of_steps(expression: &Expression, dtypes: &[DType], operands: &[Bounds]) 
                 let (x, y) = (steps[x as usize], steps[y as usize]);
                 Some((x.0.min(y.0), x.1.max(y.1)))
             }
+            ScalarNode::Unary(UnaryFunction::RoundToInteger, _) => Some((-(1 << 22), (1 << 22) - 1)),
             ScalarNode::Rescale(_, children) => rescaled(children.map(|child| steps[child as usize])),
             _ => None,
         };

@@ -31,9 +31,11 @@ pub fn has_steps(target: &Target, expression: &Expression) -> bool {
         }
         ScalarNode::Select(..) | ScalarNode::Cast(..) | ScalarNode::BitCast(..) | ScalarNode::Rescale(..) => false,
     };
-    let rescales = expression.nodes().iter().any(|node| matches!(node, ScalarNode::Rescale(..)));
+    let is_scalar = |node: &ScalarNode| {
+        matches!(node, ScalarNode::Rescale(..) | ScalarNode::Unary(UnaryFunction::RoundToInteger, _))
+    };
     let is_known = target.vectors != VectorSpelling::Mve || expression.nodes().iter().all(is_simple);
-    is_known && !rescales
+    is_known && !expression.nodes().iter().any(is_scalar)
 }
 
 /// The type as which elements of a type are moved: that of the bytes for bools, which vectors of masks can't hold.

@@ -149,6 +149,10 @@ impl Intrinsics {
         match intrinsic {
             Intrinsic::Unary(function, ty) if ty.lanes > 1 => self.vector_unary(name, function, ty),
             Intrinsic::Binary(function, ty) if ty.lanes > 1 => self.vector_binary(name, function, ty),
+            Intrinsic::Unary(UnaryFunction::RoundToInteger, _) => {
+                let bits = self.call(Intrinsic::BitCast(DType::F32, DType::I32));
+                rounding::to_integer(name, &bits)
+            }
             Intrinsic::Unary(function, ty) => scalar_unary(name, function, ty.dtype),
             Intrinsic::Binary(function, ty) => scalar_binary(name, function, ty.dtype),
             Intrinsic::Select(ty) => {

@@ -24,7 +24,7 @@ pub fn unary_text(helpers: &mut dyn Helpers, function: UnaryFunction, dtype: DTy
         U::Negate => return format!("(-{x})"),
         U::IsNan => return format!("({x} != {x})"),
         U::IsInfinite => return format!("(isinf({x}) != 0)"),
-        U::Relu | U::Sign => {
+        U::Relu | U::Sign | U::RoundToInteger => {
             let name = helpers.call(Intrinsic::Unary(function, ValueType::scalar(dtype)));
             return format!("{name}({})", unparenthesised(x));
         }

@@ -233,6 +233,11 @@ impl Counter<'_> {
             U::Log | U::Sin | U::Cos => (1.4, &mut counts.log),
             U::Tanh | U::Log1p => (1.8, &mut counts.tanh),
             U::Erf | U::Expm1 => (2.4, &mut counts.erf),
+            // Limited and added to, and the bits of the sum less those of what was added.
+            U::RoundToInteger => {
+                counts.float += 3.0;
+                return counts.integer += 2.0;
+            }
             U::Relu | U::Sign => {
                 counts.float += self.registers(ty);
                 return self.arithmetic(ty, counts);

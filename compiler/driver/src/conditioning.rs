@@ -453,6 +453,7 @@ fn chooses(node: &ScalarNode) -> bool {
                 | U::Floor
                 | U::Round
                 | U::Truncate
+                | U::RoundToInteger
                 | U::Relu
                 | U::Not
                 | U::IsNan

@@ -27,7 +27,19 @@ pub struct Canonicalised {
 /// # Errors
 /// When an operator of the graph doesn't accept its operands, which a verified graph excludes.
 pub fn canonicalise(graph: &Graph, rules: &[Rule]) -> Result<(Graph, Canonicalised), OperatorError> {
-    let mut simplifier = Simplifier::new(&graph.name, rules, true);
+    rebuild(graph, rules, true)
+}
+
+/// Rebuilds the graph, simplified by rules; no constant is computed.
+///
+/// # Errors
+/// When an operator of the graph doesn't accept its operands, which a verified graph excludes.
+pub fn simplify(graph: &Graph, rules: &[Rule]) -> Result<(Graph, Canonicalised), OperatorError> {
+    rebuild(graph, rules, false)
+}
+
+fn rebuild(graph: &Graph, rules: &[Rule], fold: bool) -> Result<(Graph, Canonicalised), OperatorError> {
+    let mut simplifier = Simplifier::new(&graph.name, rules, fold);
     simplifier.import(graph)?;
     let Simplifier { graph: mut result, mut fired, steps, .. } = simplifier;
     result.take_interface(graph);

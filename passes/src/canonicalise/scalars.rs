@@ -64,14 +64,19 @@ pub(super) enum ScalarTerm {
     Binary(BinaryFunction, Box<(ScalarTerm, ScalarTerm)>),
     /// A choice by a step, a condition, between two others.
     Select(ScalarId, ScalarId, ScalarId),
-    /// A conversion of a step.
-    Cast(DType, ScalarId),
+    /// A conversion.
+    Cast(DType, Box<ScalarTerm>),
 }
 
 impl ScalarTerm {
     /// `function(x)`
     pub(super) fn unary(function: UnaryFunction, x: impl Into<ScalarTerm>) -> ScalarTerm {
         ScalarTerm::Unary(function, Box::new(x.into()))
+    }
+
+    /// A conversion to another type.
+    pub(super) fn cast(dtype: DType, x: impl Into<ScalarTerm>) -> ScalarTerm {
+        ScalarTerm::Cast(dtype, Box::new(x.into()))
     }
 
     /// `function(x, y)`
@@ -94,7 +99,10 @@ impl ScalarTerm {
                 b.binary(*function, x, y)
             }
             ScalarTerm::Select(c, x, y) => b.select(step(*c), step(*x), step(*y)),
-            ScalarTerm::Cast(dtype, x) => b.cast(*dtype, step(*x)),
+            ScalarTerm::Cast(dtype, x) => {
+                let x = x.build(b, map);
+                b.cast(*dtype, x)
+            }
         }
     }
 
@@ -109,7 +117,7 @@ impl ScalarTerm {
                 Term::apply(Binary { function: *function }, [operands.0.over(classes), operands.1.over(classes)])
             }
             ScalarTerm::Select(c, x, y) => Term::apply(Select {}, [value(*c), value(*x), value(*y)]),
-            ScalarTerm::Cast(dtype, x) => Term::apply(Cast { dtype: *dtype }, [value(*x)]),
+            ScalarTerm::Cast(dtype, x) => Term::apply(Cast { dtype: *dtype }, [x.over(classes)]),
         }
     }
 }

@@ -164,10 +164,8 @@ impl<'r> Simplifier<'r> {
     fn add(&mut self, op: Op, operands: Vec<Class>, from: &Provenance) -> Result<Class, OperatorError> {
         let key = (op, operands);
         if let Some(&node) = self.known.get(&key) {
-            if self.fold {
-                *self.fired.entry("share-equal-applications").or_default() += 1;
-                self.graph.origins_mut(node).extend(from.origins.iter().cloned());
-            }
+            *self.fired.entry("share-equal-applications").or_default() += 1;
+            self.graph.origins_mut(node).extend(from.origins.iter().cloned());
             return Ok(self.first_class[&node]);
         }
         let values: Vec<Value> = key.1.iter().map(|&operand| self.value_of(operand)).collect();

@@ -43,6 +43,14 @@ const OF_ONE_RULE: &[(&str, &str, &str)] = &[
     ("move-input-shift-behind-convolution", "1/0/convolution.dilations[*] + 1", "it fits for a window of one tap only"),
     ("move-input-shift-behind-matmul", "1/0/matmul with operands 0 and 1 swapped", "it fits for numbers only"),
     ("move-input-shift-behind-matmul", "1/0/matmul.transpose_left negated", "it fits for one row of one element only"),
+    ("move-dequantisation-behind-movement", "0/operand 0 of slice alone", "the type stays, so the whole is taken"),
+    ("move-dequantisation-behind-concat", "0/concat.axis + 1", "the type stays for one part only"),
+    ("move-dequantisation-behind-concat", "0/concat.axis - 1", "the type stays for one part only"),
+    (
+        "mean-of-integers-as-sum",
+        "0/convolution with operands 0 and 1 swapped",
+        "it fits for an image of one element only",
+    ),
     ("merge-sibling-matmul", "0/1/concat.axis - 1", "it fits for the first part only, which comes first anyhow"),
 ];
 

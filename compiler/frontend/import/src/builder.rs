@@ -157,21 +157,38 @@ impl Builder {
     /// When the operator doesn't accept the operands.
     pub fn apply_all(&mut self, op: impl Into<Op>, operands: &[Value]) -> Result<Vec<Value>, OperatorError> {
         let op = op.into();
+        if let Some(values) = self.computed(&op, operands)? {
+            let name = self.name_of(&op);
+            let constants = values.into_iter().map(|value| self.graph.add_constant(&name, value));
+            return Ok(constants.collect());
+        }
+        self.add(op, operands)
+    }
+
+    /// Applies an operator that has one result, and doesn't compute it even of constants.
+    ///
+    /// # Errors
+    /// When the operator doesn't accept the operands.
+    fn apply_uncomputed(&mut self, op: impl Into<Op>, operands: &[Value]) -> Result<Value, OperatorError> {
+        Ok(self.add(op.into(), operands)?[0])
+    }
+
+    fn add(&mut self, op: Op, operands: &[Value]) -> Result<Vec<Value>, OperatorError> {
+        let (name, origins) = (self.name_of(&op), BTreeSet::from([self.source.clone()]));
+        let node = self.graph.add_with_origins(op, operands, &name, origins)?;
+        let results = self.graph.node(node).results.len() as u32;
+        Ok((0..results).map(|slot| Value { node, slot }).collect())
+    }
+
+    /// What a node is called.
+    fn name_of(&self, op: &Op) -> String {
         // A number of copies and constants surrounds what the source operator is about; that one gets the plain name.
-        let name = match op.category() {
+        match op.category() {
             Category::View | Category::Movement | Category::Source => format!("{}.{}", self.source, op.name()),
             Category::Elementwise | Category::Accumulation | Category::Anchor | Category::Control => {
                 self.source.to_string()
             }
-        };
-        if let Some(values) = self.computed(&op, operands)? {
-            let constants = values.into_iter().map(|value| self.graph.add_constant(&name, value));
-            return Ok(constants.collect());
         }
-        let origins = BTreeSet::from([self.source.clone()]);
-        let node = self.graph.add_with_origins(op, operands, &name, origins)?;
-        let results = self.graph.node(node).results.len() as u32;
-        Ok((0..results).map(|slot| Value { node, slot }).collect())
     }
 
     /// The results of an operator of constants, when those are to be computed at once.

@@ -164,6 +164,7 @@ fn float_unary(function: UnaryFunction, x: f64) -> Scalar {
     Scalar::Float(match function {
         U::IsNan => return Scalar::Integer(i64::from(x.is_nan())),
         U::IsInfinite => return Scalar::Integer(i64::from(x.is_infinite())),
+        U::RoundToInteger => return Scalar::Integer(x.round_ties_even().clamp(-4194304.0, 4194303.0) as i64),
         U::Negate => -x,
         U::Absolute => x.abs(),
         U::Sign => {

@@ -64,6 +64,8 @@ functions! {
         Round = "round",
         /// x without its fraction
         Truncate = "truncate",
+        /// nearest integer of 23 bits as i32, halves to even: the first or the last of them where x is beyond; 0 for NaN
+        RoundToInteger = "round_to_integer",
         /// e^x
         Exp = "exp",
         /// e^x - 1
@@ -205,6 +207,7 @@ impl UnaryFunction {
         use UnaryFunction as U;
         match self {
             U::IsNan | U::IsInfinite => dtype.is_float().then_some(DType::Bool),
+            U::RoundToInteger => (dtype == DType::F32).then_some(DType::I32),
             U::Not => (!dtype.is_float()).then_some(dtype),
             U::Negate | U::Absolute | U::Sign | U::Square | U::Relu | U::Relu6 => {
                 (dtype != DType::Bool).then_some(dtype)

@@ -3,6 +3,7 @@
 mod elementwise;
 mod movement;
 mod normalization;
+mod rounding;
 mod scalar;
 
 use crate::rewrite::Rule;
@@ -11,5 +12,5 @@ pub(crate) use movement::moves_unit_axes_only;
 
 /// Every canonical rule, in the order in which they are tried.
 pub fn all() -> Vec<Rule> {
-    [elementwise::RULES, scalar::RULES, normalization::RULES, movement::RULES].concat()
+    [elementwise::RULES, scalar::RULES, rounding::RULES, normalization::RULES, movement::RULES].concat()
 }

@@ -7,7 +7,7 @@ use mlc_ir::scalar::{
 };
 use mlc_ir::{DType, Literal};
 
-mod samples;
+pub(super) mod samples;
 
 use samples::{FLOATS, NUMBERS, sample};
 
@@ -382,7 +382,7 @@ fn is_lossless(from: DType, to: DType) -> bool {
 fn merge_casts(s: &Scalars<'_>) -> Option<ScalarTerm> {
     let ScalarNode::Cast(to, inner) = s.root().0 else { return None };
     match s.node(inner) {
-        ScalarNode::Cast(through, x) if is_lossless(s.dtype(x), through) => Some(ScalarTerm::Cast(to, x)),
+        ScalarNode::Cast(through, x) if is_lossless(s.dtype(x), through) => Some(ScalarTerm::cast(to, x)),
         _ => None,
     }
 }

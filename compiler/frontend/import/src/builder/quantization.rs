@@ -5,7 +5,8 @@
 
 use super::Builder;
 use crate::fault::Fault;
-use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
+use mlc_ir::ops::Map;
+use mlc_ir::scalar::{BinaryFunction as B, Expression, UnaryFunction as U};
 use mlc_ir::{Attribute, DType, Literal, Value};
 
 /// The integers of a quantised tensor.
@@ -215,10 +216,11 @@ impl Builder {
             return Err(Fault::operands(format!("{x} with the scale {scale} isn't a quantised tensor")));
         }
         let wide = if scale_dtype == DType::F64 { DType::F64 } else { DType::F32 };
+        let zero_point = zero_point.filter(|&value| !self.is_zero(value));
         // Differences of numbers of 16 bits are exact in single precision.
         let whole = stored.size() > 2 && zero_point.is_some();
         let operands: Vec<Value> = [x, scale].into_iter().chain(zero_point).collect();
-        Ok(self.map(&operands, |b| {
+        let expression = Expression::build(|b| {
             let (mut x, scale) = (b.operand(0), b.operand(1));
             if !whole {
                 x = b.cast(wide, x);
@@ -232,7 +234,15 @@ impl Builder {
             let scale = if scale_dtype == wide { scale } else { b.cast(wide, scale) };
             let real = b.binary(B::Multiply, x, scale);
             if dtype == wide { real } else { b.cast(dtype, real) }
-        })?)
+        });
+        // Which integers a constant comes from would no longer be known if it was computed.
+        Ok(self.apply_uncomputed(Map { expression }, &operands)?)
+    }
+
+    /// Whether a value is a constant of zeros.
+    fn is_zero(&self, value: Value) -> bool {
+        let known = self.graph().constant(value);
+        known.is_some_and(|constant| constant.bytes().iter().all(|&byte| byte == 0))
     }
 
     /// The integers of a quantised tensor without their zero point, in 32 bits; the zero point broadcasts to them.
@@ -245,11 +255,7 @@ impl Builder {
             return Err(Fault::operands(format!("{} isn't a quantised tensor", self.ty(x))));
         }
         let wide = self.cast(x, DType::I32)?;
-        let is_zero = |value: &Value| {
-            let known = self.graph().constant(*value);
-            known.is_some_and(|constant| constant.bytes().iter().all(|&byte| byte == 0))
-        };
-        let Some(zero_point) = zero_point.filter(|value| !is_zero(value)) else { return Ok(wide) };
+        let Some(zero_point) = zero_point.filter(|&value| !self.is_zero(value)) else { return Ok(wide) };
         let wide_zero = self.cast(zero_point, DType::I32)?;
         let difference = self.binary(B::Subtract, wide, wide_zero)?;
         if self.shape(difference) != shape {

@@ -14,7 +14,7 @@ pub(super) const FLOATS: &[DType] = &[DType::F32, DType::F32, DType::F64, DType:
 type Body = fn(&mut ExpressionBuilder, &mut Generator, DType) -> ScalarId;
 
 /// A graph that computes an expression of numbers of one of the types, or its negation.
-pub(super) fn sample(g: &mut Generator, dtypes: &[DType], body: Body) -> Graph {
+pub(in crate::canonicalise::rules) fn sample(g: &mut Generator, dtypes: &[DType], body: Body) -> Graph {
     let dtype = g.choose(dtypes);
     let negated = g.one_in(3);
     let expression = Expression::build(|b| {
