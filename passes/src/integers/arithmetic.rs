@@ -3,7 +3,7 @@
 use super::real::{Real, binary, constant, is_narrow, one_integer, positive, quantisation, range, real, reals, scalar, steps};
 use super::samples;
 use crate::rewrite::{Application, Class, Match, Rule, Term, View};
-use mlc_ir::ops::{Binary, Clamp, Constant, Convolution, Matmul, Unary};
+use mlc_ir::ops::{Binary, Clamp, Constant, Convolution, Matmul, Reduce, ReduceFunction, Unary};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Float, Literal, Op, OpKind};
 
@@ -73,7 +73,13 @@ fn largest(view: &dyn View, class: Class, depth: u32) -> i64 {
         match application.op {
             Op::Binary(Binary { function: B::Add | B::Subtract }) => Some(largest(view, x?, depth) + largest(view, y?, depth)),
             Op::Binary(Binary { function: B::Multiply }) => largest(view, x?, depth).checked_mul(largest(view, y?, depth)),
-            Op::Unary(Unary { function: U::Relu }) | Op::Transpose(_) | Op::Reshape(_) => Some(largest(view, x?, depth)),
+            Op::Unary(Unary { function: U::Relu | U::Negate }) | Op::Transpose(_) | Op::Reshape(_) => {
+                Some(largest(view, x?, depth))
+            }
+            Op::Reduce(Reduce { function: ReduceFunction::Sum, .. }) => {
+                let all = view.ty(x?).elements().checked_div(view.ty(class).elements())?;
+                largest(view, x?, depth).checked_mul(all as i64)
+            }
             Op::Cast(_) if view.ty(x?).dtype.is_integer() && view.ty(x?).dtype.size() <= 4 => Some(largest(view, x?, depth)),
             Op::Convolution(Convolution { sums: Some(_), .. }) | Op::Matmul(Matmul { sums: Some(_), .. }) => {
                 let (x, weights) = (x?, y?);

@@ -1,11 +1,11 @@
 //! What only moves or compares elements does so with integers, before they are converted.
 
-use super::real::{Real, binary, real, reals, reshaped, scalar};
+use super::real::{Real, binary, is_narrow, real, reals, reshaped, scalar};
 use super::samples;
-use crate::rewrite::{Class, Match, Rule, Term};
-use mlc_ir::ops::{Concat, MaxPool, Pad, PadMode, Transpose, Unary};
+use crate::rewrite::{Application, Class, Match, Rule, Term};
+use mlc_ir::ops::{Binary, Cast, Concat, MaxPool, Pad, PadMode, Transpose, Unary};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
-use mlc_ir::{Literal, Op, OpKind};
+use mlc_ir::{DType, Literal, Op, OpKind};
 
 /// See the module.
 pub(super) const RULES: &[Rule] = &[
@@ -15,6 +15,13 @@ pub(super) const RULES: &[Rule] = &[
         &[OpKind::Pad, OpKind::Reshape, OpKind::Slice, OpKind::Transpose],
         behind_movement,
         samples::movement,
+    ),
+    Rule::exact(
+        "move-zero-point-behind-movement",
+        "elements are widened, and less their zero point, wherever they are",
+        &[OpKind::Reshape, OpKind::Slice, OpKind::Transpose],
+        centred_behind_movement,
+        samples::centred_movement,
     ),
     Rule::exact(
         "move-dequantisation-behind-concat",
@@ -73,6 +80,25 @@ fn behind_movement(m: &Match<'_>) -> Vec<Term> {
             None => None,
         };
         Some(real(Term::apply(op, [own.integers.into()]), scale, zero))
+    });
+    terms.collect()
+}
+
+fn centred_behind_movement(m: &Match<'_>) -> Vec<Term> {
+    let (rank, wide) = (m.operand_type(0).rank(), DType::I32);
+    if m.ty.dtype != wide {
+        return Vec::new();
+    }
+    let terms = m.inner(0).into_iter().filter_map(|inner| match (inner.op, inner.operands) {
+        (Op::Cast(cast), &[x]) if is_narrow(m.view.ty(x).dtype) => {
+            Some(Term::apply(cast.clone(), [Term::Apply(Box::new(m.op.clone()), vec![x.into()])]))
+        }
+        (Op::Binary(Binary { function: B::Subtract }), &[x, zero]) if m.view.ty(x) == m.operand_type(0) => {
+            let is_wide = |inner: &Application<'_>| matches!(inner.op, Op::Cast(Cast { dtype }) if *dtype == wide);
+            let zero = m.view.applications(x).iter().any(is_wide).then(|| moved(m, zero, rank))??;
+            Some(binary(B::Subtract, Term::Apply(Box::new(m.op.clone()), vec![x.into()]), zero))
+        }
+        _ => None,
     });
     terms.collect()
 }

@@ -133,7 +133,7 @@ fn mean_as_sum(m: &Match<'_>) -> Vec<Term> {
     sums.collect()
 }
 
-/// Integers of up to 16 bits, less a zero point of the same type, in 32 bits.
+/// Integers of up to 16 bits, less a zero point of the same type, in 32 bits, or a constant of such integers.
 #[derive(Clone, Copy)]
 struct Centred {
     integers: Class,
@@ -152,8 +152,20 @@ fn widened(m: &Match<'_>, class: Class) -> Option<Class> {
     })
 }
 
+/// The type of up to 16 bits that the elements of a constant fit in.
+fn narrowest(m: &Match<'_>, class: Class) -> Option<DType> {
+    let numbers = m.view.value(class)?.to_tensor().to_integers();
+    [DType::I8, DType::I16].into_iter().find(|&dtype| {
+        let (low, high) = range(dtype);
+        numbers.iter().all(|number| (low..=high).contains(number))
+    })
+}
+
 fn centred(m: &Match<'_>, k: usize) -> Option<Centred> {
     let class = m.operands[k];
+    if let Some(dtype) = narrowest(m, class) {
+        return Some(Centred { integers: class, dtype, zero: None });
+    }
     if let Some(integers) = widened(m, class) {
         return Some(Centred { integers, dtype: m.view.ty(integers).dtype, zero: None });
     }
@@ -175,7 +187,11 @@ fn centred(m: &Match<'_>, k: usize) -> Option<Centred> {
 impl Centred {
     /// The integers as they are stored, or without their zero point in as few bits as do.
     fn narrowed(&self, m: &Match<'_>, k: usize) -> Option<Term> {
-        let Some((_, number)) = self.zero else { return Some(self.integers.into()) };
+        let Some((_, number)) = self.zero else {
+            let is_narrow = m.view.ty(self.integers).dtype == self.dtype;
+            let converted = || Term::apply(Cast { dtype: self.dtype }, [self.integers.into()]);
+            return Some(if is_narrow { self.integers.into() } else { converted() });
+        };
         if self.dtype.size() > 1 {
             return None;
         }

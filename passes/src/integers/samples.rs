@@ -185,6 +185,36 @@ fn centred(s: &mut Sketch<'_>, x: Value, dtype: DType, known: bool) -> Value {
     s.apply(binary(B::Subtract), &[wide, zero])
 }
 
+pub(super) fn centred_movement(g: &mut Generator) -> Graph {
+    let mut s = Sketch::new(g);
+    let shape = s.random_shape(1, 4);
+    let dtype = s.random.choose(BYTES);
+    let x = s.input_of(dtype, &shape);
+    let x = if s.random.one_in(3) {
+        let mut along = vec![1; shape.len()];
+        let axis = s.random.range(0, shape.len() - 1);
+        along[axis] = shape[axis];
+        let wide = s.apply(cast(DType::I32), &[x]);
+        let first = s.random.range(0, axis);
+        let zero = s.constant_of(DType::I32, &along[first..]);
+        s.apply(binary(B::Subtract), &[wide, zero])
+    } else {
+        let known = s.random.one_in(2);
+        centred(&mut s, x, dtype, known)
+    };
+    let op = match s.random.range(0, 3) {
+        0 | 1 => transpose(&s.permutation(shape.len())),
+        2 => reshape(&[shape.iter().product()]),
+        _ => {
+            let axis = s.random.range(0, shape.len() - 1);
+            let size = s.random.range(1, shape[axis]);
+            slice(&shape, axis, s.random.range(0, shape[axis] - size), size)
+        }
+    };
+    let y = s.apply(op, &[x]);
+    s.finish(y)
+}
+
 pub(super) fn centred_products(g: &mut Generator) -> Graph {
     let mut s = Sketch::new(g);
     let (op, left, right): (Op, Vec<usize>, Vec<usize>) = match s.random.range(0, 4) {
@@ -207,7 +237,12 @@ pub(super) fn centred_products(g: &mut Generator) -> Graph {
     let (known, is_constant) = (!s.random.one_in(4), !s.random.one_in(4));
     let x = s.input_of(of_x, &left);
     let w = if is_constant { s.constant_of(of_weights, &right) } else { s.input_of(of_weights, &right) };
-    let (x, w) = (centred(&mut s, x, of_x, known), centred(&mut s, w, of_weights, true));
+    let x = centred(&mut s, x, of_x, known);
+    let w = if s.random.one_in(5) {
+        s.constant_of(DType::I32, &right)
+    } else {
+        centred(&mut s, w, of_weights, true)
+    };
     let y = s.apply(op, &[x, w]);
     s.finish(y)
 }

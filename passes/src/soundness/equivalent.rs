@@ -44,6 +44,7 @@ const OF_ONE_RULE: &[(&str, &str, &str)] = &[
     ("move-input-shift-behind-matmul", "1/0/matmul with operands 0 and 1 swapped", "it fits for numbers only"),
     ("move-input-shift-behind-matmul", "1/0/matmul.transpose_left negated", "it fits for one row of one element only"),
     ("move-dequantisation-behind-movement", "0/operand 0 of slice alone", "the type stays, so the whole is taken"),
+    ("move-zero-point-behind-movement", "0/operand 0 of slice alone", "the type stays, so the whole is taken"),
     ("move-dequantisation-behind-concat", "0/concat.axis + 1", "the type stays for one part only"),
     ("move-dequantisation-behind-concat", "0/concat.axis - 1", "the type stays for one part only"),
     (

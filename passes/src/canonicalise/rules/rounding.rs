@@ -27,6 +27,11 @@ pub(super) const RULES: &[Rule] = &[Rule::finite(
             if g.one_in(2) {
                 let zero = b.number(dtype, g.range(0, 3) as f64);
                 y = b.binary(g.choose(&[B::Add, B::Subtract]), y, zero);
+            } else if g.one_in(2) {
+                let zero = b.operand(1);
+                let zero = b.cast(DType::U8, zero);
+                let zero = b.cast(dtype, zero);
+                y = b.binary(B::Add, y, zero);
             }
             let (to, low, high) = g.choose(&[(DType::I8, -2.0, 2.0), (DType::U8, 0.0, 3.0), (DType::I16, -1.0, 200.0)]);
             let (low, high) = (b.number(dtype, low), b.number(dtype, high));
@@ -41,6 +46,9 @@ pub(super) const RULES: &[Rule] = &[Rule::finite(
 const ROUNDED: (i64, i64) = (-(1 << 22), (1 << 22) - 1);
 /// Limits that nothing has been limited to yet, and more than any number that is looked at.
 const FAR: i64 = 1 << 40;
+
+/// What a zero point of 16 bits is at most.
+const LARGEST_ZERO: i64 = 1 << 16;
 
 /// A whole number, a number or the limits that it meets, in the order from the outside.
 enum Change {
@@ -78,15 +86,31 @@ fn whole(number: f64) -> Option<i64> {
     (number.fract() == 0.0 && number.abs() <= f64::from(1 << 17)).then_some(number as i64)
 }
 
+/// What is rounded, and the zero point of up to 16 bits that is added to that, where it isn't a known number.
+fn rounded_and_zero(s: &Scalars<'_>, id: ScalarId) -> Option<(ScalarId, ScalarId)> {
+    let ScalarNode::Binary(B::Add, x, y) = s.node(id) else { return None };
+    let (ScalarNode::Unary(U::Round, _), ScalarNode::Cast(DType::F32, zero)) = (s.node(x), s.node(y)) else {
+        return None;
+    };
+    let dtype = s.dtype(zero);
+    (dtype.is_integer() && dtype.size() <= 2).then_some((x, zero))
+}
+
 fn round_to_integer(s: &Scalars<'_>) -> Option<ScalarTerm> {
     let (ScalarNode::Cast(dtype, mut at), _) = s.root() else { return None };
     if !dtype.is_integer() || dtype.size() > 2 || s.dtype(at) != DType::F32 {
         return None;
     }
     let mut changes = Vec::new();
+    let mut zero = None;
     let mut rounded = loop {
         if let ScalarNode::Unary(U::Round, x) = s.node(at) {
             break x;
+        }
+        if let Some((x, own)) = rounded_and_zero(s, at) {
+            zero = Some(own);
+            at = x;
+            continue;
         }
         let (x, change) = change(s, at, whole)?;
         changes.push(change);
@@ -94,7 +118,8 @@ fn round_to_integer(s: &Scalars<'_>) -> Option<ScalarTerm> {
     };
     // Limits before the rounding are limits behind it, rounded.
     let nearest = |number: f64| whole(number.round_ties_even());
-    while let Some((x, change @ (Change::NotBelow(_) | Change::NotAbove(_)))) = change(s, rounded, nearest) {
+    while zero.is_none()
+        && let Some((x, change @ (Change::NotBelow(_) | Change::NotAbove(_)))) = change(s, rounded, nearest) {
         changes.push(change);
         rounded = x;
     }
@@ -112,11 +137,15 @@ fn round_to_integer(s: &Scalars<'_>) -> Option<ScalarTerm> {
     }
     let (first, last) = dtype.integer_range(8 * dtype.size());
     let is_stored = low >= first as i64 && high <= last as i64;
-    if !is_stored || low - added <= ROUNDED.0 || high - added >= ROUNDED.1 {
+    let most = if zero.is_some() { LARGEST_ZERO } else { 0 };
+    if !is_stored || low - added - most <= ROUNDED.0 || high - added + most >= ROUNDED.1 {
         return None;
     }
     let number = |number: i64| ScalarTerm::Number(Literal::integer(DType::I32, number));
     let mut value = ScalarTerm::unary(U::RoundToInteger, rounded);
+    if let Some(zero) = zero {
+        value = ScalarTerm::binary(B::Add, value, ScalarTerm::cast(DType::I32, zero));
+    }
     if added != 0 {
         value = ScalarTerm::binary(B::Add, value, number(added));
     }
