@@ -13,6 +13,7 @@ pub mod cost;
 pub mod egraph;
 pub mod integers;
 pub mod pipeline;
+pub mod reference;
 pub mod report;
 pub mod rewrite;
 mod sketch;
@@ -24,3 +25,4 @@ pub mod stages;
 
 pub use cost::CostModel;
 pub use pipeline::{OptimizeOptions, OptimizeReport, Pipeline, optimize};
+pub use reference::Reference;

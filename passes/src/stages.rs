@@ -60,8 +60,11 @@ pub fn all() -> Vec<Stage> {
     let pass = |name, summary, rules: &[Rule]| Pass { name, summary, rules: rules.to_vec() };
     let canonical =
         pass("canonical", "identities, equal applications, small constants, dead nodes", &canonicalise::rules::all());
-    let integers =
-        pass("integers", "arithmetic on real numbers that integers stand for becomes that of integers", &integers::rules());
+    let integers = pass(
+        "integers",
+        "arithmetic on real numbers that integers stand for becomes that of integers",
+        &integers::rules(),
+    );
     let algebra = pass("algebra", "scales and shifts by constants move together", algebra::RULES);
     let fold = pass("fold", "scales, shifts and pads enter weights and fields", fold::RULES);
     let sinking = [layout::RULES, axes::RULES, blocks::RULES].concat();

@@ -4,11 +4,12 @@
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
-use mlc_ir::{Graph, Objective, text};
+use mlc_codegen::quantized::floating_point_kernels;
+use mlc_ir::{Graph, Objective, Tensor, text};
 use mlc_tests::case::Case;
 use mlc_tests::firmware::{
-    MACHINES, Measured, NETWORKS, NETWORKS_IN_HALVES, find, measure, measure_for, measure_in_halves, missing, page,
-    stale, target,
+    MACHINES, Measured, NETWORKS, NETWORKS_IN_HALVES, build, find, measure, measure_for, measure_in_halves, missing,
+    page, stale, target,
 };
 use mlc_tests::{parallel, paths};
 use std::path::Path;
@@ -79,6 +80,21 @@ fn bounded(name: &str, row: &Measured) {
         _ => usize::MAX,
     };
     assert!(row.arena_bytes <= arena, "{name} on {}: {} bytes of arena", row.machine, row.arena_bytes);
+}
+
+/// A network that onnxruntime's own tool quantised: no kernel of it computes with real numbers, and every machine gets its bits.
+#[test]
+fn quantised_networks_have_the_bits_of_onnxruntime() {
+    let case = Case::read(&paths::data().join("onnx/quantized_network_static")).unwrap();
+    let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
+    for machine in ["cortex-m0plus", "cortex-m4", "cortex-m55", "riscv32"].into_iter().filter(|name| available(name)) {
+        let built = build(&case, machine, machine).unwrap();
+        assert!(floating_point_kernels(&built.compiled.graph, &built.compiled.module).is_empty(), "{machine}");
+        let (outputs, cost) = built.program.run_counted(&inputs).unwrap();
+        assert_eq!(outputs[0].to_floats(), case.outputs[0].value.to_floats(), "{machine}");
+        let instructions = cost.map_or(0, |cost| cost.instructions);
+        assert!(machine != "cortex-m4" || instructions < 150_000, "{instructions} instructions");
+    }
 }
 
 #[test]

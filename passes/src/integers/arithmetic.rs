@@ -1,6 +1,8 @@
 //! Elementwise arithmetic, with integers as far as a quantisation behind it.
 
-use super::real::{Real, binary, constant, is_narrow, one_integer, positive, quantisation, range, real, reals, scalar, steps};
+use super::real::{
+    Real, binary, constant, is_narrow, one_integer, positive, quantisation, range, real, reals, scalar, steps,
+};
 use super::samples;
 use crate::rewrite::{Application, Class, Match, Rule, Term, View};
 use mlc_ir::ops::{Binary, Clamp, Constant, Convolution, Matmul, Reduce, ReduceFunction, Unary};
@@ -37,13 +39,7 @@ pub(super) const RULES: &[Rule] = &[
         weighted_sum,
         samples::weighted_sum,
     ),
-    Rule::reassociation(
-        "product-of-integers",
-        "(s x) (t y) = s t (x y)",
-        &[OpKind::Binary],
-        product,
-        samples::product,
-    ),
+    Rule::reassociation("product-of-integers", "(s x) (t y) = s t (x y)", &[OpKind::Binary], product, samples::product),
     Rule::exact(
         "drop-quantisation-of-its-own-integers",
         "round(x - z) + z = x, within the type's range",
@@ -71,8 +67,12 @@ fn largest(view: &dyn View, class: Class, depth: u32) -> i64 {
     let of = |application: &Application<'_>| {
         let [x, y] = [0, 1].map(|k| application.operands.get(k).copied());
         match application.op {
-            Op::Binary(Binary { function: B::Add | B::Subtract }) => Some(largest(view, x?, depth) + largest(view, y?, depth)),
-            Op::Binary(Binary { function: B::Multiply }) => largest(view, x?, depth).checked_mul(largest(view, y?, depth)),
+            Op::Binary(Binary { function: B::Add | B::Subtract }) => {
+                Some(largest(view, x?, depth) + largest(view, y?, depth))
+            }
+            Op::Binary(Binary { function: B::Multiply }) => {
+                largest(view, x?, depth).checked_mul(largest(view, y?, depth))
+            }
             Op::Unary(Unary { function: U::Relu | U::Negate }) | Op::Transpose(_) | Op::Reshape(_) => {
                 Some(largest(view, x?, depth))
             }
@@ -80,7 +80,9 @@ fn largest(view: &dyn View, class: Class, depth: u32) -> i64 {
                 let all = view.ty(x?).elements().checked_div(view.ty(class).elements())?;
                 largest(view, x?, depth).checked_mul(all as i64)
             }
-            Op::Cast(_) if view.ty(x?).dtype.is_integer() && view.ty(x?).dtype.size() <= 4 => Some(largest(view, x?, depth)),
+            Op::Cast(_) if view.ty(x?).dtype.is_integer() && view.ty(x?).dtype.size() <= 4 => {
+                Some(largest(view, x?, depth))
+            }
             Op::Convolution(Convolution { sums: Some(_), .. }) | Op::Matmul(Matmul { sums: Some(_), .. }) => {
                 let (x, weights) = (x?, y?);
                 let steps = steps(application.op, &view.ty(x).shape, &view.ty(weights).shape)?;

@@ -125,9 +125,9 @@ fn behind_max_pool(m: &Match<'_>) -> Vec<Term> {
     let Op::MaxPool(MaxPool { window, dilations, pads, .. }) = m.op else { return Vec::new() };
     let is_filled = pads.iter().zip(window).all(|(pad, &taps)| pad.0 < taps && pad.1 < taps);
     let is_dense = dilations.iter().all(|&dilation| dilation == 1) || pads.iter().all(|&pad| pad == (0, 0));
-    let terms = reals(m.view, m.operands[0]).into_iter().filter(|own| {
-        own.one_scale(m.view).is_some() && own.zero_number(m.view).is_some() && is_filled && is_dense
-    });
+    let terms = reals(m.view, m.operands[0])
+        .into_iter()
+        .filter(|own| own.one_scale(m.view).is_some() && own.zero_number(m.view).is_some() && is_filled && is_dense);
     let pooled = terms.map(|own| {
         let integers = Term::apply(m.op.clone(), [own.integers.into()]);
         real(integers, scalar(m.view, own.scale), own.zero.map(|zero| scalar(m.view, zero)))

@@ -238,11 +238,7 @@ pub(super) fn centred_products(g: &mut Generator) -> Graph {
     let x = s.input_of(of_x, &left);
     let w = if is_constant { s.constant_of(of_weights, &right) } else { s.input_of(of_weights, &right) };
     let x = centred(&mut s, x, of_x, known);
-    let w = if s.random.one_in(5) {
-        s.constant_of(DType::I32, &right)
-    } else {
-        centred(&mut s, w, of_weights, true)
-    };
+    let w = if s.random.one_in(5) { s.constant_of(DType::I32, &right) } else { centred(&mut s, w, of_weights, true) };
     let y = s.apply(op, &[x, w]);
     s.finish(y)
 }

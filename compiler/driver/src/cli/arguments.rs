@@ -4,7 +4,7 @@ use super::bindings::{BindingOptions, NamedPlace, Output, OutputOptions, output}
 use super::console::Common;
 use super::convert::Convert;
 use super::hardware::{Machine, Memory};
-use super::modes::{Fp, Optimize};
+use super::modes::{Fp, Int8Reference, Optimize};
 use super::operators::OperatorOptions;
 use super::opgen::Opgen;
 use super::packaging::Packaging;
@@ -162,6 +162,9 @@ pub struct CodeOptions {
     /// How closely the code keeps to the model's floating-point operations
     #[arg(long, value_enum, default_value_t, value_name = "MODE")]
     pub fp: Fp,
+    /// What defines how sums of 8-bit operators are rounded [default: as the model's format does, tflm for TFLite, else onnx]
+    #[arg(long, value_enum, value_name = "REFERENCE")]
+    pub int8_reference: Option<Int8Reference>,
     /// What the code is made for [default: balanced for microcontrollers, else speed]
     #[arg(long, value_enum, value_name = "OBJECTIVE")]
     pub optimize: Option<Optimize>,

@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use mlc_codegen::FloatingPoint;
 use mlc_ir::Objective;
+use mlc_passes::Reference;
 
 /// How closely code keeps to floating-point operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -20,6 +21,27 @@ impl From<Fp> for FloatingPoint {
         match fp {
             Fp::Strict => FloatingPoint::Strict,
             Fp::Fast => FloatingPoint::Fast,
+        }
+    }
+}
+
+/// What defines how the sums of quantised operators are rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Int8Reference {
+    /// Reference kernels of TensorFlow Lite Micro: factors in fixed point, rounded twice
+    Tflm,
+    /// The same, built to round once, halves upwards
+    TfliteSingleRounding,
+    /// The ONNX standard: factors in single precision, halves to even
+    Onnx,
+}
+
+impl From<Int8Reference> for Reference {
+    fn from(reference: Int8Reference) -> Reference {
+        match reference {
+            Int8Reference::Tflm => Reference::Tflm,
+            Int8Reference::TfliteSingleRounding => Reference::TfliteSingleRounding,
+            Int8Reference::Onnx => Reference::Onnx,
         }
     }
 }

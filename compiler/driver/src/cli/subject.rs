@@ -15,6 +15,7 @@ use indexmap::IndexMap;
 use mlc_codegen::{Target, WeightsAs};
 use mlc_ir::stateful;
 use mlc_ir::{Code, Diagnostic, Objective, Tensor};
+use mlc_passes::Reference;
 
 /// What the options say about loading a model, which is the one of a name where an archive holds several. `updated` are names of
 /// memory whose content after the run is wanted.
@@ -125,7 +126,8 @@ pub(super) fn compile_options(
     let target = target.with_floating_point(code.fp.into()).with_objective(objective);
     let (limits, modified) = (code.memory.limits(), source_date_epoch()?);
     let schedules = code.schedules.iter().cloned().collect();
-    Ok(CompileOptions { model_name, target, limits, modified, schedules, ..CompileOptions::default() })
+    let reference = code.int8_reference.map(Reference::from);
+    Ok(CompileOptions { model_name, target, limits, modified, schedules, reference, ..CompileOptions::default() })
 }
 
 /// What the options say of code that is only run: nobody keeps the archive, so the linker gets the weights, as an object file where

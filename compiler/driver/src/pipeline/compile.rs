@@ -8,7 +8,7 @@ use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
 use mlc_codegen::{Execution, Limits, Module, ScheduleOptions, Target};
 
 use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location};
-use mlc_passes::{OptimizeOptions, OptimizeReport};
+use mlc_passes::{OptimizeOptions, OptimizeReport, Reference};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -31,6 +31,8 @@ pub struct CompileOptions {
     pub explain: bool,
     /// Schedules that kernels are to take, by node.
     pub schedules: BTreeMap<String, String>,
+    /// What defines how sums of quantised operators are rounded, if not the model's format.
+    pub reference: Option<Reference>,
 }
 
 impl Default for CompileOptions {
@@ -44,6 +46,7 @@ impl Default for CompileOptions {
             modified: 0,
             explain: false,
             schedules: BTreeMap::new(),
+            reference: None,
         }
     }
 }
@@ -98,6 +101,7 @@ pub fn compile(
     let optimize_options = OptimizeOptions { explain: options.explain, exact, ..OptimizeOptions::default() };
     let (graph, report) =
         mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
+    let graph = referenced(graph, options.reference).map_err(|error| vec![error])?;
     let CompileOptions { model_name, target, execution, schedules: forced, explain: tell_all, .. } = options.clone();
     let schedules = ScheduleOptions { forced, tell_all };
     let generator_options = mlc_codegen::Options { model_name, target, execution, schedules };
@@ -113,6 +117,15 @@ pub fn compile(
         constants,
         #[cfg(feature = "relay")]
         relay,
+    })
+}
+
+/// The graph with the rounding of another reference, if one is named.
+fn referenced(graph: Graph, reference: Option<Reference>) -> Result<Graph, Diagnostic> {
+    let Some(reference) = reference else { return Ok(graph) };
+    mlc_passes::reference::with_reference(&graph, reference).map_err(|error| {
+        let message = format!("another rounding gives a graph in which {error}");
+        Diagnostic::error(Code::InvalidGraph, Location::default(), message)
     })
 }
 

@@ -80,7 +80,16 @@ pub fn expression_cost(expression: &Expression) -> u64 {
     let cost = |node: &ScalarNode| match node {
         ScalarNode::Operand(_) | ScalarNode::Literal(_) => 0,
         ScalarNode::Unary(
-            U::Negate | U::Absolute | U::Sign | U::Ceil | U::Floor | U::Round | U::Truncate | U::Relu | U::Not | U::RoundToInteger,
+            U::Negate
+            | U::Absolute
+            | U::Sign
+            | U::Ceil
+            | U::Floor
+            | U::Round
+            | U::Truncate
+            | U::Relu
+            | U::Not
+            | U::RoundToInteger,
             _,
         ) => 1,
         ScalarNode::Unary(..) => 10,

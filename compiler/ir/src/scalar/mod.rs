@@ -3,9 +3,11 @@
 mod evaluate;
 mod expansion;
 mod expression;
+mod fixed_point;
 mod functions;
 mod text;
 
 pub use evaluate::{Scalar, evaluate_scalar};
 pub use expression::{Expression, ExpressionBuilder, ScalarId, ScalarNode};
+pub use fixed_point::fixed_point;
 pub use functions::{BinaryFunction, Rounding, UnaryFunction};

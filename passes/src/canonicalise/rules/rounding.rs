@@ -119,7 +119,8 @@ fn round_to_integer(s: &Scalars<'_>) -> Option<ScalarTerm> {
     // Limits before the rounding are limits behind it, rounded.
     let nearest = |number: f64| whole(number.round_ties_even());
     while zero.is_none()
-        && let Some((x, change @ (Change::NotBelow(_) | Change::NotAbove(_)))) = change(s, rounded, nearest) {
+        && let Some((x, change @ (Change::NotBelow(_) | Change::NotAbove(_)))) = change(s, rounded, nearest)
+    {
         changes.push(change);
         rounded = x;
     }

@@ -6,7 +6,7 @@
 use super::Builder;
 use crate::fault::Fault;
 use mlc_ir::ops::Map;
-use mlc_ir::scalar::{BinaryFunction as B, Expression, UnaryFunction as U};
+use mlc_ir::scalar::{self, BinaryFunction as B, Expression, UnaryFunction as U};
 use mlc_ir::{Attribute, DType, Literal, Value};
 
 /// The integers of a quantised tensor.
@@ -96,38 +96,10 @@ impl FromIterator<(i64, i32, i32)> for FixedPoint {
 
 /// A factor as a number below 2^31 and the power of two that it is multiplied by.
 fn fixed_point(factor: f64) -> Result<(i64, i32), Fault> {
-    if factor == 0.0 {
-        return Ok((0, 0));
-    }
-    if !(factor.is_finite() && factor > 0.0) {
-        return Err(Fault::operands(format!("the quotient of two scales is {factor}")));
-    }
-    let (significand, mut exponent) = split(factor);
-    let mut number = (significand * f64::from(1u32 << 31)).round() as i64;
-    if number == 1 << 31 {
-        number /= 2;
-        exponent += 1;
-    }
-    if exponent > 30 {
-        return Err(Fault::operands(format!("the quotient of two scales is {factor}, which is too large")));
-    }
-    // What is shifted out beyond this is 0 anyway.
-    if exponent < -31 { Ok((0, 0)) } else { Ok((number, exponent)) }
-}
-
-/// A positive number as one in 0.5..1 and a power of two.
-fn split(value: f64) -> (f64, i32) {
-    let mut exponent = value.log2().floor() as i32 + 1;
-    let mut significand = value / 2f64.powi(exponent);
-    while significand >= 1.0 {
-        significand /= 2.0;
-        exponent += 1;
-    }
-    while significand < 0.5 {
-        significand *= 2.0;
-        exponent -= 1;
-    }
-    (significand, exponent)
+    scalar::fixed_point(factor).ok_or_else(|| {
+        let reason = if factor >= 1.0 && factor.is_finite() { ", which is too large" } else { "" };
+        Fault::operands(format!("the quotient of two scales is {factor}{reason}"))
+    })
 }
 
 impl Builder {
