@@ -74,3 +74,32 @@ fn integers_are_judged_in_steps() {
         assert!(json.contains("\"off_by_one\": 2"), "{json}");
     }
 }
+
+/// The C that a model becomes.
+fn code(model: &str, more: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(model);
+    let own = ["compile", model.to_str().unwrap(), "--emit", "dir", "-o", "net"];
+    mlc(folder.path(), 0, &[&own[..], more].concat());
+    let sources = std::fs::read_dir(folder.path().join("net/codegen/host/src")).unwrap();
+    sources.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap()).collect()
+}
+
+#[test]
+fn who_wants_another_rounding_names_its_reference() {
+    let rounds = |model: &str, more: &[&str]| {
+        let code = code(model, more);
+        let helpers = ["mlc_round_to_integer", "mlc_rescale_twice", "mlc_rescale_once"];
+        helpers.map(|name| code.matches(name).count() > 1)
+    };
+    // It quantises a float at first, and has a sigmoid: these are rounded to even whatever the reference.
+    let onnx = "onnx/quantized_network_static/model.onnx";
+    assert_eq!(rounds(onnx, &[]), [true, false, false]);
+    assert_eq!(rounds(onnx, &["--int8-reference", "onnx"]), [true, false, false]);
+    assert_eq!(rounds(onnx, &["--int8-reference", "tflm"]), [true, true, false]);
+    assert_eq!(rounds(onnx, &["--int8-reference", "tflite-single-rounding"]), [true, false, true]);
+    let tflite = "tflite/conv2d_same_3x3_s2_even_int8/model.tflite";
+    assert_eq!(rounds(tflite, &[]), [false, true, false]);
+    assert_eq!(rounds(tflite, &["--int8-reference", "onnx"]), [true, false, false]);
+    assert_eq!(rounds(tflite, &["--int8-reference", "tflite-single-rounding"]), [false, false, true]);
+}
