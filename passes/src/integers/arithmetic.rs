@@ -204,8 +204,11 @@ fn divide_before_clamp(m: &Match<'_>) -> Vec<Term> {
     terms
 }
 
-/// The sums of two values that an operand is, and the limits between which they are.
-fn sums(m: &Match<'_>) -> Vec<([Class; 2], Option<(f64, f64)>)> {
+/// Two values that are added up, and the limits between which their sum is.
+type Sum = ([Class; 2], Option<(f64, f64)>);
+
+/// The sums that the first operand is.
+fn sums(m: &Match<'_>) -> Vec<Sum> {
     let pair = |inner: &Application<'_>| match (inner.op, inner.operands) {
         (Op::Binary(Binary { function: B::Add }), &[x, y]) => Some([x, y]),
         _ => None,
