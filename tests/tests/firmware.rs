@@ -284,10 +284,9 @@ fn layers_of_bytes_compute_on_boards_what_the_evaluator_does_in_every_bit() {
     let bytes = |ty: &mlc_ir::TensorType, seed: &mut u64| {
         let list = numbers(seed, ty.elements(), -128, 127);
         let list = list.split(", ").map(|number| number.parse().unwrap()).collect();
-        mlc_ir::Tensor::from_integers(ty.clone(), list)
+        Tensor::from_integers(ty.clone(), list)
     };
-    let inputs: Vec<mlc_ir::Tensor> =
-        graph.inputs().iter().map(|&id| bytes(&graph.node(id).results[0], &mut seed)).collect();
+    let inputs: Vec<Tensor> = graph.inputs().iter().map(|&id| bytes(&graph.node(id).results[0], &mut seed)).collect();
     let expected = mlc_ir::evaluate(&graph, &inputs).unwrap();
     for machine in ["cortex-m55", "cortex-m4"].into_iter().filter(|machine| available(machine)) {
         let options = CompileOptions { target: target(machine).unwrap(), ..CompileOptions::default() };
