@@ -6,6 +6,7 @@
 
 pub mod arrays;
 pub mod bundle;
+mod calibration;
 pub mod cli;
 pub mod compare;
 pub mod conditioning;

@@ -257,6 +257,9 @@ codes! {
     ArrayMismatch = 6,
     /// The generated code and the evaluator, or the generated code and the golden outputs, disagree.
     OutputMismatch = 7,
+    /// The arrays of `mlc quantize --calibration` don't say what a model's inputs are like: there are none for an input, the inputs
+    /// have different numbers of runs, an element is no finite number, or all elements of an input are the same.
+    CalibrationUnfit = 8,
 
     /// The text breaks the grammar of its format.
     Syntax = 101,
@@ -320,6 +323,9 @@ codes! {
     /// arithmetic would be. A model with `QLinearConv`, `QLinearMatMul` and their kin in the place of pairs of `QuantizeLinear` and
     /// `DequantizeLinear` is computed in integers.
     FloatingPointIntegers = 403,
+    /// A layer that `mlc quantize` leaves in floating point, since its operator has no form of integers, or none for these operands.
+    /// Its operands are turned into real numbers, and its result back into integers where other layers want these.
+    LayerInFloat = 404,
 
     /// A description of an operator is wrong. The message ends in the kind of problem: `missing-field`, `unknown-value`,
     /// `arch-mismatch`, `unknown-reference`, `duplicate-name`, `bad-identifier`, `wrong-type` or `bad-snippet`. All problems of a

@@ -47,7 +47,7 @@ pub use generator::Generator;
 pub use graph::{Graph, InterfaceQuantization, Node, NodeId, Output, State, Value};
 pub use literal::Literal;
 pub use objective::Objective;
-pub use operator::{Category, Operator, OperatorError, Work};
+pub use operator::{Category, IntegerForm, Operator, OperatorError, Work};
 pub use ops::{Op, OpKind, ops_table};
 pub use prices::{Cost, Weights};
 pub use subgraph::Subgraph;

@@ -88,6 +88,24 @@ impl Category {
     }
 }
 
+/// How an operator computes with integers of 8 bits that stand for real numbers, those of a tensor with one scale and one zero point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IntegerForm {
+    /// Sums of products of the first two operands, which are brought to the result's scale.
+    Products,
+    /// Its result's elements are elements of its operands, which are moved, joined or compared: all have one scale.
+    Elements,
+    /// Sums or means of its operand's elements, which are brought to the result's scale.
+    Means,
+    /// A function of the elements: a table of all results where one operand varies, arithmetic where two are added, subtracted or
+    /// multiplied.
+    Function,
+    /// Exponentials over their sum, by a table.
+    Softmax,
+    /// None: it computes with real numbers.
+    None,
+}
+
 /// An operator of the intermediate representation.
 pub trait Operator: Fields + Clone + Eq {
     /// Name in the text form, in C comments and in the documentation.
@@ -102,6 +120,9 @@ pub trait Operator: Fields + Clone + Eq {
     /// Whether it reads its first operand along the last axis, element after element and more than once, so that a copy pays
     /// where these aren't neighbours in memory.
     fn reads_rows(&self) -> bool;
+
+    /// How it computes with integers that stand for real numbers.
+    fn integer_form(&self) -> IntegerForm;
 
     /// Types of the results: the only shape logic there is.
     ///

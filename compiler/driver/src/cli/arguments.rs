@@ -9,6 +9,7 @@ use super::operators::OperatorOptions;
 use super::opgen::Opgen;
 use super::packaging::Packaging;
 use super::project::Project;
+use super::quantize::options::{self, QuantizeOptions};
 use super::ranks::options::RanksOptions;
 use super::values::{clock, dimension, input_dtype, input_shape, input_value, schedule, state, tolerance};
 use crate::format::Format;
@@ -58,6 +59,8 @@ pub enum Command {
     Simulate(Simulate),
     /// Show what is in a model or an archive
     Inspect(Inspect),
+    /// Make a model of 8-bit integers from one of floating point and typical inputs
+    Quantize(Quantize),
     /// Make a project for a build system around an archive
     Project(Project),
     /// Rewrite a model file in the current form of its format, or as Relay text
@@ -96,6 +99,7 @@ impl Command {
             Command::Verify(command) => Some(&mut command.model.operators),
             Command::Simulate(command) => Some(&mut command.model.operators),
             Command::Inspect(command) => Some(&mut command.model.operators),
+            Command::Quantize(command) => Some(&mut command.model.operators),
             Command::Convert(command) => Some(&mut command.operators),
             _ => None,
         }
@@ -430,6 +434,18 @@ pub struct Inspect {
     /// What the code is made for whose schedules are listed [default: balanced for microcontrollers, else speed]
     #[arg(long, value_enum, value_name = "OBJECTIVE", requires = "schedules")]
     pub optimize: Option<Optimize>,
+}
+
+/// `mlc quantize`
+#[derive(Debug, Args)]
+#[command(after_help = options::EXAMPLES)]
+pub struct Quantize {
+    /// The model, of floating point.
+    #[command(flatten)]
+    pub model: Model,
+    /// How it is quantised.
+    #[command(flatten)]
+    pub options: QuantizeOptions,
 }
 
 /// `mlc explain`

@@ -7,6 +7,7 @@ use super::ranks::description::description;
 use super::ranks::select::{self, are_ranks, rank_name};
 use super::schedules::schedules_text;
 use super::subject::{compile_options, in_model, load_for};
+use super::texts;
 use super::words::{STANDARD_OUTPUT, bytes, folder, is_standard_output, mismatch};
 use crate::files;
 use crate::pipeline::{self, CompileOptions, Compiled, Failure, Loaded};
@@ -209,7 +210,7 @@ fn emit(arguments: &Compile, models: &[Compiled], console: &Console) -> Result<O
     };
     let to_standard_output = is_standard_output(&path);
     if !to_standard_output {
-        refuse_input(&path, arguments)?;
+        texts::refuse_inputs(&path, paths(arguments).chain(&arguments.model.weights).map(PathBuf::as_path))?;
     }
     match arguments.emit {
         Emit::Tar if to_standard_output => {
@@ -250,30 +251,7 @@ fn write_texts(models: &[Compiled], path: Option<&Path>, console: &Console) -> R
     let text: String = models.iter().map(Compiled::graph_text).collect();
     let mut weights = Weights::default();
     models.iter().for_each(|compiled| weights.add(compiled.graph_constants()));
-    let Some(path) = path else {
-        console.write(text.as_bytes())?;
-        if !weights.is_empty() {
-            console.status("the text has no weights in it: with '-o FILE', they are written beside the file");
-        }
-        return Ok(());
-    };
-    if !weights.is_empty() {
-        // The weights first: a text whose weights are missing is of no use.
-        files::write_atomically(&weights::file_of(path), &weights.to_bytes()?)?;
-    }
-    files::write_atomically(path, text.as_bytes())
-}
-
-/// The output must not replace a model.
-fn refuse_input(output: &Path, arguments: &Compile) -> Result<(), Diagnostic> {
-    let outputs = [output.to_owned(), weights::file_of(output)].map(|path| path.canonicalize());
-    let same =
-        |input: &Path| input.canonicalize().is_ok_and(|input| outputs.iter().flatten().any(|output| *output == input));
-    let replaced = paths(arguments).any(|path| same(path) || same(&path.with_extension("bin")));
-    if replaced || arguments.model.weights.iter().any(|path| same(path)) {
-        return Err(mismatch(format!("the output '{}' would replace the model", output.display())));
-    }
-    Ok(())
+    texts::write(&text, &weights, path, console)
 }
 
 /// The model's file name without what says its format.

@@ -17,10 +17,12 @@ mod operators;
 mod opgen;
 mod packaging;
 mod project;
+mod quantize;
 mod ranks;
 mod schedules;
 mod simulate;
 mod subject;
+mod texts;
 mod values;
 mod verify;
 mod words;
@@ -80,6 +82,7 @@ fn run(mut command: Command, console: &Console) -> i32 {
         Command::Simulate(options) => simulate::simulate(options, console),
         Command::Inspect(options) => inspect::inspect(options, console),
         Command::Project(options) => project::project(options, console),
+        Command::Quantize(options) => quantize::quantize(options, console),
         Command::Convert(options) => convert::convert(options, console),
         Command::Opgen(options) => opgen::opgen(options, console),
         Command::Explain(options) => catalogue::explain(options, console),

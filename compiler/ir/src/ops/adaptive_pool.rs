@@ -5,7 +5,7 @@ use super::window::spatial_shape;
 use crate::tensor::Values;
 use crate::types::{Shape, row_major_strides};
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -40,6 +40,10 @@ impl Operator for AdaptivePool {
 
     fn reads_rows(&self) -> bool {
         true
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -3,7 +3,7 @@
 use super::numbers::{expect_values, indices};
 use super::window::{SampleAxis, spatial_shape};
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -35,6 +35,10 @@ impl Operator for AveragePool {
 
     fn reads_rows(&self) -> bool {
         true
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::Means
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -2,7 +2,7 @@
 
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -25,6 +25,10 @@ impl Operator for Concat {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::Elements
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

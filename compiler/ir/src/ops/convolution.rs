@@ -5,7 +5,7 @@ use super::sums::{self, sums_dtype};
 use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::rounding::wrap_integer;
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
@@ -41,6 +41,10 @@ impl Operator for Convolution {
 
     fn reads_rows(&self) -> bool {
         self.groups > 1
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::Products
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -122,6 +122,10 @@ macro_rules! elementwise_operator {
                 false
             }
 
+            fn integer_form(&self) -> $crate::operator::IntegerForm {
+                $crate::operator::IntegerForm::Function
+            }
+
             fn infer(
                 &self,
                 operands: &[$crate::types::TensorType],

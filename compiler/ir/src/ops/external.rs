@@ -3,7 +3,7 @@
 use crate::attribute::Attribute;
 use crate::fields::{Field, FieldValue, Text};
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
@@ -254,6 +254,10 @@ impl Operator for Extern {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -1,7 +1,7 @@
 //! `input`: an input of the graph. It has no operands; its type is its field.
 
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
@@ -24,6 +24,10 @@ impl Operator for Input {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

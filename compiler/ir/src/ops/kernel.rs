@@ -5,7 +5,7 @@
 use super::{Op, OpKind};
 use super::elementwise;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work};
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
@@ -46,6 +46,10 @@ impl Operator for Kernel {
 
     fn reads_rows(&self) -> bool {
         self.anchor.reads_rows()
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

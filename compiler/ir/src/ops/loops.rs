@@ -5,7 +5,7 @@ use crate::fields::{Field, FieldValue};
 use crate::foreign::{Foreign, Nobody};
 use crate::generator::Generator;
 use crate::graph::Graph;
-use crate::operator::{Category, Operator, OperatorError, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work};
 use crate::ops::{Binary, Cast, Unary};
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::subgraph::Subgraph;
@@ -167,6 +167,10 @@ impl Operator for Loop {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

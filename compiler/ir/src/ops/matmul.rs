@@ -5,7 +5,7 @@ use super::numbers::{Number, expect_values, mixed_kinds};
 use super::sums::{self, sums_dtype};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
@@ -34,6 +34,10 @@ impl Operator for Matmul {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::Products
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

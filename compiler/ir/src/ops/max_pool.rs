@@ -4,7 +4,7 @@ use super::numbers::{Number, expect_values, indices, lowest_integer, order_key};
 use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -34,6 +34,10 @@ impl Operator for MaxPool {
 
     fn reads_rows(&self) -> bool {
         true
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::Elements
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

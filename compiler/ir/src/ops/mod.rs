@@ -10,7 +10,7 @@ pub use table::ops_table;
 
 use crate::fields::{Field, FieldValue, Fields, Nested};
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -124,6 +124,11 @@ impl Field for Box<Op> {
             /// See [`Operator::reads_rows`].
             pub fn reads_rows(&self) -> bool {
                 match self { $(Op::$name(operator) => operator.reads_rows(),)+ }
+            }
+
+            /// See [`Operator::integer_form`].
+            pub fn integer_form(&self) -> IntegerForm {
+                match self { $(Op::$name(operator) => operator.integer_form(),)+ }
             }
 
             /// See [`Operator::infer`].

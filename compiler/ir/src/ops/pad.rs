@@ -4,7 +4,7 @@ use super::numbers::{dot, expect_values, indices};
 use crate::tensor::Values;
 use crate::types::{Shape, row_major_strides};
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -46,6 +46,10 @@ impl Operator for Pad {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::Elements
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -3,7 +3,7 @@
 mod cell;
 
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, count_product};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product};
 use crate::ops::elementwise::expression_cost;
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::tensor::Tensor;
@@ -112,6 +112,10 @@ impl Operator for Recurrent {
 
     fn reads_rows(&self) -> bool {
         true
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

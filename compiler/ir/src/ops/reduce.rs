@@ -3,7 +3,7 @@
 use super::numbers::{Number, expect_values, groups, order_key};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, Shape, TensorType};
@@ -59,6 +59,14 @@ impl Operator for Reduce {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        match self.function {
+            ReduceFunction::Maximum | ReduceFunction::Minimum => IntegerForm::Elements,
+            ReduceFunction::Sum | ReduceFunction::Mean => IntegerForm::Means,
+            _ => IntegerForm::None,
+        }
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -2,7 +2,7 @@
 
 use super::numbers::expect_values;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
@@ -25,6 +25,10 @@ impl Operator for Reshape {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::Elements
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

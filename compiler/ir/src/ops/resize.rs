@@ -5,7 +5,7 @@ use super::window::spatial_shape;
 use crate::types::{Shape, row_major_strides};
 use smallvec::{SmallVec, smallvec};
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -62,6 +62,10 @@ impl Operator for Resize {
 
     fn reads_rows(&self) -> bool {
         true
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        if self.mode == ResizeMode::Nearest { IntegerForm::Elements } else { IntegerForm::None }
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

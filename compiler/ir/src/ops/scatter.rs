@@ -2,7 +2,7 @@
 
 use super::numbers::{Number, dot, expect_values, indices as all_indices, mixed_kinds, order_key, resolve_index};
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::{Tensor, Values};
 use crate::types::{DType, Shape, TensorType, row_major_strides};
@@ -43,6 +43,10 @@ impl Operator for Scatter {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -2,7 +2,7 @@
 
 use super::numbers::{Number, expect_values, groups};
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -27,6 +27,10 @@ impl Operator for Softmax {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        if self.logarithm { IntegerForm::None } else { IntegerForm::Softmax }
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -3,7 +3,7 @@
 use super::numbers::{dot, expect_values, indices};
 use crate::types::row_major_strides;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
@@ -26,6 +26,10 @@ impl Operator for Transpose {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::Elements
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -6,7 +6,7 @@ use super::window::spatial_shape;
 use crate::tensor::Values;
 use crate::types::row_major_strides;
 use crate::generator::Generator;
-use crate::operator::{Category, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, Shape, TensorType};
@@ -41,6 +41,10 @@ impl Operator for TransposedConvolution {
 
     fn reads_rows(&self) -> bool {
         false
+    }
+
+    fn integer_form(&self) -> IntegerForm {
+        IntegerForm::Products
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

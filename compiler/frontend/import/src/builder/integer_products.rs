@@ -36,6 +36,20 @@ pub struct Sums {
     pub correction: Option<Value>,
 }
 
+impl TryFrom<&Op> for Products {
+    type Error = Fault;
+
+    /// The operator, if it sums up products.
+    fn try_from(op: &Op) -> Result<Self, Fault> {
+        match op {
+            Op::Convolution(op) => Ok(Products::Convolution(op.clone())),
+            Op::Matmul(op) => Ok(Products::Matmul(op.clone())),
+            Op::TransposedConvolution(op) => Ok(Products::TransposedConvolution(op.clone())),
+            other => Err(Fault::operands(format!("{} doesn't sum up products", other.name()))),
+        }
+    }
+}
+
 impl Products {
     fn with(self, sums: Option<DType>, border: i64) -> Op {
         match self {

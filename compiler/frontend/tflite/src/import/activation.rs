@@ -2,7 +2,6 @@
 //! stands for, in a table of all of them.
 
 use super::call::{Activation, Affine, Call, Table, Tensors};
-use super::quantization::nearest;
 use mlc_import::Fault;
 use mlc_import::Handler::{One, Unary};
 use mlc_import::builder::Stored;
@@ -186,19 +185,8 @@ fn by_table(
     single: &Single,
     function: impl FnOnce(&mut ExpressionBuilder, ScalarId) -> ScalarId,
 ) -> Result<Value, Fault> {
-    let inverse = 1.0 / single.result.scale;
-    call.builder.integer_function(single.x, |b, x| {
-        let x = plus(b, x, -single.own.zero_point);
-        let x = b.cast(DType::F32, x);
-        let scale = b.number(DType::F32, single.own.scale.into());
-        let x = b.binary(B::Multiply, x, scale);
-        let y = function(b, x);
-        let inverse = b.number(DType::F32, inverse.into());
-        let y = b.binary(B::Multiply, y, inverse);
-        let y = nearest(b, y);
-        let y = b.cast(DType::I64, y);
-        single.stored.store(b, DType::I64, y)
-    })
+    let x = single.own.of(single.x);
+    call.builder.real_function(x, single.result.scale, single.stored, function)
 }
 
 /// A function that is constant far from zero.

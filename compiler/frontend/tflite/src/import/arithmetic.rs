@@ -1,12 +1,11 @@
 //! Arithmetic on the elements of two tensors, which broadcast.
 
-use super::call::{Affine, Call, Table, Tensors};
+use super::call::{Call, Table, Tensors};
 use mlc_import::Fault;
 use mlc_import::Handler::{Binary, One};
-use mlc_import::builder::Stored;
-use mlc_import::builder::fixed_point::Factor;
-use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId};
-use mlc_ir::{DType, Literal, Value};
+use mlc_import::builder::{Scaled, Stored};
+use mlc_ir::Value;
+use mlc_ir::scalar::BinaryFunction as B;
 
 pub(super) const OPERATORS: Table = &[
     ("ADD", One(|call| sum(call, B::Add))),
@@ -23,32 +22,10 @@ pub(super) const OPERATORS: Table = &[
     ("SUB", One(|call| sum(call, B::Subtract))),
 ];
 
-/// What integers of 8 and 16 bits are computed in.
-const WIDE: DType = DType::I32;
-
-fn by(b: &mut ExpressionBuilder, function: B, x: ScalarId, number: i64) -> ScalarId {
-    let number = b.literal(Literal::integer(WIDE, number));
-    b.binary(function, x, number)
-}
-
-/// Both operands without their zero points.
-fn operands(b: &mut ExpressionBuilder, zero_points: [i64; 2]) -> [ScalarId; 2] {
-    [0, 1].map(|operand| {
-        let x = b.operand(operand);
-        let x = b.cast(WIDE, x);
-        match zero_points[operand as usize] {
-            0 => x,
-            zero_point => by(b, B::Subtract, x, zero_point),
-        }
-    })
-}
-
 /// Two quantised tensors and their result.
 struct Pair {
-    x: Value,
-    y: Value,
-    affine: [Affine; 2],
-    result: Affine,
+    operands: [Scaled; 2],
+    scale: f32,
     stored: Stored,
 }
 
@@ -59,80 +36,33 @@ impl Pair {
         if !call.is_quantized() {
             return Ok(None);
         }
-        let affine = [call.operand_affine(0)?, call.operand_affine(1)?];
-        Ok(Some(Pair { x, y, affine, result: call.result_affine(0)?, stored: call.stored()? }))
-    }
-
-    fn zero_points(&self) -> [i64; 2] {
-        self.affine.map(|affine| affine.zero_point)
-    }
-
-    /// The scales as real numbers, and twice the larger of the operands'.
-    fn scales(&self) -> ([f64; 2], f64, f64) {
-        let scales = self.affine.map(|affine| f64::from(affine.scale));
-        (scales, f64::from(self.result.scale), 2.0 * scales[0].max(scales[1]))
+        let operands = [call.operand_affine(0)?.of(x), call.operand_affine(1)?.of(y)];
+        Ok(Some(Pair { operands, scale: call.result_affine(0)?.scale, stored: call.stored()? }))
     }
 }
 
 fn sum(call: &mut Call<'_, '_>, function: B) -> Result<Value, Fault> {
-    let Some(pair) = Pair::read(call)? else {
+    let Some(Pair { operands, scale, stored }) = Pair::read(call)? else {
         let y = call.binary(function)?;
         return call.activated(y);
     };
-    let bits = if call.dtype_of(pair.x).size() > 1 { 15 } else { 20 };
-    let (scales, result, double) = pair.scales();
-    let factors = [Factor::of(scales[0] / double)?, Factor::of(scales[1] / double)?];
-    let last = Factor::of(double / (f64::from(1 << bits) * result))?;
-    let (zero_points, stored) = (pair.zero_points(), pair.stored);
-    Ok(call.builder.map(&[pair.x, pair.y], |b| {
-        let operands = operands(b, zero_points);
-        let [x, y] = [0, 1].map(|index| {
-            let shifted = by(b, B::ShiftLeft, operands[index], bits);
-            factors[index].multiply(b, WIDE, shifted)
-        });
-        let sum = b.binary(function, x, y);
-        let sum = last.multiply(b, WIDE, sum);
-        stored.store(b, WIDE, sum)
-    })?)
+    call.builder.add_integers(function, operands, scale, stored)
 }
 
 fn product(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let Some(pair) = Pair::read(call)? else {
+    let Some(Pair { operands, scale, stored }) = Pair::read(call)? else {
         let y = call.binary(B::Multiply)?;
         return call.activated(y);
     };
-    let (scales, result, _) = pair.scales();
-    let factor = Factor::of(scales[0] * scales[1] / result)?;
-    let (zero_points, stored) = (pair.zero_points(), pair.stored);
-    Ok(call.builder.map(&[pair.x, pair.y], |b| {
-        let [x, y] = operands(b, zero_points);
-        let product = b.binary(B::Multiply, x, y);
-        let product = factor.multiply(b, WIDE, product);
-        stored.store(b, WIDE, product)
-    })?)
+    call.builder.multiply_integers(operands, scale, stored)
 }
 
 fn squared_difference(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    const BITS: i64 = 7;
-    let Some(pair) = Pair::read(call)? else {
+    let Some(Pair { operands, scale, stored }) = Pair::read(call)? else {
         let difference = call.binary(B::Subtract)?;
         return Ok(call.builder.binary(B::Multiply, difference, difference)?);
     };
-    let (scales, result, double) = pair.scales();
-    let factors = [Factor::of(scales[0] / double)?, Factor::of(scales[1] / double)?];
-    let last = Factor::of(double * double / (f64::from(1 << (2 * BITS)) * result))?;
-    let (zero_points, stored) = (pair.zero_points(), pair.stored);
-    Ok(call.builder.map(&[pair.x, pair.y], |b| {
-        let operands = operands(b, zero_points);
-        let [x, y] = [0, 1].map(|index| {
-            let shifted = by(b, B::ShiftLeft, operands[index], BITS);
-            factors[index].multiply(b, WIDE, shifted)
-        });
-        let difference = b.binary(B::Subtract, x, y);
-        let square = b.binary(B::Multiply, difference, difference);
-        let square = last.multiply(b, WIDE, square);
-        stored.store(b, WIDE, square)
-    })?)
+    call.builder.square_difference_of_integers(operands, scale, stored)
 }
 
 /// Integers whose scales are all one are compared as they are.

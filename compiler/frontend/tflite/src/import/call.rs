@@ -4,7 +4,7 @@
 use super::format::{Tflite, dtype_of};
 use crate::model::{Quantization, Tensor};
 use mlc_import::Fault;
-use mlc_import::builder::{FixedPoint, Stored};
+use mlc_import::builder::{FixedPoint, Scaled, Stored};
 use mlc_ir::scalar::Rounding;
 
 use mlc_ir::scalar::UnaryFunction as U;
@@ -24,6 +24,13 @@ pub(super) type Table = mlc_import::Table<Tflite>;
 pub(super) struct Affine {
     pub scale: f32,
     pub zero_point: i64,
+}
+
+impl Affine {
+    /// The tensor with these integers.
+    pub fn of(self, integers: Value) -> Scaled {
+        Scaled { integers, scale: self.scale, zero_point: self.zero_point }
+    }
 }
 
 /// What is applied to an operator's result at once, by its number in the file.

@@ -3,25 +3,12 @@
 use super::call::{Call, Table, Tensors};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
-use mlc_import::builder::Stored;
 use mlc_import::builder::fixed_point::{Factor, multiplied, plus};
-use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId, UnaryFunction as U};
+use mlc_import::builder::{Stored, nearest};
+use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[("DEQUANTIZE", One(dequantize)), ("QUANTIZE", One(quantize))];
-
-/// The nearest whole number of one in single precision, halves away from zero.
-pub(super) fn nearest(b: &mut ExpressionBuilder, x: ScalarId) -> ScalarId {
-    let whole = b.unary(U::Truncate, x);
-    // The difference is exact, where adding a half to x would round.
-    let rest = b.binary(B::Subtract, x, whole);
-    let distance = b.unary(U::Absolute, rest);
-    let (half, zero) = (b.number(DType::F32, 0.5), b.number(DType::F32, 0.0));
-    let is_far = b.binary(B::GreaterEqual, distance, half);
-    let sign = b.unary(U::Sign, rest);
-    let step = b.select(is_far, sign, zero);
-    b.binary(B::Add, whole, step)
-}
 
 fn quantize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.input(0)?;

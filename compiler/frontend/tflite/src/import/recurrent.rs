@@ -1,9 +1,9 @@
 //! Recurrent layers. A run starts from zeros; `--stateful` keeps the states of layers that are one operator.
 
 use super::call::{Call, Table, Tensors};
-use super::quantization::nearest;
 use mlc_import::Fault;
 use mlc_import::Handler::One;
+use mlc_import::builder::nearest;
 
 use mlc_import::builder::{RecurrentRun, RecurrentWeights, Stored};
 use mlc_ir::ops::{Matmul, Recurrent, RecurrentCell};
