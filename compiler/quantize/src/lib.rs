@@ -9,6 +9,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
+mod annotated;
 pub mod convert;
 mod correct;
 mod equalise;
@@ -26,6 +27,7 @@ mod statistics;
 mod tests;
 mod weights;
 
+pub use annotated::{Annotated, StoredConstant};
 pub use convert::Interface;
 pub use prepare::prepare;
 pub use range::Method;
@@ -63,6 +65,8 @@ pub struct Quantized {
     pub report: Report,
     /// What isn't quantised, and why.
     pub notes: Vec<Diagnostic>,
+    /// The graph of real numbers, and what of it became integers.
+    pub annotated: Annotated,
 }
 
 /// Quantises a graph by its inputs of several runs, each in the order of [`Graph::inputs`].
@@ -98,7 +102,8 @@ pub fn quantize(graph: &Graph, runs: &[Vec<Tensor>], options: &Options) -> Resul
         float.push(model.float(layer, reason.to_owned()));
     }
     let report = model.report(&chosen, float).map_err(one)?;
-    Ok(Quantized { graph: chosen.conversion.graph, report, notes })
+    let annotated = model.annotated(&chosen);
+    Ok(Quantized { graph: chosen.conversion.graph, report, notes, annotated })
 }
 
 fn check(graph: &Graph) -> Result<(), Vec<Diagnostic>> {

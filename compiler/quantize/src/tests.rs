@@ -62,7 +62,7 @@ fn plain() -> (Graph, Vec<Vec<Tensor>>) {
 #[test]
 fn a_network_becomes_integers_in_all_layers() {
     let (graph, runs) = plain();
-    let Quantized { graph: integers, report, notes } = quantized(&graph, &runs, &Options::default());
+    let Quantized { graph: integers, report, notes, .. } = quantized(&graph, &runs, &Options::default());
     assert!(notes.is_empty() && report.float.is_empty(), "{notes:?}");
     let names: Vec<&str> = report.layers.iter().map(|layer| layer.name.as_str()).collect();
     assert!(names.contains(&"first") && names.contains(&"second"), "{names:?}");
@@ -230,7 +230,7 @@ fn other_operators_have_forms_of_integers_too() {
     let ty = graph.ty(graph.inputs()[0].into()).clone();
     let mut generator = Generator::new(4);
     let runs: Vec<Vec<Tensor>> = (0..5).map(|_| vec![generator.tensor(&ty)]).collect();
-    let Quantized { graph: integers, report, notes } = quantized(&graph, &runs, &Options::default());
+    let Quantized { graph: integers, report, notes, .. } = quantized(&graph, &runs, &Options::default());
     assert!(notes.is_empty() && report.float.is_empty(), "{}", report.text());
     for layer in &report.layers {
         assert!(layer.own.sqnr_db > 25.0, "{}", report.text());
@@ -254,7 +254,7 @@ fn what_has_no_form_of_integers_stays_float_between_integers() {
           return %n
         }";
     let graph = mlc_ir::text::parse(text, &()).unwrap_or_else(|faults| panic!("{faults:?}"));
-    let Quantized { graph: mixed, notes, report } = quantized(&graph, &inputs(3, 10, 4), &Options::default());
+    let Quantized { graph: mixed, notes, report, .. } = quantized(&graph, &inputs(3, 10, 4), &Options::default());
     assert_eq!(notes.len(), 1);
     assert_eq!((notes[0].code, notes[0].location.node.as_deref()), (Code::LayerInFloat, Some("u")));
     let sum = mixed.node_ids().find(|&id| mixed.node(id).op.name() == "cumulative").unwrap();

@@ -79,6 +79,12 @@ pub(super) fn number_of(name: &str) -> Option<i64> {
     found.map(|&(number, ..)| i64::from(number))
 }
 
+/// The number of the element type that stores elements as the IR has them.
+pub(super) fn number_of_dtype(dtype: DType) -> i32 {
+    let found = ELEMENT_TYPES.iter().find(|(.., storage)| *storage == Some(Storage::Plain(dtype)));
+    found.map_or(0, |&(number, ..)| number)
+}
+
 /// Number of bits of an element as the file stores it, and whether it is a packed integer type.
 ///
 /// # Errors

@@ -13,7 +13,8 @@ use crate::files;
 use crate::inputs::InputPort;
 use crate::pipeline::{self, Failure};
 use crate::weights::Weights;
-use mlc_quantize::Options;
+use mlc_ir::Diagnostic;
+use mlc_quantize::{Annotated, Options};
 use std::path::PathBuf;
 
 pub(super) fn quantize(arguments: &Quantize, console: &Console) -> Result<(), Failure> {
@@ -56,6 +57,13 @@ pub(super) fn quantize(arguments: &Quantize, console: &Console) -> Result<(), Fa
         let text = serde_json::to_string_pretty(&quantized.report).unwrap_or_default() + "\n";
         files::write_atomically(report, text.as_bytes())?;
     }
+    if let Some(path) = &options.qdq {
+        let bytes = qdq(quantized.annotated).map_err(|faults| Failure {
+            diagnostics: faults.into_iter().map(|fault| fault.in_file(&file)).collect(),
+            sources: loaded.sources.clone(),
+        })?;
+        files::write_atomically(path, &bytes)?;
+    }
     let (text, constants) = mlc_ir::text::print_with_constants(&quantized.graph);
     let mut weights = Weights::default();
     weights.add(&constants);
@@ -67,4 +75,23 @@ pub(super) fn quantize(arguments: &Quantize, console: &Console) -> Result<(), Fa
         console.status(&format!("wrote {}", path.display()));
     }
     Ok(())
+}
+
+/// The model as an ONNX file.
+#[cfg(feature = "onnx")]
+fn qdq(annotated: Annotated) -> Result<Vec<u8>, Vec<Diagnostic>> {
+    use mlc_onnx::write::{IntegerConstant, Integers};
+    use mlc_quantize::StoredConstant;
+    let constant =
+        |StoredConstant { integers, scales, axis }: StoredConstant| IntegerConstant { integers, scales, axis };
+    let Annotated { graph, nodes, tensors, constants, added } = annotated;
+    let constants = constants.into_iter().map(|(place, stored)| (place, constant(stored))).collect();
+    let added = added.into_iter().map(|(value, stored)| (value, constant(stored))).collect();
+    mlc_onnx::write(&graph, &Integers { nodes, tensors, constants, added })
+}
+
+#[cfg(not(feature = "onnx"))]
+fn qdq(_: Annotated) -> Result<Vec<u8>, Vec<Diagnostic>> {
+    let message = "this build of mlc doesn't know the format onnx";
+    Err(vec![Diagnostic::error(mlc_ir::Code::FormatUnknown, mlc_ir::Location::default(), message)])
 }

@@ -87,6 +87,9 @@ pub struct QuantizeOptions {
     /// What the inputs and outputs are
     #[arg(long, value_enum, default_value_t, value_name = "TYPE")]
     pub interface: InterfaceName,
+    /// Write the model as ONNX, too, with pairs of QuantizeLinear and DequantizeLinear around what is computed with integers
+    #[arg(long, value_name = "FILE.onnx")]
+    pub qdq: Option<PathBuf>,
     /// Write the report as JSON, too
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
