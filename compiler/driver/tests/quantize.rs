@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const RUNS: usize = 6;
+const RUNS: usize = 4;
 
 fn case(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/pnnx/net_mlperftiny_dscnn_kws").join(file)
@@ -30,13 +30,16 @@ fn calibration(folder: &Path) {
     let mut generator = Generator::new(11);
     let mut values = Vec::new();
     for run in 0..RUNS {
-        let loudness = 0.7 + 0.1 * run as f64;
+        let loudness = 0.8 + 0.1 * run as f64;
         values.extend(known.iter().map(|number| loudness * number + generator.unit() / 4.0));
     }
     let shape: Vec<usize> = [RUNS].into_iter().chain(ty.shape.iter().copied()).collect();
     fs::create_dir(folder.join("data")).unwrap();
-    fs::write(folder.join("data/any.npy"), npy::format(&Tensor::from_floats(TensorType::new(DType::F32, shape), values)))
-        .unwrap();
+    fs::write(
+        folder.join("data/any.npy"),
+        npy::format(&Tensor::from_floats(TensorType::new(DType::F32, shape), values)),
+    )
+    .unwrap();
 }
 
 fn quantize(folder: &Path, more: &[&str]) -> String {
@@ -61,12 +64,12 @@ fn a_network_becomes_integers_whose_code_computes_them() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     calibration(folder);
-    let told = quantize(folder, &["--report", "report.json", "--bias-correction"]);
+    let told = quantize(folder, &["--report", "report.json"]);
     assert!(told.contains("layers of integers, the worst one first"), "{told}");
     let report = report(folder);
     let output = &report["outputs"][0];
     assert!(output["sqnr_db"].as_f64().unwrap() > 25.0, "{output}");
-    assert_eq!((output["rows"].as_u64(), output["argmax_agrees"].as_u64()), (Some(6), Some(6)));
+    assert_eq!((output["rows"].as_u64(), output["argmax_agrees"].as_u64()), (Some(4), Some(4)));
     assert!(report["float"].as_array().unwrap().is_empty(), "{report}");
     let own: Vec<f64> =
         report["layers"].as_array().unwrap().iter().map(|layer| layer["own"]["sqnr_db"].as_f64().unwrap()).collect();
@@ -79,7 +82,7 @@ fn a_network_becomes_integers_whose_code_computes_them() {
     let told = mlc(folder, 0, &["compile", "net.mlc", "--target", "cortex-m4", "--emit", "dir", "-o", "net"]);
     assert!(!told.contains("MLC0403"), "{told}");
     let first = (fs::read(folder.join("net.mlc")).unwrap(), fs::read(folder.join("net.mlc.safetensors")).unwrap());
-    quantize(folder, &["--bias-correction"]);
+    quantize(folder, &[]);
     let second = (fs::read(folder.join("net.mlc")).unwrap(), fs::read(folder.join("net.mlc.safetensors")).unwrap());
     assert!(first == second, "the same model and data give another file");
 }
@@ -92,7 +95,8 @@ fn interfaces_of_integers_have_scales_in_the_header() {
     quantize(folder, &["--interface", "int8", "--method", "percentile"]);
     mlc(folder, 0, &["compile", "net.mlc", "--emit", "dir", "-o", "net"]);
     let header = fs::read_to_string(folder.join("net/codegen/host/include/tvmgen_default.h")).unwrap();
-    assert_eq!(header.matches("_SCALE ").count(), 2, "{header}");
+    let scales = header.lines().filter(|line| line.starts_with("#define") && line.contains("_SCALE "));
+    assert_eq!(scales.count(), 2, "{header}");
     assert!(header.contains("_SCALE 0.00390625f") && header.contains("_ZERO_POINT (-128)"), "{header}");
 }
 
@@ -160,7 +164,12 @@ fn onnxruntime_runs_what_is_written_for_it() {
     calibration(folder);
     quantize(folder, &["--qdq", "net.onnx"]);
     let input = case("input_0.npy");
-    let output = Command::new("python3").args(["-c", SCRIPT, "net.onnx"]).arg(&input).arg("ort.npy").current_dir(folder).output();
+    let output = Command::new("python3")
+        .args(["-c", SCRIPT, "net.onnx"])
+        .arg(&input)
+        .arg("ort.npy")
+        .current_dir(folder)
+        .output();
     let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     mlc(folder, 0, &["run", "net.mlc", "--input", input.to_str().unwrap(), "--output-dir", "out"]);

@@ -9,7 +9,7 @@ pub enum Method {
     /// From the smallest to the largest number.
     #[default]
     MinMax,
-    /// Without the outermost numbers: a ten-thousandth of all on either side.
+    /// Without the outermost numbers: a ten-thousandth of all but zeros on either side.
     Percentile,
     /// The range whose 8-bit form has the distribution that is nearest to that of the numbers, by relative entropy.
     Entropy,

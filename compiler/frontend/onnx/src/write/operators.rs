@@ -74,13 +74,16 @@ impl Writer<'_> {
                     let message = "a pool whose padding counts in part can't be written as ONNX";
                     return Err((Code::VariantUnsupported, message.into()));
                 }
-                let attributes = vec![
+                let mut attributes = vec![
                     list_attribute("kernel_shape", op.window.iter().copied()),
                     list_attribute("strides", op.strides.iter().copied()),
-                    list_attribute("dilations", op.dilations.iter().copied()),
                     list_attribute("pads", pads_of(&op.pads)),
                     integers_attribute("count_include_pad", usize::from(!uncounted)),
                 ];
+                // onnxruntime's pool of integers refuses dilations, even those of 1.
+                if op.dilations.iter().any(|&dilation| dilation != 1) {
+                    attributes.push(list_attribute("dilations", op.dilations.iter().copied()));
+                }
                 return self.on_image(node, "AveragePool", Vec::new(), attributes);
             }
             Op::Matmul(op) => {
