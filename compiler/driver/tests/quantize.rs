@@ -173,8 +173,8 @@ fn onnxruntime_runs_what_is_written_for_it() {
     let output = output.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     mlc(folder, 0, &["run", "net.mlc", "--input", input.to_str().unwrap(), "--output-dir", "out"]);
-    let file = fs::read_dir(folder.join("out")).unwrap().map(|entry| entry.unwrap().path());
-    let file = file.filter(|path| path.extension().is_some_and(|extension| extension == "npy")).next().unwrap();
+    let mut files = fs::read_dir(folder.join("out")).unwrap().map(|entry| entry.unwrap().path());
+    let file = files.find(|path| path.extension().is_some_and(|extension| extension == "npy")).unwrap();
     let (ours, theirs) = (numbers(&file), numbers(&folder.join("ort.npy")));
     assert_eq!(ours.len(), theirs.len());
     // Both round in other places, by a step or two of a tensor inside.

@@ -1,7 +1,7 @@
 //! [`Annotated`]: the graph of real numbers, and what of it is integers: for formats that say it by pairs of quantise and dequantise.
 
+use crate::model::{Chosen, Model};
 use crate::weights::{self, IntegerWeights};
-use crate::{Chosen, Model};
 use mlc_ir::{Attribute, DType, Graph, IntegerForm, NodeId, Quantization, Tensor, TensorType, Value};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -190,13 +190,12 @@ fn absorb(graph: &Graph, layer: &mut Layer) {
         return;
     }
     while let Some(next) = only_user(graph, layer.result) {
-        if layer.form == IntegerForm::Products && layer.bias.is_none() && layer.limits == UNLIMITED {
-            if let Some(bias) = bias_of(graph, next, layer.result) {
-                layer.bias = Some(bias);
-                layer.nodes.push(next);
-                layer.result = next.into();
-                continue;
-            }
+        let takes_bias = layer.form == IntegerForm::Products && layer.bias.is_none() && layer.limits == UNLIMITED;
+        if let Some(bias) = bias_of(graph, next, layer.result).filter(|_| takes_bias) {
+            layer.bias = Some(bias);
+            layer.nodes.push(next);
+            layer.result = next.into();
+            continue;
         }
         let limits = function_of(graph, next)
             .filter(|(_, values)| values[..] == [layer.result])

@@ -3,9 +3,9 @@
 use crate::convert::Conversion;
 use crate::kernels::{Operand, Planned};
 use crate::layers::Layer;
+use crate::model::{Chosen, Model};
 use crate::plan::{Plan, quantized, real_numbers};
 use crate::report::{Difference, FloatReport, LayerReport, OutputReport, Report, rows};
-use crate::{Chosen, Model};
 use mlc_import::builder::{Builder, Scaled};
 use mlc_ir::{DType, Diagnostic, Graph, NodeId, Quantization, Tensor, TensorType, Value, evaluate, evaluate_all};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! [`within`]: as few layers of real numbers as an error allows.
 
-use crate::{Chosen, Model, one};
+use crate::model::{Chosen, Model, one};
 use mlc_ir::{Code, Diagnostic, Location};
 use std::collections::BTreeSet;
 
