@@ -1,8 +1,9 @@
 //! Sums of products of bytes by routines that multiply two pairs of 16 bits at once ([`Routine`]): the bytes that some pixels meet
 //! are widened into scratch memory once for all outputs, weights are words of four bytes.
 
+use super::bounds;
 use super::contraction::Contraction;
-use super::scales::{Scales, numbers, per_output, scales};
+use super::scales::{Scales, Sums, numbers, per_output, scales};
 use super::schedule::{Preferences, Settings};
 use super::{Epilogue, KernelWriter};
 use crate::loops::{Expr, Index, Nest, Routine, Stmt, Tile, ValueType, Var};
@@ -85,6 +86,19 @@ impl Contraction {
         moved.fold(Index::from(self.x_offset), |start, index| start.plus(&index))
     }
 
+    /// For each output whether all of its weights, which are constant bytes, are zero.
+    pub(super) fn silent(&self) -> Vec<bool> {
+        let bytes = self.weights.constant.as_ref().map_or(&[][..], |constant| &constant.bytes()[..]);
+        let (run, runs) = runs(self);
+        let stride = self.reduction.last().map_or(0, |axis| axis.weights);
+        let is_zero = |element: i64| usize::try_from(element).is_ok_and(|element| bytes.get(element) == Some(&0));
+        let of_output = |output: usize| {
+            let start = self.weights_offset + output as i64 * self.output_stride;
+            runs.iter().all(|(_, own)| (0..run as i64).all(|step| is_zero(start + own + step * stride)))
+        };
+        (0..self.outputs).map(of_output).collect()
+    }
+
     /// Writes the kernel.
     ///
     /// # Errors
@@ -130,14 +144,24 @@ impl<'c> Dots<'c> {
         let groups = runs.len() * run.div_ceil(GROUP);
         let outputs = blocks * tile.outputs();
         let (packed, constant) = (contraction.clone(), contraction.weights.constant.clone());
-        let words = move || packed_words(&packed, constant.as_ref()?, tile);
-        let ty = TensorType::new(DType::I32, [groups * outputs]);
-        let weights = kernel.pack(contraction.weights.operand.unwrap_or(1), "packed", ty, words);
-        let first = first_terms(kernel, contraction.outputs, outputs, 1);
+        let products = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
+        let (first, values) = first_terms(kernel, contraction.outputs, outputs, 1);
         let is_dense = kernel.results[0].view.last_stride() == 1 && contraction.outputs == outputs;
-        let scales = if is_dense { scales(kernel, outputs) } else { None };
+        let known = Sums { products, first: values, silent: contraction.silent() };
+        let scales = if is_dense { scales(kernel, outputs, &known) } else { None };
         let pairs = (!is_row).then(|| kernel.scratch("pairs", DType::I32, groups * 2 * tile.pixels()));
         let is_rescaled = scales.is_some() && tile == Tile::ThreeByTwo;
+        // Blocks whose results don't depend on their sums have no weights.
+        let is_idle = |block: usize| {
+            let idle = scales.as_ref().filter(|_| is_rescaled).map(|scales| &scales.idle);
+            idle.is_some_and(|idle| {
+                idle.chunks(tile.outputs()).nth(block).is_some_and(|own| own.iter().all(|&idle| idle))
+            })
+        };
+        let taken: Vec<usize> = (0..blocks).filter(|&block| !is_idle(block)).collect();
+        let ty = TensorType::new(DType::I32, [(groups * tile.outputs() * taken.len()).max(1)]);
+        let words = move || packed_words(&packed, constant.as_ref()?, tile, &taken);
+        let weights = kernel.pack(contraction.weights.operand.unwrap_or(1), "packed", ty, words);
         let sums = (!is_rescaled).then(|| kernel.scratch("sums", DType::I32, part * tile.outputs() * tile.pixels()));
         Dots { contraction, tile, dtype, blocks, part, groups, pairs, weights, first, scales, sums }
     }
@@ -172,7 +196,7 @@ impl<'c> Dots<'c> {
         kernel.for_each("part", parts, |kernel, part| {
             self.sum(kernel, sums, &part);
             let start = part.times(self.part as i64);
-            if let Some(scales) = self.scales {
+            if let Some(scales) = &self.scales {
                 return self.rescale(kernel, sums, scales, (&places, &start));
             }
             kernel.for_each("block", self.part, |kernel, block| {
@@ -210,7 +234,7 @@ impl<'c> Dots<'c> {
 
     /// Computes, rescales and stores all outputs of three pixels. Pixels that aren't there are stored before one that is, in its place.
     fn rescaled(&self, kernel: &mut KernelWriter<'_>, places: &[Vec<Index>]) {
-        let (Some(scales), Some(pairs)) = (self.scales, self.pairs) else { return };
+        let (Some(scales), Some(pairs)) = (&self.scales, self.pairs) else { return };
         let result = kernel.results[0].clone();
         let mut pointers: Vec<(Var, Index)> =
             [pairs, self.weights, self.first, scales.table].map(|pointer| (pointer, Index::default())).to_vec();
@@ -230,7 +254,7 @@ impl<'c> Dots<'c> {
         &self,
         kernel: &mut KernelWriter<'_>,
         sums: Var,
-        scales: Scales,
+        scales: &Scales,
         (places, start): (&[Vec<Index>], &Index),
     ) {
         let Some(place) = places.first() else { return };
@@ -298,14 +322,13 @@ pub(super) fn runs(contraction: &Contraction) -> (usize, Vec<(i64, i64)>) {
     (last.extent, starts)
 }
 
-/// Weights as words of four bytes, the first in the lowest bits: block by block, group by group, output by output.
-fn packed_words(contraction: &Contraction, constant: &Attribute, tile: Tile) -> Option<Attribute> {
+/// Weights of some blocks as words of four bytes, the first in the lowest bits: block by block, group by group, output by output.
+fn packed_words(contraction: &Contraction, constant: &Attribute, tile: Tile, blocks: &[usize]) -> Option<Attribute> {
     let (run, runs) = runs(contraction);
     let stride = contraction.reduction.last().map_or(0, |axis| axis.weights);
     let bytes = constant.bytes();
-    let blocks = contraction.outputs.div_ceil(tile.outputs());
     let mut words: Vec<i64> = Vec::new();
-    for block in 0..blocks {
+    for &block in blocks {
         for (_, start) in &runs {
             for group in 0..run.div_ceil(GROUP) {
                 for output in (0..tile.outputs()).map(|output| block * tile.outputs() + output) {
@@ -323,20 +346,29 @@ fn packed_words(contraction: &Contraction, constant: &Attribute, tile: Tile) -> 
             }
         }
     }
+    words.resize(words.len().max(1), 0);
     Some(numbers(words))
 }
 
 /// The first terms of the outputs' sums, filled up to `padded` of them: what the epilogue would add to each sum at once, if that
-/// is a constant of each output, and 0 otherwise; a `factor` times that.
-pub(super) fn first_terms(kernel: &mut KernelWriter<'_>, outputs: usize, padded: usize, factor: i64) -> Var {
+/// is a constant of each output, and 0 otherwise; a `factor` times that. And what they are without it.
+pub(super) fn first_terms(
+    kernel: &mut KernelWriter<'_>,
+    outputs: usize,
+    padded: usize,
+    factor: i64,
+) -> (Var, Vec<i64>) {
     let ty = TensorType::new(DType::I32, [padded]);
-    match take_bias(kernel, outputs) {
-        Some((number, list)) => kernel.pack(number, "first", ty, move || {
-            let filled = list.iter().map(|term| term * factor).chain(std::iter::repeat(0)).take(padded);
-            Some(numbers(filled.collect()))
-        }),
-        None => kernel.table("first", numbers(vec![0; padded])),
-    }
+    let Some((number, values)) = take_bias(kernel, outputs) else {
+        return (kernel.table("first", numbers(vec![0; padded])), vec![0; outputs]);
+    };
+    let list = values.clone();
+    let table = kernel.pack(number, "first", ty, move || {
+        // Of sums that nobody looks at a multiple may wrap.
+        let terms = list.iter().map(|term| i64::from((term * factor) as i32));
+        Some(numbers(terms.chain(std::iter::repeat(0)).take(padded).collect()))
+    });
+    (table, values)
 }
 
 /// Takes what an epilogue adds to each sum at once out of it, if that is a constant of each output: these, and the operand that they are.

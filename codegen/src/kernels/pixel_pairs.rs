@@ -2,9 +2,10 @@
 //! scratch memory, once for all outputs. As the weights are known, so is over how many of them the sums of both stay apart in a word.
 
 use super::KernelWriter;
+use super::bounds;
 use super::contraction::Contraction;
 use super::dots::{Reach, first_terms, runs};
-use super::scales::{Scales, numbers, scales};
+use super::scales::{Scales, Sums, numbers, scales};
 use super::schedule::{Preferences, Settings};
 use crate::loops::{Expr, Index, Nest, Routine, Stmt, ValueType, Var};
 use mlc_ir::{Attribute, DType, Diagnostic};
@@ -68,9 +69,11 @@ impl<'c> Pairs<'c> {
         let chunks = numbers(chunks(contraction)?);
         let operand = contraction.weights.operand.unwrap_or(1);
         let weights = kernel.pack(operand, "packed", chunks.ty().clone(), move || Some(chunks.clone()));
-        let first = first_terms(kernel, contraction.outputs, blocks * OUTPUTS, 1);
+        let products = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
+        let (first, values) = first_terms(kernel, contraction.outputs, blocks * OUTPUTS, 1);
+        let known = Sums { products, first: values, silent: contraction.silent() };
         let is_dense = kernel.results[0].view.last_stride() == 1;
-        let scales = if is_dense { scales(kernel, contraction.outputs) } else { None };
+        let scales = if is_dense { scales(kernel, contraction.outputs, &known) } else { None };
         let words = kernel.scratch("words", DType::I32, contraction.steps().next_multiple_of(2));
         let sums = kernel.scratch("sums", DType::I32, blocks * OUTPUTS * 2);
         Some(Pairs { contraction, blocks, words, weights, first, scales, sums })
@@ -123,7 +126,7 @@ impl<'c> Pairs<'c> {
     fn store(&self, kernel: &mut KernelWriter<'_>, place: &[Index], from: usize) {
         let outputs = self.contraction.outputs;
         let at = |output: &Index| place.iter().cloned().chain([output.clone()]).collect::<Vec<Index>>();
-        let Some(scales) = self.scales else {
+        let Some(scales) = &self.scales else {
             return kernel.for_each("output", outputs, |kernel, output| {
                 let index = output.offset(from as i64);
                 let sum = Expr::Load { pointer: self.sums, index, ty: ValueType::scalar(DType::I32) };

@@ -2,9 +2,10 @@
 //! border, as words of two neighbours of a column, and a routine computes all of its results.
 
 use super::KernelWriter;
+use super::bounds;
 use super::dots::first_terms;
 use super::planes;
-use super::scales::{Scales, numbers, scales};
+use super::scales::{Scales, Sums, numbers, scales};
 use super::schedule::{Preferences, Settings};
 use crate::loops::{Expr, Index, Nest, Routine, Stmt, Var};
 use mlc_ir::ops::Convolution;
@@ -58,8 +59,12 @@ impl<'o> RowPairs<'o> {
         let (x, result) = (kernel.operands[0].view.shape.clone(), kernel.results[0].view.shape.clone());
         let (channels, stride) = (op.groups, op.strides[0]);
         // Sums are twice what they stand for, so that a rescaling needn't double them.
-        let first = first_terms(kernel, channels, channels, 2);
-        let scales = scales(kernel, channels).filter(|scales| scales.limit().is_none())?;
+        let products = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
+        let (first, values) = first_terms(kernel, channels, channels, 2);
+        let bytes = kernel.operands[1].constant.as_ref()?.bytes().to_vec();
+        let silent = (0..channels).map(|channel| bytes.iter().skip(channel).step_by(channels).all(|&byte| byte == 0));
+        let known = Sums { products, first: values, silent: silent.collect() };
+        let scales = scales(kernel, channels, &known).filter(|scales| scales.limit().is_none())?;
         let constant = kernel.operands[1].constant.clone();
         let words = move || packed(constant.as_ref()?, channels);
         let ty = TensorType::new(DType::I32, [channels * 2 * TAPS]);

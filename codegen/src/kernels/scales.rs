@@ -6,11 +6,24 @@ use crate::loops::{Known, Var};
 use mlc_ir::scalar::{BinaryFunction as B, Rounding, ScalarNode};
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType};
 
+/// What is known of the sums that are rescaled.
+#[derive(Debug)]
+pub struct Sums {
+    /// Bounds of sums of products.
+    pub products: Bounds,
+    /// What each output's begin with.
+    pub first: Vec<i64>,
+    /// The outputs all of whose weights are zero.
+    pub silent: Vec<bool>,
+}
+
 /// How sums are rescaled.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Scales {
     /// For each output its multiplier, its shift less 32, and twice what is added and 1, shifted to the left by that.
     pub table: Var,
+    /// The outputs with the multiplier 0: their results don't depend on their sums.
+    pub idle: Vec<bool>,
     /// What the result isn't below.
     pub low: i32,
     /// What it is stored as.
@@ -29,10 +42,6 @@ pub struct Factors {
     pub low: i32,
     /// What it is stored as.
     pub dtype: DType,
-    /// What is known of the sums, the multipliers and the shifts: something.
-    pub known: Known,
-    multiplier: Bounds,
-    shift: Bounds,
 }
 
 impl Factors {
@@ -96,28 +105,55 @@ pub fn per_output(argument: &Argument, outputs: usize) -> Option<Attribute> {
     (elements == last && (elements == 1 || elements == outputs)).then(|| constant.clone())
 }
 
+/// What is added to a rescaled number, and the limits of what that makes.
+struct Added {
+    added: i32,
+    low: i32,
+    high: i32,
+}
+
+impl Added {
+    /// The three numbers of an output in the table. `None` where its rescaling isn't one of those that are simple.
+    fn scale(&self, sums: &Sums, output: usize, multiplier: i64, shift: i64) -> Option<[i64; 3]> {
+        if !(32..=62).contains(&shift) || multiplier < 0 {
+            return None;
+        }
+        let first = *sums.first.get(output)?;
+        if sums.silent.get(output) == Some(&true) {
+            return Some([0, 0, 2 * self.result(first, multiplier, shift) + 1]);
+        }
+        let bounds = (sums.products.0.saturating_add(first), sums.products.1.saturating_add(first));
+        let is_small = bounds::known(Rounding::Twice, DType::I32, [bounds, (multiplier, multiplier), (shift, shift)]);
+        // What is added is a part of the number before it is shifted: their sum must be a word.
+        let twice = 2 * i64::from(self.added) + 1;
+        let fits = is_small == Known::Small && twice.abs() << (shift - 32) < 1 << 30;
+        fits.then(|| [multiplier, shift - 32, twice << (shift - 32)])
+    }
+
+    /// What becomes of a sum, by a shift to the right.
+    fn result(&self, sum: i64, multiplier: i64, shift: i64) -> i64 {
+        let once = (sum * multiplier + (1 << 30)) >> 31;
+        let twice = (once + (1 << (shift - 32)) - i64::from(once < 0)) >> (shift - 31);
+        (twice + i64::from(self.added)).clamp(self.low.into(), self.high.into())
+    }
+}
+
 /// How a kernel's epilogue rescales sums, if it does that and nothing else; as a table.
-pub fn scales(kernel: &mut KernelWriter<'_>, outputs: usize) -> Option<Scales> {
+pub fn scales(kernel: &mut KernelWriter<'_>, outputs: usize, sums: &Sums) -> Option<Scales> {
     let factors = factors(kernel, outputs)?;
     let Factors { operand, added, low, dtype, .. } = factors;
-    if factors.known != Known::Small || factors.multiplier.0 < 0 {
-        return None;
-    }
-    // What is added is a part of the number before it is shifted: their sum must be a word.
-    let twice = 2 * i64::from(added) + 1;
-    if twice.abs() << (factors.shift.1 - 32) >= 1 << 30 {
-        return None;
-    }
+    let added = Added { added, low, high: dtype.integer_range(8).1 as i32 };
+    let all = factors.list(outputs).into_iter().enumerate();
+    let scales: Vec<[i64; 3]> =
+        all.map(|(output, (multiplier, shift))| added.scale(sums, output, multiplier, shift)).collect::<Option<_>>()?;
+    let idle = scales.iter().map(|scale| scale[0] == 0).collect();
     let ty = TensorType::new(DType::I32, [3 * outputs]);
-    let values = move || {
-        let of_output = |(multiplier, shift): (i64, i64)| [multiplier, shift - 32, twice << (shift - 32)];
-        Some(numbers(factors.list(outputs).into_iter().flat_map(of_output).collect()))
-    };
+    let values = move || Some(numbers(scales.concat()));
     let table = match operand {
         Some(number) => kernel.pack(number, "scales", ty, values),
         None => kernel.table("scales", values()?),
     };
-    Some(Scales { table, low, dtype })
+    Some(Scales { table, idle, low, dtype })
 }
 
 /// How a kernel's epilogue rescales sums, if it does that and nothing else.
@@ -159,5 +195,5 @@ pub fn factors(kernel: &KernelWriter<'_>, outputs: usize) -> Option<Factors> {
         return None;
     }
     let operand = first.or(second).and_then(|k| epilogue.operands.get(k - 1)?.operand);
-    Some(Factors { multipliers, shifts, operand, added, low, dtype, known, multiplier: sides[0], shift: sides[1] })
+    Some(Factors { multipliers, shifts, operand, added, low, dtype })
 }

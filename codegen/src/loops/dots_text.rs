@@ -137,9 +137,11 @@ pub fn rescaled_dots(name: &str, dtype: DType, limited: bool) -> String {
          static void {name}(\n    {}) {{\n  \
            {byte} *const results[3] = {{y0, y1, y2}};\n  \
            for (int32_t output = 0; output < blocks * 2; ++output) {{\n    \
-             const int32_t *w = weights + output / 2 * groups * 2 + output % 2;\n    \
+             const int32_t is_taken = (scales[output / 2 * 6] | scales[output / 2 * 6 + 3]) != 0;\n    \
+             const int32_t *w = weights + output % 2;\n    \
+             weights += is_taken ? output % 2 * groups * 2 : 0;\n    \
              for (int32_t pixel = 2; pixel >= 0; --pixel) {{\n      \
-               const int32_t sum = {name}_sum(pairs + pixel, w, first[output], groups);\n      \
+               const int32_t sum = is_taken ? {name}_sum(pairs + pixel, w, first[output], groups) : 0;\n      \
                results[pixel][output] = {name}_one(sum, scales + output * 3{low});\n    \
              }}\n  \
            }}\n}}\n",
@@ -149,7 +151,7 @@ pub fn rescaled_dots(name: &str, dtype: DType, limited: bool) -> String {
     in_assembly(name, &parameters, &rescaled_assembly(dtype, limited), &portable)
 }
 
-/// The same in assembly. Groups are taken four at a time, the first time only as many as are left over. On the stack are the first terms,
+/// The same in assembly. Blocks whose multipliers are 0 are only rescaled. Groups are taken four at a time, the first time only as many as are left over. On the stack are the first terms,
 /// the scales, the pairs and their end, how many groups are skipped the first time; behind what is saved there are the results,
 /// the numbers of groups and of blocks that are left, the lower limit.
 fn rescaled_assembly(dtype: DType, limited: bool) -> String {
@@ -172,10 +174,11 @@ fn rescaled_assembly(dtype: DType, limited: bool) -> String {
     format!(
         "push {{r4-r11, lr}}\nsub sp, sp, #20\nldr r12, [sp, #68]\nstrd r2, r3, [sp]\nadd lr, r12, r12, lsl #1\n\
          add lr, r0, lr, lsl #3\nstrd r0, lr, [sp, #8]\nrsb r12, r12, #0\nand r12, r12, #3\nstr r12, [sp, #16]\n\
-         1:\nldr r2, [sp]\nldmia r2!, {{r4, r7}}\nstr r2, [sp]\nmov r5, r4\nmov r6, r4\nmov r8, r7\nmov r9, r7\n\
+         1:\nldr r2, [sp]\nldmia r2!, {{r4, r7}}\nstr r2, [sp]\nldr lr, [sp, #4]\nldr r2, [lr]\nldr r3, [lr, #12]\n\
+         orrs r2, r2, r3\nbeq 34f\nmov r5, r4\nmov r6, r4\nmov r8, r7\nmov r9, r7\n\
          ldr r0, [sp, #8]\nldr r12, [sp, #16]\ntbb [pc, r12]\n\
          20:\n.byte (30f-20b)/2\n.byte (31f-20b)/2\n.byte (32f-20b)/2\n.byte (33f-20b)/2\n\
-         {steps}ldr lr, [sp, #12]\ncmp r0, lr\nbne 30b\nldr lr, [sp, #4]\n{}{}str lr, [sp, #4]\n\
+         {steps}ldr lr, [sp, #12]\ncmp r0, lr\nbne 30b\n34:\nldr lr, [sp, #4]\n{}{}str lr, [sp, #4]\n\
          add r0, sp, #56\nldmia r0, {{r2, r3, r10}}\nstrb r6, [r10], #1\nstrb r9, [r10], #1\nstrb r5, [r3], #1\n\
          strb r8, [r3], #1\nstrb r4, [r2], #1\nstrb r7, [r2], #1\nstmia r0, {{r2, r3, r10}}\n\
          ldr lr, [sp, #72]\nsubs lr, lr, #1\nstr lr, [sp, #72]\nbne 1b\nadd sp, sp, #20\npop {{r4-r11, pc}}",

@@ -70,7 +70,7 @@ pub enum Routine {
     },
     /// Sums of products of three pixels and two outputs that are rescaled, limited and stored (pointers to the groups, to the words of
     /// weights, to the first terms, to what [`Routine::Rescale`] takes of each output, to each pixel's results; numbers of groups
-    /// and of blocks of outputs, the lower limit). The last pixel is stored first.
+    /// and of blocks of outputs, the lower limit). A block whose multipliers are 0 has no weights. The last pixel is stored first.
     RescaledDots {
         /// What is stored.
         dtype: DType,
