@@ -25,6 +25,7 @@ use arguments::unused;
 use constants::Constants;
 use emitter::{Emitter, Scope};
 use mlc_ir::{Diagnostic, Graph, Quantization, State, TensorType};
+pub use prices::{prices, working_set};
 use sequence::Calls;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -36,7 +37,7 @@ use std::fmt::Write;
 pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnostic>> {
     messages::check(graph, options.execution).map_err(|error| vec![error])?;
     let mut names = Names::new(&options.model_name);
-    let mut chooser = Chooser::new(&options.target, prices::working_set(graph), &options.schedules);
+    let mut chooser = Chooser::new(&options.target, working_set(graph), &options.schedules);
     let program = lower(graph, &mut chooser, &mut names)?;
     chooser.finish()?;
     let states = kept_states(graph, &mut names);
@@ -64,7 +65,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     let (text, graph) = emitter.text(&program, options, &inputs, &outputs).map_err(|error| vec![error])?;
     let kept = external::kept(&program);
     let foreign = external::sources(&program, &options.model_name)?;
-    let prices = prices::prices(&program, &options.target);
+    let prices = prices(&program, &options.target);
     let entries = program.entries().into_iter().zip(prices);
     let kernels = entries.map(|(entry, price)| summary(&program, &entry, price, options.target.alignment)).collect();
     let model = &options.model_name;

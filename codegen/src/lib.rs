@@ -18,6 +18,7 @@ pub mod package;
 pub mod price;
 pub mod quantized;
 pub mod target;
+pub mod target_prices;
 
 pub use choice::{Choice, Offer, Reason};
 pub use emit::generate;
@@ -30,6 +31,7 @@ pub use module::{
     RankSummary, SourceFile,
 };
 pub use target::{FloatingPoint, Memories, ObjectFormat, System, Target, Tools, VectorSpelling};
+pub use target_prices::TargetPrices;
 
 use std::collections::BTreeMap;
 

@@ -23,6 +23,6 @@ extern crate self as mlc_passes;
 mod soundness;
 pub mod stages;
 
-pub use cost::CostModel;
+pub use cost::WorkPrices;
 pub use pipeline::{OptimizeOptions, OptimizeReport, Pipeline, optimize};
 pub use reference::Reference;

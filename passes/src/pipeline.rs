@@ -1,8 +1,8 @@
 //! [`optimize`], which runs the [`stages`](crate::stages) of the optimiser one after the other.
 
 use crate::canonicalise::{self, Canonicalised, canonicalise, simplify};
-use crate::cost::CostModel;
-use crate::egraph::extract::{Problem, Selection};
+use crate::cost::WorkPrices;
+use crate::egraph::extract::{Goal, Problem, Selection};
 use crate::egraph::rebuild::{Rebuilt, from_egraph};
 use crate::egraph::saturate::{Budget, Saturation, saturate};
 use crate::egraph::space::Space;
@@ -12,7 +12,10 @@ use crate::rewrite::Rule;
 use crate::stages::{self, Stage, Work};
 use indexmap::{IndexMap, IndexSet};
 use mlc_ir::ops::Loop;
-use mlc_ir::{Category, Code, Diagnostic, Graph, Location, NodeId, Op, OperatorError, Subgraph, verify};
+use mlc_ir::{
+    Category, Code, Diagnostic, Graph, Location, NodeId, Op, OperatorError, Prices, Subgraph, Weights, verify,
+};
+use std::rc::Rc;
 use std::sync::Arc;
 
 pub use crate::report::OptimizeReport;
@@ -43,7 +46,9 @@ pub fn all_rules() -> Vec<Rule> {
 #[derive(Debug, Clone)]
 pub struct OptimizeOptions {
     /// What the target pays.
-    pub cost: CostModel,
+    pub prices: Rc<dyn Prices>,
+    /// What time, flash and memory are worth.
+    pub weights: Weights,
     /// How much each saturation may do.
     pub budget: Budget,
     /// Whether the report explains every changed node; slower.
@@ -59,7 +64,8 @@ pub struct OptimizeOptions {
 impl Default for OptimizeOptions {
     fn default() -> Self {
         OptimizeOptions {
-            cost: CostModel::default(),
+            prices: Rc::new(WorkPrices),
+            weights: Weights { time: 1, flash: 1, ram: 0 },
             budget: Budget::default(),
             explain: false,
             stop_after: None,
@@ -105,22 +111,26 @@ impl Pipeline {
         checked(&graph, "input")?;
         let mut report = OptimizeReport::default();
         let mut history = History::new();
-        for stage in &self.stages {
-            let before = graph.len();
-            let mut stage_report = StageReport {
-                name: stage.name,
-                fired: IndexMap::new(),
-                refused: IndexMap::new(),
-                nodes: (before, before),
-                saturation: None,
+        let mut left = &self.stages[..];
+        while !left.is_empty() {
+            let is_last = |stage: &Stage| options.stop_after.as_deref() == Some(stage.name);
+            let saturates = |stage: &Stage| matches!(stage.work, Work::Saturate(_));
+            let goes_on = |at: usize| {
+                !is_last(&left[at]) && saturates(&left[at]) && left.get(at + 1).is_some_and(saturates)
             };
-            graph = stage.run(graph, options, &mut stage_report, &mut history)?;
-            stage_report.nodes.1 = graph.len();
-            report.stages.push(stage_report);
-            observer(stage.name, &graph);
-            if options.stop_after.as_deref() == Some(stage.name) {
+            let count = (0..left.len()).find(|&at| !goes_on(at)).map_or(left.len(), |at| at + 1);
+            let (decision, further) = left.split_at(count);
+            let mut reports: Vec<StageReport> =
+                decision.iter().map(|stage| StageReport::new(stage.name, graph.len())).collect();
+            graph = Decision { stages: decision, options }.run(graph, &mut reports, &mut history)?;
+            let last = &decision[count - 1];
+            reports[count - 1].nodes.1 = graph.len();
+            report.stages.extend(reports);
+            observer(last.name, &graph);
+            if is_last(last) {
                 break;
             }
+            left = further;
         }
         if options.explain {
             report.explanations = explanations(&graph, &history);
@@ -129,44 +139,66 @@ impl Pipeline {
     }
 }
 
-impl Stage {
-    /// Runs the stage on a graph, and before that on the bodies of its loops. What it leaves is brought to canonical form.
-    fn run(
-        &self,
-        mut graph: Graph,
-        options: &OptimizeOptions,
-        report: &mut StageReport,
-        history: &mut History,
-    ) -> Result<Graph, Diagnostic> {
-        let failed = |error: OperatorError| failure(self.name, &error);
+/// Stages that fill one e-graph, of which the cheapest graph is taken at the end; or one stage of another kind.
+struct Decision<'a> {
+    stages: &'a [Stage],
+    options: &'a OptimizeOptions,
+}
+
+impl Decision<'_> {
+    /// Runs the stages on a graph, and before that on the bodies of its loops. What they leave is brought to canonical form.
+    fn run(&self, mut graph: Graph, reports: &mut [StageReport], history: &mut History) -> Result<Graph, Diagnostic> {
+        let last = self.stages.len() - 1;
+        let name = self.stages[last].name;
+        let failed = |error: OperatorError| failure(name, &error);
         let nodes: Vec<NodeId> = graph.node_ids().collect();
         for id in nodes {
             let Op::Loop(op) = graph.node(id).op.clone() else { continue };
             // A body's nodes have names of their own, which the history of the graph around it would mix up with others.
-            let body = self.run(op.body.graph().clone(), options, report, &mut History::new())?;
+            let body = self.run(op.body.graph().clone(), reports, &mut History::new())?;
             graph.replace_op(id, Loop { body: Subgraph::new(body), ..op }).map_err(failed)?;
         }
-        match &self.work {
+        match &self.stages[last].work {
             Work::Canonicalise(passes) => {
                 let first: Vec<Rule> = passes.first().map_or_else(Vec::new, |pass| pass.rules.clone());
-                let work = simplify as Rebuild;
-                graph = rewritten(&graph, self.name, (work, first), options, report, history).map_err(failed)?;
-                checked(&graph, self.name)?;
+                let work = (simplify as Rebuild, first);
+                graph = rewritten(&graph, name, work, self.options, &mut reports[last], history).map_err(failed)?;
+                checked(&graph, name)?;
             }
             Work::Saturate(_) => {
-                let rules: Vec<Rule> = self.rules().filter(|rule| options.keeps(rule)).copied().collect();
-                graph = saturated(graph, self.name, &rules, options, report, history).map_err(failed)?;
-                checked(&graph, self.name)?;
+                graph = self.saturated(graph, reports, history).map_err(failed)?;
+                checked(&graph, name)?;
             }
             Work::Transform(transform) => {
                 graph = transform(&graph).map_err(failed)?;
-                checked(&graph, self.name)?;
+                checked(&graph, name)?;
             }
         }
         let work = (canonicalise as Rebuild, canonicalise::rules::all());
-        let graph = rewritten(&graph, self.name, work, options, report, history).map_err(failed)?;
-        checked(&graph, self.name)?;
+        let graph = rewritten(&graph, name, work, self.options, &mut reports[last], history).map_err(failed)?;
+        checked(&graph, name)?;
         Ok(graph)
+    }
+
+    fn saturated(
+        &self,
+        graph: Graph,
+        reports: &mut [StageReport],
+        history: &mut History,
+    ) -> Result<Graph, OperatorError> {
+        let rules = |stage: &Stage| stage.rules().filter(|rule| self.options.keeps(rule)).copied().collect();
+        let stages: Vec<(&'static str, Vec<Rule>)> =
+            self.stages.iter().map(|stage| (stage.name, rules(stage))).collect();
+        let mut run = Regions { stages, options: self.options, reports, before: history, after: History::new() };
+        let result = if graph.len() <= self.options.region {
+            run.region(graph)?
+        } else {
+            regions::each(&graph, self.options.region, |region| run.region(region))?
+        };
+        if self.options.explain {
+            *history = run.after;
+        }
+        Ok(result)
     }
 }
 
@@ -207,67 +239,69 @@ fn rewritten(
     Ok(graph)
 }
 
-fn saturated(
-    graph: Graph,
-    stage: &'static str,
-    rules: &[Rule],
-    options: &OptimizeOptions,
-    report: &mut StageReport,
-    history: &mut History,
-) -> Result<Graph, OperatorError> {
-    let mut run = StageRun { stage, rules, options, report, before: history, after: History::new() };
-    let result = if graph.len() <= options.region {
-        run.region(graph)?
-    } else {
-        regions::each(&graph, options.region, |region| run.region(region))?
-    };
-    if options.explain {
-        *history = run.after;
-    }
-    Ok(result)
-}
-
-/// A saturating stage at work.
-struct StageRun<'a> {
-    stage: &'static str,
-    rules: &'a [Rule],
+/// Saturating stages at work on one region after the other.
+struct Regions<'a> {
+    stages: Vec<(&'static str, Vec<Rule>)>,
     options: &'a OptimizeOptions,
-    report: &'a mut StageReport,
+    reports: &'a mut [StageReport],
     before: &'a History,
     after: History,
 }
 
-impl StageRun<'_> {
+impl Regions<'_> {
     fn region(&mut self, graph: Graph) -> Result<Graph, OperatorError> {
         let budget = self.options.budget.for_graph(graph.len());
         let mut space = Space::into_egraph(graph, self.options.explain);
-        let saturation = saturate(&mut space, self.rules, budget);
-        let problem = Problem::new(&space, &self.options.cost);
+        let goal = Goal { prices: &*self.options.prices, weights: self.options.weights };
+        let mut earlier: Option<Selection> = None;
+        let last = self.stages.len() - 1;
+        for (number, ((_, rules), report)) in self.stages.iter().zip(self.reports.iter_mut()).enumerate() {
+            let budget = Budget { nodes: budget.nodes.saturating_add(space.made().len()), ..budget };
+            let saturation = saturate(&mut space, rules, budget);
+            report.record(&space, saturation);
+            // What is cheapest so far says to the next rules where to look first.
+            if number < last {
+                earlier = Problem::new(&space, goal).solve(&space, earlier.as_ref());
+                earlier.iter().for_each(|selection| space.prefer(&selection.nodes));
+            }
+        }
         let cyclic = || OperatorError::Evaluation("values depend on themselves".into());
-        let selection = problem.solve().ok_or_else(cyclic)?;
+        let selection = Problem::new(&space, goal).solve(&space, earlier.as_ref()).ok_or_else(cyclic)?;
         let rebuilt = from_egraph(&space, &selection)?;
-        self.record(&space, &saturation, &selection);
+        if let Some(report) = self.reports.last_mut() {
+            report.decided(&selection);
+        }
         if self.options.explain {
-            let chains = explain::chains(&mut space, &rebuilt, &selection.nodes);
-            self.after.extend(continued(self.before, &space.source, &rebuilt, &chains, self.stage, self.rules));
+            let chains = explain::chains(&mut space, &rebuilt, &selection);
+            self.after.extend(continued(self.before, &space.source, &rebuilt, &chains, &self.stages));
         }
         Ok(rebuilt.graph)
     }
+}
 
-    fn record(&mut self, space: &Space, saturation: &Saturation, selection: &Selection) {
-        let total = self.report.saturation.get_or_insert_with(SaturationReport::default);
+impl StageReport {
+    fn new(name: &'static str, nodes: usize) -> StageReport {
+        StageReport { name, fired: IndexMap::new(), refused: IndexMap::new(), nodes: (nodes, nodes), saturation: None }
+    }
+
+    fn record(&mut self, space: &Space, saturation: Saturation) {
+        let total = self.saturation.get_or_insert_with(SaturationReport::default);
         total.nodes += space.egraph.total_size();
         total.classes += space.egraph.number_of_classes();
         total.iterations = total.iterations.max(saturation.iterations);
         total.stop.push(saturation.stop);
+        for (rule, count) in saturation.fired {
+            *self.fired.entry(rule).or_default() += count;
+        }
+        for (rule, count) in saturation.refused {
+            *self.refused.entry(rule).or_default() += count;
+        }
+    }
+
+    fn decided(&mut self, selection: &Selection) {
+        let total = self.saturation.get_or_insert_with(SaturationReport::default);
         total.cost_before = total.cost_before.saturating_add(selection.cost_before);
         total.cost_after = total.cost_after.saturating_add(selection.cost_after);
-        for (&rule, &count) in &saturation.fired {
-            *self.report.fired.entry(rule).or_default() += count;
-        }
-        for (&rule, &count) in &saturation.refused {
-            *self.report.refused.entry(rule).or_default() += count;
-        }
     }
 }
 
@@ -277,8 +311,7 @@ fn continued(
     source: &Graph,
     rebuilt: &Rebuilt,
     chains: &IndexMap<NodeId, Vec<String>>,
-    stage: &'static str,
-    rules: &[Rule],
+    stages: &[(&'static str, Vec<Rule>)],
 ) -> History {
     let mut next = History::new();
     for (new, (_, made_of)) in &rebuilt.made_of {
@@ -287,8 +320,11 @@ fn continued(
             steps.extend(history.get(&source.node(*old).name).into_iter().flatten().copied());
         }
         for name in chains.get(new).into_iter().flatten() {
-            let rule = rules.iter().find(|rule| rule.name == name).map(|rule| rule.name);
-            steps.extend(rule.map(|rule| Step { stage, rule }));
+            let step = stages.iter().find_map(|(stage, rules)| {
+                let rule = rules.iter().find(|rule| rule.name == name)?;
+                Some(Step { stage, rule: rule.name })
+            });
+            steps.extend(step);
         }
         next.insert(rebuilt.graph.node(*new).name.clone(), steps);
     }

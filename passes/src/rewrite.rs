@@ -26,8 +26,11 @@ pub trait View {
     /// Type of a value.
     fn ty(&self, class: Class) -> &TensorType;
 
-    /// The ways to compute a value, of operators with one result.
+    /// The ways to compute a value, of operators with one result; first the one that a graph chosen earlier takes, if there is one.
     fn applications(&self, class: Class) -> SmallVec<[Application<'_>; 4]>;
+
+    /// Whether a graph that was chosen earlier needs the value; always where there is none.
+    fn is_chosen(&self, class: Class) -> bool;
 
     /// Whether the value depends on constants only.
     fn is_constant(&self, class: Class) -> bool;

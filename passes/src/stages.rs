@@ -89,12 +89,12 @@ pub fn all() -> Vec<Stage> {
         Stage {
             name: "fold",
             summary: "batch normalisation, scales and pads vanish in convolutions and matrix products",
-            work: Work::Saturate(vec![canonical.clone(), algebra, fold, sums, movement.clone(), pads]),
+            work: Work::Saturate(vec![canonical.clone(), algebra.clone(), fold, sums, movement.clone(), pads]),
         },
         Stage {
             name: "merge",
             summary: "sibling convolutions and linear layers become one",
-            work: Work::Saturate(vec![canonical, merge]),
+            work: Work::Saturate(vec![canonical, algebra, merge]),
         },
         Stage {
             name: "fusion",

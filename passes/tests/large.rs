@@ -21,7 +21,8 @@ fn a_deep_residual_network_is_one_kernel_per_convolution() {
     for stage in &report.stages {
         let Some(saturation) = &stage.saturation else { continue };
         assert_eq!(saturation.stop, [StopReason::Saturated], "{}", stage.name);
-        assert!(saturation.nodes < 3000 && saturation.cost_after <= saturation.cost_before, "{}", stage.name);
+        assert!(saturation.nodes < 3500, "{}: {} nodes", stage.name, saturation.nodes);
+        assert!(saturation.cost_after <= saturation.cost_before, "{}: {saturation:?}", stage.name);
     }
 }
 
@@ -35,7 +36,7 @@ fn the_result_is_the_same_each_time() {
         (format!("{result:?}"), format!("{report:?}"), stages)
     };
     let first = run();
-    assert_eq!(first.2, ["canonicalise", "layout", "fold", "merge", "fusion"]);
+    assert_eq!(first.2, ["canonicalise", "fusion"]);
     assert_eq!(first, run());
 }
 

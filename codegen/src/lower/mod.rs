@@ -23,6 +23,7 @@ pub use exchange::{Action, Exchange, LoweredMessage};
 pub use layout::{Group, Layout};
 pub use part::{Binding, Carried, Entry, ExternRoutine, Label, Loop, Once, Part, Routine, Step, Walk, calls, entries};
 pub use program::Program;
+pub use roles::is_view;
 
 use crate::choice::Chooser;
 use crate::names::Names;

@@ -49,7 +49,7 @@ pub use literal::Literal;
 pub use objective::Objective;
 pub use operator::{Category, IntegerForm, Operator, OperatorError, Work};
 pub use ops::{Op, OpKind, ops_table};
-pub use prices::{Cost, Weights};
+pub use prices::{Cost, Known, PricedOperand, Prices, Weights};
 pub use subgraph::Subgraph;
 pub use tensor::{Tensor, Values};
 pub use types::{DType, Float, Quantization, Shape, TensorType};

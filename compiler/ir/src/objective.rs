@@ -32,7 +32,17 @@ impl Objective {
         }
     }
 
-    /// What the parts of a cost are worth to it.
+    /// What an instruction and a byte are worth to it where graphs are compared. RAM isn't counted: of buffers, only those that live at
+    /// the same time add up, which is known when they are planned.
+    pub const fn of_graphs(self) -> Weights {
+        match self {
+            Objective::Speed | Objective::Ram => Weights { time: 16, flash: 1, ram: 0 },
+            Objective::Size => Weights { time: 1, flash: 4, ram: 0 },
+            Objective::Balanced => Weights { time: 1, flash: 1, ram: 0 },
+        }
+    }
+
+    /// What the parts of a schedule's cost are worth to it, each relative to that of the fastest one.
     pub const fn weights(self) -> Weights {
         match self {
             Objective::Speed => Weights::speed(),

@@ -258,6 +258,10 @@ impl View for Simplifier<'_> {
         (0..self.entries.len()).map(Id::from).collect()
     }
 
+    fn is_chosen(&self, _class: Class) -> bool {
+        true
+    }
+
     fn is_output(&self, class: Class) -> bool {
         self.entries[usize::from(class)].output
     }

@@ -1,5 +1,6 @@
 //! Chains of rule names, read from egg's explanations.
 
+use super::extract::Selection;
 use super::language::{ENode, Head};
 use super::rebuild::Rebuilt;
 use super::space::Space;
@@ -15,11 +16,13 @@ const LIMIT: usize = 64;
 /// For each new node the rules that turn the source's term for its class into the chosen one.
 ///
 /// Precondition: the space was made to explain.
-pub fn chains(space: &mut Space, rebuilt: &Rebuilt, chosen: &IndexMap<Id, ENode>) -> IndexMap<NodeId, Vec<String>> {
+pub fn chains(space: &mut Space, rebuilt: &Rebuilt, selection: &Selection) -> IndexMap<NodeId, Vec<String>> {
     let first = first_ids(space);
+    let chosen = &selection.nodes;
     let mut chains = IndexMap::new();
     for (&new, (class, made_of)) in &rebuilt.made_of {
-        let mut rules: IndexSet<String> = IndexSet::new();
+        let operands = chosen.get(class).into_iter().flat_map(|node| node.children.iter().copied());
+        let mut rules = of_constants(space, selection, &first, operands);
         let node = chosen.get(class).map(|node| canonical(space, node));
         let target = node.and_then(|node| first.get(&node).copied());
         let original = made_of.iter().rev().find_map(|node| {
@@ -39,6 +42,28 @@ pub fn chains(space: &mut Space, rebuilt: &Rebuilt, chosen: &IndexMap<Id, ENode>
         chains.insert(new, rules.into_iter().collect());
     }
     chains
+}
+
+/// The rules that wrote how constant operands are computed: what was folded into weights shows in nothing else of a kernel.
+fn of_constants(
+    space: &Space,
+    selection: &Selection,
+    first: &IndexMap<Key, Id>,
+    operands: impl Iterator<Item = Id>,
+) -> IndexSet<String> {
+    let mut rules = IndexSet::new();
+    let mut open: Vec<Id> = operands.collect();
+    let mut seen: IndexSet<Id> = IndexSet::new();
+    while let Some(class) = open.pop().map(|id| space.egraph.find(id)) {
+        if rules.len() >= LIMIT || !seen.insert(class) {
+            continue;
+        }
+        let Some(node) = selection.constants.get(&class) else { continue };
+        let made_by = first.get(&canonical(space, node)).and_then(|id| space.built_by.get(id));
+        rules.extend(made_by.map(|rule| (*rule).to_owned()));
+        open.extend(node.children().iter().rev().copied());
+    }
+    rules
 }
 
 type Key = (Head, SmallVec<[Id; 4]>);

@@ -23,6 +23,8 @@ pub struct Space {
     pub built_for: IndexMap<Id, IndexSet<Id>>,
     /// For each e-node that a rule built, the rule's name.
     pub built_by: IndexMap<Id, &'static str>,
+    /// For classes that a graph was chosen of already, the node that was taken: see [`View::applications`].
+    chosen: IndexMap<Id, ENode>,
     operators: IndexMap<Arc<Op>, u32>,
     outputs: IndexSet<Id>,
     /// The e-nodes in the order in which they were made. What egg keeps for explanations beside them isn't among them, so
@@ -43,6 +45,7 @@ impl Space {
             root: Id::from(0),
             built_for: IndexMap::new(),
             built_by: IndexMap::new(),
+            chosen: IndexMap::new(),
             operators: IndexMap::new(),
             outputs: IndexSet::new(),
             made: Vec::new(),
@@ -102,6 +105,19 @@ impl Space {
         added
     }
 
+    /// Has rules look at these nodes before others of the same class.
+    pub fn prefer(&mut self, nodes: &IndexMap<Id, ENode>) {
+        self.chosen = nodes.iter().map(|(&class, node)| (self.egraph.find(class), node.clone())).collect();
+    }
+
+    fn is_taken(&self, class: Class, node: &ENode) -> bool {
+        let same = |chosen: &ENode| {
+            let mut pairs = chosen.children.iter().zip(&node.children);
+            chosen.head == node.head && pairs.all(|(&own, &other)| self.egraph.find(own) == self.egraph.find(other))
+        };
+        self.chosen.get(&class).is_some_and(same)
+    }
+
     /// The e-nodes in the order in which they were made.
     pub fn made(&self) -> &[Id] {
         &self.made
@@ -142,10 +158,18 @@ impl View for Space {
 
     fn applications(&self, class: Class) -> SmallVec<[Application<'_>; 4]> {
         let nodes = self.egraph[class].nodes.iter();
-        nodes
-            .filter(|node| matches!(node.head, Head::Op(_)) && node.results.len() == 1)
-            .filter_map(|node| Some(Application { op: node.op.as_deref()?, operands: &node.children }))
-            .collect()
+        let of_one_result = nodes.filter(|node| matches!(node.head, Head::Op(_)) && node.results.len() == 1);
+        let mut found: SmallVec<[Application<'_>; 4]> = SmallVec::new();
+        for node in of_one_result {
+            let Some(op) = node.op.as_deref() else { continue };
+            let place = if self.is_taken(class, node) { 0 } else { found.len() };
+            found.insert(place, Application { op, operands: &node.children });
+        }
+        found
+    }
+
+    fn is_chosen(&self, class: Class) -> bool {
+        self.chosen.is_empty() || self.chosen.contains_key(&class)
     }
 
     fn is_constant(&self, class: Class) -> bool {

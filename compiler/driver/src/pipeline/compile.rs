@@ -5,12 +5,12 @@ use crate::files;
 use bytes::Bytes;
 use indexmap::IndexMap;
 use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
-use mlc_codegen::{Execution, Limits, Module, ScheduleOptions, Target};
-
-use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location};
+use mlc_codegen::{Execution, Limits, Module, ScheduleOptions, Target, TargetPrices};
+use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, Objective};
 use mlc_passes::{OptimizeOptions, OptimizeReport, Reference};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 
 /// How a graph is compiled.
 #[derive(Debug, Clone)]
@@ -92,20 +92,16 @@ pub fn compile(
     options: &CompileOptions,
     observer: &mut dyn FnMut(&str, &Graph),
 ) -> Result<Compiled, Vec<Diagnostic>> {
-    let exact = options.target.is_strict();
     #[cfg(feature = "relay")]
     let relay = {
         let imported = graph.clone();
         RelayText(Box::new(move |out: &mut dyn std::io::Write| mlc_relay::write(&imported, out)))
     };
-    let optimize_options = OptimizeOptions { explain: options.explain, exact, ..OptimizeOptions::default() };
-    let (graph, report) =
-        mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
-    let graph = referenced(graph, options.reference).map_err(|error| vec![error])?;
-    let CompileOptions { model_name, target, execution, schedules: forced, explain: tell_all, .. } = options.clone();
-    let schedules = ScheduleOptions { forced, tell_all };
-    let generator_options = mlc_codegen::Options { model_name, target, execution, schedules };
-    let module = mlc_codegen::generate(&graph, &generator_options)?;
+    let compiled = match options.target.objective {
+        Objective::Ram => smallest_arena(graph, options, observer)?,
+        objective => compiled_for(graph, options, objective, observer)?,
+    };
+    let (graph, report, module) = compiled;
     options.limits.check(&[&module])?;
     let (graph_text, constants) = mlc_ir::text::print_with_constants(&graph);
     Ok(Compiled {
@@ -127,6 +123,50 @@ fn referenced(graph: Graph, reference: Option<Reference>) -> Result<Graph, Diagn
         let message = format!("another rounding gives a graph in which {error}");
         Diagnostic::error(Code::InvalidGraph, Location::default(), message)
     })
+}
+
+/// A graph that was optimised, what the optimiser says, and its C.
+type Optimized = (Graph, OptimizeReport, Module);
+
+/// Optimises a graph by what things are worth to an objective, and generates C of it.
+fn compiled_for(
+    graph: &Graph,
+    options: &CompileOptions,
+    objective: Objective,
+    observer: &mut dyn FnMut(&str, &Graph),
+) -> Result<Optimized, Vec<Diagnostic>> {
+    let optimize_options = OptimizeOptions {
+        prices: Rc::new(TargetPrices::new(&options.target, graph)),
+        weights: objective.of_graphs(),
+        explain: options.explain,
+        exact: options.target.is_strict(),
+        ..OptimizeOptions::default()
+    };
+    let (graph, report) =
+        mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
+    let graph = referenced(graph, options.reference).map_err(|error| vec![error])?;
+    let CompileOptions { model_name, target, execution, schedules: forced, explain: tell_all, .. } = options.clone();
+    let schedules = ScheduleOptions { forced, tell_all };
+    let generator_options = mlc_codegen::Options { model_name, target, execution, schedules };
+    let module = mlc_codegen::generate(&graph, &generator_options)?;
+    Ok((graph, report, module))
+}
+
+/// What of the graphs that any objective takes has the smallest arena: how buffers fit together isn't known before they are
+/// planned. Where several do, that of the objective which runs fastest.
+fn smallest_arena(
+    graph: &Graph,
+    options: &CompileOptions,
+    observer: &mut dyn FnMut(&str, &Graph),
+) -> Result<Optimized, Vec<Diagnostic>> {
+    let mut best = (usize::MAX, Objective::Speed);
+    for objective in [Objective::Speed, Objective::Balanced, Objective::Size] {
+        let (.., module) = compiled_for(graph, options, objective, &mut |_, _| {})?;
+        if module.plan.arena_bytes < best.0 {
+            best = (module.plan.arena_bytes, objective);
+        }
+    }
+    compiled_for(graph, options, best.1, observer)
 }
 
 impl Compiled {

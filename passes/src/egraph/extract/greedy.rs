@@ -38,6 +38,9 @@ impl Set {
 
 struct Best {
     option: usize,
+    /// Of the option.
+    own: u64,
+    /// Of all that is needed.
     cost: u64,
     needs: Set,
 }
@@ -53,7 +56,7 @@ pub(super) fn choose(problem: &Problem) -> Choice {
             for option in 0..problem.options[class].len() {
                 let Some(candidate) = candidate(problem, &best, &own_cost, class, option) else { continue };
                 if best[class].as_ref().is_none_or(|best| candidate.cost < best.cost) {
-                    own_cost[class] = problem.options[class][option].cost;
+                    own_cost[class] = candidate.own;
                     best[class] = Some(candidate);
                     changed = true;
                 }
@@ -75,7 +78,8 @@ fn candidate(problem: &Problem, best: &[Option<Best>], own_cost: &[u64], class: 
     if needs.contains(class) {
         return None;
     }
-    let cost = needs.iter().fold(chosen.cost, |sum, class| sum.saturating_add(own_cost[class]));
+    let own = chosen.cost(|child| best[child].as_ref().map(|best| best.option));
+    let cost = needs.iter().fold(own, |sum, class| sum.saturating_add(own_cost[class]));
     needs.insert(class);
-    Some(Best { option, cost, needs })
+    Some(Best { option, own, cost, needs })
 }

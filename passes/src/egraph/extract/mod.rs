@@ -10,11 +10,12 @@ mod moves;
 mod problem;
 
 use super::language::ENode;
+use super::space::Space;
 use egg::Id;
 use indexmap::IndexMap;
 use problem::Choice;
 
-pub use problem::Problem;
+pub use problem::{Goal, Problem};
 
 /// What was chosen.
 pub struct Selection {
@@ -29,16 +30,23 @@ pub struct Selection {
 }
 
 impl Problem {
-    /// Chooses. The source graph itself is always an answer.
-    pub fn solve(&self) -> Option<Selection> {
+    /// Chooses. The source graph itself is always an answer, and so is `earlier`, what was chosen of the same space before rules
+    /// went on filling it: nodes that were cheapest together then, of which moves find what has become cheaper since.
+    pub fn solve(&self, space: &Space, earlier: Option<&Selection>) -> Option<Selection> {
         let (_, cost_before) = self.schedule(&self.start)?;
-        let mut choice = greedy::choose(self);
-        let mut cost = self.schedule(&choice).map(|(_, cost)| cost);
-        if cost.is_none_or(|cost| cost > cost_before) {
-            choice = self.completed_start(&choice);
-            cost = self.schedule(&choice).map(|(_, cost)| cost);
+        let greedy = greedy::choose(self);
+        let mut starts = vec![greedy.clone(), completed(&self.start, &greedy)];
+        if let Some(earlier) = earlier {
+            starts.insert(0, completed(&self.choice_of(space, earlier), &greedy));
         }
-        let choice = moves::improve(self, choice, cost?);
+        let cost = |choice: &Choice| self.schedule(choice).map(|(_, cost)| cost);
+        starts.retain(|choice| cost(choice).is_some());
+        // The source is a start where nothing else can be scheduled, or is cheaper.
+        if starts.len() > 1 && starts[..starts.len() - 1].iter().any(|choice| cost(choice) <= Some(cost_before)) {
+            starts.pop();
+        }
+        let improved = starts.into_iter().map(|choice| moves::improve(self, choice));
+        let choice = improved.min_by_key(|choice| cost(choice).unwrap_or(u64::MAX))?;
         let (order, cost_after) = self.schedule(&choice)?;
         let nodes = order.iter().filter_map(|&class| {
             let option = &self.options[class][choice[class]?];
@@ -46,9 +54,9 @@ impl Problem {
         });
         Some(Selection { nodes: nodes.collect(), constants: self.constants.clone(), cost_before, cost_after })
     }
+}
 
-    /// The source's choice, with the greedy one for classes that the source doesn't have.
-    fn completed_start(&self, greedy: &Choice) -> Choice {
-        self.start.iter().zip(greedy).map(|(start, greedy)| start.or(*greedy)).collect()
-    }
+/// A choice, with another one for classes that it doesn't say.
+fn completed(choice: &Choice, other: &Choice) -> Choice {
+    choice.iter().zip(other).map(|(own, other)| own.or(*other)).collect()
 }

@@ -1,27 +1,75 @@
 //! The e-graph as extraction sees it: the options of each class, what they need and what they cost.
 
-use super::constants;
-use crate::cost::CostModel;
+use super::{Selection, constants};
 use crate::egraph::language::{ENode, Head};
 use crate::egraph::space::Space;
 use crate::rewrite::View;
 use egg::{Id, Language};
 use indexmap::IndexMap;
-use mlc_ir::TensorType;
+use mlc_ir::{Category, Known, Op, PricedOperand, Prices, TensorType, Weights};
+use std::sync::Arc;
+
+/// What any application costs beside its price, so that of equal prices the smaller graph is taken.
+const NODE: u64 = 1;
 
 /// One node of a class, with dense class numbers.
 pub(super) struct Candidate {
-    pub(super) cost: u64,
+    cost: u64,
     pub(super) children: Vec<usize>,
     pub(super) node: ENode,
+    /// What it costs more where a child takes some of its options.
+    links: Vec<Link>,
+}
+
+/// What a node costs more for each option of a class: that of an operand, or of what the operand is a view of.
+struct Link {
+    class: usize,
+    extras: Vec<Extra>,
+}
+
+/// What a node costs more with an option.
+struct Extra {
+    cost: u64,
+    /// The same by the options of what the option is a view of, where these matter.
+    below: Option<Box<Link>>,
+}
+
+impl Link {
+    fn cost(&self, chosen: &impl Fn(usize) -> Option<usize>) -> Option<u64> {
+        let extra = &self.extras[chosen(self.class)?];
+        extra.below.as_ref().and_then(|below| below.cost(chosen)).or(Some(extra.cost))
+    }
+}
+
+impl Candidate {
+    /// Its cost, where others chose so.
+    pub(super) fn cost(&self, chosen: impl Fn(usize) -> Option<usize>) -> u64 {
+        let links = self.links.iter().filter_map(|link| link.cost(&chosen));
+        links.fold(self.cost, u64::saturating_add)
+    }
+
+    /// Whether it shows the memory of its only child.
+    pub(super) fn is_view(&self) -> bool {
+        self.node.op.as_ref().is_some_and(|op| op.category() == Category::View)
+    }
+}
+
+/// Prices, and what their parts are worth.
+#[derive(Clone, Copy)]
+pub struct Goal<'a> {
+    /// What things cost.
+    pub prices: &'a dyn Prices,
+    /// How costs are compared.
+    pub weights: Weights,
 }
 
 /// The e-graph with dense class numbers and costs.
 pub struct Problem {
     /// Class of each number.
     pub(super) ids: Vec<Id>,
+    numbers: IndexMap<Id, usize>,
     pub(super) options: Vec<Vec<Candidate>>,
-    root: usize,
+    pub(super) root: usize,
     pub(super) start: Vec<Option<usize>>,
     pub(super) constants: IndexMap<Id, ENode>,
 }
@@ -31,12 +79,13 @@ pub(super) type Choice = Vec<Option<usize>>;
 
 impl Problem {
     /// Reads a space.
-    pub fn new(space: &Space, model: &CostModel) -> Problem {
+    pub fn new(space: &Space, goal: Goal<'_>) -> Problem {
         let ids = space.classes();
         let constants = constants::computed_by(space, &ids);
         let numbers: IndexMap<Id, usize> = ids.iter().enumerate().map(|(number, &id)| (id, number)).collect();
-        let options: Vec<Vec<Candidate>> =
-            ids.iter().map(|&id| options(space, id, &numbers, &constants, model)).collect();
+        let mut options: Vec<Vec<Candidate>> =
+            ids.iter().map(|&id| options(space, id, &numbers, &constants, goal)).collect();
+        link(space, &numbers, &mut options, goal);
         let mut start = vec![None; ids.len()];
         for (&node, &id) in &space.ids {
             let number = numbers[&space.egraph.find(id)];
@@ -64,7 +113,20 @@ impl Problem {
                 start[number] = options.iter().position(structural);
             }
         }
-        Problem { ids, options, root, start, constants }
+        Problem { ids, numbers, options, root, start, constants }
+    }
+
+    /// What was chosen of the space earlier, as far as its classes are needed still.
+    pub(super) fn choice_of(&self, space: &Space, earlier: &Selection) -> Choice {
+        let mut choice: Choice = vec![None; self.ids.len()];
+        for (&class, node) in &earlier.nodes {
+            let node = node.clone().map_children(|child| space.egraph.find(child));
+            let number = self.numbers[&space.egraph.find(class)];
+            let is_leaf = self.constants.contains_key(&self.ids[number]);
+            let same = |option: &Candidate| is_leaf || option.node == node;
+            choice[number] = choice[number].or(self.options[number].iter().position(same));
+        }
+        choice
     }
 
     /// The classes that a choice needs, operands before users, and their cost; `None` on a cycle or a gap.
@@ -90,7 +152,7 @@ impl Problem {
                 }
                 None => {
                     state[class] = 2;
-                    cost = cost.saturating_add(option.cost);
+                    cost = cost.saturating_add(option.cost(|child| choice[child]));
                     order.push(class);
                 }
             }
@@ -104,18 +166,20 @@ fn options(
     id: Id,
     numbers: &IndexMap<Id, usize>,
     constants: &IndexMap<Id, ENode>,
-    model: &CostModel,
+    goal: Goal<'_>,
 ) -> Vec<Candidate> {
     let class = &space.egraph[id];
     if let Some(node) = constants.get(&id) {
-        let cost = model.constant(&class.data.results[0], class.data.splat.is_some());
-        return vec![Candidate { cost, children: Vec::new(), node: node.clone() }];
+        let known = if class.data.splat.is_some() { Known::Splat } else { Known::Constant };
+        let cost = goal.weights.weigh(goal.prices.constant(&class.data.results[0], known));
+        return vec![Candidate { cost, children: Vec::new(), node: node.clone(), links: Vec::new() }];
     }
     let option = |node: &ENode| {
-        let types: Vec<TensorType> =
-            node.children.iter().filter_map(|&child| space.egraph[child].data.results.first().cloned()).collect();
         let cost = match (&node.head, &node.op) {
-            (Head::Op(_), Some(op)) => model.application(op, &types, &node.results),
+            (Head::Op(_), Some(op)) => {
+                let cost = goal.prices.application(op, &operands(space, node), &node.results);
+                goal.weights.weigh(cost).saturating_add(NODE)
+            }
             _ => 0,
         };
         let mut children: Vec<usize> = Vec::new();
@@ -125,7 +189,96 @@ fn options(
                 children.push(number);
             }
         }
-        Candidate { cost, children, node: node.clone() }
+        Candidate { cost, children, node: node.clone(), links: Vec::new() }
     };
     class.nodes.iter().map(option).collect()
+}
+
+fn operands(space: &Space, node: &ENode) -> Vec<PricedOperand> {
+    let operand = |&child: &Id| {
+        let facts = &space.egraph[child].data;
+        let known = match facts.splat {
+            Some(_) => Known::Splat,
+            None if facts.constant => Known::Constant,
+            None => Known::Type,
+        };
+        facts.results.first().map(|ty| PricedOperand { ty: ty.clone(), known })
+    };
+    node.children.iter().filter_map(operand).collect()
+}
+
+/// A view or an input, and the type of what it shows.
+struct Source {
+    op: Arc<Op>,
+    ty: TensorType,
+    /// Number of the class that it shows; none for an input.
+    shown: Option<usize>,
+}
+
+/// What the options of each class are.
+type Sources = Vec<Vec<Option<Source>>>;
+
+/// Views of views that are looked at.
+const DEPTH: usize = 2;
+
+/// Finds what nodes cost more where an operand is a view, or an input.
+fn link(space: &Space, numbers: &IndexMap<Id, usize>, options: &mut [Vec<Candidate>], goal: Goal<'_>) {
+    let sources: Sources = options
+        .iter()
+        .map(|options| options.iter().map(|option| source(space, numbers, &option.node)).collect())
+        .collect();
+    for option in options.iter_mut().flatten() {
+        let (Head::Op(_), Some(op)) = (&option.node.head, &option.node.op) else { continue };
+        if option.children.is_empty() {
+            continue;
+        }
+        let operands = operands(space, &option.node);
+        for (number, child) in option.node.children.iter().enumerate() {
+            let price = |chain: &[(&Op, &TensorType)]| {
+                goal.weights.weigh(goal.prices.operand(op, &operands, &option.node.results, number, chain))
+            };
+            let class = numbers[&space.egraph.find(*child)];
+            let found = chains(&sources, class, &mut Vec::new(), 0, &price);
+            if found.extras.iter().any(|extra| extra.cost != 0 || extra.below.is_some()) {
+                option.links.push(found);
+            }
+        }
+    }
+}
+
+/// What a reader costs more by the options of a class that it sees through a chain of views, and without them.
+fn chains<'s>(
+    sources: &'s Sources,
+    class: usize,
+    chain: &mut Vec<(&'s Op, &'s TensorType)>,
+    without: u64,
+    price: &dyn Fn(&[(&Op, &TensorType)]) -> u64,
+) -> Link {
+    let mut extras = Vec::with_capacity(sources[class].len());
+    for source in &sources[class] {
+        let Some(source) = source else {
+            extras.push(Extra { cost: without, below: None });
+            continue;
+        };
+        chain.push((&*source.op, &source.ty));
+        let cost = price(chain);
+        let below = source.shown.filter(|_| chain.len() < DEPTH).map(|shown| chains(sources, shown, chain, cost, price));
+        let matters = |link: &Link| link.extras.iter().any(|extra| extra.cost != cost || extra.below.is_some());
+        extras.push(Extra { cost, below: below.filter(matters).map(Box::new) });
+        chain.pop();
+    }
+    Link { class, extras }
+}
+
+/// The view or input that a node is.
+fn source(space: &Space, numbers: &IndexMap<Id, usize>, node: &ENode) -> Option<Source> {
+    let op = node.op.clone()?;
+    match (&node.head, &node.children[..]) {
+        (Head::Input(_), _) => Some(Source { ty: node.results[0].clone(), shown: None, op }),
+        (Head::Op(_), [child]) if op.category() == Category::View => {
+            let ty = space.egraph[*child].data.results.first()?.clone();
+            Some(Source { op, ty, shown: Some(numbers[&space.egraph.find(*child)]) })
+        }
+        _ => None,
+    }
 }

@@ -1,20 +1,22 @@
 //! Fusion: elementwise operators into one `map`, or into the epilogue of the anchor whose result they work on.
 //!
-//! Proposing every convex part of an elementwise graph would explode. For each elementwise value two cones are looked at:
-//! the one of operators that nobody else needs, and the one that also recomputes shared elementwise operators. Sharing
-//! only limits what is proposed; whether recomputing pays is the extractor's decision.
+//! Proposing every convex part of an elementwise graph would explode. From each elementwise form of each value, a cone of
+//! operators is taken in, and again cones that end where something outside could need the value anyway, or where an anchor can
+//! compute it: at all such values, and at each of them. Which of these pays, and whether anything outside does need the value, is the extractor's decision.
 
 use crate::rewrite::{Application, Class, Exactness, Rule, Search, Term, View};
 use crate::sketch::{Sketch, binary, unary};
 use indexmap::{IndexMap, IndexSet};
 use mlc_ir::ops::{Kernel, Map};
 use mlc_ir::scalar::{BinaryFunction as B, Expression, ExpressionBuilder, ScalarId, UnaryFunction as U};
-use mlc_ir::{Category, DType, Generator, Graph, Op, TensorType, Value};
+use mlc_ir::{Category, DType, Generator, Graph, Op, Value};
 
 /// Operators that one map or epilogue takes at most.
 const CONE: usize = 32;
-/// Of these at most so many recompute a shared value.
-const RECOMPUTED: usize = 4;
+/// Of the values at which a cone may end, so many are tried as the only one.
+const ENDS: usize = 4;
+/// Forms of a value that are looked at.
+const FORMS: usize = 4;
 
 /// See the module.
 pub const RULES: &[Rule] = &[
@@ -34,88 +36,155 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// One way to compute each value, and who uses it then.
-struct Uses<'v> {
+/// A way to compute a value element by element, and from what.
+type Form = (Expression, Vec<Class>);
+
+/// Operators that are taken in: the form of each, that of the root first.
+type Cone<'a> = IndexMap<Class, &'a Form>;
+
+/// The ways to compute each value element by element, and what could need it.
+struct Forms<'v> {
     view: &'v dyn View,
-    elementwise: IndexMap<Class, (Expression, Vec<Class>)>,
+    elementwise: IndexMap<Class, Vec<Form>>,
     users: IndexMap<Class, IndexSet<Class>>,
+    /// Of the graph that was chosen earlier, values whose form, the first one, is elementwise.
+    chosen: IndexSet<Class>,
+    /// Who uses a value in that graph.
+    chosen_users: IndexMap<Class, IndexSet<Class>>,
 }
 
-impl<'v> Uses<'v> {
+impl<'v> Forms<'v> {
     fn new(view: &'v dyn View) -> Self {
-        let mut uses = Uses { view, elementwise: IndexMap::new(), users: IndexMap::new() };
-        for class in view.classes() {
-            if view.is_constant(class) {
-                continue;
-            }
+        let (elementwise, users) = (IndexMap::new(), IndexMap::new());
+        let mut forms = Forms { view, elementwise, users, chosen: IndexSet::new(), chosen_users: IndexMap::new() };
+        let mut views: Vec<(Class, Class)> = Vec::new();
+        for class in view.classes().into_iter().filter(|&class| !view.is_constant(class)) {
             let applications = view.applications(class);
-            let Some(first) = applications.iter().min_by_key(|application| fused_size(application.op)) else {
-                continue;
-            };
-            for &operand in first.operands {
-                uses.users.entry(operand).or_default().insert(class);
-            }
-            let types: Vec<TensorType> = first.operands.iter().map(|&operand| view.ty(operand).clone()).collect();
-            if first.op.category() == Category::Elementwise
-                && let Some(expression) = first.op.expression(&types)
-            {
-                uses.elementwise.insert(class, (expression, first.operands.to_vec()));
-            }
-        }
-        uses
-    }
-
-    /// Elementwise operators that `root` can absorb, `root` first. `recompute` also takes shared ones.
-    fn cone(&self, root: Class, recompute: bool) -> IndexSet<Class> {
-        let mut cone = IndexSet::from([root]);
-        let mut recomputed = 0;
-        loop {
-            let before = cone.len();
-            for index in 0..cone.len() {
-                for &operand in self.elementwise[&cone[index]].1.iter() {
-                    if cone.contains(&operand) || cone.len() >= CONE || !self.absorbable(root, operand) {
-                        continue;
-                    }
-                    let private = !self.view.is_output(operand)
-                        && self.users.get(&operand).is_some_and(|users| users.iter().all(|user| cone.contains(user)));
-                    if private || (recompute && recomputed < RECOMPUTED) {
-                        recomputed += usize::from(!private);
-                        cone.insert(operand);
-                    }
+            let computing = applications.iter().filter(|application| application.op.category() != Category::View);
+            let least = computing.map(|application| fused_size(application.op)).min();
+            let unfused = applications.iter().filter(|application| {
+                application.op.category() == Category::View || Some(fused_size(application.op)) == least
+            });
+            if let Some(first) = unfused.clone().next().filter(|_| view.is_chosen(class)) {
+                for &operand in first.operands {
+                    forms.chosen_users.entry(operand).or_default().insert(class);
+                }
+                if first.op.category() == Category::Elementwise {
+                    forms.chosen.insert(class);
                 }
             }
-            if cone.len() == before {
-                return cone;
+            unfused.for_each(|application| match application.op.category() {
+                Category::View => views.push((application.operands[0], class)),
+                category => forms.add(class, application, category == Category::Elementwise),
+            });
+        }
+        for (operand, class) in views {
+            // What is elementwise in one layout is so in the other, and needs nothing there.
+            let is_read = forms
+                .users
+                .get(&class)
+                .is_some_and(|users| users.iter().any(|user| !forms.elementwise.contains_key(user)));
+            if is_read || view.is_output(class) {
+                forms.users.entry(operand).or_default().insert(class);
+            }
+        }
+        forms.chosen.retain(|class| forms.elementwise.contains_key(class));
+        forms
+    }
+
+    fn add(&mut self, class: Class, application: &Application<'_>, is_elementwise: bool) {
+        for &operand in application.operands {
+            self.users.entry(operand).or_default().insert(class);
+        }
+        let types = || application.operands.iter().map(|&operand| self.view.ty(operand).clone()).collect::<Vec<_>>();
+        if is_elementwise && let Some(expression) = application.op.expression(&types()) {
+            let forms = self.elementwise.entry(class).or_default();
+            if forms.len() < FORMS {
+                forms.push((expression, application.operands.to_vec()));
             }
         }
     }
 
-    fn absorbable(&self, root: Class, operand: Class) -> bool {
-        self.elementwise.contains_key(&operand) && self.view.ty(operand).shape == self.view.ty(root).shape
+    /// Elementwise operators that a form of `root` can absorb, but for values at which the cone ends; `inner` is the form of a value
+    /// within.
+    fn cone<'a>(
+        &'a self,
+        root: Class,
+        form: &'a Form,
+        inner: &dyn Fn(Class, &Cone<'_>) -> Option<&'a Form>,
+        ends: &dyn Fn(Class) -> bool,
+    ) -> Cone<'a> {
+        let mut cone = Cone::from([(root, form)]);
+        let mut next = 0;
+        while next < cone.len() {
+            for &operand in &cone[next].1 {
+                let is_new = cone.len() < CONE && !cone.contains_key(&operand) && !ends(operand);
+                if is_new
+                    && self.view.ty(operand).shape == self.view.ty(root).shape
+                    && let Some(form) = inner(operand, &cone)
+                {
+                    cone.insert(operand, form);
+                }
+            }
+            next += 1;
+        }
+        cone
     }
 
-    /// The cones of a value that are worth looking at.
-    fn cones(&self, root: Class) -> Vec<IndexSet<Class>> {
-        let private = self.cone(root, false);
-        let shared = self.cone(root, true);
-        let differ = private.len() != shared.len();
-        let mut cones = vec![private];
-        if differ {
-            cones.push(shared);
+    /// The cones of a form of a value that are worth looking at, if all that can be computed is needed.
+    fn cones<'a>(&'a self, root: Class, form: &'a Form) -> Vec<Cone<'a>> {
+        let inner = |class: Class, cone: &Cone<'_>| {
+            let forms = self.elementwise.get(&class)?.iter();
+            let mut apart = forms.filter(|(_, operands)| operands.iter().all(|operand| !cone.contains_key(operand)));
+            let of_anchor = |(_, operands): &&Form| operands.iter().any(|&operand| !self.anchors(operand).is_empty());
+            apart.clone().find(of_anchor).or_else(|| apart.next())
+        };
+        let all = self.cone(root, form, &inner, &|_| false);
+        let is_end =
+            |class: &Class| is_needed(self.view, &self.users, *class, &all) || !self.anchors(*class).is_empty();
+        let ends: Vec<Class> = all.keys().skip(1).copied().filter(is_end).collect();
+        let mut cones = vec![self.cone(root, form, &inner, &|class| ends.contains(&class))];
+        for &end in ends.iter().take(ENDS) {
+            cones.push(self.cone(root, form, &inner, &|class| class == end));
         }
+        cones.push(all);
         cones
     }
 
+    /// The cones of a value in the graph that was chosen earlier: with what nobody else needs there, and with all.
+    fn chosen_cones(&self, root: Class) -> Vec<Cone<'_>> {
+        let form = |class: Class| self.chosen.get(&class).map(|class| &self.elementwise[class][0]);
+        let Some(own) = form(root) else { return Vec::new() };
+        let inner = |class: Class, _: &Cone<'_>| form(class);
+        let all = self.cone(root, own, &inner, &|_| false);
+        let mut ends: IndexSet<Class> = IndexSet::new();
+        loop {
+            let cone = self.cone(root, own, &inner, &|class| ends.contains(&class));
+            let before = ends.len();
+            let mut inside = cone.keys().skip(1);
+            ends.extend(inside.find(|&&class| is_needed(self.view, &self.chosen_users, class, &cone)));
+            if ends.len() == before {
+                return vec![cone, all];
+            }
+        }
+    }
+
+    fn anchors(&self, class: Class) -> Vec<Application<'v>> {
+        let anchors = self.view.applications(class).into_iter();
+        anchors.filter(|application| application.op.category() == Category::Accumulation).take(FORMS).collect()
+    }
+
     /// The expression of a cone, and its operands in the order in which the expression numbers them.
-    fn fused(&self, cone: &IndexSet<Class>) -> (Expression, IndexSet<Class>) {
+    fn fused(&self, cone: &Cone<'_>) -> (Expression, IndexSet<Class>) {
         let mut operands = IndexSet::new();
-        let expression = Expression::build(|b| self.inline(cone, cone[0], b, &mut IndexMap::new(), &mut operands));
+        let root = cone.keys()[0];
+        let expression = Expression::build(|b| self.inline(cone, root, b, &mut IndexMap::new(), &mut operands));
         (expression, operands)
     }
 
     fn inline(
         &self,
-        cone: &IndexSet<Class>,
+        cone: &Cone<'_>,
         class: Class,
         b: &mut ExpressionBuilder,
         known: &mut IndexMap<Class, ScalarId>,
@@ -124,8 +193,7 @@ impl<'v> Uses<'v> {
         if let Some(&id) = known.get(&class) {
             return id;
         }
-        let id = if cone.contains(&class) {
-            let (expression, inner) = &self.elementwise[&class];
+        let id = if let Some((expression, inner)) = cone.get(&class) {
             let ids: Vec<ScalarId> =
                 inner.iter().map(|&operand| self.inline(cone, operand, b, known, operands)).collect();
             b.inline(expression, &ids)
@@ -139,6 +207,12 @@ impl<'v> Uses<'v> {
     }
 }
 
+/// Whether something outside a cone could need a value of it.
+fn is_needed(view: &dyn View, users: &IndexMap<Class, IndexSet<Class>>, class: Class, cone: &Cone<'_>) -> bool {
+    let outside = |users: &IndexSet<Class>| users.iter().any(|user| !cone.contains_key(user));
+    view.is_output(class) || users.get(&class).is_some_and(outside)
+}
+
 /// Zero for operators as they came in, else how much a rule has fused already.
 fn fused_size(op: &Op) -> usize {
     match op {
@@ -148,38 +222,46 @@ fn fused_size(op: &Op) -> usize {
     }
 }
 
-fn fuse_chains(view: &dyn View) -> Vec<(Class, Term)> {
-    let uses = Uses::new(view);
-    let mut found = Vec::new();
-    for &root in uses.elementwise.keys() {
-        for cone in uses.cones(root) {
-            let (expression, operands) = uses.fused(&cone);
-            let literals = uses.elementwise[&root].1.len() > operands.len();
-            if operands.is_empty() || (cone.len() == 1 && !literals) {
-                continue;
+/// Is told a cone, its expression and its operands.
+type Found<'a> = dyn FnMut(&Forms<'_>, &Cone<'_>, &Expression, &IndexSet<Class>) + 'a;
+
+/// Every cone with its expression and operands.
+fn each_cone(view: &dyn View, found: &mut Found<'_>) {
+    let forms = Forms::new(view);
+    for (&root, own) in &forms.elementwise {
+        let mut seen: Vec<(Expression, IndexSet<Class>)> = Vec::new();
+        for cone in forms.chosen_cones(root).into_iter().chain(own.iter().flat_map(|form| forms.cones(root, form))) {
+            let fused = forms.fused(&cone);
+            if !seen.contains(&fused) {
+                found(&forms, &cone, &fused.0, &fused.1);
+                seen.push(fused);
             }
-            found.push((root, Term::apply(Map { expression }, operands.into_iter().map(Term::from))));
         }
     }
+}
+
+fn fuse_chains(view: &dyn View) -> Vec<(Class, Term)> {
+    let mut found = Vec::new();
+    each_cone(view, &mut |_, cone, expression, operands| {
+        let (root, (_, own)) = (cone.keys()[0], cone[0]);
+        let literals = own.len() > operands.len();
+        if !operands.is_empty() && (cone.len() > 1 || literals) {
+            let map = Map { expression: expression.clone() };
+            found.push((root, Term::apply(map, operands.iter().copied().map(Term::from))));
+        }
+    });
     found
 }
 
 fn fuse_epilogues(view: &dyn View) -> Vec<(Class, Term)> {
-    let uses = Uses::new(view);
     let mut found = Vec::new();
-    for &root in uses.elementwise.keys() {
-        for cone in uses.cones(root) {
-            let (expression, operands) = uses.fused(&cone);
-            for &operand in &operands {
-                if view.ty(operand).shape != view.ty(root).shape {
-                    continue;
-                }
-                let anchors = view.applications(operand);
-                let anchor = anchors.iter().find(|application| application.op.category() == Category::Accumulation);
-                found.extend(anchor.map(|anchor| (root, kernel(anchor, operand, &expression, &operands))));
-            }
+    each_cone(view, &mut |forms, cone, expression, operands| {
+        let root = cone.keys()[0];
+        for &operand in operands.iter().filter(|&&operand| view.ty(operand).shape == view.ty(root).shape) {
+            let anchors = forms.anchors(operand);
+            found.extend(anchors.iter().map(|anchor| (root, kernel(anchor, operand, expression, operands))));
         }
-    }
+    });
     found
 }
 

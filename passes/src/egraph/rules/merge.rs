@@ -54,8 +54,8 @@ fn siblings(view: &dyn View, axis_of: fn(&Op, usize) -> Option<usize>) -> Vec<(O
     let mut groups: IndexMap<(Op, Class, TensorType, usize), Vec<Sibling>> = IndexMap::new();
     let cut: IndexSet<Class> = partitions(view).into_iter().map(|(whole, _)| whole).collect();
     for class in view.classes() {
-        // What has been merged already is cut into its parts, and isn't a sibling of these.
-        if view.is_constant(class) || cut.contains(&class) {
+        // What has been merged already is cut into its parts, and isn't a sibling of these; nor are a value and the same value scaled.
+        if view.is_constant(class) || cut.contains(&class) || !view.is_chosen(class) {
             continue;
         }
         for application in view.applications(class) {

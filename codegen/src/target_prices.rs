@@ -1,0 +1,239 @@
+//! [`TargetPrices`]: what a target pays for an application, by what lowering makes of it alone.
+//!
+//! The application is lowered as a graph of its own, whose operands come from kernels and whose results go to kernels, and its
+//! steps are priced. So who decides what is a view, where a border lies and what must be copied is lowering itself, and no rule
+//! of it is told twice. Equal questions are answered once.
+
+use crate::choice::Chooser;
+use crate::emit::{prices, working_set};
+use crate::lower::{Binding, Part, is_view, lower};
+use crate::names::Names;
+use crate::target::Target;
+use indexmap::IndexMap;
+use mlc_ir::ops::{Kernel, Map};
+use mlc_ir::scalar::Expression;
+use mlc_ir::{
+    Attribute, Category, Cost, Graph, Known, NodeId, Op, OperatorError, PricedOperand, Prices, TensorType, Value, Work,
+};
+use std::cell::RefCell;
+use std::fmt;
+
+/// An application in a place: what an operand is made by, and whether its result is where a caller wants an output.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Question {
+    op: Op,
+    operands: Vec<PricedOperand>,
+    source: Option<Source>,
+}
+
+/// The input, or the chain of views, that gives an operand.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Source {
+    /// Of the operand.
+    number: usize,
+    /// The operators, that which gives the operand first.
+    chain: Vec<Op>,
+    /// Of what the last one shows.
+    ty: TensorType,
+}
+
+/// Cycles that a kernel takes however little it computes, where there is no program to be read.
+const START: u64 = 62;
+
+/// Bytes of code of a kernel's call, its entry and its end.
+const CALL_BYTES: u64 = 48;
+
+/// Scalar operations that a function counts as, see [`Work`].
+const FUNCTION: u64 = 10;
+
+/// See the module.
+pub struct TargetPrices {
+    target: Target,
+    state: RefCell<State>,
+}
+
+struct State {
+    chooser: Chooser,
+    known: IndexMap<Question, Cost>,
+}
+
+impl fmt::Debug for TargetPrices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "prices of {}, {} known", self.target.name, self.state.borrow().known.len())
+    }
+}
+
+impl TargetPrices {
+    /// The prices of a target for the applications of a graph, whose size says what caches can keep.
+    pub fn new(target: &Target, graph: &Graph) -> TargetPrices {
+        let chooser = Chooser::quick(target, working_set(graph));
+        let state = RefCell::new(State { chooser, known: IndexMap::new() });
+        TargetPrices { target: target.clone(), state }
+    }
+
+    fn answer(&self, question: Question, results: &[TensorType]) -> Cost {
+        if let Some(&known) = self.state.borrow().known.get(&question) {
+            return known;
+        }
+        let cost = self.lowered(&question).unwrap_or_else(|| estimate(&question.op, &question.operands, results));
+        self.state.borrow_mut().known.insert(question, cost);
+        cost
+    }
+
+    /// What an application costs where the operand that is asked for is made by its source. An epilogue costs what it would cost as
+    /// a kernel of its own, but for coming and going: so each anchor is looked at once, whatever is behind it.
+    fn placed(
+        &self,
+        op: &Op,
+        operands: &[PricedOperand],
+        results: &[TensorType],
+        source: Option<Source>,
+    ) -> Cost {
+        let kernel = match op {
+            Op::Kernel(kernel) if !is_looked_at_whole(kernel, results) => kernel,
+            _ => return self.answer(Question { op: op.clone(), operands: operands.to_vec(), source }, results),
+        };
+        let own = kernel.anchor_operands;
+        let types: Vec<TensorType> = operands[..own].iter().map(|operand| operand.ty.clone()).collect();
+        let Ok(inner) = kernel.anchor.infer(&types) else {
+            return estimate(op, operands, results);
+        };
+        let of_anchor = source.clone().filter(|source| source.number < own);
+        let anchor = self.placed(&kernel.anchor, &operands[..own], &inner, of_anchor);
+        let map: Op = Map { expression: kernel.expression.clone() }.into();
+        let computed = PricedOperand { ty: inner[0].clone(), known: Known::Type };
+        // The anchor's result is operand 0 of the expression.
+        let all: Vec<PricedOperand> = [computed].into_iter().chain(operands[own..].iter().cloned()).collect();
+        let elements = inner[0].elements();
+        let in_registers = all.iter().map(|operand| along(operand, elements)).collect();
+        let row = [TensorType::new(results[0].dtype, vec![elements])];
+        let epilogue = self.answer(Question { op: map.clone(), operands: in_registers, source: None }, &row);
+        let copy: Op = Map { expression: Expression::operand(0) }.into();
+        let copied = self.answer(Question { op: copy, operands: vec![along(&all[0], elements)], source: None }, &row);
+        let read = source.filter(|source| source.number >= own).map_or_else(Cost::default, |source| {
+            let source = Some(Source { number: source.number + 1 - own, ..source });
+            let apart = self.answer(Question { op: map.clone(), operands: all.clone(), source }, results);
+            without(apart, self.answer(Question { op: map, operands: all, source: None }, results))
+        });
+        anchor + without(epilogue, copied) + read
+    }
+
+    /// What the steps of an application cost; `None` where the target can't run it.
+    fn lowered(&self, question: &Question) -> Option<Cost> {
+        let (graph, around) = alone(question).ok()?;
+        let mut names = Names::new("priced");
+        let program = lower(&graph, &mut self.state.borrow_mut().chooser, &mut names).ok()?;
+        let is_around = |part: &Part| {
+            let name = part.label().map_or("", |label| &label.node);
+            around.iter().any(|&id| *graph.node(id).name == *name)
+        };
+        let mut cost = Cost::default();
+        let entries = program.entries().into_iter().zip(prices(&program, &self.target));
+        for (entry, price) in entries.filter(|(entry, _)| !is_around(entry.part)) {
+            let written = entry.part.bindings().iter().map(|binding| match binding {
+                Binding::Buffer { buffer, constant: false, .. } => program.buffers[*buffer].bytes as u64,
+                _ => 0,
+            });
+            let ram = price.scratch_bytes.saturating_add(written.sum());
+            cost = cost + Cost { time: price.time, flash: price.code_bytes + CALL_BYTES, ram };
+        }
+        Some(cost)
+    }
+}
+
+/// What counting its operations and the bytes that it moves gives.
+fn estimate(op: &Op, operands: &[PricedOperand], results: &[TensorType]) -> Cost {
+    let types: Vec<TensorType> = operands.iter().map(|operand| operand.ty.clone()).collect();
+    let Work { macs, scalar_operations, bytes_read, bytes_written } = op.work(&types, results);
+    let time = [macs, scalar_operations, bytes_read, bytes_written].into_iter().fold(START, u64::saturating_add);
+    Cost { time, flash: 0, ram: bytes_written }
+}
+
+/// Whether the price of a kernel isn't made of those of its parts: functions such as `exp` are written out in every place of a tile,
+/// and take the registers that its sums have.
+fn is_looked_at_whole(kernel: &Kernel, results: &[TensorType]) -> bool {
+    let map = Map { expression: kernel.expression.clone() };
+    let work = Op::from(map).work(&[], results);
+    let elements: usize = results.iter().map(TensorType::elements).sum();
+    work.scalar_operations >= FUNCTION.saturating_mul(elements as u64)
+}
+
+/// An operand of an epilogue as it is there: in a row of so many elements, or in a register where it has fewer.
+fn along(operand: &PricedOperand, elements: usize) -> PricedOperand {
+    let shape = if operand.ty.elements() == elements { vec![elements] } else { vec![1] };
+    PricedOperand { ty: TensorType::new(operand.ty.dtype, shape), known: operand.known }
+}
+
+fn without(whole: Cost, part: Cost) -> Cost {
+    Cost {
+        time: whole.time.saturating_sub(part.time),
+        flash: whole.flash.saturating_sub(part.flash),
+        ram: whole.ram.saturating_sub(part.ram),
+    }
+}
+
+impl Prices for TargetPrices {
+    fn application(&self, op: &Op, operands: &[PricedOperand], results: &[TensorType]) -> Cost {
+        if op.category() == Category::Source || is_view(op) {
+            return Cost::default();
+        }
+        self.placed(op, operands, results, None)
+    }
+
+    fn operand(
+        &self,
+        op: &Op,
+        operands: &[PricedOperand],
+        results: &[TensorType],
+        number: usize,
+        source: &[(&Op, &TensorType)],
+    ) -> Cost {
+        let Some((_, ty)) = source.last() else { return Cost::default() };
+        let can_be_priced = source.iter().all(|(op, _)| op.category() == Category::Source || is_view(op));
+        if !can_be_priced || operands[number].known != Known::Type {
+            return Cost::default();
+        }
+        let chain = source.iter().map(|(op, _)| (*op).clone()).collect();
+        let from = Some(Source { number, chain, ty: (*ty).clone() });
+        without(self.placed(op, operands, results, from), self.application(op, operands, results))
+    }
+}
+
+/// A graph of one application, and the nodes around it, which aren't priced.
+fn alone(question: &Question) -> Result<(Graph, Vec<NodeId>), OperatorError> {
+    let mut graph = Graph::new("priced");
+    let mut around = Vec::new();
+    let copy = || Map { expression: Expression::operand(0) };
+    let mut operands: Vec<Value> = Vec::new();
+    for (number, operand) in question.operands.iter().enumerate() {
+        if operand.known != Known::Type {
+            let zeros = Attribute::new(operand.ty.clone(), vec![0; operand.ty.bytes()]);
+            let zeros = zeros.map_err(|error| OperatorError::types(error.to_string()))?;
+            operands.push(graph.add_constant(&format!("constant{number}"), zeros));
+            continue;
+        }
+        let source = question.source.as_ref().filter(|source| source.number == number);
+        let ty = source.map_or(&operand.ty, |source| &source.ty);
+        let input = graph.add_input(&format!("input{number}"), ty.clone());
+        let chain: &[Op] = source.map_or(&[], |source| &source.chain);
+        let (mut value, views) = match chain.split_last() {
+            Some((Op::Input(_), views)) => (input, views),
+            _ => {
+                let made = graph.add(copy(), &[input], &format!("operand{number}"))?;
+                around.push(made);
+                (made.into(), chain)
+            }
+        };
+        for (level, view) in views.iter().rev().enumerate() {
+            value = graph.add(view.clone(), &[value], &format!("view{number}.{level}"))?.into();
+        }
+        operands.push(value);
+    }
+    let node = graph.add(question.op.clone(), &operands, "own")?;
+    for slot in 0..graph.node(node).results.len() {
+        let user = graph.add(copy(), &[Value { node, slot: slot as u32 }], &format!("user{slot}"))?;
+        around.push(user);
+        graph.add_output(&format!("output{slot}"), user.into());
+    }
+    Ok((graph, around))
+}
