@@ -30,7 +30,7 @@ pub use module::{
     Exchanged, KeptState, KernelSummary, MemoryPlan, MessageSummary, Module, PackedConstant, PlannedBuffer, Port,
     RankSummary, SourceFile,
 };
-pub use target::{FloatingPoint, Memories, ObjectFormat, System, Target, Tools, VectorSpelling};
+pub use target::{ByteDots, FloatingPoint, Memories, ObjectFormat, System, Target, Tools, VectorSpelling};
 pub use target_prices::TargetPrices;
 
 use std::collections::BTreeMap;

@@ -101,9 +101,12 @@ fn rescaled([x, multiplier, shift]: [Bounds; 3]) -> Option<Bounds> {
 }
 
 /// What is known of a rescaling of 32 bits.
-pub fn known(rounding: Rounding, dtype: DType, [x, _, shift]: [Bounds; 3]) -> Known {
+pub fn known(rounding: Rounding, dtype: DType, [x, multiplier, shift]: [Bounds; 3]) -> Known {
     let is_small = -(1 << 30) <= x.0 && x.1 < 1 << 30;
+    // The square of the least number has one bit more than all other products.
+    let is_square = [x, multiplier].iter().all(|factor| factor.0 <= i64::from(i32::MIN));
     match rounding {
+        Rounding::Once if is_square => Known::Nothing,
         _ if dtype != DType::I32 || shift.0 < 32 || shift.1 > 62 => Known::Nothing,
         Rounding::Twice if is_small => Known::Small,
         _ => Known::Right,

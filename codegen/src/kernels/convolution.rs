@@ -7,7 +7,7 @@ use super::dots::Reach;
 use super::products::{weight_strides, with_views};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::window::{WindowAxis, window_axes};
-use super::{KernelWriter, depthwise, depthwise_rolled, planes, row_pairs, strips};
+use super::{KernelWriter, depthwise, depthwise_quads, depthwise_rolled, planes, row_pairs, strips};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Convolution;
@@ -47,6 +47,8 @@ impl Scheduled for Convolution {
             |op, kernel| pairs(op, Reach::Window, kernel),
             |op, _, kernel| write_pairs(op, kernel),
         ),
+        Kind::new("quads", quads, write_quads).in_place(),
+        Kind::new("channel-quads", depthwise_quads::list, |op, _, kernel| depthwise_quads::write(op, kernel)),
         Kind::new(
             "tiles",
             |op, kernel| {
@@ -186,6 +188,19 @@ fn pairs(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preferenc
 fn write_pairs(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let contraction = parts(op, kernel).contraction;
     with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_pairs(kernel))
+}
+
+fn quads(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
+    let Parts { contraction, is_clipped, .. } = parts(op, kernel);
+    if is_clipped || op.groups != 1 {
+        return Preferences::new();
+    }
+    with_views(&mut kernel.clone(), |view| groups_first(view, 1), |kernel| contraction.quad_schedules(kernel))
+}
+
+fn write_quads(op: &Convolution, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    let contraction = parts(op, kernel).contraction;
+    with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_quads(settings, kernel))
 }
 
 fn rolled(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {

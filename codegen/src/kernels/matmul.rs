@@ -34,6 +34,12 @@ impl Scheduled for Matmul {
         .in_place()
         .by_routines(),
         Kind::new(
+            "quads",
+            |op, kernel| contraction(op, kernel).quad_schedules(kernel),
+            |op, settings, kernel| contraction(op, kernel).write_quads(settings, kernel),
+        )
+        .in_place(),
+        Kind::new(
             "tiles",
             |op, kernel| contraction(op, kernel).schedules(kernel),
             |op, settings, kernel| contraction(op, kernel).write(settings, kernel),

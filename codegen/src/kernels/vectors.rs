@@ -1,8 +1,8 @@
 //! What a machine's vectors can do: everything where C compilers know the type of vectors, sums, products and comparisons of
 //! `f32` where intrinsics are needed.
 
-use crate::target::{Target, VectorSpelling};
-use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
+use crate::target::{ByteDots, Target, VectorSpelling};
+use mlc_ir::scalar::{BinaryFunction as B, Expression, ScalarNode, UnaryFunction};
 use mlc_ir::{Category, DType, Op};
 
 /// Whether there are vectors of a type.
@@ -22,7 +22,6 @@ pub fn has_operator(target: &Target, op: &Op) -> bool {
 
 /// Whether the steps of an expression have.
 pub fn has_steps(target: &Target, expression: &Expression) -> bool {
-    use BinaryFunction as B;
     let is_simple = |node: &ScalarNode| match node {
         ScalarNode::Operand(_) | ScalarNode::Literal(_) => true,
         ScalarNode::Unary(function, _) => matches!(function, UnaryFunction::Relu | UnaryFunction::Negate),
@@ -36,6 +35,25 @@ pub fn has_steps(target: &Target, expression: &Expression) -> bool {
     };
     let is_known = target.vectors != VectorSpelling::Mve || expression.nodes().iter().all(is_simple);
     is_known && !expression.nodes().iter().any(is_scalar)
+}
+
+/// Whether the steps of an expression are integers of 32 bits but for bytes that are loaded or stored, and its rescalings have vector
+/// instructions.
+pub fn widens_bytes(target: &Target, expression: &Expression, operands: &[DType]) -> bool {
+    let Ok(steps) = expression.dtypes(operands) else { return false };
+    let is_byte = |dtype: DType| matches!(dtype, DType::I8 | DType::U8);
+    let fits = |(node, &step): (&ScalarNode, &DType)| match *node {
+        ScalarNode::Operand(_) => is_byte(step) || step == DType::I32,
+        ScalarNode::Cast(to, x) if is_byte(to) => steps[x as usize] == DType::I32,
+        ScalarNode::Cast(to, x) => to == DType::I32 && (is_byte(steps[x as usize]) || steps[x as usize] == to),
+        ScalarNode::Binary(function, ..) => {
+            step == DType::I32
+                && matches!(function, B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum | B::ShiftLeft)
+        }
+        ScalarNode::Rescale(..) | ScalarNode::Literal(_) => step == DType::I32,
+        _ => false,
+    };
+    target.byte_dots != ByteDots::None && expression.nodes().iter().zip(&steps).all(fits)
 }
 
 /// The type as which elements of a type are moved: that of the bytes for bools, which vectors of masks can't hold.

@@ -5,7 +5,7 @@ use super::vectors::{self, moved_dtype};
 use crate::loops::halves::is_half;
 use crate::loops::{Expr, Index, Known, LoopBuilder, Nest, Rescaling, Stmt, ValueType, Var, mask_dtype};
 use crate::lower::view::View;
-use crate::target::Target;
+use crate::target::{ByteDots, Target};
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
 use mlc_ir::{Attribute, Code, DType, Diagnostic, Literal, Location, TensorType};
 use std::rc::Rc;
@@ -251,6 +251,7 @@ impl KernelWriter<'_> {
             expression.primitive(&dtypes)
         };
         let nodes = expression.nodes();
+        let saturates = self.target.byte_dots != ByteDots::None;
         let types = expression.dtypes(&dtypes).unwrap_or_default();
         let bounds = bounds::of_steps(&expression, &types, bounds);
         let mut uses = vec![0; nodes.len()];
@@ -267,14 +268,17 @@ impl KernelWriter<'_> {
                 ScalarNode::Select(c, x, y) => Expr::Select(Box::new(child(c)), Box::new(child(x)), Box::new(child(y))),
                 ScalarNode::Cast(dtype, x) => match bounds::returned(nodes, &types, &bounds, dtype, x) {
                     Some(inner) => child(inner),
+                    None if saturates => saturated_lanes(dtype, child(x)),
                     None => Expr::Cast(dtype, Box::new(child(x))),
                 },
                 ScalarNode::BitCast(dtype, x) => Expr::BitCast(dtype, Box::new(child(x))),
                 ScalarNode::Rescale(rounding, children) => {
-                    let known = children.map(|child| bounds.get(child as usize).copied().unwrap_or(bounds::ANYTHING));
-                    let known = bounds::known(rounding, types[id], known);
+                    let own = children.map(|child| bounds.get(child as usize).copied().unwrap_or(bounds::ANYTHING));
+                    let is_middle = lanes > 1 && saturates && types[id] == DType::I32 && own[2] == (31, 31);
+                    let known = if is_middle { Known::Middle } else { bounds::known(rounding, types[id], own) };
                     let rescaling = Rescaling { rounding, known, added: 0 };
-                    Expr::Rescale(rescaling, Box::new(children.map(child)))
+                    let halved = if is_middle { halved(&child(children[0]), own) } else { None };
+                    halved.unwrap_or_else(|| Expr::Rescale(rescaling, Box::new(children.map(child))))
                 }
             };
             values.push(if uses[id] > 1 { self.b.define("t", value) } else { value });
@@ -313,9 +317,12 @@ impl KernelWriter<'_> {
         if self.vector_dtype(&epilogue.expression, &dtypes) == Some(dtype) { lanes } else { 1 }
     }
 
-    /// The type in whose vectors the machine can compute an expression over operands of some types.
+    /// The type in whose vectors the machine can compute an expression over operands of some types; bytes may be converted to it, and
+    /// the result to bytes.
     pub fn vector_dtype(&self, expression: &Expression, operands: &[DType]) -> Option<DType> {
-        vector_dtype(expression, operands).filter(|_| vectors::has_steps(self.target, expression))
+        vector_dtype(expression, operands)
+            .filter(|_| vectors::has_steps(self.target, expression))
+            .or_else(|| vectors::widens_bytes(self.target, expression, operands).then_some(DType::I32))
     }
 }
 
@@ -356,6 +363,31 @@ fn summed(function: BinaryFunction, x: Expr, y: Expr) -> Expr {
         return Expr::Rescale(Rescaling { added, ..*rescaling }, children.clone());
     }
     Expr::binary(function, x, y)
+}
+
+/// Half of a number that has been shifted to the left without a bit lost, if it is rescaled by a half.
+fn halved(shifted: &Expr, [own, multiplier, _]: [Bounds; 3]) -> Option<Expr> {
+    let Expr::Binary(BinaryFunction::ShiftLeft, x, bits) = shifted else { return None };
+    let Expr::Literal(Literal::Integer(DType::I32, bits)) = **bits else { return None };
+    let is_half = multiplier == (1 << 30, 1 << 30) && own.0 > i64::from(i32::MIN) && bits > 0;
+    let less = Expr::Literal(Literal::integer(DType::I32, bits - 1));
+    is_half.then(|| Expr::binary(BinaryFunction::ShiftLeft, (**x).clone(), less))
+}
+
+/// A conversion of lanes; to bytes, a saturation of numbers that have been limited to the largest of these.
+fn saturated_lanes(dtype: DType, x: Expr) -> Expr {
+    let is = |limit: &Expr, number: f64| matches!(limit, Expr::Literal(Literal::Integer(DType::I32, own)) if *own as f64 == number);
+    let (least, most) = dtype.integer_range(8);
+    if dtype.is_integer()
+        && dtype.size() == 1
+        && let Expr::Binary(BinaryFunction::Minimum, inner, high) = &x
+        && let Expr::Binary(BinaryFunction::Maximum, value, low) = &**inner
+        && is(high, most)
+    {
+        let value = if is(low, least) { value.clone() } else { inner.clone() };
+        return Expr::Saturate(dtype, value);
+    }
+    Expr::Cast(dtype, Box::new(x))
 }
 
 /// A conversion to another type; of a number within limits that are near the ends of a narrow type's range, a saturation.

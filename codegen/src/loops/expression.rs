@@ -51,6 +51,15 @@ pub enum Expr {
     },
     /// A sum of 32 bits and the products of the halves of two words, as numbers of 16 bits.
     Dot(Box<[Expr; 3]>),
+    /// Four neighbouring bytes as one word, the first in its lowest bits.
+    Quad {
+        /// Where they are.
+        pointer: Var,
+        /// Elements behind the pointer.
+        index: Index,
+    },
+    /// Of each lane a sum of 32 bits and the products of the bytes of two words: unsigned ones times signed ones.
+    QuadDot(Box<[Expr; 3]>),
     /// A primitive function of one value.
     Unary(UnaryFunction, Box<Expr>),
     /// A function of two values of one type.
@@ -95,6 +104,8 @@ pub enum Known {
     Right,
     /// That, and the number is from -2^30 to 2^30 - 1.
     Small,
+    /// The shift is 31 bits, of vectors.
+    Middle,
 }
 
 impl From<Literal> for Expr {
@@ -148,12 +159,13 @@ impl Expr {
     /// The values that it is computed of, without those in indices.
     pub fn children(&self) -> impl Iterator<Item = &Expr> {
         let children: [Option<&Expr>; 3] = match self {
-            Expr::Rescale(_, children) | Expr::Dot(children) => children.each_ref().map(Some),
+            Expr::Rescale(_, children) | Expr::Dot(children) | Expr::QuadDot(children) => children.each_ref().map(Some),
             Expr::Literal(_)
             | Expr::Var(_)
             | Expr::Load { .. }
             | Expr::Gather { .. }
             | Expr::Pair { .. }
+            | Expr::Quad { .. }
             | Expr::Index(..) => [None; 3],
             Expr::Unary(_, x)
             | Expr::Cast(_, x)
@@ -172,12 +184,13 @@ impl Expr {
     /// The same, to change them.
     pub fn children_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let children: [Option<&mut Expr>; 3] = match self {
-            Expr::Rescale(_, children) | Expr::Dot(children) => children.each_mut().map(Some),
+            Expr::Rescale(_, children) | Expr::Dot(children) | Expr::QuadDot(children) => children.each_mut().map(Some),
             Expr::Literal(_)
             | Expr::Var(_)
             | Expr::Load { .. }
             | Expr::Gather { .. }
             | Expr::Pair { .. }
+            | Expr::Quad { .. }
             | Expr::Index(..) => [None, None, None],
             Expr::Unary(_, x)
             | Expr::Cast(_, x)
@@ -319,7 +332,10 @@ impl Index {
 pub(super) fn visit_expr(expr: &Expr, visit: &mut dyn FnMut(Var)) {
     match expr {
         Expr::Var(var) => visit(*var),
-        Expr::Load { pointer, index, .. } | Expr::Gather { pointer, index, .. } | Expr::Pair { pointer, index } => {
+        Expr::Load { pointer, index, .. }
+        | Expr::Gather { pointer, index, .. }
+        | Expr::Pair { pointer, index }
+        | Expr::Quad { pointer, index } => {
             visit(*pointer);
             visit_index(index, visit);
         }
@@ -372,9 +388,13 @@ pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
         }
         Expr::Splat(x, lanes) => ValueType { lanes: *lanes, ..value_type(vars, x) },
         Expr::Lane(x, _) | Expr::Fold(_, x) => ValueType { lanes: 1, ..value_type(vars, x) },
-        Expr::Rescale(_, children) | Expr::Dot(children) => value_type(vars, &children[0]),
-        Expr::Pair { .. } => ValueType::scalar(DType::I32),
+        Expr::Rescale(_, children) => {
+            let lanes = children.iter().map(|child| value_type(vars, child).lanes).max().unwrap_or(1);
+            ValueType { lanes, ..value_type(vars, &children[0]) }
+        }
+        Expr::Dot(children) | Expr::QuadDot(children) => value_type(vars, &children[0]),
         Expr::HalfOf { .. } => ValueType::scalar(DType::F32),
+        Expr::Pair { .. } | Expr::Quad { .. } => ValueType::scalar(DType::I32),
         Expr::Index(dtype, _) => ValueType::scalar(*dtype),
     }
 }

@@ -33,17 +33,21 @@ pub enum Intrinsic {
     },
     /// The bits of a half as a number of C's.
     Half,
-    /// An integer of a type times a multiplier by two to the power of a shift, rounded.
-    Rescale(Rescaling, DType),
+    /// Integers of a type times multipliers by two to the power of shifts, rounded.
+    Rescale(Rescaling, ValueType),
     /// Four integers of 32 bits times multipliers by two to the power of shifts to the right, rounded twice; where it is set,
     /// each has its own multiplier and shift.
     RescaleLanes(bool),
-    /// An integer of 32 bits as one of a narrow type, saturated.
-    Saturate(DType),
+    /// Integers of 32 bits, so many lanes of them, as ones of a narrow type, saturated.
+    Saturate(DType, usize),
     /// Two neighbouring numbers of 16 bits as a word.
     Pair,
     /// A sum and the products of the halves of two words.
     Dot,
+    /// Four neighbouring bytes as a word.
+    Quad,
+    /// Sums and the products of the bytes of two words, in vectors of so many lanes.
+    QuadDot(usize),
     /// A routine.
     Routine(Routine),
 }

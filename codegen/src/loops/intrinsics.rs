@@ -2,12 +2,15 @@
 //! type, as a `static inline` function named after what it computes, and only when a kernel needs it.
 
 use super::ValueType;
+use super::expression::{Known, Rescaling};
 use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{c_type, unparenthesised, value_type_name};
-use super::{circular, half_text, mathematics, mve, quads, rescaling_text, rounding, routine_text};
-use crate::target::{Target, VectorSpelling};
+use super::{
+    byte_dots, circular, half_text, mathematics, mve, quads, rescaling_text, rounding, routine_text, vector_rescaling,
+};
+use crate::target::{ByteDots, Target, VectorSpelling};
 use indexmap::IndexMap;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -33,13 +36,16 @@ pub struct Intrinsics {
     mve: bool,
     /// Whether code is C99 and nothing else.
     plain: bool,
+    /// Whether vectors of bytes and of words are converted in one step.
+    converts_bytes: bool,
 }
 
 impl Intrinsics {
     /// None yet; functions are those of the C library if code must be strict, else vectors have polynomials.
     pub fn new(target: &Target) -> Intrinsics {
         let mve = target.vectors == VectorSpelling::Mve;
-        Intrinsics { strict: target.is_strict(), mve, plain: !target.has_extensions(), ..Intrinsics::default() }
+        let (plain, converts_bytes) = (!target.has_extensions(), target.byte_dots != ByteDots::None);
+        Intrinsics { strict: target.is_strict(), mve, plain, converts_bytes, ..Intrinsics::default() }
     }
 
     /// Whether vectors are computed with by Arm's intrinsics.
@@ -77,16 +83,22 @@ impl Helpers for Intrinsics {
             }
             Intrinsic::BitCast(from, to) => (format!("{BIT_CAST}{from}_{to}"), ValueType::scalar(from)),
             Intrinsic::Half => (mve::NUMBER.to_owned(), ValueType::scalar(DType::F16)),
-            Intrinsic::Saturate(dtype) => (format!("mlc_saturate_{dtype}"), ValueType::scalar(DType::I32)),
             Intrinsic::HalfPair => ("mlc_half_pair".to_owned(), ValueType::scalar(DType::I32)),
             Intrinsic::HalfOf { is_upper } => {
                 (half_text::part_name(is_upper).to_owned(), ValueType::scalar(DType::I32))
             }
+            Intrinsic::Saturate(dtype, lanes) => {
+                let ty = ValueType::vector(dtype, lanes);
+                self.use_type(ty);
+                (format!("mlc_saturate_{}", value_type_name(ty)), ValueType::vector(DType::I32, lanes))
+            }
             Intrinsic::Pair => ("mlc_pair".to_owned(), ValueType::scalar(DType::I32)),
             Intrinsic::Dot => ("mlc_dot".to_owned(), ValueType::scalar(DType::I32)),
             Intrinsic::Routine(routine) => (routine.name(), ValueType::scalar(DType::I32)),
-            Intrinsic::Rescale(rescaling, dtype) => (rescaling_text::name(rescaling, dtype), ValueType::scalar(dtype)),
             Intrinsic::RescaleLanes(own) => (quads::rescale_name(own).to_owned(), quads::QUAD),
+            Intrinsic::Quad => ("mlc_quad".to_owned(), ValueType::scalar(DType::I32)),
+            Intrinsic::QuadDot(lanes) => (byte_dots::name(lanes), ValueType::vector(DType::I32, lanes)),
+            Intrinsic::Rescale(rescaling, ty) => (rescaling_text::name(rescaling, ty), ty),
         };
         self.use_type(ty);
         if !self.definitions.contains_key(&name) {
@@ -101,7 +113,16 @@ impl Helpers for Intrinsics {
 impl Intrinsics {
     /// A vector of integers of type `from` with each lane converted to that of another integer type. Types in between are as wide
     /// as half or twice the one before: what goes further gcc 12 converts lane by lane.
-    pub fn converted(&mut self, mut text: String, from: DType, to: ValueType) -> String {
+    pub fn converted(&mut self, text: String, from: DType, to: ValueType) -> String {
+        let sizes = (from.size(), to.dtype.size());
+        if self.converts_bytes && matches!(sizes, (1, 4) | (4, 1)) && byte_dots::width(to.lanes).is_some() {
+            let name = self.call(Intrinsic::Cast(from, to));
+            return format!("{name}({})", unparenthesised(&text));
+        }
+        self.converted_by_steps(text, from, to)
+    }
+
+    fn converted_by_steps(&mut self, mut text: String, from: DType, to: ValueType) -> String {
         let mut dtype = from;
         while dtype.size() != to.dtype.size() {
             let size = if dtype.size() < to.dtype.size() { dtype.size() * 2 } else { dtype.size() / 2 };
@@ -121,6 +142,9 @@ impl Intrinsics {
             text += if self.plain { half_text::PLAIN_INCLUDES } else { half_text::INCLUDES };
         } else if self.definitions.keys().any(|name| name.starts_with(BIT_CAST) || name == mve::NUMBER) {
             text += "#include <string.h>\n";
+        }
+        if self.definitions.values().any(|definition| definition.contains(byte_dots::INTRINSICS)) {
+            text += byte_dots::INCLUDES;
         }
         if self.mve && !self.vectors.is_empty() {
             text += mve::INCLUDES;
@@ -182,16 +206,29 @@ impl Intrinsics {
                 let plain = self.plain;
                 half_text::conversion(self, name, from, to, plain)
             }
+            Intrinsic::Cast(from, to) if to.lanes > 1 => {
+                let steps = self.converted_by_steps("x".to_owned(), from, to);
+                byte_dots::conversion(name, from, to, &steps)
+            }
             Intrinsic::Cast(from, to) => saturating_cast(name, from, to.dtype),
             Intrinsic::Half => mve::number(),
-            Intrinsic::Saturate(dtype) => rescaling_text::saturation(name, dtype),
             Intrinsic::HalfPair => half_text::pair(name),
             Intrinsic::HalfOf { is_upper } => half_text::part(self, name, is_upper),
+            Intrinsic::Saturate(dtype, lanes) if lanes > 1 => self.vector_saturation(name, dtype, lanes),
+            Intrinsic::Saturate(dtype, _) => rescaling_text::saturation(name, dtype),
             Intrinsic::Pair => routine_text::pair(name),
             Intrinsic::Dot => routine_text::dot(name),
             Intrinsic::Routine(routine) => routine_text::definition(routine),
-            Intrinsic::Rescale(rescaling, dtype) => rescaling_text::definition(name, rescaling, dtype),
             Intrinsic::RescaleLanes(own) => quads::rescale(name, own),
+            Intrinsic::Quad => byte_dots::quad(name),
+            Intrinsic::QuadDot(lanes) => byte_dots::dot(name, lanes),
+            Intrinsic::Rescale(rescaling, ty) if ty.lanes > 1 => {
+                let known = if rescaling.known == Known::Middle { Known::Nothing } else { rescaling.known };
+                let own = Rescaling { known, ..rescaling };
+                let scalar = self.call(Intrinsic::Rescale(own, ValueType::scalar(ty.dtype)));
+                vector_rescaling::definition(name, &scalar, rescaling, ty)
+            }
+            Intrinsic::Rescale(rescaling, ty) => rescaling_text::definition(name, rescaling, ty.dtype),
             Intrinsic::BitCast(from, to) => format!(
                 "static inline {to} {name}({from} x) {{\n  {to} y;\n  memcpy(&y, &x, sizeof(y));\n  return y;\n}}\n",
                 from = c_type(from),
@@ -230,6 +267,14 @@ impl Intrinsics {
             "static inline {element} {name}({t} x) {{\n  const {element} *lanes = (const {element} *)&x;\n  \
              return {inner}({value});\n}}\n"
         )
+    }
+
+    fn vector_saturation(&mut self, name: &str, dtype: DType, lanes: usize) -> String {
+        let wide = ValueType::vector(DType::I32, lanes);
+        let [least, most] = [BinaryFunction::Maximum, BinaryFunction::Minimum]
+            .map(|function| self.call(Intrinsic::Binary(function, wide)));
+        let steps = self.converted_by_steps("limited".to_owned(), DType::I32, ValueType { dtype, ..wide });
+        byte_dots::saturation(name, ValueType { dtype, ..wide }, (&least, &most), &steps)
     }
 
     fn vector_unary(&mut self, name: &str, function: UnaryFunction, ty: ValueType) -> String {
@@ -279,6 +324,14 @@ impl Intrinsics {
             return format!(
                 "static inline {t} {name}({t} x, {t} y) {{\n  \
                  return ({t})(({unsigned})x {operator} ({unsigned})y);\n}}\n"
+            );
+        }
+        if function == BinaryFunction::ShiftLeft {
+            let (unsigned, bits) = (unsigned_name(ty), 8 * ty.dtype.size());
+            return format!(
+                "static inline {t} {name}({t} x, {t} y) {{\n  const {unsigned} shift = ({unsigned})y;\n  \
+                 return ({t})((({unsigned})x << (shift & {})) & ({unsigned})(shift < {bits}));\n}}\n",
+                bits - 1
             );
         }
         let order = match function {

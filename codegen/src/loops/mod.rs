@@ -5,6 +5,7 @@
 //! conditions on indices, so that it can't fail and always ends.
 
 mod builder;
+mod byte_dots;
 mod circular;
 mod depthwise_text;
 mod dots_text;
@@ -32,6 +33,7 @@ mod selection;
 pub mod spelling;
 mod statement;
 mod variable;
+mod vector_rescaling;
 
 pub use builder::{LoopBuilder, Nest};
 pub use expression::{Atom, Expr, Index, Known, Rescaling, value_type};

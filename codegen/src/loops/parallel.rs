@@ -270,6 +270,10 @@ impl Touched {
                 self.index(index, knowledge);
                 self.access((*pointer, index), (1, 2), false, knowledge);
             }
+            Expr::Quad { pointer, index } => {
+                self.index(index, knowledge);
+                self.access((*pointer, index), (1, 4), false, knowledge);
+            }
             Expr::Index(_, index) => self.index(index, knowledge),
             Expr::Gather { pointer, index, stride, valid, .. } => {
                 self.index(index, knowledge);

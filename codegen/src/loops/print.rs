@@ -274,9 +274,13 @@ impl Printer<'_> {
             Expr::Select(condition, x, y) => self.select(condition, x, y),
             Expr::Cast(dtype, x) => self.cast(*dtype, x),
             Expr::BitCast(dtype, x) => self.bit_cast(*dtype, x),
-            Expr::Rescale(..) | Expr::Pair { .. } | Expr::HalfOf { .. } | Expr::Dot(_) | Expr::Saturate(..) => {
-                self.helper(expr)
-            }
+            Expr::Rescale(..)
+            | Expr::Pair { .. }
+            | Expr::HalfOf { .. }
+            | Expr::Dot(_)
+            | Expr::Quad { .. }
+            | Expr::QuadDot(_)
+            | Expr::Saturate(..) => self.helper(expr),
             Expr::Splat(x, lanes) => {
                 let ty = ValueType { lanes: *lanes, ..self.ty(x) };
                 self.intrinsics.use_type(ty);

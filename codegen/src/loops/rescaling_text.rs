@@ -1,19 +1,21 @@
 //! Changes of the scale of integers as C: `x * multiplier / 2^shift`, rounded.
 
+use super::ValueType;
 use super::dsp_text::high_product;
 use super::expression::{Known, Rescaling};
-use super::spelling::c_type;
+use super::spelling::{c_type, value_type_name};
 use mlc_ir::DType;
 use mlc_ir::scalar::Rounding;
 
 /// The helper's name.
-pub fn name(rescaling: Rescaling, dtype: DType) -> String {
+pub fn name(rescaling: Rescaling, ty: ValueType) -> String {
     let known = match rescaling.known {
         Known::Nothing => "",
         Known::Right => "_right",
         Known::Small => "_small",
+        Known::Middle => "_middle",
     };
-    format!("mlc_{}{}{known}_{dtype}", Rounding::PREFIX, rescaling.rounding.name())
+    format!("mlc_{}{}{known}_{}", Rounding::PREFIX, rescaling.rounding.name(), value_type_name(ty))
 }
 
 /// The helper. Products are of 64 bits, sums wrap.

@@ -1,7 +1,7 @@
 //! Instructions of a block of statements.
 
 use crate::loops::{Atom, Expr, Index, ValueType, VarInfo, value_type};
-use crate::target::{Instructions, Library, Target, VectorSpelling};
+use crate::target::{ByteDots, Instructions, Library, Target, VectorSpelling};
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 
@@ -149,12 +149,18 @@ impl Counter<'_> {
             // A narrow integer is widened by the load.
             Expr::Cast(to, x)
                 if registers == 1.0 && to.is_integer() && matches!(**x, Expr::Load { ty, .. } if ty.lanes == 1) => {}
-            Expr::Pair { index, .. } => {
+            Expr::Pair { index, .. } | Expr::Quad { index, .. } => {
                 counts.load += 1.0;
                 self.index(index, counts);
             }
             Expr::HalfOf { .. } => counts.float += 1.0,
             Expr::Dot(_) => counts.multiply_add += 1.0,
+            // Products of pairs are two, each of which is added by itself.
+            Expr::QuadDot(_) if self.target.byte_dots == ByteDots::Quads => counts.multiply_add += registers,
+            Expr::QuadDot(_) => counts.multiply_add += 4.0 * registers,
+            Expr::Rescale(..) if self.ty(expr).lanes > 1 && self.target.byte_dots != ByteDots::None => {
+                counts.integer += 14.0 * registers;
+            }
             Expr::Rescale(..) => counts.integer += 8.0,
             Expr::Saturate(..) => counts.integer += 1.0,
             Expr::Cast(to, x) => {
@@ -164,7 +170,8 @@ impl Counter<'_> {
             }
             // A scalar that is loaded is spread by the load.
             Expr::Splat(x, _) => {
-                counts.lane += if matches!(**x, Expr::Load { .. } | Expr::Literal(_)) { 0.0 } else { 0.5 }
+                counts.lane +=
+                    if matches!(**x, Expr::Load { .. } | Expr::Quad { .. } | Expr::Literal(_)) { 0.0 } else { 0.5 }
             }
             Expr::Lane(..) => counts.lane += 1.0,
             Expr::Fold(function, x) => {

@@ -1,6 +1,6 @@
 //! The microcontrollers that code can be generated for.
 
-use super::{Borders, FloatingPoint, Machine, Memories, System, Target, Tools, VectorSpelling};
+use super::{Borders, ByteDots, FloatingPoint, Machine, Memories, System, Target, Tools, VectorSpelling};
 use mlc_ir::Objective;
 
 /// What sets one microcontroller apart from another.
@@ -137,6 +137,7 @@ impl Part {
             dsp: self.dsp,
             half_pairs: self.dsp && self.float_unit && self.vectors == VectorSpelling::None,
             pixel_pairs: self.pixel_pairs,
+            byte_dots: ByteDots::None,
             alignment: self.alignment,
             borders: Borders::Clipped,
             in_order: true,

@@ -1,6 +1,6 @@
 //! Machines that run Linux, and WebAssembly, that code can be generated for wherever mlc runs.
 
-use super::{Borders, FloatingPoint, Machine, System, Target, Tools, VectorSpelling};
+use super::{Borders, ByteDots, FloatingPoint, Machine, System, Target, Tools, VectorSpelling};
 use mlc_ir::Objective;
 
 /// What sets one of these machines apart from another.
@@ -10,6 +10,7 @@ struct Computer {
     /// Bytes of a vector register; that of an `f32` where there are no vectors.
     vector_bytes: usize,
     registers: usize,
+    byte_dots: ByteDots,
     machine: fn() -> Machine,
     /// Options that choose the machine.
     machine_flags: &'static [&'static str],
@@ -25,6 +26,7 @@ const COMPUTER: Computer = Computer {
     summary: "",
     vector_bytes: 16,
     registers: 32,
+    byte_dots: ByteDots::None,
     machine: Machine::host,
     machine_flags: &[],
     fast_flags: &[],
@@ -46,6 +48,7 @@ const COMPUTERS: [Computer; 9] = [
         summary: "x86-64 with AVX2 and FMA: vectors of 32 bytes",
         vector_bytes: 32,
         registers: 16,
+        byte_dots: ByteDots::Pairs,
         machine_flags: &["-march=x86-64-v3"],
         ..COMPUTER
     },
@@ -53,6 +56,7 @@ const COMPUTERS: [Computer; 9] = [
         name: "x86-64-v4",
         summary: "x86-64 with AVX-512: vectors of 64 bytes",
         vector_bytes: 64,
+        byte_dots: ByteDots::Pairs,
         machine_flags: &["-march=x86-64-v4", "-mprefer-vector-width=512"],
         ..COMPUTER
     },
@@ -137,6 +141,7 @@ impl Computer {
             dsp: false,
             half_pairs: false,
             pixel_pairs: false,
+            byte_dots: self.byte_dots,
             alignment: 64,
             borders: Borders::Memory,
             in_order: false,

@@ -28,6 +28,19 @@ pub enum VectorSpelling {
     Mve,
 }
 
+/// Instructions of vectors that add products of bytes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ByteDots {
+    /// None.
+    #[default]
+    None,
+    /// Two products of 16 bits: `vpmaddwd` of AVX2 and AVX-512, which multiplies four bytes in two steps.
+    Pairs,
+    /// Four products of an unsigned and a signed byte: `vpdpbusd` of AVX-VNNI and AVX512-VNNI.
+    Quads,
+}
+
 /// How closely generated code keeps to the model's floating-point operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -91,6 +104,8 @@ pub struct Target {
     pub half_pairs: bool,
     /// Whether one product of 32 bits is the fastest way to two of bytes: its multiplier takes one cycle, and it has nothing wider.
     pub pixel_pairs: bool,
+    /// Which instructions its vectors have for sums of products of bytes.
+    pub byte_dots: ByteDots,
     /// Alignment of buffers in bytes.
     pub alignment: usize,
     /// Where the zero borders of convolutions are.
@@ -129,6 +144,7 @@ impl Target {
             dsp: false,
             half_pairs: false,
             pixel_pairs: false,
+            byte_dots: ByteDots::None,
             alignment: 16,
             borders: Borders::Clipped,
             in_order: false,
@@ -154,6 +170,7 @@ impl Target {
             dsp: false,
             half_pairs: false,
             pixel_pairs: false,
+            byte_dots: ByteDots::None,
             alignment: 64,
             borders: Borders::Memory,
             in_order: false,
@@ -167,6 +184,11 @@ impl Target {
             floating_point: FloatingPoint::Fast,
             objective: Objective::Speed,
         }
+    }
+
+    /// The same machine with instructions for sums of products of bytes.
+    pub fn with_byte_dots(self, byte_dots: ByteDots) -> Target {
+        Target { byte_dots, ..self }
     }
 
     /// The same machine with code that keeps to floating-point operations as closely as asked for.

@@ -86,11 +86,13 @@ impl Machine {
         if target.vectors == VectorSpelling::Mve {
             return Machine::emulated(target);
         }
-        let strict = if target.lanes(1) == 1 { "-std=c99 -pedantic -Wconversion" } else { "-std=gnu99 -march=native" };
+        let has_vectors = target.lanes(1) > 1;
+        let strict = if has_vectors { "-std=gnu99" } else { "-std=c99 -pedantic -Wconversion" };
         // Sanitizers see every access of code that isn't optimised, which takes half the time to compile.
         let sanitizers = "-fsanitize=address,undefined -fno-sanitize-recover=all -O0";
-        let contract = target.c_flags.iter().filter(|flag| flag.starts_with("-ffp-contract="));
-        let flags = strict.split(' ').chain(sanitizers.split(' ')).chain(contract.map(String::as_str));
+        let own = |flag: &&String| flag.starts_with("-ffp-contract=") || has_vectors && flag.starts_with("-m");
+        let own = target.c_flags.iter().filter(own).map(String::as_str);
+        let flags = strict.split(' ').chain(sanitizers.split(' ')).chain(own);
         Machine { compiler: "cc", flags: flags.map(String::from).collect(), emulator: Vec::new() }
     }
 

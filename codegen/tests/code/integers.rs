@@ -7,17 +7,17 @@ use mlc_ir::ops::{Convolution, Kernel, Matmul};
 use mlc_ir::scalar::{BinaryFunction, Expression, Rounding};
 use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Op, Tensor, TensorType, Value};
 
-fn constant(graph: &mut Graph, name: &str, dtype: DType, shape: &[usize], values: Vec<i64>) -> Value {
+pub fn constant(graph: &mut Graph, name: &str, dtype: DType, shape: &[usize], values: Vec<i64>) -> Value {
     let tensor = Tensor::from_integers(TensorType::new(dtype, shape), values);
     graph.add_constant(name, Attribute::from_tensor(&tensor))
 }
 
-fn numbers(generator: &mut Generator, count: usize, low: i64, high: i64) -> Vec<i64> {
+pub fn numbers(generator: &mut Generator, count: usize, low: i64, high: i64) -> Vec<i64> {
     (0..count).map(|_| low + generator.range(0, (high - low) as usize) as i64).collect()
 }
 
 /// A layer with constant weights, whose sums get a bias and are rescaled by factors of the outputs, stored as bytes from `low` on.
-fn layer(name: &str, op: Op, x: &TensorType, weights: &TensorType, (stored, low): (DType, i64)) -> Graph {
+pub fn layer(name: &str, op: Op, x: &TensorType, weights: &TensorType, (stored, low): (DType, i64)) -> Graph {
     let mut generator = Generator::new(5);
     let mut graph = Graph::new(name);
     let input = graph.add_input("x", x.clone());
@@ -49,7 +49,7 @@ fn layer(name: &str, op: Op, x: &TensorType, weights: &TensorType, (stored, low)
     graph
 }
 
-fn convolution(
+pub fn convolution(
     x: [usize; 3],
     window: [usize; 2],
     outputs: usize,
@@ -62,13 +62,13 @@ fn convolution(
     (op.into(), [vec![1, x[0], x[1], x[2]], vec![window[0], window[1], x[2] / groups, outputs]])
 }
 
-fn product(rows: usize, inner: usize, outputs: usize) -> (Op, [Vec<usize>; 2]) {
+pub fn product(rows: usize, inner: usize, outputs: usize) -> (Op, [Vec<usize>; 2]) {
     let op = Matmul { transpose_left: false, transpose_right: true, sums: Some(DType::I32) };
     (op.into(), [vec![rows, inner], vec![outputs, inner]])
 }
 
 /// Layers that every routine takes part in: whole tiles and rests of pixels, of outputs and of groups of four.
-fn layers() -> Vec<(Op, [Vec<usize>; 2])> {
+pub fn layers() -> Vec<(Op, [Vec<usize>; 2])> {
     vec![
         convolution([5, 5, 16], [1, 1], 16, 1, 1),
         convolution([4, 5, 6], [1, 1], 7, 1, 1),
@@ -113,7 +113,7 @@ fn layers_of_bytes_agree_with_the_evaluator_in_every_bit() {
     }
 }
 
-fn least(dtype: DType) -> i64 {
+pub fn least(dtype: DType) -> i64 {
     dtype.integer_range(8).0 as i64
 }
 

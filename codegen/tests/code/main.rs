@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 mod anchors;
+mod byte_dots;
 mod common;
 mod dense;
 mod executors;

@@ -1,10 +1,10 @@
 //! The machines that code can be generated for, by name.
 
-use mlc_codegen::Target;
+use mlc_codegen::{ByteDots, Target};
 
 /// All targets, the default first.
 pub fn all() -> Vec<Target> {
-    let mut targets = vec![Target::host(vector_bytes()), Target::generic()];
+    let mut targets = vec![Target::host(vector_bytes()).with_byte_dots(byte_dots()), Target::generic()];
     targets.extend(Target::embedded());
     targets.extend(Target::computers());
     targets
@@ -27,4 +27,20 @@ fn vector_bytes() -> usize {
         }
     }
     16
+}
+
+/// What this machine's vectors, of [`vector_bytes`], have for sums of products of bytes.
+fn byte_dots() -> ByteDots {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected as has;
+        let is_wide = has!("avx512f");
+        if is_wide && has!("avx512vnni") && has!("avx512vl") || !is_wide && has!("avxvnni") {
+            return ByteDots::Quads;
+        }
+        if is_wide && has!("avx512bw") || !is_wide && has!("avx2") {
+            return ByteDots::Pairs;
+        }
+    }
+    ByteDots::None
 }

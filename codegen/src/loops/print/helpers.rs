@@ -8,17 +8,18 @@ use crate::loops::spelling::unparenthesised;
 use mlc_ir::DType;
 
 impl Printer<'_> {
-    /// A rescaling, a saturation, a pair of halves or their products.
+    /// A rescaling, a saturation, a pair of halves, a quad of bytes or their products.
     pub(super) fn helper(&mut self, expr: &Expr) -> String {
         if let Expr::Rescale(rescaling, children) = expr
+            && self.intrinsics.is_mve()
             && self.ty(&children[0]).lanes > 1
         {
             return self.rescaled_lanes(rescaling.added, children);
         }
         let (intrinsic, last) = match expr {
-            Expr::Rescale(rescaling, children) => {
+            Expr::Rescale(rescaling, _) => {
                 let added = (rescaling.known == Known::Small).then(|| rescaling.added.to_string());
-                (Intrinsic::Rescale(*rescaling, self.ty(&children[0]).dtype), added)
+                (Intrinsic::Rescale(*rescaling, self.ty(expr)), added)
             }
             Expr::Pair { pointer, index } => {
                 let is_of_halves =
@@ -27,13 +28,16 @@ impl Printer<'_> {
                 (intrinsic, Some(self.address(*pointer, index)))
             }
             Expr::HalfOf { is_upper, .. } => (Intrinsic::HalfOf { is_upper: *is_upper }, None),
-            Expr::Saturate(dtype, _) => (Intrinsic::Saturate(*dtype), None),
+            Expr::Quad { pointer, index } => (Intrinsic::Quad, Some(self.address(*pointer, index))),
+            Expr::QuadDot(_) => (Intrinsic::QuadDot(self.ty(expr).lanes), None),
+            Expr::Saturate(dtype, _) => (Intrinsic::Saturate(*dtype, self.ty(expr).lanes), None),
             _ => (Intrinsic::Dot, None),
         };
         let name = self.intrinsics.call(intrinsic);
+        let lanes = self.ty(expr).lanes;
         let mut arguments: Vec<String> = Vec::new();
         for child in expr.children() {
-            let text = self.expr(child);
+            let text = if lanes > 1 { self.widened(child, lanes, DType::I32) } else { self.expr(child) };
             arguments.push(unparenthesised(&text).to_owned());
         }
         arguments.extend(last);

@@ -1,0 +1,410 @@
+//! Sums of products of bytes in vectors of outputs, four products of a lane at once ([`Expr::QuadDot`]): what x holds is copied into
+//! scratch memory as unsigned bytes, four of which are one word in all lanes, and weights are words of four bytes.
+//!
+//! Signed bytes get 128 more as they are copied; what that adds to a sum is a constant of its output, which the sum starts from.
+
+use super::contraction::{Axis, Contraction};
+use super::dots::{runs, take_bias};
+use super::elementwise::nest;
+use super::products::{finish, machine};
+use super::scales::numbers;
+use super::schedule::{Preferences, Settings};
+use super::tile::{self, Block, Machine, Span};
+use super::walk::for_span;
+use super::{Argument, KernelWriter};
+use crate::loops::{Expr, Index, Nest, ValueType, Var};
+use crate::lower::view::merge_axes;
+use crate::target::{ByteDots, Tuning};
+use mlc_ir::scalar::BinaryFunction;
+use mlc_ir::{Attribute, DType, Diagnostic, Literal, TensorType};
+use std::collections::BTreeMap;
+
+/// Bytes of a word.
+pub const QUAD: usize = 4;
+
+/// What signed bytes get as they become unsigned.
+pub const BIAS: i64 = 128;
+
+/// Most pixels of a tile of one vector, which share words with their neighbours.
+const MOST_PIXELS: usize = 16;
+
+impl Contraction {
+    /// The tiles that a kernel can be cut into, where the machine has such instructions for the types and the layout.
+    pub fn quad_schedules(&self, kernel: &KernelWriter<'_>) -> Preferences {
+        let merged = self.clone().merged(kernel).0;
+        if !has_quads(kernel, &self.x, &self.weights) || self.steps() == 0 || !merged.has_runs() {
+            return Preferences::new();
+        }
+        let machine = quad_machine(kernel);
+        let (rows, columns, _) = merged.places();
+        let sizes = tile::sizes(rows, columns, merged.outputs, machine);
+        sizes.into_iter().map(|size| (0, Settings::default().with("vectors", size))).collect()
+    }
+
+    /// Whether bytes that are multiplied one after the other are neighbours, and weights the same for all positions.
+    fn has_runs(&self) -> bool {
+        self.outer.iter().all(|axis| axis.weights == 0)
+            && self.reduction.last().is_none_or(|axis| axis.x == 1 || axis.extent == 1)
+    }
+
+    /// Extents of the axes that tiles lie along, and of those above.
+    fn places(&self) -> (usize, usize, Vec<usize>) {
+        let (columns, above) = self.outer.split_last().map_or((1, &[][..]), |(last, above)| (last.extent, above));
+        let (rows, above) = above.split_last().map_or((1, above), |(last, above)| (last.extent, above));
+        (rows, columns, above.iter().map(|axis| axis.extent).collect())
+    }
+
+    /// Writes the kernel.
+    ///
+    /// # Errors
+    /// None: the types are those of [`Contraction::quad_schedules`].
+    pub fn write_quads(self, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+        let (merged, result, epilogue) = self.merged(kernel);
+        let old =
+            (std::mem::replace(&mut kernel.results[0], result), std::mem::replace(&mut kernel.epilogue, epilogue));
+        let bounds = kernel.bounds.clone();
+        Quads::new(&merged, settings.number("vectors"), kernel).write(kernel);
+        (kernel.results[0], kernel.epilogue) = old;
+        kernel.bounds = bounds;
+        Ok(())
+    }
+}
+
+/// Whether the machine has such instructions for operands: bytes along the last axis of x, constant weights.
+pub fn has_quads(kernel: &KernelWriter<'_>, x: &Argument, weights: &Argument) -> bool {
+    let stored = |argument: &Argument| kernel.b.element_dtype(argument.pointer);
+    kernel.target.byte_dots != ByteDots::None
+        && kernel.lanes(DType::I32) > 1
+        && x.view.dtype == DType::I32
+        && matches!(stored(x), DType::I8 | DType::U8)
+        && stored(weights) == DType::I8
+        && weights.constant.is_some()
+        && weights.operand.is_some()
+        && x.view.strides.iter().all(|&stride| stride >= 0)
+        && kernel.results[0].view.elements() > 0
+}
+
+/// What tiles of sums can use: vectors of half a register at least.
+pub fn quad_machine(kernel: &KernelWriter<'_>) -> Machine {
+    let machine = machine(DType::I32, kernel);
+    let tuning = Tuning { narrow_pixels: MOST_PIXELS, ..machine.tuning };
+    Machine { narrowest: machine.lanes.min(8), tuning, ..machine }
+}
+
+/// The sums' first terms, where x has `added` more than it should: what the epilogue would add at once, if that is a constant of each
+/// output, less `added` times the weights of each output.
+pub fn first_terms(
+    kernel: &mut KernelWriter<'_>,
+    (outputs, padded): (usize, usize),
+    (weights, added): (usize, i64),
+    sums: impl Fn() -> Option<Vec<i64>> + 'static,
+) -> Var {
+    let bias = take_bias(kernel, outputs);
+    let operand = bias.as_ref().map_or(weights, |bias| bias.0);
+    kernel.pack(operand, "first", TensorType::new(DType::I32, [padded]), move || {
+        let mut list = bias.as_ref().map_or_else(|| vec![0; outputs], |(_, bias)| bias.clone());
+        if added != 0 {
+            list.iter_mut().zip(sums()?).for_each(|(first, sum)| *first = i64::from((*first - added * sum) as i32));
+        }
+        list.resize(padded, 0);
+        Some(numbers(list))
+    })
+}
+
+/// A contraction, and the memory of its words.
+struct Quads<'c> {
+    contraction: &'c Contraction,
+    blocks: Vec<Block>,
+    /// Where x is as unsigned bytes.
+    x: Var,
+    weights: Var,
+    first: Var,
+    /// Words of the elements that follow each other.
+    words: usize,
+    /// How many such runs there are.
+    runs: usize,
+}
+
+impl<'c> Quads<'c> {
+    fn new(contraction: &'c Contraction, vectors: usize, kernel: &mut KernelWriter<'_>) -> Quads<'c> {
+        let machine = quad_machine(kernel);
+        let (rows, columns, _) = contraction.places();
+        let blocks = tile::plan(rows, columns, contraction.outputs, machine, vectors);
+        let (run, starts) = runs(contraction);
+        let words = run.div_ceil(QUAD);
+        let padded: usize = blocks.iter().map(|block| block.count * block.width()).sum();
+        let operand = contraction.weights.operand.unwrap_or(1);
+        let dtype = kernel.b.element_dtype(contraction.x.pointer);
+        let list = Weights::new(contraction);
+        let own = blocks.clone();
+        let ty = TensorType::new(DType::I32, [padded * words * starts.len()]);
+        let packed = list.clone();
+        let weights = kernel.pack(operand, "packed", ty, move || packed.words(&own));
+        let added = if dtype == DType::I8 { BIAS } else { 0 };
+        let first = first_terms(kernel, (contraction.outputs, padded), (operand, added), move || list.sums());
+        let x = unsigned_copy(kernel, &contraction.x, dtype);
+        Quads { contraction, blocks, x, weights, first, words, runs: starts.len() }
+    }
+
+    fn write(&self, kernel: &mut KernelWriter<'_>) {
+        let (_, _, above) = self.contraction.places();
+        let mut section = 0;
+        for block in &self.blocks {
+            kernel.for_each("block", block.count, |kernel, number| {
+                let output = number.times(block.outputs() as i64).offset(block.first as i64);
+                let padded = number.times(block.width() as i64).offset(section as i64);
+                let start = padded.times((self.words * self.runs) as i64);
+                let weights = kernel.b.pointer("wp", self.weights, start);
+                kernel.for_shape(&["n", "m"], &above, &mut |kernel, outer| {
+                    for rows in &block.rows {
+                        for_span(kernel, "row", *rows, |kernel, row| {
+                            for columns in &block.columns {
+                                for_span(kernel, "column", *columns, |kernel, column| {
+                                    let both = [row.clone(), column];
+                                    let own = &both[2 - (self.contraction.outer.len() - outer.len()).min(2)..];
+                                    let origin = [outer, own].concat();
+                                    let tile = QuadTile { block, origin, size: (rows, columns), weights };
+                                    self.tile(kernel, &tile, (&output, &padded));
+                                });
+                            }
+                        });
+                    }
+                });
+            });
+            section += block.count * block.width();
+        }
+    }
+
+    /// Sums of some pixels of some vectors of outputs, the first of which is `output`, and number `padded` with the padding of all.
+    fn tile(&self, kernel: &mut KernelWriter<'_>, tile: &QuadTile<'_>, (output, padded): (&Index, &Index)) {
+        let outer = &self.contraction.outer;
+        let mut start = Index::from(self.contraction.x_offset);
+        for (index, axis) in tile.origin.iter().zip(outer) {
+            start = start.plus(&index.times(axis.x));
+        }
+        let x = kernel.b.pointer("xp", self.x, start);
+        let places = tile.places(outer.len());
+        let pixels: Vec<i64> =
+            places.iter().map(|place| place.iter().zip(outer).map(|(&at, axis)| at as i64 * axis.x).sum()).collect();
+        let mut sums = Vec::new();
+        for pixel in 0..places.len() {
+            let mut at = padded.clone();
+            for (number, vector) in tile.block.vectors.iter().enumerate() {
+                let ty = ValueType::vector(DType::I32, vector.width);
+                let first = Expr::Load { pointer: self.first, index: at.clone(), ty };
+                sums.push(kernel.b.mutable(&format!("sum_{pixel}_{number}"), first));
+                at = at.offset(vector.width as i64);
+            }
+        }
+        self.accumulate(kernel, x, (tile, &pixels), &sums);
+        for (place, sums) in places.iter().zip(sums.chunks(tile.block.vectors.len().max(1))) {
+            let indices: Vec<Index> =
+                tile.origin.iter().zip(place).map(|(index, &at)| index.offset(at as i64)).collect();
+            let mut own = output.clone();
+            for (&sum, vector) in sums.iter().zip(&tile.block.vectors) {
+                finish(kernel, sum, &indices, &own, *vector);
+                own = own.offset(vector.valid as i64);
+            }
+        }
+    }
+
+    /// Adds all products to the sums of a tile: loops over the axes above a run, and over its words where they are many.
+    fn accumulate(&self, kernel: &mut KernelWriter<'_>, x: Var, own: (&QuadTile<'_>, &[i64]), sums: &[Var]) {
+        let tuning = kernel.target.machine.tuning;
+        let above: &[Axis] = self.contraction.reduction.split_last().map_or(&[], |(_, above)| above);
+        let mut written_out = above.len();
+        let mut products = self.words * sums.len();
+        while written_out > 0 && products * above[written_out - 1].extent <= tuning.longest_run {
+            written_out -= 1;
+            products *= above[written_out].extent;
+        }
+        let step = (own.0.block.width() * self.words) as i64;
+        let period = self.period();
+        let alike = self.words / period * sums.len();
+        let turn = match period * alike <= tuning.longest_run {
+            true => period,
+            false => tuning.turn.div_ceil(alike).min(period),
+        };
+        let extents: Vec<usize> = above.iter().map(|axis| axis.extent).collect();
+        kernel.for_shape(&["tap"; 6], &extents[..written_out], &mut |kernel, position| {
+            let inner = super::depthwise_window::positions(&extents[written_out..]);
+            for place in inner {
+                let place: Vec<Index> = place.into_iter().map(Index::from).collect();
+                let (mut from, mut number) = (Index::default(), Index::default());
+                for (index, axis) in position.iter().chain(&place).zip(above) {
+                    from = from.plus(&index.times(axis.x));
+                    number = number.times(axis.extent as i64).plus(index);
+                }
+                let weights = number.times(step);
+                let full = period / turn * turn;
+                let turns = Span { start: 0, end: full, step: turn };
+                for_span(kernel, "k", turns, |kernel, k| {
+                    self.words(kernel, x, own, sums, (&from, &weights), (&k, turn))
+                });
+                let rest = (&Index::from(full), period - full);
+                self.words(kernel, x, own, sums, (&from, &weights), rest);
+            }
+        });
+    }
+
+    /// After how many words of a run a pixel meets those that its neighbour began with; all, where that isn't at a word's end.
+    fn period(&self) -> usize {
+        let apart = self.contraction.outer.last().map_or(0, |axis| axis.x.unsigned_abs() as usize);
+        let words = apart / QUAD;
+        let is_shared =
+            apart.is_multiple_of(QUAD) && (1..self.words).contains(&words) && self.words.is_multiple_of(words);
+        if is_shared { words } else { self.words }
+    }
+
+    /// Adds the products of some words of a run, from number `k` on, and of those which neighbouring pixels share with these.
+    fn words(
+        &self,
+        kernel: &mut KernelWriter<'_>,
+        x: Var,
+        (tile, pixels): (&QuadTile<'_>, &[i64]),
+        sums: &[Var],
+        (from, start): (&Index, &Index),
+        (k, count): (&Index, usize),
+    ) {
+        let vectors = &tile.block.vectors;
+        let period = self.period();
+        for own in 0..count {
+            let mut words: BTreeMap<i64, Expr> = BTreeMap::new();
+            for word in (own..self.words).step_by(period) {
+                let k = k.offset(word as i64);
+                let mut at = start.plus(&k.times(tile.block.width() as i64));
+                let mut weights = Vec::new();
+                for vector in vectors {
+                    let ty = ValueType::vector(DType::I32, vector.width);
+                    let load = Expr::Load { pointer: tile.weights, index: at.clone(), ty };
+                    weights.push(kernel.b.define("w", load));
+                    at = at.offset(vector.width as i64);
+                }
+                for (pixel, sums) in pixels.iter().zip(sums.chunks(vectors.len())) {
+                    let place = pixel + (word * QUAD) as i64;
+                    let index = from.plus(&k.times(QUAD as i64)).offset(*pixel);
+                    let load = || kernel.b.define("v", Expr::Quad { pointer: x, index });
+                    let word = words.entry(place).or_insert_with(load).clone();
+                    for ((&sum, weight), vector) in sums.iter().zip(&weights).zip(vectors) {
+                        let lanes = Expr::Splat(Box::new(word.clone()), vector.width);
+                        kernel.b.assign(sum, Expr::QuadDot(Box::new([Expr::Var(sum), lanes, weight.clone()])));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Neighbouring pixels of a block of outputs.
+struct QuadTile<'t> {
+    block: &'t Block,
+    /// The first pixel.
+    origin: Vec<Index>,
+    /// How many rows and columns.
+    size: (&'t Span, &'t Span),
+    weights: Var,
+}
+
+impl QuadTile<'_> {
+    /// The pixels from the first one on, along all axes.
+    fn places(&self, rank: usize) -> Vec<Vec<usize>> {
+        let mut places = Vec::new();
+        for row in 0..self.size.0.step {
+            for column in 0..self.size.1.step {
+                let mut place = vec![0; rank];
+                for (axis, moved) in [column, row].into_iter().enumerate() {
+                    if let Some(own) = rank.checked_sub(axis + 1) {
+                        place[own] = moved;
+                    }
+                }
+                places.push(place);
+            }
+        }
+        places
+    }
+}
+
+/// The weights of a contraction.
+#[derive(Clone)]
+struct Weights {
+    contraction: Contraction,
+}
+
+impl Weights {
+    fn new(contraction: &Contraction) -> Weights {
+        Weights { contraction: contraction.clone() }
+    }
+
+    /// Bytes of an output in the order of the runs.
+    fn of_output(&self, bytes: &[u8], output: usize) -> Option<Vec<Vec<i8>>> {
+        let contraction = &self.contraction;
+        let (run, starts) = runs(contraction);
+        let stride = contraction.reduction.last().map_or(0, |axis| axis.weights);
+        let first = contraction.weights_offset + output as i64 * contraction.output_stride;
+        let byte = |element: i64| Some(*bytes.get(usize::try_from(element).ok()?)? as i8);
+        starts
+            .iter()
+            .map(|(_, start)| (0..run as i64).map(|step| byte(first + start + step * stride)).collect())
+            .collect()
+    }
+
+    /// Sums of the outputs' weights.
+    fn sums(&self) -> Option<Vec<i64>> {
+        let bytes = self.contraction.weights.constant.as_ref()?.bytes();
+        let sum = |output| Some(self.of_output(bytes, output)?.iter().flatten().map(|&weight| i64::from(weight)).sum());
+        (0..self.contraction.outputs).map(sum).collect()
+    }
+
+    /// Words of four weights, block by block, word by word, output by output; outputs that aren't there have zeros.
+    fn words(&self, blocks: &[Block]) -> Option<Attribute> {
+        let bytes = self.contraction.weights.constant.as_ref()?.bytes();
+        let (run, starts) = runs(&self.contraction);
+        let mut words: Vec<i64> = Vec::new();
+        let mut output = 0;
+        for block in blocks {
+            for _ in 0..block.count {
+                let own: Vec<Vec<Vec<i8>>> =
+                    (output..output + block.outputs()).map(|own| self.of_output(bytes, own)).collect::<Option<_>>()?;
+                output += block.outputs();
+                for number in 0..starts.len() {
+                    for word in 0..run.div_ceil(QUAD) {
+                        let part = word * QUAD..run.min((word + 1) * QUAD);
+                        words.extend(own.iter().map(|runs| quad(&runs[number][part.clone()])));
+                        words.extend(std::iter::repeat_n(0, block.width() - block.outputs()));
+                    }
+                }
+            }
+        }
+        Some(numbers(words))
+    }
+}
+
+/// Up to four bytes as a word, the first in its lowest bits.
+pub fn quad(bytes: &[i8]) -> i64 {
+    let mut word = [0; QUAD];
+    word.iter_mut().zip(bytes).for_each(|(place, &byte)| *place = byte as u8);
+    i32::from_le_bytes(word).into()
+}
+
+/// Copies what x shows into scratch memory of the same layout, as unsigned bytes. Behind the last there is room for a word.
+fn unsigned_copy(kernel: &mut KernelWriter<'_>, x: &Argument, dtype: DType) -> Var {
+    let last: usize =
+        x.view.shape.iter().zip(&x.view.strides).map(|(&extent, &stride)| (extent - 1) * stride as usize).sum();
+    let copy = kernel.scratch("bytes", dtype, last + QUAD);
+    let view = merge_axes(std::slice::from_ref(&x.view)).remove(0);
+    let is_dense = view.strides.last().is_none_or(|&stride| stride == 1);
+    let lanes = if is_dense { kernel.lanes(dtype) } else { 1 };
+    nest(kernel, &view, lanes, |kernel, indices, lanes| {
+        let mut index = Index::default();
+        for (place, &stride) in indices.iter().zip(&view.strides) {
+            index = index.plus(&place.times(stride));
+        }
+        let value = Expr::Load { pointer: x.pointer, index: index.clone(), ty: ValueType::vector(dtype, lanes) };
+        let value = match dtype {
+            DType::I8 => Expr::binary(BinaryFunction::Xor, value, Expr::splat(Literal::integer(dtype, -BIAS), lanes)),
+            _ => value,
+        };
+        kernel.b.store(copy, index, value);
+    });
+    copy
+}

@@ -1,0 +1,158 @@
+//! Sums of products of bytes in vectors as C: by the intrinsics of x86 where there are any, the same in GNU vectors anywhere else.
+//!
+//! A *quad* is a word of four bytes, the first in its lowest bits. A lane's sum gets four products at once: unsigned bytes times signed
+//! ones, exact, wrapping as 32 bits.
+
+use super::ValueType;
+use super::spelling::value_type_name;
+use mlc_ir::DType;
+
+/// What names of intrinsics begin with.
+pub const INTRINSICS: &str = "_mm";
+
+/// The lines that declare them.
+pub const INCLUDES: &str = "#if defined(__AVX2__)\n#include <immintrin.h>\n#endif\n";
+
+/// A width of registers: what names of intrinsics and types begin with, and how C compilers say which instructions there are.
+pub struct Width {
+    /// What intrinsics begin with.
+    pub prefix: &'static str,
+    /// The type of registers of integers.
+    pub register: &'static str,
+    /// Bits, as names of intrinsics end.
+    pub bits: usize,
+    /// The condition on which there are quads, and the middle of the intrinsic's name.
+    quads: &'static [(&'static str, &'static str)],
+    /// The condition on which there are integers of all sizes.
+    pub integers: &'static str,
+}
+
+const WIDTHS: [Width; 3] = [
+    Width {
+        prefix: "_mm",
+        register: "__m128i",
+        bits: 128,
+        quads: &[
+            ("defined(__AVX512VNNI__) && defined(__AVX512VL__)", "dpbusd"),
+            ("defined(__AVXVNNI__)", "dpbusd_avx"),
+        ],
+        integers: "defined(__AVX2__)",
+    },
+    Width {
+        prefix: "_mm256",
+        register: "__m256i",
+        bits: 256,
+        quads: &[
+            ("defined(__AVX512VNNI__) && defined(__AVX512VL__)", "dpbusd"),
+            ("defined(__AVXVNNI__)", "dpbusd_avx"),
+        ],
+        integers: "defined(__AVX2__)",
+    },
+    Width {
+        prefix: "_mm512",
+        register: "__m512i",
+        bits: 512,
+        quads: &[("defined(__AVX512VNNI__)", "dpbusd")],
+        integers: "defined(__AVX512BW__)",
+    },
+];
+
+/// The width of vectors of so many lanes of 32 bits, if machines have such registers.
+pub fn width(lanes: usize) -> Option<&'static Width> {
+    WIDTHS.iter().find(|width| width.bits == 32 * lanes)
+}
+
+/// The name of the function that adds quads of so many lanes.
+pub fn name(lanes: usize) -> String {
+    format!("mlc_quad_dot_{}", value_type_name(ValueType::vector(DType::I32, lanes)))
+}
+
+/// Four bytes as a word.
+pub fn quad(name: &str) -> String {
+    format!(
+        "static inline int32_t {name}(const void *bytes) {{\n  \
+           int32_t word;\n  \
+           __builtin_memcpy(&word, bytes, 4);\n  \
+           return word;\n}}\n"
+    )
+}
+
+/// The function. Even and odd bytes of a word are two pairs of 16 bits each, whose sums of products don't saturate.
+pub fn dot(name: &str, lanes: usize) -> String {
+    let t = value_type_name(ValueType::vector(DType::I32, lanes));
+    let u = value_type_name(ValueType::vector(DType::U32, lanes));
+    let mut text = format!("static inline {t} {name}({t} sum, {t} x, {t} w) {{\n");
+    let mut opening = "#if";
+    if let Some(Width { prefix, register, quads, integers, .. }) = width(lanes) {
+        for (condition, middle) in *quads {
+            text += &format!(
+                "{opening} {condition}\n  return ({t}){prefix}_{middle}_epi32(({register})sum, ({register})x, ({register})w);\n"
+            );
+            opening = "#elif";
+        }
+        text += &format!(
+            "{opening} {integers}\n  \
+               const {register} even = {prefix}_srai_epi16({prefix}_slli_epi16(({register})w, 8), 8);\n  \
+               const {register} odd = {prefix}_srai_epi16(({register})w, 8);\n  \
+               const {u} low = ({u})x & 0xff00ffu, high = (({u})x >> 8) & 0xff00ffu;\n  \
+               const {u} first = ({u}){prefix}_madd_epi16(({register})low, even);\n  \
+               const {u} second = ({u}){prefix}_madd_epi16(({register})high, odd);\n  \
+               return ({t})(({u})sum + first + second);\n\
+             #else\n"
+        );
+    }
+    let product = |byte: usize| {
+        let (up, down) = (24 - 8 * byte, 8 * byte);
+        let left = if down == 0 { format!("(({u})x & 0xffu)") } else { format!("((({u})x >> {down}) & 0xffu)") };
+        let right = if up == 0 { format!("({u})(w >> 24)") } else { format!("({u})(({t})(({u})w << {up}) >> 24)") };
+        format!("{left} * {right}")
+    };
+    let products: Vec<String> = (0..4).map(product).collect();
+    text += &format!("  return ({t})(({u})sum + {});\n", products.join("\n    + "));
+    text + if opening == "#elif" { "#endif\n}\n" } else { "}\n" }
+}
+
+/// A conversion between vectors of bytes and of words, `steps` of smaller ones where there is no instruction for it.
+pub fn conversion(name: &str, from: DType, to: ValueType, steps: &str) -> String {
+    let (source, target) = (value_type_name(ValueType { dtype: from, ..to }), value_type_name(to));
+    let head = format!("static inline {target} {name}({source} x) {{\n");
+    let Some(Width { prefix, bits, integers, .. }) = width(to.lanes) else {
+        return format!("{head}  return {steps};\n}}\n");
+    };
+    if from.size() == 1 {
+        let sign = if from.is_signed() { "i" } else { "u" };
+        let bytes = if *bits == 512 { "(__m128i)x".to_owned() } else { format!("_mm_loadu_si{}(&x)", bits / 4) };
+        format!(
+            "{head}#if {integers}\n  return ({target}){prefix}_cvtep{sign}8_epi32({bytes});\n#else\n  return {steps};\n#endif\n}}\n"
+        )
+    } else {
+        format!(
+            "{head}#if defined(__AVX512VL__)\n  return __builtin_convertvector(x, {target});\n#else\n  return {steps};\n#endif\n}}\n"
+        )
+    }
+}
+
+/// Words as bytes: the nearest end of their range where they are outside. `least` and `most` name the functions that give the larger and
+/// the smaller of two vectors, `steps` converts what is `limited`.
+pub fn saturation(name: &str, to: ValueType, (least, most): (&str, &str), steps: &str) -> String {
+    let wide = value_type_name(ValueType { dtype: DType::I32, ..to });
+    let target = value_type_name(to);
+    let (low, high) = to.dtype.integer_range(8);
+    let splat = |number: f64| format!("({wide}){{0}} + ({number})");
+    let limited =
+        format!("  const {wide} limited = {most}({least}(x, {}), {});\n  return {steps};\n", splat(low), splat(high));
+    let own = width(to.lanes).filter(|_| to.dtype == DType::I8 && to.lanes >= 8);
+    let Some(Width { prefix, register, .. }) = own else {
+        return format!("static inline {target} {name}({wide} x) {{\n{limited}}}\n");
+    };
+    let bytes = match to.lanes {
+        16 => format!("  return ({target})_mm512_cvtsepi32_epi8(({register})x);\n"),
+        _ => format!(
+            "  const __m128i bytes = {prefix}_cvtsepi32_epi8(({register})x);\n  {target} y;\n  \
+             __builtin_memcpy(&y, &bytes, sizeof(y));\n  return y;\n"
+        ),
+    };
+    format!(
+        "static inline {target} {name}({wide} x) {{\n#if defined(__AVX512VL__)\n{bytes}#else\n{limited}#endif\n}}\n"
+    )
+}

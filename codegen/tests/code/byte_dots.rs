@@ -1,0 +1,182 @@
+//! Layers of bytes in vectors, four products of a lane at once, bit for bit: by the instructions for that, by those for two products of
+//! 16 bits, and by the C for machines that have neither. Needs a C compiler.
+
+use crate::common::check;
+use crate::integers::{constant, convolution, layer, layers, least, numbers, product};
+use mlc_codegen::{ByteDots, Target};
+use mlc_ir::ops::{Convolution, Kernel, Map};
+use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, Rounding, ScalarId};
+use mlc_ir::{DType, Generator, Graph, Literal, Op, TensorType, Value};
+
+/// Machines with such vectors: this one, whatever it has, and, where this one can run their code, those that only have pairs, and one
+/// whose C compiler knows neither.
+fn machines() -> Vec<Target> {
+    let mut machines: Vec<Target> = [64, 32].map(|bytes| Target::host(bytes).with_byte_dots(ByteDots::Quads)).into();
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected as has;
+        let v3 = has!("avx2") && has!("fma") && has!("bmi2") && has!("f16c");
+        let v4 = v3 && has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
+        for (name, is_there) in [("x86-64-v3", v3), ("x86-64-v4", v4)] {
+            match Target::computers().into_iter().find(|target| target.name == name) {
+                Some(target) if is_there => machines.push(target),
+                _ => eprintln!("skipped: this processor is no {name}"),
+            }
+        }
+        let plain = Target::host(32).with_byte_dots(ByteDots::Pairs);
+        machines.push(Target { c_flags: vec!["-march=x86-64".into()], ..plain });
+    }
+    machines
+}
+
+/// Whole vectors and rests of outputs, of channels, of pixels and of words.
+fn wider_layers() -> Vec<(Op, [Vec<usize>; 2])> {
+    vec![
+        convolution([5, 9, 16], [3, 3], 16, 1, 1),
+        convolution([6, 5, 64], [1, 1], 40, 1, 1),
+        convolution([7, 7, 20], [3, 3], 33, 2, 1),
+        convolution([9, 8, 5], [2, 5], 17, 2, 1),
+        convolution([8, 12, 16], [3, 3], 16, 1, 16),
+        convolution([9, 9, 24], [3, 3], 24, 2, 24),
+        convolution([6, 7, 43], [5, 4], 43, 1, 43),
+        convolution([4, 5, 64], [1, 1], 64, 1, 64),
+        convolution([7, 6, 9], [2, 7], 9, 2, 9),
+        product(1, 3, 8),
+        product(1, 640, 40),
+        product(7, 65, 33),
+    ]
+}
+
+#[test]
+fn layers_in_vectors_agree_with_the_evaluator_in_every_bit() {
+    let mut graphs = Vec::new();
+    for (number, (op, [x, weights])) in wider_layers().into_iter().chain(layers()).enumerate() {
+        let (taken, stored) = [(DType::I8, DType::I8), (DType::U8, DType::I8), (DType::I8, DType::U8)][number % 3];
+        let op = match op {
+            Op::Convolution(own) if taken == DType::U8 => Convolution { border: 9, ..own }.into(),
+            other => other,
+        };
+        let (x, weights) = (TensorType::new(taken, &x), TensorType::new(DType::I8, &weights));
+        let low = if number % 2 == 0 { least(stored) } else { 3 };
+        graphs.push(layer(&format!("{op:?} {x} {stored}"), op, &x, &weights, (stored, low)));
+    }
+    for (number, target) in machines().into_iter().enumerate() {
+        // One machine computes all, others as many as have whole vectors and rests.
+        let own = if number == 0 { graphs.len() } else { wider_layers().len() };
+        check(&graphs[..own], &target, 0.0);
+    }
+}
+
+/// A number limited to bytes.
+fn limited(b: &mut ExpressionBuilder, value: ScalarId) -> ScalarId {
+    let [low, high] = [-128, 127].map(|number| b.literal(Literal::integer(DType::I32, number)));
+    let value = b.binary(BinaryFunction::Maximum, value, low);
+    let value = b.binary(BinaryFunction::Minimum, value, high);
+    b.cast(DType::I8, value)
+}
+
+/// A product whose sums get a bias of `size` at most, are rescaled by multipliers from `least` on and added to a residual.
+fn add_rescaled(graph: &mut Graph, rounding: Rounding, (size, least): (i64, i64), shifts: (i64, i64)) {
+    let mut generator = Generator::new(size.unsigned_abs() + 3);
+    let (rows, inner, outputs) = (3, 12, 24);
+    let x = graph.inputs()[0];
+    let residual = graph.inputs()[1];
+    let (anchor, [_, weights]) = product(rows, inner, outputs);
+    let values = numbers(&mut generator, inner * outputs, -128, 127);
+    let mut operands: Vec<Value> = vec![x.into(), constant(graph, "weights", DType::I8, &weights, values)];
+    for (name, (low, high)) in
+        [("bias", (-size, size - 1)), ("multipliers", (least, i32::MAX.into())), ("shifts", shifts)]
+    {
+        let values = numbers(&mut generator, outputs, low, high);
+        operands.push(constant(graph, name, DType::I32, &[outputs], values));
+    }
+    operands.push(residual.into());
+    let expression = Expression::build(|b| {
+        let [sums, bias, multiplier, shift, residual] = [0, 1, 2, 3, 4].map(|operand| b.operand(operand));
+        let sums = b.binary(BinaryFunction::Add, sums, bias);
+        let value = b.rescale(rounding, sums, multiplier, shift);
+        let value = limited(b, value);
+        let values = [value, residual].map(|value| {
+            let [bits, half, middle] = [20, 1 << 30, 31].map(|number| b.literal(Literal::integer(DType::I32, number)));
+            let wide = b.cast(DType::I32, value);
+            let shifted = b.binary(BinaryFunction::ShiftLeft, wide, bits);
+            b.rescale(rounding, shifted, half, middle)
+        });
+        let sum = b.binary(BinaryFunction::Add, values[0], values[1]);
+        let [multiplier, shift] = [1_518_500_250, 49].map(|number| b.literal(Literal::integer(DType::I32, number)));
+        let value = b.rescale(rounding, sum, multiplier, shift);
+        limited(b, value)
+    });
+    let op = Kernel { anchor: Box::new(anchor), anchor_operands: 2, expression };
+    let name = format!("y_{}_{size}_{least}_{}", rounding.name(), shifts.0).replace('-', "m");
+    let y = graph.add(op, &operands, &name).unwrap();
+    graph.add_output(&name, y.into());
+}
+
+/// A number of 32 bits that isn't a sum, rescaled by one of few extreme multipliers.
+fn extremes(rounding: Rounding) -> Graph {
+    let mut graph = Graph::new(format!("extremes {rounding:?}"));
+    let list = [i32::MIN, i32::MIN + 1, -(1 << 30), -1, 0, 1, 1 << 30, i32::MAX - 1, i32::MAX].map(i64::from);
+    let pairs: Vec<(i64, i64)> = list.iter().flat_map(|&x| list.iter().map(move |&y| (x, y))).collect();
+    let count = pairs.len() * 32;
+    let of = |values: Vec<i64>| values.into_iter().cycle().take(count).collect::<Vec<i64>>();
+    let x = of(pairs.iter().map(|pair| pair.0).collect());
+    let multipliers = of(pairs.iter().map(|pair| pair.1).collect());
+    let shifts = (0..count).map(|place| 31 + (place / pairs.len()) as i64).collect();
+    let moved = graph.add_input("moved", TensorType::new(DType::I8, [count]));
+    let mut operands: Vec<Value> = vec![moved.into()];
+    for (name, values) in [("x", x), ("multipliers", multipliers), ("shifts", shifts)] {
+        operands.push(constant(&mut graph, name, DType::I32, &[count], values));
+    }
+    let expression = Expression::build(|b| {
+        let [moved, x, multiplier, shift] = [0, 1, 2, 3].map(|operand| b.operand(operand));
+        let zero = b.literal(Literal::integer(DType::I32, 0));
+        let moved = b.cast(DType::I32, moved);
+        let nothing = b.binary(BinaryFunction::Multiply, moved, zero);
+        let value = b.binary(BinaryFunction::Add, x, nothing);
+        b.rescale(rounding, value, multiplier, shift)
+    });
+    let y = graph.add(Map { expression }, &operands, "y").unwrap();
+    graph.add_output("y", y.into());
+    graph
+}
+
+#[test]
+fn every_rescaling_of_vectors_agrees_with_the_evaluator_in_every_bit() {
+    let mut graph = Graph::new("rescaled");
+    for (name, width) in [("x", 12), ("residual", 24)] {
+        graph.add_input(name, TensorType::new(DType::I8, [3, width]));
+    }
+    for rounding in [Rounding::Twice, Rounding::Once] {
+        let factors = i64::from(i32::MIN) + 1;
+        for (size, least) in [(5000, 1 << 30), (1 << 29, 1 << 30), (1 << 31, 1 << 30), (1 << 31, factors)] {
+            for shifts in [(31, 31), (32, 36), (33, 62), (20, 62)] {
+                add_rescaled(&mut graph, rounding, (size, least), shifts);
+            }
+        }
+    }
+    let graphs = [graph, extremes(Rounding::Twice), extremes(Rounding::Once)];
+    for target in machines() {
+        check(&graphs, &target, 0.0);
+    }
+}
+
+#[test]
+fn machines_with_four_products_at_once_use_them() {
+    let text = |(op, [x, weights]): (Op, [Vec<usize>; 2]), dots: ByteDots| {
+        let (x, weights) = (TensorType::new(DType::I8, &x), TensorType::new(DType::I8, &weights));
+        let graph = layer("t", op, &x, &weights, (DType::I8, -128));
+        let module = check(&[graph], &Target::host(64).with_byte_dots(dots), 0.0).remove(0);
+        module.sources.iter().map(|source| source.text.clone()).collect::<String>()
+    };
+    let dense = text(convolution([5, 5, 16], [3, 3], 16, 1, 1), ByteDots::Quads);
+    for part in ["mlc_quad_dot_i32x16(sum_0_0, ", "_mm512_dpbusd_epi32(", "mlc_rescale_twice_small_i32x16("] {
+        assert!(dense.contains(part), "{part}: {dense}");
+    }
+    // Signed bytes are copied once for all outputs, as unsigned ones.
+    assert!(dense.contains("^ mlc_splat_i8x64(-128)"), "{dense}");
+    let depthwise = text(convolution([6, 5, 32], [3, 3], 32, 1, 32), ByteDots::Quads);
+    assert!(depthwise.contains("mlc_quad_dot_i32x16(") && depthwise.contains("mlc_saturate_i8x16("), "{depthwise}");
+    let plain = text(convolution([5, 5, 16], [3, 3], 16, 1, 1), ByteDots::None);
+    assert!(!plain.contains("mlc_quad") && !plain.contains("immintrin"), "{plain}");
+}
