@@ -6,6 +6,7 @@
 use super::ValueType;
 use super::spelling::value_type_name;
 use mlc_ir::DType;
+use mlc_ir::scalar::BinaryFunction;
 
 /// What names of intrinsics begin with.
 pub const INTRINSICS: &str = "_mm";
@@ -130,6 +131,17 @@ pub fn conversion(name: &str, from: DType, to: ValueType, steps: &str) -> String
             "{head}#if defined(__AVX512VL__)\n  return __builtin_convertvector(x, {target});\n#else\n  return {steps};\n#endif\n}}\n"
         )
     }
+}
+
+/// The body of a function that gives the larger or the smaller of two words, `body` where there is no instruction for it: C compilers
+/// don't find it.
+pub fn extreme(function: BinaryFunction, ty: ValueType, body: &str) -> Option<String> {
+    let Width { prefix, register, integers, .. } = width(ty.lanes).filter(|_| ty.dtype == DType::I32)?;
+    let middle = if function == BinaryFunction::Maximum { "max" } else { "min" };
+    let t = value_type_name(ty);
+    Some(format!(
+        "#if {integers}\n  return ({t}){prefix}_{middle}_epi32(({register})x, ({register})y);\n#else\n{body}#endif\n"
+    ))
 }
 
 /// Words as bytes: the nearest end of their range where they are outside. `least` and `most` name the functions that give the larger and

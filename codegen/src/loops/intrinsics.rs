@@ -347,10 +347,12 @@ impl Intrinsics {
             }
         };
         let nan = if ty.dtype.is_float() { " | (x != x)" } else { "" };
-        format!(
-            "static inline {t} {name}({t} x, {t} y) {{\n  const {mask} first = (x {order} y){nan};\n  \
-             return ({t})((first & ({mask})x) | (~first & ({mask})y));\n}}\n"
-        )
+        let body = format!(
+            "  const {mask} first = (x {order} y){nan};\n  \
+             return ({t})((first & ({mask})x) | (~first & ({mask})y));\n"
+        );
+        let own = if self.converts_bytes { byte_dots::extreme(function, ty, &body) } else { None };
+        format!("static inline {t} {name}({t} x, {t} y) {{\n{}}}\n", own.unwrap_or(body))
     }
 }
 

@@ -124,7 +124,7 @@ fn extremes(rounding: Rounding) -> Graph {
     let multipliers = of(pairs.iter().map(|pair| pair.1).collect());
     let shifts = (0..count).map(|place| 31 + (place / pairs.len()) as i64).collect();
     let moved = graph.add_input("moved", TensorType::new(DType::I8, [count]));
-    let mut operands: Vec<Value> = vec![moved.into()];
+    let mut operands: Vec<Value> = vec![moved];
     for (name, values) in [("x", x), ("multipliers", multipliers), ("shifts", shifts)] {
         operands.push(constant(&mut graph, name, DType::I32, &[count], values));
     }
