@@ -168,3 +168,13 @@ pub fn saturation(name: &str, to: ValueType, (least, most): (&str, &str), steps:
         "static inline {target} {name}({wide} x) {{\n#if defined(__AVX512VL__)\n{bytes}#else\n{limited}#endif\n}}\n"
     )
 }
+
+/// A shift of the lanes of a vector by those of another; by more bits than there are, all are lost.
+pub fn shift_left(name: &str, ty: ValueType, unsigned: &str) -> String {
+    let (t, bits) = (value_type_name(ty), 8 * ty.dtype.size());
+    format!(
+        "static inline {t} {name}({t} x, {t} y) {{\n  const {unsigned} shift = ({unsigned})y;\n  \
+         return ({t})((({unsigned})x << (shift & {})) & ({unsigned})(shift < {bits}));\n}}\n",
+        bits - 1
+    )
+}

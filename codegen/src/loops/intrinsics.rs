@@ -2,7 +2,6 @@
 //! type, as a `static inline` function named after what it computes, and only when a kernel needs it.
 
 use super::ValueType;
-use super::expression::{Known, Rescaling};
 use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
 use super::scalar_text::{binary_text, unary_text};
@@ -223,8 +222,7 @@ impl Intrinsics {
             Intrinsic::Quad => byte_dots::quad(name),
             Intrinsic::QuadDot(lanes) => byte_dots::dot(name, lanes),
             Intrinsic::Rescale(rescaling, ty) if ty.lanes > 1 => {
-                let known = if rescaling.known == Known::Middle { Known::Nothing } else { rescaling.known };
-                let own = Rescaling { known, ..rescaling };
+                let own = vector_rescaling::of_lanes(rescaling);
                 let scalar = self.call(Intrinsic::Rescale(own, ValueType::scalar(ty.dtype)));
                 vector_rescaling::definition(name, &scalar, rescaling, ty)
             }
@@ -327,12 +325,7 @@ impl Intrinsics {
             );
         }
         if function == BinaryFunction::ShiftLeft {
-            let (unsigned, bits) = (unsigned_name(ty), 8 * ty.dtype.size());
-            return format!(
-                "static inline {t} {name}({t} x, {t} y) {{\n  const {unsigned} shift = ({unsigned})y;\n  \
-                 return ({t})((({unsigned})x << (shift & {})) & ({unsigned})(shift < {bits}));\n}}\n",
-                bits - 1
-            );
+            return byte_dots::shift_left(name, ty, &unsigned_name(ty));
         }
         let order = match function {
             BinaryFunction::Maximum => ">",

@@ -8,6 +8,12 @@ use super::spelling::value_type_name;
 use mlc_ir::DType;
 use mlc_ir::scalar::Rounding;
 
+/// How single lanes are rescaled.
+pub fn of_lanes(rescaling: Rescaling) -> Rescaling {
+    let known = if rescaling.known == Known::Middle { Known::Nothing } else { rescaling.known };
+    Rescaling { known, ..rescaling }
+}
+
 /// The function; lane by lane by the function `scalar` where nothing better is known.
 pub fn definition(name: &str, scalar: &str, rescaling: Rescaling, ty: ValueType) -> String {
     let t = value_type_name(ty);
