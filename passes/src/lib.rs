@@ -22,7 +22,9 @@ extern crate self as mlc_passes;
 #[cfg(test)]
 mod soundness;
 pub mod stages;
+pub mod weights;
 
 pub use cost::WorkPrices;
 pub use pipeline::{OptimizeOptions, OptimizeReport, Pipeline, optimize};
 pub use reference::Reference;
+pub use weights::NarrowedWeights;

@@ -177,3 +177,41 @@ fn operators_on_halves_compute_what_the_evaluator_says() {
         }
     }
 }
+
+#[test]
+fn weights_in_halves_take_half_the_flash_and_move_outputs_little() {
+    let Some(case) = find("net_mlperftiny_dscnn_kws") else { return eprintln!("skipped: there is no DS-CNN here") };
+    let loaded = mlc_tests::compile::load(&case).unwrap();
+    let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
+    for (machine, half, most) in [
+        ("cortex-m4", DType::F16, 1300),
+        ("cortex-m55", DType::F16, 1400),
+        ("cortex-m55", DType::Bf16, 1400),
+        ("aarch64", DType::F16, 0),
+    ] {
+        if !available().any(|own| own == machine) {
+            continue;
+        }
+        let options =
+            CompileOptions { target: target(machine).unwrap(), weights_type: Some(half), ..CompileOptions::default() };
+        let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).unwrap();
+        assert_eq!((compiled.narrowed.narrowed.len(), compiled.narrowed.kept.len()), (10, 0));
+        let program = Toolchain::emulated(machine).unwrap().build(&compiled.bundle().unwrap()).unwrap();
+        let (outputs, cost) = program.run_counted(&inputs).unwrap();
+        // The code computes what the network with rounded weights does, and that is near to what the other one does.
+        let bounds = Bounds::of(&compiled.graph, &inputs).unwrap();
+        judge(&compiled.graph, &inputs, &bounds, &outputs).unwrap_or_else(|fault| panic!("{machine} {half}: {fault}"));
+        let golden = case.outputs[0].value.to_floats();
+        let largest = golden.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
+        let near = if half == DType::F16 { 2e-3 } else { 2e-2 };
+        for (found, golden) in outputs[0].to_floats().iter().zip(golden) {
+            assert!((found - golden).abs() <= near * largest, "{machine} {half}: {found} instead of {golden}");
+        }
+        let Some((cost, footprint)) = cost.zip(program.footprint) else { continue };
+        let singles = measure(&case, machine).unwrap_or_else(|fault| panic!("{fault}"));
+        let (own, other) = (footprint.constants_bytes, singles.footprint.constants_bytes);
+        assert!(own * 100 <= other * 53, "{machine}: {own} bytes of constants instead of {other}");
+        let (own, other) = (cost.instructions, singles.cost.instructions);
+        assert!(own * 1000 <= other * most, "{machine} {half}: {own} instructions instead of {other}");
+    }
+}

@@ -16,7 +16,9 @@ use mlc_ir::{DType, Literal, Op};
 pub fn in_arithmetic(op: &Op, kernel: &mut KernelWriter<'_>) -> Op {
     if let Some(sums) = wide_sums(op) {
         kernel.operands.iter_mut().for_each(|operand| operand.view.dtype = sums);
-        return op.clone();
+        if sums.is_integer() {
+            return op.clone();
+        }
     }
     let arguments = kernel.operands.iter().chain(&kernel.results);
     let arguments = arguments.chain(kernel.epilogue.iter().flat_map(|epilogue| &epilogue.operands));

@@ -133,6 +133,9 @@ fn prepare(op: &Op, kernel: &mut KernelWriter<'_>) -> Op {
 /// Bounds of an operator's sums of products of narrow integers by constant weights.
 fn sums_bounds(op: &Op, kernel: &KernelWriter<'_>) -> Option<bounds::Bounds> {
     let (x, weights) = (kernel.operands.first()?, kernel.operands.get(1)?);
+    if !x.view.dtype.is_integer() {
+        return None;
+    }
     let steps: usize = match op {
         Op::Convolution(op) if op.sums.is_some() => weights.view.shape.iter().rev().skip(1).product(),
         Op::Matmul(op) if op.sums.is_some() => x.view.shape[x.view.rank() - if op.transpose_left { 2 } else { 1 }],

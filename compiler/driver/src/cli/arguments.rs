@@ -4,7 +4,7 @@ use super::bindings::{BindingOptions, NamedPlace, Output, OutputOptions, output}
 use super::console::Common;
 use super::convert::Convert;
 use super::hardware::{Machine, Memory};
-use super::modes::{Fp, Int8Reference, Optimize};
+use super::modes::{Fp, Int8Reference, Optimize, WeightsType};
 use super::operators::OperatorOptions;
 use super::opgen::Opgen;
 use super::packaging::Packaging;
@@ -172,6 +172,9 @@ pub struct CodeOptions {
     /// What the code is made for [default: balanced for microcontrollers, else speed]
     #[arg(long, value_enum, value_name = "OBJECTIVE")]
     pub optimize: Option<Optimize>,
+    /// Keep the constant weights of convolutions and matrix products on f32 in half precision; sums stay f32
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub weights_type: Option<WeightsType>,
     /// Name of the model in the C interface, such as in tvmgen_NAME_run; repeated for several models
     /// [default: default; for several models the names of their files]
     #[arg(long = "model-name", value_name = "NAME")]
@@ -434,6 +437,9 @@ pub struct Inspect {
     /// What the code is made for whose schedules are listed [default: balanced for microcontrollers, else speed]
     #[arg(long, value_enum, value_name = "OBJECTIVE", requires = "schedules")]
     pub optimize: Option<Optimize>,
+    /// What constant weights are kept in by the code whose schedules are listed
+    #[arg(long, value_enum, value_name = "TYPE", requires = "schedules")]
+    pub weights_type: Option<WeightsType>,
 }
 
 /// `mlc quantize`

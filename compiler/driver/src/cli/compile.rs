@@ -18,6 +18,7 @@ use indexmap::IndexMap;
 use mlc_codegen::Module;
 use mlc_codegen::quantized::floating_point_kernels;
 use mlc_ir::{Code, Diagnostic, Graph, Location};
+use mlc_passes::NarrowedWeights;
 use std::path::{Path, PathBuf};
 
 pub(super) fn compile(arguments: &Compile, console: &Console) -> Result<(), Failure> {
@@ -142,6 +143,7 @@ fn compile_loaded(
     }
     let compiled = compiled.map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
     console.report(&floating_point_integers(&compiled, model), &Sources::new());
+    narrowed_weights(&compiled, options).iter().for_each(|text| console.status(text));
     let rewrites = compiled.report.explanations.iter().map(|explanation| format!("{explanation}\n"));
     let schedules = options.explain.then(|| schedules_text(&compiled.module, &options.target));
     for text in rewrites.chain(schedules) {
@@ -165,6 +167,21 @@ fn floating_point_integers(compiled: &Compiled, model: &Model) -> Vec<Diagnostic
     let location = Location::default().in_file(model.path.display().to_string());
     let warning = Diagnostic::warning(Code::FloatingPointIntegers, location, message);
     vec![warning.with_note(format!("in the kernels {}", kernels.join(", ")))]
+}
+
+/// What to say of weights that were to be in half precision.
+fn narrowed_weights(compiled: &Compiled, options: &CompileOptions) -> Vec<String> {
+    let Some(half) = options.weights_type else { return Vec::new() };
+    let NarrowedWeights { narrowed, kept, furthest } = &compiled.narrowed;
+    let furthest = furthest.as_ref().map_or(String::new(), |(name, distance)| {
+        format!("; rounding moves them by {distance:.2e} at most, in '{name}'")
+    });
+    let noun = if narrowed.len() == 1 { "constant is" } else { "constants are" };
+    let mut texts = vec![format!("the weights in {} {noun} {half}{furthest}", narrowed.len())];
+    texts.extend(
+        kept.iter().map(|(name, number)| format!("the weights '{name}' stay f32: {half} doesn't reach {number}")),
+    );
+    texts
 }
 
 /// The graphs of all stages as texts, with one file of their large constants.

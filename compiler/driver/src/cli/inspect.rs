@@ -11,7 +11,7 @@ use crate::files;
 use crate::format::Format;
 use crate::pipeline::frontends::{self, Contents, Memory, ModelFile};
 use crate::pipeline::{self, CompileOptions, Failure};
-use mlc_ir::{Graph, Objective, Quantization, TensorType};
+use mlc_ir::{DType, Graph, Objective, Quantization, TensorType};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -97,7 +97,8 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
         let target = target(arguments.target.as_deref().unwrap_or("generic"))?;
         let objective = arguments.optimize.map_or(target.objective, Objective::from);
         let target = target.with_objective(objective);
-        let options = CompileOptions { target, explain: true, ..CompileOptions::default() };
+        let weights_type = arguments.weights_type.map(DType::from);
+        let options = CompileOptions { target, explain: true, weights_type, ..CompileOptions::default() };
         let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {});
         let compiled = compiled.map_err(|diagnostics| in_model(diagnostics, &arguments.model, loaded.sources))?;
         console.print(&schedules_text(&compiled.module, &options.target));

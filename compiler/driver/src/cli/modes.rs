@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use mlc_codegen::FloatingPoint;
-use mlc_ir::Objective;
+use mlc_ir::{DType, Objective};
 use mlc_passes::Reference;
 
 /// How closely code keeps to floating-point operations.
@@ -57,6 +57,24 @@ pub enum Optimize {
     Ram,
     /// Speed, and small code where that costs next to nothing
     Balanced,
+}
+
+/// What constant weights are kept in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WeightsType {
+    /// Halves, with 11 bits of precision and numbers up to 65504
+    F16,
+    /// The upper halves of singles, with 8 bits of precision
+    Bf16,
+}
+
+impl From<WeightsType> for DType {
+    fn from(weights_type: WeightsType) -> DType {
+        match weights_type {
+            WeightsType::F16 => DType::F16,
+            WeightsType::Bf16 => DType::Bf16,
+        }
+    }
 }
 
 impl From<Optimize> for Objective {

@@ -14,7 +14,7 @@ use crate::{files, targets};
 use indexmap::IndexMap;
 use mlc_codegen::{Target, WeightsAs};
 use mlc_ir::stateful;
-use mlc_ir::{Code, Diagnostic, Objective, Tensor};
+use mlc_ir::{Code, DType, Diagnostic, Objective, Tensor};
 use mlc_passes::Reference;
 
 /// What the options say about loading a model, which is the one of a name where an archive holds several. `updated` are names of
@@ -127,7 +127,9 @@ pub(super) fn compile_options(
     let (limits, modified) = (code.memory.limits(), source_date_epoch()?);
     let schedules = code.schedules.iter().cloned().collect();
     let reference = code.int8_reference.map(Reference::from);
-    Ok(CompileOptions { model_name, target, limits, modified, schedules, reference, ..CompileOptions::default() })
+    let weights_type = code.weights_type.map(DType::from);
+    let named = CompileOptions { model_name, target, limits, modified, schedules, ..CompileOptions::default() };
+    Ok(CompileOptions { reference, weights_type, ..named })
 }
 
 /// What the options say of code that is only run: nobody keeps the archive, so the linker gets the weights, as an object file where
@@ -229,6 +231,10 @@ pub(super) fn archive_bundle(
         if model.operators.described.is_some() {
             let message = "the archive is compiled: it has the code of all its operators";
             return Err(mismatch(message.into()).with_help("give --op-descriptions to 'mlc compile'").into());
+        }
+        if code.weights_type.is_some() {
+            let message = "the archive is compiled: what its weights are was decided then";
+            return Err(mismatch(message.into()).with_help("give --weights-type to 'mlc compile'").into());
         }
         if code.memory.is_given() && machine.on.is_none() {
             let message = "the archive is compiled: what it takes of a machine is known once it is built for one";

@@ -62,6 +62,8 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
         .map_err(|diagnostics| in_model(diagnostics, &arguments.model, loaded.sources))?;
     let program = arguments.machine.toolchain()?.build(&compiled.bundle()?)?;
     check_built(&program, &arguments.code)?;
+    // Rounded weights are the model, not an error of the code.
+    let graph = if options.weights_type.is_some() { &compiled.graph } else { graph };
     // States show from the second run on only. Known outputs are those of the first.
     let runs = if graph.states.is_empty() || !known.is_empty() { 1 } else { RUNS };
     let outputs = (0..runs).map(|earlier| program.run_after(&inputs, earlier)).collect::<Result<Vec<_>, _>>()?;

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use indexmap::IndexMap;
 use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
 use mlc_codegen::{Execution, Limits, Module, ScheduleOptions, Target, TargetPrices};
-use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location, Objective};
-use mlc_passes::{OptimizeOptions, OptimizeReport, Reference};
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, Objective, OperatorError};
+use mlc_passes::{NarrowedWeights, OptimizeOptions, OptimizeReport, Reference};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -33,6 +33,8 @@ pub struct CompileOptions {
     pub schedules: BTreeMap<String, String>,
     /// What defines how sums of quantised operators are rounded, if not the model's format.
     pub reference: Option<Reference>,
+    /// The half-precision type that constant weights of dense operators on singles are kept in, if any.
+    pub weights_type: Option<DType>,
 }
 
 impl Default for CompileOptions {
@@ -47,6 +49,7 @@ impl Default for CompileOptions {
             explain: false,
             schedules: BTreeMap::new(),
             reference: None,
+            weights_type: None,
         }
     }
 }
@@ -60,6 +63,8 @@ pub struct Compiled {
     pub graph: Graph,
     /// What the optimiser did.
     pub report: OptimizeReport,
+    /// What became of weights that were to be in half precision.
+    pub narrowed: NarrowedWeights,
     options: CompileOptions,
     graph_text: String,
     constants: IndexMap<String, Attribute>,
@@ -101,13 +106,14 @@ pub fn compile(
         Objective::Ram => smallest_arena(graph, options, observer)?,
         objective => compiled_for(graph, options, objective, observer)?,
     };
-    let (graph, report, module) = compiled;
+    let Optimized { graph, report, narrowed, module } = compiled;
     options.limits.check(&[&module])?;
     let (graph_text, constants) = mlc_ir::text::print_with_constants(&graph);
     Ok(Compiled {
         module,
         graph,
         report,
+        narrowed,
         options: options.clone(),
         graph_text,
         constants,
@@ -125,8 +131,17 @@ fn referenced(graph: Graph, reference: Option<Reference>) -> Result<Graph, Diagn
     })
 }
 
-/// A graph that was optimised, what the optimiser says, and its C.
-type Optimized = (Graph, OptimizeReport, Module);
+fn defect(error: &OperatorError) -> Diagnostic {
+    Diagnostic::error(Code::InvalidGraph, Location::default(), error.to_string())
+}
+
+/// A graph that was optimised, what was done to it, and its C.
+struct Optimized {
+    graph: Graph,
+    report: OptimizeReport,
+    narrowed: NarrowedWeights,
+    module: Module,
+}
 
 /// Optimises a graph by what things are worth to an objective, and generates C of it.
 fn compiled_for(
@@ -145,11 +160,19 @@ fn compiled_for(
     let (graph, report) =
         mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
     let graph = referenced(graph, options.reference).map_err(|error| vec![error])?;
+    let (graph, narrowed) = match options.weights_type {
+        Some(half) => {
+            let narrowed = mlc_passes::weights::narrow(graph, half).map_err(|error| vec![defect(&error)])?;
+            mlc_ir::verify(&narrowed.0)?;
+            narrowed
+        }
+        None => (graph, NarrowedWeights::default()),
+    };
     let CompileOptions { model_name, target, execution, schedules: forced, explain: tell_all, .. } = options.clone();
     let schedules = ScheduleOptions { forced, tell_all };
     let generator_options = mlc_codegen::Options { model_name, target, execution, schedules };
     let module = mlc_codegen::generate(&graph, &generator_options)?;
-    Ok((graph, report, module))
+    Ok(Optimized { graph, report, narrowed, module })
 }
 
 /// What of the graphs that any objective takes has the smallest arena: how buffers fit together isn't known before they are
@@ -161,7 +184,7 @@ fn smallest_arena(
 ) -> Result<Optimized, Vec<Diagnostic>> {
     let mut best = (usize::MAX, Objective::Speed);
     for objective in [Objective::Speed, Objective::Balanced, Objective::Size] {
-        let (.., module) = compiled_for(graph, options, objective, &mut |_, _| {})?;
+        let module = compiled_for(graph, options, objective, &mut |_, _| {})?.module;
         if module.plan.arena_bytes < best.0 {
             best = (module.plan.arena_bytes, objective);
         }

@@ -18,8 +18,8 @@ crate::operator_fields! {
         pub transpose_left: bool,
         /// Whether the right operand is [.., N, K] instead of [.., K, N].
         pub transpose_right: bool,
-        /// Type of the sums where both operands are integers of 8 or 16 bits, of types of their own; `none` for sums of the operands'
-        /// type.
+        /// Type of the sums where both operands are integers of 8 or 16 bits, of types of their own, or `f32` where the left one is `f32`
+        /// and the right one's elements are halves; `none` for sums of the operands' type.
         pub sums: Option<DType> = None,
     }
 }

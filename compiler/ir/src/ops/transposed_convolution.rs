@@ -25,8 +25,8 @@ crate::operator_fields! {
         pub output_pads: Vec<usize>,
         /// Groups that split input and output channels.
         pub groups: usize,
-        /// Type of the sums where x and weights are integers of 8 or 16 bits, of types of their own; `none` for sums of the operands'
-        /// type.
+        /// Type of the sums where x and weights are integers of 8 or 16 bits, of types of their own, or `f32` where x is `f32` and the
+        /// weights are halves; `none` for sums of the operands' type.
         pub sums: Option<DType> = None,
     }
 }
