@@ -82,13 +82,7 @@ impl TargetPrices {
 
     /// What an application costs where the operand that is asked for is made by its source. An epilogue costs what it would cost as
     /// a kernel of its own, but for coming and going: so each anchor is looked at once, whatever is behind it.
-    fn placed(
-        &self,
-        op: &Op,
-        operands: &[PricedOperand],
-        results: &[TensorType],
-        source: Option<Source>,
-    ) -> Cost {
+    fn placed(&self, op: &Op, operands: &[PricedOperand], results: &[TensorType], source: Option<Source>) -> Cost {
         let kernel = match op {
             Op::Kernel(kernel) if !is_looked_at_whole(kernel, results) => kernel,
             _ => return self.answer(Question { op: op.clone(), operands: operands.to_vec(), source }, results),

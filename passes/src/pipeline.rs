@@ -115,9 +115,8 @@ impl Pipeline {
         while !left.is_empty() {
             let is_last = |stage: &Stage| options.stop_after.as_deref() == Some(stage.name);
             let saturates = |stage: &Stage| matches!(stage.work, Work::Saturate(_));
-            let goes_on = |at: usize| {
-                !is_last(&left[at]) && saturates(&left[at]) && left.get(at + 1).is_some_and(saturates)
-            };
+            let goes_on =
+                |at: usize| !is_last(&left[at]) && saturates(&left[at]) && left.get(at + 1).is_some_and(saturates);
             let count = (0..left.len()).find(|&at| !goes_on(at)).map_or(left.len(), |at| at + 1);
             let (decision, further) = left.split_at(count);
             let mut reports: Vec<StageReport> =

@@ -5,7 +5,7 @@ use super::ValueType;
 use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
 use super::scalar_text::{binary_text, unary_text};
-use super::spelling::{c_type, unparenthesised, value_type_name};
+use super::spelling::{NO_COMMONING, c_type, unparenthesised, value_type_name, vector_type_text};
 use super::{
     byte_dots, circular, half_text, mathematics, mve, quads, rescaling_text, rounding, routine_text, vector_rescaling,
 };
@@ -14,14 +14,6 @@ use indexmap::IndexMap;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use std::collections::BTreeSet;
-
-/// Gcc would keep what neighbouring pixels read of each other from turn to turn, in the registers that a tile's sums need: convolutions
-/// that read channels first took up to three times as long.
-const NO_COMMONING: &str = "#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize(\"no-predictive-commoning\")
-#endif
-
-";
 
 /// What the names of helpers that keep bits begin with.
 const BIT_CAST: &str = "mlc_bit_cast_";
@@ -158,14 +150,8 @@ impl Intrinsics {
             text += NO_COMMONING;
         }
         for ty in &self.vectors {
-            let own = mve::lane_type(*ty).filter(|_| self.mve);
-            let (name, (element, size)) = (value_type_name(*ty), own.unwrap_or((c_type(ty.dtype), ty.dtype.size())));
-            let bytes = size * ty.lanes;
-            text += &format!("typedef {element} {name} __attribute__((vector_size({bytes})));\n");
-            text += &format!(
-                "typedef {element} {name}_unaligned __attribute__((vector_size({bytes}), aligned({}), may_alias));\n",
-                ty.dtype.size()
-            );
+            let lane = mve::lane_type(*ty).filter(|_| self.mve).unwrap_or((c_type(ty.dtype), ty.dtype.size()));
+            text += &vector_type_text(*ty, lane);
         }
         for definition in self.definitions.values() {
             text += "\n";

@@ -5,6 +5,14 @@ use super::{ValueType, VarKind};
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Literal};
 
+/// Gcc would keep what neighbouring pixels read of each other from turn to turn, in the registers that a tile's sums need: convolutions
+/// that read channels first took up to three times as long.
+pub(super) const NO_COMMONING: &str = "#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize(\"no-predictive-commoning\")
+#endif
+
+";
+
 /// The C type that elements of a data type have in memory.
 pub fn c_type(dtype: DType) -> &'static str {
     match dtype {
@@ -24,6 +32,15 @@ pub fn c_type(dtype: DType) -> &'static str {
 /// Name of a value's type in helper names and vector types: `f32`, `f32x8`.
 pub fn value_type_name(ty: ValueType) -> String {
     if ty.lanes == 1 { ty.dtype.name().to_owned() } else { format!("{}x{}", ty.dtype, ty.lanes) }
+}
+
+/// The definitions of a vector type in C, and of the same where it isn't aligned; lanes have a type of so many bytes.
+pub(super) fn vector_type_text(ty: ValueType, (element, size): (&str, usize)) -> String {
+    let (name, bytes, own) = (value_type_name(ty), size * ty.lanes, ty.dtype.size());
+    format!(
+        "typedef {element} {name} __attribute__((vector_size({bytes})));\n\
+         typedef {element} {name}_unaligned __attribute__((vector_size({bytes}), aligned({own}), may_alias));\n"
+    )
 }
 
 /// The C type of a variable; that of a mask has lanes of type `mask`.

@@ -37,7 +37,7 @@ impl Problem {
         let greedy = greedy::choose(self);
         let mut starts = vec![greedy.clone(), completed(&self.start, &greedy)];
         if let Some(earlier) = earlier {
-            starts.insert(0, completed(&self.choice_of(space, earlier), &greedy));
+            starts.insert(0, completed(&self.choice_of(space, &earlier.nodes), &greedy));
         }
         let cost = |choice: &Choice| self.schedule(choice).map(|(_, cost)| cost);
         starts.retain(|choice| cost(choice).is_some());

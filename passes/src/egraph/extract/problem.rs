@@ -1,6 +1,6 @@
 //! The e-graph as extraction sees it: the options of each class, what they need and what they cost.
 
-use super::{Selection, constants};
+use super::constants;
 use crate::egraph::language::{ENode, Head};
 use crate::egraph::space::Space;
 use crate::rewrite::View;
@@ -117,9 +117,9 @@ impl Problem {
     }
 
     /// What was chosen of the space earlier, as far as its classes are needed still.
-    pub(super) fn choice_of(&self, space: &Space, earlier: &Selection) -> Choice {
+    pub(super) fn choice_of(&self, space: &Space, earlier: &IndexMap<Id, ENode>) -> Choice {
         let mut choice: Choice = vec![None; self.ids.len()];
-        for (&class, node) in &earlier.nodes {
+        for (&class, node) in earlier {
             let node = node.clone().map_children(|child| space.egraph.find(child));
             let number = self.numbers[&space.egraph.find(class)];
             let is_leaf = self.constants.contains_key(&self.ids[number]);
@@ -246,13 +246,16 @@ fn link(space: &Space, numbers: &IndexMap<Id, usize>, options: &mut [Vec<Candida
     }
 }
 
+/// What a reader costs more that sees a chain of views.
+type Price<'a> = dyn Fn(&[(&Op, &TensorType)]) -> u64 + 'a;
+
 /// What a reader costs more by the options of a class that it sees through a chain of views, and without them.
 fn chains<'s>(
     sources: &'s Sources,
     class: usize,
     chain: &mut Vec<(&'s Op, &'s TensorType)>,
     without: u64,
-    price: &dyn Fn(&[(&Op, &TensorType)]) -> u64,
+    price: &Price<'_>,
 ) -> Link {
     let mut extras = Vec::with_capacity(sources[class].len());
     for source in &sources[class] {
@@ -262,7 +265,8 @@ fn chains<'s>(
         };
         chain.push((&*source.op, &source.ty));
         let cost = price(chain);
-        let below = source.shown.filter(|_| chain.len() < DEPTH).map(|shown| chains(sources, shown, chain, cost, price));
+        let below =
+            source.shown.filter(|_| chain.len() < DEPTH).map(|shown| chains(sources, shown, chain, cost, price));
         let matters = |link: &Link| link.extras.iter().any(|extra| extra.cost != cost || extra.below.is_some());
         extras.push(Extra { cost, below: below.filter(matters).map(Box::new) });
         chain.pop();
