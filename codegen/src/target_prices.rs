@@ -8,7 +8,7 @@ use crate::choice::Chooser;
 use crate::emit::{prices, working_set};
 use crate::lower::{Binding, Part, is_view, lower};
 use crate::names::Names;
-use crate::target::Target;
+use crate::target::{ByteDots, Target};
 use indexmap::IndexMap;
 use mlc_ir::ops::{Kernel, Map};
 use mlc_ir::scalar::Expression;
@@ -84,7 +84,7 @@ impl TargetPrices {
     /// a kernel of its own, but for coming and going: so each anchor is looked at once, whatever is behind it.
     fn placed(&self, op: &Op, operands: &[PricedOperand], results: &[TensorType], source: Option<Source>) -> Cost {
         let kernel = match op {
-            Op::Kernel(kernel) if !is_looked_at_whole(kernel, results) => kernel,
+            Op::Kernel(kernel) if !is_looked_at_whole(kernel, results, &self.target) => kernel,
             _ => return self.answer(Question { op: op.clone(), operands: operands.to_vec(), source }, results),
         };
         let own = kernel.anchor_operands;
@@ -144,12 +144,14 @@ fn estimate(op: &Op, operands: &[PricedOperand], results: &[TensorType]) -> Cost
 }
 
 /// Whether the price of a kernel isn't made of those of its parts: functions such as `exp` are written out in every place of a tile,
-/// and take the registers that its sums have.
-fn is_looked_at_whole(kernel: &Kernel, results: &[TensorType]) -> bool {
+/// and take the registers that its sums have. What becomes of integers is only asked where vectors multiply bytes, for these have some
+/// epilogues and not others.
+fn is_looked_at_whole(kernel: &Kernel, results: &[TensorType], target: &Target) -> bool {
     let map = Map { expression: kernel.expression.clone() };
     let work = Op::from(map).work(&[], results);
     let elements: usize = results.iter().map(TensorType::elements).sum();
-    work.scalar_operations >= FUNCTION.saturating_mul(elements as u64)
+    let is_asked = target.byte_dots != ByteDots::None || results.iter().all(|ty| ty.dtype.is_float());
+    is_asked && work.scalar_operations >= FUNCTION.saturating_mul(elements as u64)
 }
 
 /// An operand of an epilogue as it is there: in a row of so many elements, or in a register where it has fewer.
