@@ -5,7 +5,7 @@ use super::ValueType;
 use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
 use super::scalar_text::{binary_text, unary_text};
-use super::spelling::{NO_COMMONING, c_type, unparenthesised, value_type_name, vector_type_text};
+use super::spelling::{COMPILERS, c_type, unparenthesised, value_type_name, vector_type_text};
 use super::{
     byte_dots, circular, half_text, mathematics, mve, quads, rescaling_text, rounding, routine_text, vector_rescaling,
 };
@@ -147,7 +147,7 @@ impl Intrinsics {
     pub fn prelude(&self) -> String {
         let mut text = if self.vectors.is_empty() { String::new() } else { "\n".to_owned() };
         if !self.mve && !self.vectors.is_empty() {
-            text += NO_COMMONING;
+            text += COMPILERS;
         }
         for ty in &self.vectors {
             let lane = mve::lane_type(*ty).filter(|_| self.mve).unwrap_or((c_type(ty.dtype), ty.dtype.size()));

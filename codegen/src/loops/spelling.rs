@@ -6,8 +6,10 @@ use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Literal};
 
 /// Gcc would keep what neighbouring pixels read of each other from turn to turn, in the registers that a tile's sums need: convolutions
-/// that read channels first took up to three times as long.
-pub(super) const NO_COMMONING: &str = "#if defined(__GNUC__) && !defined(__clang__)
+/// that read channels first took up to three times as long. Clang tells of helpers that only another machine's branch calls.
+pub(super) const COMPILERS: &str = "#if defined(__clang__)
+#pragma clang diagnostic ignored \"-Wunused-function\"
+#elif defined(__GNUC__)
 #pragma GCC optimize(\"no-predictive-commoning\")
 #endif
 
