@@ -6,6 +6,8 @@
 
 use crate::choice::Chooser;
 use crate::emit::{prices, working_set};
+use crate::lower::homes::moved;
+use crate::lower::view::View;
 use crate::lower::{Binding, Part, is_view, lower};
 use crate::names::Names;
 use crate::target::{ByteDots, Target};
@@ -13,7 +15,8 @@ use indexmap::IndexMap;
 use mlc_ir::ops::{Kernel, Map};
 use mlc_ir::scalar::Expression;
 use mlc_ir::{
-    Attribute, Category, Cost, Graph, Known, NodeId, Op, OperatorError, PricedOperand, Prices, TensorType, Value, Work,
+    Attribute, Category, Cost, Graph, Known, NodeId, Op, OperatorError, PricedOperand, Prices, Shape, TensorType,
+    Value, Work,
 };
 use std::cell::RefCell;
 use std::fmt;
@@ -189,10 +192,22 @@ impl Prices for TargetPrices {
         if !can_be_priced || operands[number].known != Known::Type {
             return Cost::default();
         }
+        if is_view(op) && strided(op, &results[0], &operands[number].ty, source).is_some() {
+            return Cost::default();
+        }
         let chain = source.iter().map(|(op, _)| (*op).clone()).collect();
         let from = Some(Source { number, chain, ty: (*ty).clone() });
         without(self.placed(op, operands, results, from), self.application(op, operands, results))
     }
+}
+
+/// Where a view lies that is seen through a chain of views; `None` where strides can't say so, and something is copied.
+fn strided(op: &Op, result: &TensorType, operand: &TensorType, chain: &[(&Op, &TensorType)]) -> Option<View> {
+    let (_, ty) = chain.last()?;
+    let shapes = [result, operand].into_iter().chain(chain.iter().map(|&(_, shown)| shown)).map(|ty| &ty.shape);
+    let views = [op].into_iter().chain(chain.iter().map(|&(op, _)| op)).zip(shapes);
+    let views: Vec<(&Op, &Shape)> = views.filter(|(op, _)| is_view(op)).collect();
+    views.into_iter().rev().try_fold(View::dense(ty.dtype, &ty.shape), |view, (op, shape)| moved(op, &view, shape))
 }
 
 /// A graph of one application, and the nodes around it, which aren't priced.

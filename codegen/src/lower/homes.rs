@@ -284,7 +284,7 @@ fn input_kind(graph: &Graph, node: NodeId) -> BufferKind {
 }
 
 /// A view operator's result as a view of the operand's buffer; `None` where strides can't express it.
-pub(super) fn moved(op: &Op, operand: &View, shape: &[usize]) -> Option<View> {
+pub fn moved(op: &Op, operand: &View, shape: &[usize]) -> Option<View> {
     match op {
         Op::Transpose(transpose) => Some(operand.transpose(&transpose.permutation)),
         Op::Slice(slice) => Some(operand.slice(&slice.starts, &slice.sizes, &slice.steps)),

@@ -220,6 +220,9 @@ type Sources = Vec<Vec<Option<Source>>>;
 
 /// Views of views that are looked at.
 const DEPTH: usize = 2;
+/// Where an operand can be so many views of views, only the views that give it are looked at: an orbit of transposes has as many
+/// as the square of its size, and the composed ones are among its views themselves.
+const CHAINS: usize = 256;
 
 /// Finds what nodes cost more where an operand is a view, or an input.
 fn link(space: &Space, numbers: &IndexMap<Id, usize>, options: &mut [Vec<Candidate>], goal: Goal<'_>) {
@@ -238,7 +241,9 @@ fn link(space: &Space, numbers: &IndexMap<Id, usize>, options: &mut [Vec<Candida
                 goal.weights.weigh(goal.prices.operand(op, &operands, &option.node.results, number, chain))
             };
             let class = numbers[&space.egraph.find(*child)];
-            let found = chains(&sources, class, &mut Vec::new(), 0, &price);
+            let shown = sources[class].iter().flatten().filter_map(|source| source.shown);
+            let is_orbit = shown.map(|shown| sources[shown].iter().flatten().count()).sum::<usize>() > CHAINS;
+            let found = chains(&sources, class, &mut Vec::new(), 0, if is_orbit { 1 } else { DEPTH }, &price);
             if found.extras.iter().any(|extra| extra.cost != 0 || extra.below.is_some()) {
                 option.links.push(found);
             }
@@ -249,12 +254,13 @@ fn link(space: &Space, numbers: &IndexMap<Id, usize>, options: &mut [Vec<Candida
 /// What a reader costs more that sees a chain of views.
 type Price<'a> = dyn Fn(&[(&Op, &TensorType)]) -> u64 + 'a;
 
-/// What a reader costs more by the options of a class that it sees through a chain of views, and without them.
+/// What a reader costs more by the options of a class that it sees through a chain of views, of at most `depth`, and without them.
 fn chains<'s>(
     sources: &'s Sources,
     class: usize,
     chain: &mut Vec<(&'s Op, &'s TensorType)>,
     without: u64,
+    depth: usize,
     price: &Price<'_>,
 ) -> Link {
     let mut extras = Vec::with_capacity(sources[class].len());
@@ -266,7 +272,7 @@ fn chains<'s>(
         chain.push((&*source.op, &source.ty));
         let cost = price(chain);
         let below =
-            source.shown.filter(|_| chain.len() < DEPTH).map(|shown| chains(sources, shown, chain, cost, price));
+            source.shown.filter(|_| chain.len() < depth).map(|shown| chains(sources, shown, chain, cost, depth, price));
         let matters = |link: &Link| link.extras.iter().any(|extra| extra.cost != cost || extra.below.is_some());
         extras.push(Extra { cost, below: below.filter(matters).map(Box::new) });
         chain.pop();

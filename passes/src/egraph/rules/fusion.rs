@@ -10,6 +10,8 @@ use indexmap::{IndexMap, IndexSet};
 use mlc_ir::ops::{Kernel, Map};
 use mlc_ir::scalar::{BinaryFunction as B, Expression, ExpressionBuilder, ScalarId, UnaryFunction as U};
 use mlc_ir::{Category, DType, Generator, Graph, Op, Value};
+use petgraph::algo::is_cyclic_directed;
+use petgraph::graph::DiGraph;
 
 /// Operators that one map or epilogue takes at most.
 const CONE: usize = 32;
@@ -97,7 +99,12 @@ impl<'v> Forms<'v> {
             self.users.entry(operand).or_default().insert(class);
         }
         let types = || application.operands.iter().map(|&operand| self.view.ty(operand).clone()).collect::<Vec<_>>();
-        if is_elementwise && let Some(expression) = application.op.expression(&types()) {
+        // A value that was found equal to an operand of its own (`relu` of a `relu`) isn't computed by that form.
+        let is_own = application.operands.contains(&class);
+        if is_elementwise
+            && !is_own
+            && let Some(expression) = application.op.expression(&types())
+        {
             let forms = self.elementwise.entry(class).or_default();
             if forms.len() < FORMS {
                 forms.push((expression, application.operands.to_vec()));
@@ -174,12 +181,20 @@ impl<'v> Forms<'v> {
         anchors.filter(|application| application.op.category() == Category::Accumulation).take(FORMS).collect()
     }
 
-    /// The expression of a cone, and its operands in the order in which the expression numbers them.
-    fn fused(&self, cone: &Cone<'_>) -> (Expression, IndexSet<Class>) {
-        let mut operands = IndexSet::new();
-        let root = cone.keys()[0];
-        let expression = Expression::build(|b| self.inline(cone, root, b, &mut IndexMap::new(), &mut operands));
-        (expression, operands)
+    /// The expression of a cone, and its operands in the order in which the expression numbers them; `None` where forms need
+    /// each other, as those of a graph chosen earlier do once values of it have been found equal.
+    fn fused(&self, cone: &Cone<'_>) -> Option<(Expression, IndexSet<Class>)> {
+        let place = |class: &Class| cone.get_index_of(class).map(|place| place as u32);
+        let edges = cone
+            .values()
+            .zip(0_u32..)
+            .flat_map(|((_, operands), user)| operands.iter().filter_map(place).map(move |operand| (operand, user)));
+        (!is_cyclic_directed(&DiGraph::<(), ()>::from_edges(edges))).then(|| {
+            let mut operands = IndexSet::new();
+            let root = cone.keys()[0];
+            let expression = Expression::build(|b| self.inline(cone, root, b, &mut IndexMap::new(), &mut operands));
+            (expression, operands)
+        })
     }
 
     fn inline(
@@ -231,7 +246,7 @@ fn each_cone(view: &dyn View, found: &mut Found<'_>) {
     for (&root, own) in &forms.elementwise {
         let mut seen: Vec<(Expression, IndexSet<Class>)> = Vec::new();
         for cone in forms.chosen_cones(root).into_iter().chain(own.iter().flat_map(|form| forms.cones(root, form))) {
-            let fused = forms.fused(&cone);
+            let Some(fused) = forms.fused(&cone) else { continue };
             if !seen.contains(&fused) {
                 found(&forms, &cone, &fused.0, &fused.1);
                 seen.push(fused);
