@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 use mlc::pipeline::{CompileOptions, compile};
-use mlc_ir::text;
+use mlc_codegen::{TargetPrices, generate};
+use mlc_ir::{Graph, Objective, text};
+use mlc_passes::{OptimizeOptions, Pipeline, optimize};
+use std::rc::Rc;
 
 /// Two convolutions on one input, and the gate that multiplies them, as WaveNet has it.
 const GATE: &str = "mlc 1
@@ -39,4 +42,40 @@ fn convolutions(target: &str) -> Vec<String> {
 fn gated_siblings_merge_on_one_target_and_fuse_with_their_gate_on_another() {
     assert_eq!(convolutions("cortex-m4"), ["f32[1, 64, 16]", "f32[1, 64, 16]"]);
     assert_eq!(convolutions("x86-64-v4"), ["f32[1, 64, 32]"]);
+}
+
+/// The gate's time on a target, by its prices, after one decision or after one behind each of the stages that saturate.
+fn time(target: &str, decisions: fn(Graph, &OptimizeOptions) -> Graph) -> u64 {
+    let graph = text::parse(GATE, &()).unwrap();
+    let target = mlc::targets::find(target).unwrap();
+    let prices = Rc::new(TargetPrices::new(&target, &graph));
+    let options = OptimizeOptions { prices, weights: Objective::Speed.of_graphs(), ..OptimizeOptions::default() };
+    let graph = decisions(graph, &options);
+    let CompileOptions { model_name, execution, .. } = CompileOptions::default();
+    let options = mlc_codegen::Options { model_name, target, execution, schedules: Default::default() };
+    generate(&graph, &options).unwrap().kernels.iter().map(|kernel| kernel.price.time).sum()
+}
+
+fn at_once(graph: Graph, options: &OptimizeOptions) -> Graph {
+    optimize(graph, options, &mut |_, _| {}).unwrap().0
+}
+
+fn one_by_one(graph: Graph, options: &OptimizeOptions) -> Graph {
+    Pipeline::default()
+        .stages
+        .into_iter()
+        .fold(graph, |graph, stage| Pipeline { stages: vec![stage] }.run(graph, options, &mut |_, _| {}).unwrap().0)
+}
+
+/// Siblings that are merged before anybody asks what becomes of their results are merged for good.
+#[test]
+fn one_decision_finds_what_decisions_one_after_the_other_miss() {
+    for target in mlc::targets::all() {
+        let (once, apart) = (time(&target.name, at_once), time(&target.name, one_by_one));
+        assert!(once <= apart, "{}: {once} at once, {apart} one by one", target.name);
+    }
+    for target in ["generic", "cortex-m4", "riscv32", "x86-64-v3", "aarch64"] {
+        let (once, apart) = (time(target, at_once), time(target, one_by_one));
+        assert!(once * 100 < apart * 99, "{target}: {once} at once, {apart} one by one");
+    }
 }
