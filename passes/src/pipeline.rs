@@ -257,9 +257,10 @@ impl Regions<'_> {
         for (number, ((_, rules), report)) in self.stages.iter().zip(self.reports.iter_mut()).enumerate() {
             let budget = Budget { nodes: budget.nodes.saturating_add(space.made().len()), ..budget };
             let saturation = saturate(&mut space, rules, budget);
+            let is_new = !saturation.fired.is_empty();
             report.record(&space, saturation);
             // What is cheapest so far says to the next rules where to look first.
-            if number < last {
+            if number < last && (is_new || earlier.is_none()) {
                 earlier = Problem::new(&space, goal).solve(&space, earlier.as_ref());
                 earlier.iter().for_each(|selection| space.prefer(&selection.nodes));
             }

@@ -133,6 +133,14 @@ pub enum Search {
     Each(&'static [OpKind], Find),
     /// It looks at the whole program once, for rules that join several values.
     Groups(FindGroups),
+    /// The same for rules that remember what they have looked at: makes one that has seen nothing.
+    Watch(fn() -> Box<dyn Watch>),
+}
+
+/// Finds what values can be replaced by, looking at the whole program again and again.
+pub trait Watch {
+    /// What was not found the last time.
+    fn find(&mut self, view: &dyn View) -> Vec<(Class, Term)>;
 }
 
 /// A named rewrite.

@@ -3,7 +3,7 @@
 
 use super::language::Head;
 use super::space::Space;
-use crate::rewrite::{Class, Match, Rule, Search, Term, View};
+use crate::rewrite::{Class, Match, Rule, Search, Term, View, Watch};
 use egg::Id;
 use indexmap::IndexMap;
 use mlc_ir::{Category, OpKind};
@@ -20,7 +20,7 @@ pub struct Budget {
     pub nodes: usize,
     /// It stops after so many rounds. Moving a transpose through a network takes as many rounds as the network is deep.
     pub iterations: usize,
-    /// A rule with more matches in a round skips the round; the limit doubles each time.
+    /// A rule with more matches in a round skips the round; the limit doubles each time. Of a large graph each node may have a few.
     pub matches: usize,
 }
 
@@ -35,7 +35,11 @@ impl Budget {
     pub fn for_graph(self, nodes: usize) -> Budget {
         let usual = nodes.saturating_mul(20).saturating_add(500);
         let least = nodes.saturating_mul(4);
-        Budget { nodes: usual.min(self.nodes).max(least), iterations: self.iterations.max(nodes / 4), ..self }
+        Budget {
+            nodes: usual.min(self.nodes).max(least),
+            iterations: self.iterations.max(nodes / 4),
+            matches: self.matches.max(nodes.saturating_mul(16)),
+        }
     }
 }
 
@@ -74,9 +78,12 @@ pub fn saturate(space: &mut Space, rules: &[Rule], budget: Budget) -> Saturation
     };
     let mut limits: Vec<usize> = vec![budget.matches; rules.len()];
     let mut fresh = space.classes();
+    // Rules on the whole program have the first word, and the last.
+    let mut with_groups = true;
+    let mut watches = Watches::new();
     while result.iterations < budget.iterations {
         result.iterations += 1;
-        let found = search(space, rules, &fresh);
+        let (found, is_heard) = search(space, rules, &fresh, with_groups.then_some(&mut watches));
         let first_new = space.made().len();
         let mut joined: Vec<Id> = Vec::new();
         let mut changed = false;
@@ -85,6 +92,8 @@ pub fn saturate(space: &mut Space, rules: &[Rule], budget: Budget) -> Saturation
             if matches.len() > limits[number] {
                 limits[number] *= 2;
                 skipped = true;
+                // What it found must be found again.
+                watches.shift_remove(&number);
                 continue;
             }
             for (class, term) in matches {
@@ -102,10 +111,12 @@ pub fn saturate(space: &mut Space, rules: &[Rule], budget: Budget) -> Saturation
         space.egraph.rebuild();
         joined.extend_from_slice(&space.made()[first_new..]);
         fresh = if skipped { space.classes() } else { neighbourhood(space, &joined) };
-        if !changed && !skipped {
+        let is_quiet = !changed && !skipped && !is_heard;
+        if is_quiet && with_groups {
             result.stop = StopReason::Saturated;
             return result;
         }
+        with_groups = is_heard || is_quiet;
     }
     result
 }
@@ -122,22 +133,39 @@ fn neighbourhood(space: &Space, changed: &[Id]) -> Vec<Class> {
     reached.into_iter().collect()
 }
 
-/// The matches of each rule, in the order of classes. Rules on single applications look at `fresh` classes only.
-fn search(space: &Space, rules: &[Rule], fresh: &[Class]) -> Vec<Vec<(Id, Term)>> {
+/// Rules that remember, by number.
+type Watches = IndexMap<usize, Box<dyn Watch>>;
+
+/// The matches of each rule, in the order of classes, and whether one that remembers is among those who found something: of these only
+/// the first speaks, for what it joins the next one needn't look at apart. Rules on single applications look at `fresh` classes only,
+/// those on the whole program where there are watches.
+fn search(
+    space: &Space,
+    rules: &[Rule],
+    fresh: &[Class],
+    mut watches: Option<&mut Watches>,
+) -> (Vec<Vec<(Id, Term)>>, bool) {
     let mut by_kind: IndexMap<OpKind, Vec<(usize, crate::rewrite::Find)>> = IndexMap::new();
     let mut found: Vec<Vec<(Id, Term)>> = vec![Vec::new(); rules.len()];
+    let mut has_found = false;
     for (number, rule) in rules.iter().enumerate() {
         match rule.search {
             Search::Each(kinds, find) => {
                 kinds.iter().for_each(|&kind| by_kind.entry(kind).or_default().push((number, find)));
             }
-            Search::Groups(find) => found[number] = find(space),
+            Search::Groups(find) if watches.is_some() => found[number] = find(space),
+            Search::Groups(_) => {}
+            Search::Watch(watch) => {
+                let Some(watches) = watches.as_mut().filter(|_| !has_found) else { continue };
+                found[number] = watches.entry(number).or_insert_with(watch).find(space);
+                has_found = !found[number].is_empty();
+            }
         }
     }
     for &class in fresh {
         search_class(space, class, &by_kind, &mut found);
     }
-    found
+    (found, has_found)
 }
 
 fn search_class(

@@ -35,6 +35,7 @@ fn raw(graph: &Graph) -> Simplifier<'static> {
 fn matches(rule: &Rule, view: &Simplifier<'_>) -> Vec<(Class, Term)> {
     match rule.search {
         Search::Groups(find) => find(view),
+        Search::Watch(watch) => watch().find(view),
         Search::Each(kinds, find) => {
             let mut found = Vec::new();
             for class in view.classes() {

@@ -29,10 +29,12 @@ impl Set {
     }
 
     fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.words
-            .iter()
-            .enumerate()
-            .flat_map(|(index, &word)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| index * 64 + bit))
+        let within = |word: u64| {
+            std::iter::successors(Some(word), |left| Some(left & left.wrapping_sub(1)))
+                .take_while(|&left| left != 0)
+                .map(|left| left.trailing_zeros() as usize)
+        };
+        self.words.iter().enumerate().flat_map(move |(index, &word)| within(word).map(move |bit| index * 64 + bit))
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod algebra;
 pub mod axes;
 pub mod blocks;
+mod cones;
 pub mod fold;
 pub mod fusion;
 pub mod layout;
