@@ -107,23 +107,33 @@ impl Chooser {
         Chooser { is_quick: true, ..Chooser::new(target, working_set, &ScheduleOptions::default()) }
     }
 
-    /// Other choosers for the same program, whose arena may turn out smaller; none unless memory is the objective. One has borders
-    /// where this one leaves them out, or the other way round; and one chooses by time, so that nothing that is made for speed takes
-    /// less.
-    pub fn alternatives(&self) -> Vec<Chooser> {
+    /// Other choosers for the same program, whose arena may turn out smaller; none unless memory counts. One has borders of bytes in bands,
+    /// where the program has any. If memory is the objective, one has borders where this one leaves them out, or the other way round; and
+    /// one chooses by time, so that nothing that is made for speed takes less.
+    pub fn alternatives(&self, has_bands: bool) -> Vec<Chooser> {
         let Target { borders, objective, .. } = *self.target;
-        if objective != Objective::Ram {
-            return Vec::new();
-        }
-        let with = |borders: Borders, objective: Objective| {
-            let target = Target { borders, objective, ..(*self.target).clone() };
-            Chooser::new(&target, self.working_set, &self.options)
-        };
+        let like = |target: Target| Chooser::new(&target, self.working_set, &self.options);
+        let banded = || like(Target { bands: true, ..(*self.target).clone() });
+        let banded = (has_bands && !self.is_quick).then(banded).into_iter();
+        let with =
+            |borders: Borders, objective: Objective| like(Target { borders, objective, ..(*self.target).clone() });
         let others = match borders {
             Borders::Memory => Borders::Clipped,
             Borders::Clipped => Borders::Memory,
         };
-        vec![with(others, objective), with(borders, Objective::Speed)]
+        match objective {
+            Objective::Ram => banded.chain([with(others, objective), with(borders, Objective::Speed)]).collect(),
+            Objective::Balanced => banded.collect(),
+            Objective::Speed | Objective::Size => Vec::new(),
+        }
+    }
+
+    /// Whether the border of a convolution is to be in a band, where it can be: in all of the program, unless the user says a schedule.
+    pub fn takes_band(&self, node: &str) -> bool {
+        match self.options.forced.get(node) {
+            Some(text) => text.starts_with("band-"),
+            None => self.target.bands,
+        }
     }
 
     /// Chooses among the schedules of a kernel that nothing has been written to.
@@ -250,6 +260,17 @@ fn is_allowed(objective: Objective, cost: Cost) -> bool {
         Objective::Balanced => cost.time <= 1010 && cost.flash <= 750,
         Objective::Size => cost.time <= 1600,
         Objective::Ram => true,
+    }
+}
+
+/// Whether a program is better for an objective than another one, by the bytes of their arenas and their times. To be balanced, a tenth of
+/// the memory is worth three hundredths of the time.
+pub fn is_better(objective: Objective, (arena, time): (usize, u64), other: (usize, u64)) -> bool {
+    match objective {
+        Objective::Balanced => {
+            arena <= other.0 - other.0 / 10 && time.saturating_mul(100) <= other.1.saturating_mul(103)
+        }
+        _ => arena < other.0,
     }
 }
 

@@ -145,3 +145,12 @@ fn what_is_made_for_little_memory_takes_the_smallest_arena() {
     let [speed, size, ram, balanced] = arenas(&bordered(16, 1), &Target::host(32));
     assert!(ram < speed && ram < size && ram < balanced, "{ram} of {speed}");
 }
+
+#[test]
+fn a_tenth_of_the_memory_is_worth_three_hundredths_of_the_time() {
+    let best = (1000, 1000);
+    assert!(is_better(Objective::Balanced, (900, 1030), best));
+    assert!(!is_better(Objective::Balanced, (901, 1000), best) && !is_better(Objective::Balanced, (100, 1031), best));
+    assert!(is_better(Objective::Ram, (999, 9000), best) && !is_better(Objective::Ram, (1000, 1), best));
+    assert!(!is_better(Objective::Balanced, (usize::MAX, u64::MAX), (usize::MAX, u64::MAX)));
+}

@@ -1,9 +1,11 @@
 //! [`Contraction`]: sums of products over strided operands, as convolutions and matrix products have them. For each position
 //! of its outer axes and each output it is the sum of `x * weights` over its reduction axes.
 
+use super::band::Band;
 use super::products::machine;
 use super::tile::Machine;
 use super::{Argument, KernelWriter};
+use crate::loops::Index;
 use crate::lower::view::{View, merge_axes};
 use crate::target::Target;
 use mlc_ir::DType;
@@ -39,12 +41,21 @@ pub struct Contraction {
     pub outputs: usize,
     /// Elements of the weights between outputs.
     pub output_stride: i64,
+    /// Where x is a band: what brings its rows.
+    pub band: Option<Band>,
 }
 
 impl Contraction {
     /// Number of products in each sum.
     pub fn steps(&self) -> usize {
         self.reduction.iter().map(|axis| axis.extent).product()
+    }
+
+    /// Before what a pixel reads is gathered, by the pixel's number among all positions of the outer axes: has that be in the band, if there is one.
+    pub fn bring(&self, kernel: &mut KernelWriter<'_>, pixel: &Index) {
+        if let Some(band) = &self.band {
+            band.bring(kernel, pixel);
+        }
     }
 
     /// Whether the weights are packed in pairs of steps, two of which the machine loads at once: constant halves.

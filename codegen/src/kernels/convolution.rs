@@ -1,6 +1,7 @@
 //! Convolutions: a contraction over the window's taps and a group's channels, or, when every channel is a group, a depthwise
 //! kernel. Pads of the operator are left out of sums; a border that is in memory is part of the operand already.
 
+use super::band::{self, Band};
 use super::clipped::{Clipped, Columns};
 use super::contraction::{Axis, Contraction};
 use super::dots::Reach;
@@ -32,6 +33,13 @@ impl Scheduled for Convolution {
             |op, kernel| vectors(op, Reach::Window, kernel),
             |op, _, kernel| write_vectors(op, kernel),
         ),
+        Kind::new(
+            "band-vectors",
+            |op, kernel| vectors(op, Reach::Band, kernel),
+            |op, _, kernel| write_vectors(op, kernel),
+        )
+        .in_place()
+        .by_routines(),
         Kind::new("row-pairs", row_pairs::list, |op, _, kernel| row_pairs::write(op, kernel)).in_place().by_routines(),
         Kind::new("planes", planes::list, |op, _, kernel| planes::write(op, kernel)).in_place().by_routines(),
         Kind::new("row-dots", |op, kernel| dots(op, Reach::Row, kernel), |op, _, kernel| write_dots(op, kernel)),
@@ -39,6 +47,9 @@ impl Scheduled for Convolution {
             .in_place()
             .by_routines(),
         Kind::new("window-dots", |op, kernel| dots(op, Reach::Window, kernel), |op, _, kernel| write_dots(op, kernel)),
+        Kind::new("band-dots", |op, kernel| dots(op, Reach::Band, kernel), |op, _, kernel| write_dots(op, kernel))
+            .in_place()
+            .by_routines(),
         Kind::new("pixel-pairs", |op, kernel| pairs(op, Reach::Pixel, kernel), |op, _, kernel| write_pairs(op, kernel))
             .in_place()
             .by_routines(),
@@ -47,6 +58,9 @@ impl Scheduled for Convolution {
             |op, kernel| pairs(op, Reach::Window, kernel),
             |op, _, kernel| write_pairs(op, kernel),
         ),
+        Kind::new("band-pairs", |op, kernel| pairs(op, Reach::Band, kernel), |op, _, kernel| write_pairs(op, kernel))
+            .in_place()
+            .by_routines(),
         Kind::new("quads", quads, write_quads).in_place(),
         Kind::new("channel-quads", depthwise_quads::list, |op, _, kernel| depthwise_quads::write(op, kernel)),
         Kind::new(
@@ -134,6 +148,7 @@ fn parts(op: &Convolution, kernel: &KernelWriter<'_>) -> Parts {
         reduction,
         outputs,
         output_stride: w[spatial + 1],
+        band: None,
     };
     let is_clipped = op.pads.iter().any(|&pads| pads != (0, 0)) && contraction.steps() > 0;
     Parts { contraction, axes, columns, is_clipped }
@@ -148,46 +163,75 @@ fn tiles(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
     with_views(&mut kernel.clone(), |view| groups_first(view, op.groups), list)
 }
 
+/// The contraction that routines for bytes compute, over a band where there is a border; `None` where they can't.
+fn gathered(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Option<Contraction> {
+    let Parts { contraction, is_clipped, .. } = parts(op, kernel);
+    if op.groups != 1 {
+        return None;
+    }
+    if !is_clipped {
+        return Some(contraction);
+    }
+    let [x, _] = planes::types(kernel)?;
+    let weights = kernel.operands[1].constant.clone()?;
+    band::fits(op, &x, &weights, kernel.target).then(|| over_band(op, contraction, kernel))
+}
+
+/// A contraction of outer axes for groups, items, rows and columns over a band in place of x.
+fn over_band(op: &Convolution, mut contraction: Contraction, kernel: &mut KernelWriter<'_>) -> Contraction {
+    let channels = contraction.x.view.shape[3] as i64;
+    let band = Band::new(op, kernel);
+    let steps = [0, 0, 0, op.strides[1] as i64 * channels];
+    contraction.outer.iter_mut().zip(steps).for_each(|(axis, step)| axis.x = step);
+    let steps = [band.pitch() as i64 * op.dilations[0] as i64, op.dilations[1] as i64 * channels, 1];
+    contraction.reduction.iter_mut().zip(steps).for_each(|(axis, step)| axis.x = step);
+    contraction.x.pointer = band.pointer();
+    Contraction { band: Some(band), ..contraction }
+}
+
 fn dots(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {
-    let Parts { contraction, is_clipped, .. } = parts(op, kernel);
-    if is_clipped || op.groups != 1 {
-        return Preferences::new();
-    }
-    let list = |kernel: &mut KernelWriter<'_>| contraction.dot_schedules(reach, kernel);
-    with_views(&mut kernel.clone(), |view| groups_first(view, 1), list)
-}
-
-fn vectors(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {
-    let Parts { contraction, is_clipped, .. } = parts(op, kernel);
-    if is_clipped || op.groups != 1 {
-        return Preferences::new();
-    }
-    let list = |kernel: &mut KernelWriter<'_>| contraction.helium_schedules(reach, kernel);
-    with_views(&mut kernel.clone(), |view| groups_first(view, 1), list)
-}
-
-fn write_vectors(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
-    let contraction = parts(op, kernel).contraction;
-    with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_helium(kernel))
+    routines(op, kernel, |contraction, kernel| contraction.dot_schedules(reach, kernel))
 }
 
 fn write_dots(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
-    let contraction = parts(op, kernel).contraction;
-    with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_dots(kernel))
+    write_routines(op, kernel, Contraction::write_dots)
+}
+
+fn vectors(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {
+    routines(op, kernel, |contraction, kernel| contraction.helium_schedules(reach, kernel))
+}
+
+fn write_vectors(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    write_routines(op, kernel, Contraction::write_helium)
 }
 
 fn pairs(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {
-    let Parts { contraction, is_clipped, .. } = parts(op, kernel);
-    if is_clipped || op.groups != 1 {
-        return Preferences::new();
-    }
-    let list = |kernel: &mut KernelWriter<'_>| contraction.pair_schedules(reach, kernel);
-    with_views(&mut kernel.clone(), |view| groups_first(view, 1), list)
+    routines(op, kernel, |contraction, kernel| contraction.pair_schedules(reach, kernel))
 }
 
 fn write_pairs(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
-    let contraction = parts(op, kernel).contraction;
-    with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_pairs(kernel))
+    write_routines(op, kernel, Contraction::write_pairs)
+}
+
+/// The schedules of routines for bytes, of which `list` says those of a kind.
+fn routines(
+    op: &Convolution,
+    kernel: &KernelWriter<'_>,
+    list: impl FnOnce(&Contraction, &KernelWriter<'_>) -> Preferences,
+) -> Preferences {
+    let mut kernel = kernel.clone();
+    let Some(contraction) = gathered(op, &mut kernel) else { return Preferences::new() };
+    with_views(&mut kernel, |view| groups_first(view, 1), |kernel| list(&contraction, kernel))
+}
+
+/// Writes one of them.
+fn write_routines(
+    op: &Convolution,
+    kernel: &mut KernelWriter<'_>,
+    write: impl FnOnce(Contraction, &mut KernelWriter<'_>) -> Result<(), Diagnostic>,
+) -> Result<(), Diagnostic> {
+    let Some(contraction) = gathered(op, kernel) else { return Ok(()) };
+    with_views(kernel, |view| groups_first(view, 1), |kernel| write(contraction, kernel))
 }
 
 fn quads(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {

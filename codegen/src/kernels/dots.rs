@@ -24,6 +24,8 @@ pub enum Reach {
     Row,
     /// Pixels that each read one pixel of x, which what is stored may overwrite afterwards.
     Pixel,
+    /// Pixels that read a band, so that what is stored may lie over x.
+    Band,
     /// All others.
     Window,
 }
@@ -54,6 +56,7 @@ impl Contraction {
         let is_apart = self.reduction.len() <= 1 && self.outer.iter().all(|axis| axis.x >= bytes || axis.extent == 1);
         match is_apart {
             _ if self.is_row() => Reach::Row,
+            _ if self.band.is_some() => Reach::Band,
             true => Reach::Pixel,
             false => Reach::Window,
         }
@@ -274,6 +277,7 @@ impl<'c> Dots<'c> {
     /// Widens what a pixel meets, the `i`-th of its tile.
     fn widen(&self, kernel: &mut KernelWriter<'_>, pixel: &Index, i: &Index) {
         let contraction = self.contraction;
+        contraction.bring(kernel, pixel);
         let x = kernel.b.pointer("xp", contraction.x.pointer, contraction.start(pixel));
         let Some(pairs) = self.pairs else { return };
         let pairs = kernel.b.pointer("pp", pairs, i.clone());

@@ -150,6 +150,7 @@ impl<'c> Sums<'c> {
             })
             .collect();
         for (i, place) in places.iter().enumerate() {
+            self.contraction.bring(kernel, &first.offset(i as i64));
             self.copy(kernel, place, i);
         }
         let blocks = self.contraction.outputs / self.block.outputs();

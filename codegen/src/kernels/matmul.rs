@@ -84,5 +84,6 @@ fn contraction(op: &Matmul, kernel: &KernelWriter<'_>) -> Contraction {
         reduction,
         outputs: result[rank - 1],
         output_stride: r[column],
+        band: None,
     }
 }

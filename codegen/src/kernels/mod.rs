@@ -7,6 +7,7 @@
 mod accumulate;
 mod arg_reduce;
 mod arithmetic;
+pub mod band;
 mod bounds;
 mod clipped;
 mod clipped_rolled;

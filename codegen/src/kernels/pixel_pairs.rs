@@ -97,6 +97,7 @@ impl<'c> Pairs<'c> {
     fn pixels(&self, kernel: &mut KernelWriter<'_>, first: &Index, count: usize) {
         let contraction = self.contraction;
         let other = first.offset(count as i64 - 1);
+        contraction.bring(kernel, first);
         let [x, y] =
             [first, &other].map(|pixel| kernel.b.pointer("xp", contraction.x.pointer, contraction.start(pixel)));
         let (run, runs) = runs(contraction);

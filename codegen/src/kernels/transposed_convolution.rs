@@ -151,6 +151,7 @@ fn transposed_convolution(
             reduction,
             outputs: weights.view.shape[spatial + 1],
             output_stride: w[spatial + 1],
+            band: None,
         };
         let part = |view: &View| groups_first(&phase_of(view, op, phase), op.groups);
         with_views(kernel, part, |kernel| {

@@ -25,6 +25,11 @@ pub enum Routine {
         /// What the byte is.
         dtype: DType,
     },
+    /// Copies bytes (a pointer to them, and one to where none of them is; a count).
+    CopyBytes {
+        /// What they are.
+        dtype: DType,
+    },
     /// Copies a channel into a *plane*, whose words are pairs of a column in rows 2i and 2i + 1 (pointers to the channel, to the word
     /// of its first column in row 0 of the plane; numbers of rows and columns, bytes between rows and between columns, words of a
     /// row of pairs, rows of the plane above the channel).
@@ -114,6 +119,7 @@ impl Routine {
         match self {
             Routine::Widen { dtype, pixels } => format!("mlc_widen_{dtype}_{pixels}"),
             Routine::Copy { dtype } => format!("mlc_copy_{dtype}"),
+            Routine::CopyBytes { dtype } => format!("mlc_copy_bytes_{dtype}"),
             Routine::Helium(routine) => routine.name(),
             Routine::Dots { tile, bytes } => {
                 let of = bytes.map_or(String::new(), |dtype| format!("{dtype}_"));
@@ -135,6 +141,7 @@ impl Routine {
         let number = |place: usize| numbers.get(place).copied().unwrap_or(0) as f64;
         match self {
             Routine::Copy { .. } => 2.0,
+            Routine::CopyBytes { .. } => 25.0 + 0.25 * number(0),
             Routine::Helium(routine) => routine.instructions(numbers),
             Routine::Widen { .. } => 4.0 + 7.0 * (number(0) / 4.0).ceil(),
             Routine::Dots { tile: Tile::ThreeByTwo, .. } => 24.0 + number(1) * (17.0 + 19.75 * number(0)),
@@ -160,6 +167,7 @@ impl Routine {
         let number = |place: usize| numbers.get(place).map_or(0, |&number| number.max(0) as usize);
         match self {
             Routine::Copy { .. } => vec![1; 2],
+            Routine::CopyBytes { .. } => vec![number(0); 2],
             Routine::Helium(routine) => routine.elements(numbers),
             Routine::Widen { pixels, .. } => vec![number(0), number(0).div_ceil(4) * 2 * pixels],
             Routine::JoinPixels => vec![number(0); 3],

@@ -2,7 +2,7 @@
 
 use super::depthwise_text::{depthwise, row_pairs};
 use super::dots_text::{dots, rescaled_dots};
-use super::dsp_text::{HAS_DSP, rescale};
+use super::dsp_text::{HAS_DSP, in_both_assemblies, rescale};
 use super::helium_text;
 use super::pixel_pairs_text::{JOIN_PIXELS, pixel_pairs};
 use super::routine::Routine;
@@ -17,6 +17,7 @@ pub fn definition(routine: Routine) -> String {
             "static inline void {name}(const {} *x, int16_t *y) {{\n  *(volatile int16_t *)y = (int16_t)*x;\n}}\n",
             c_type(dtype)
         ),
+        Routine::CopyBytes { dtype } => copy_bytes(&name, dtype),
         Routine::Helium(routine) => helium_text::definition(routine),
         Routine::Widen { dtype, pixels } => widen(&name, dtype, pixels),
         Routine::Dots { tile, bytes } => dots(&name, tile, bytes),
@@ -27,6 +28,26 @@ pub fn definition(routine: Routine) -> String {
         Routine::Rescale { dtype, limited } => rescale(&name, dtype, limited),
         Routine::RescaledDots { dtype, limited } => rescaled_dots(&name, dtype, limited),
     }
+}
+
+/// Libraries that are made to be small copy byte by byte. Words at a multiple of their size are taken four at a time, others one by one where
+/// the machine can.
+fn copy_bytes(name: &str, dtype: DType) -> String {
+    let byte = c_type(dtype);
+    let parameters = [format!("const {byte} *x"), format!("{byte} *y"), "int32_t count".to_owned()];
+    let dsp = "push {r4-r6, lr}\norr r3, r0, r1\ntst r3, #3\nbne 2f\nsubs r2, r2, #16\nblt 1f\n\
+               0:\nldmia r0!, {r3-r6}\nstmia r1!, {r3-r6}\nsubs r2, r2, #16\nbge 0b\n1:\nadds r2, r2, #16\n\
+               2:\nsubs r2, r2, #4\nblt 4f\n3:\nldr r3, [r0], #4\nstr r3, [r1], #4\nsubs r2, r2, #4\nbge 3b\n\
+               4:\nadds r2, r2, #4\nbeq 6f\n5:\nldrb r3, [r0], #1\nstrb r3, [r1], #1\nsubs r2, r2, #1\nbne 5b\n\
+               6:\npop {r4-r6, pc}";
+    let small = "mov r3, r0\norrs r3, r1\nmovs r4, #3\ntst r3, r4\nbne 2f\nsubs r2, #16\nblt 1f\n\
+                 0:\nldmia r0!, {r3-r6}\nstmia r1!, {r3-r6}\nsubs r2, #16\nbge 0b\n1:\nadds r2, #16\n\
+                 2:\ncmp r2, #0\nbeq 4f\n3:\nldrb r3, [r0]\nstrb r3, [r1]\nadds r0, #1\nadds r1, #1\nsubs r2, #1\nbne 3b\n4:";
+    let portable = format!(
+        "static void {name}({}) {{\n  for (int32_t k = 0; k < count; ++k) {{\n    y[k] = x[k];\n  }}\n}}\n",
+        parameters.join(", ")
+    );
+    in_both_assemblies(name, &parameters, [dsp, small], &portable)
 }
 
 fn widen(name: &str, dtype: DType, pixels: usize) -> String {

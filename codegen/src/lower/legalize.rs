@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 /// Pads around each axis.
 type Pads = Vec<(usize, usize)>;
 
-/// Rewrites a verified graph for lowering.
+/// Rewrites a verified graph for lowering; `in_band` says of a node whether its border is to be in a band, where it can be.
 ///
 /// # Errors
 /// When a constant can't be folded or a rewritten operator doesn't fit: defects of mlc.
-pub fn legalize(graph: &Graph, target: &Target) -> Result<Graph, Diagnostic> {
+pub fn legalize(graph: &Graph, target: &Target, in_band: impl Fn(&str) -> bool) -> Result<Graph, Diagnostic> {
     let explicit = rewrite(graph, |graph, node, operands| match &node.op {
         Op::Loop(op) => legal_loop(graph, node, op, operands),
-        _ => explicit_pads(graph, node, operands, target),
+        _ => explicit_pads(graph, node, operands, target, in_band(&node.name)),
     });
     share_pads(explicit?)
 }
@@ -116,23 +116,26 @@ fn anchor_mut(op: &mut Op) -> &mut Op {
     }
 }
 
-/// Puts a border around the first operand of convolutions, and takes it out of the operator. One that isn't zero is never left out of
-/// sums.
+/// Puts a border around the first operand of convolutions, and takes it out of the operator, unless it is to be in a band. One that isn't
+/// zero is never left out of sums.
 fn explicit_pads(
     graph: &mut Graph,
     node: &Node,
     operands: &[Value],
     target: &Target,
+    in_band: bool,
 ) -> Result<Vec<Value>, OperatorError> {
     let mut op = node.op.clone();
     let mut operands = operands.to_vec();
     let mut border = 0;
     let spatial = match anchor_mut(&mut op) {
         Op::Convolution(convolution) if has_planes(graph, operands.as_slice(), convolution, target) => Pads::new(),
+        Op::Convolution(convolution) if in_band && has_band(graph, &operands, convolution, target) => Pads::new(),
         Op::Convolution(convolution)
             if target.borders == Borders::Memory
                 || convolution.border != 0
-                || target.pixel_pairs && convolution.sums.is_some() && convolution.groups == 1 =>
+                || target.pixel_pairs && convolution.sums.is_some() && convolution.groups == 1
+                || has_band(graph, &operands, convolution, target) =>
         {
             let rank = convolution.pads.len();
             border = std::mem::take(&mut convolution.border);
@@ -161,6 +164,22 @@ fn has_planes(graph: &Graph, operands: &[Value], op: &Convolution, target: &Targ
     target.dsp
         && graph.constant(operands[1]).is_some()
         && kernels::planes::fits(op, graph.ty(operands[0]), graph.ty(operands[1]))
+}
+
+/// Whether a convolution has schedules that read bytes in memory, with a border or in a band.
+fn has_band(graph: &Graph, operands: &[Value], op: &Convolution, target: &Target) -> bool {
+    let weights = graph.constant(operands[1]);
+    weights.is_some_and(|weights| kernels::band::fits(op, graph.ty(operands[0]), weights, target))
+}
+
+/// Whether a convolution of a graph has a border that can be in a band.
+pub fn has_bands(graph: &Graph, target: &Target) -> bool {
+    let is_one = |id| {
+        let node = graph.node(id);
+        let op = if let Op::Kernel(kernel) = &node.op { &kernel.anchor } else { &node.op };
+        matches!(op, Op::Convolution(op) if has_band(graph, &graph.operands(id), op, target))
+    };
+    graph.node_ids().any(is_one)
 }
 
 /// Where several nodes pad one value with one constant, they all become slices of the widest pad.

@@ -25,7 +25,7 @@ pub use part::{Binding, Carried, Entry, ExternRoutine, Label, Loop, Once, Part, 
 pub use program::Program;
 pub use roles::is_view;
 
-use crate::choice::Chooser;
+use crate::choice::{Chooser, is_better};
 use crate::names::Names;
 use homes::{Buffer, BufferId, Homes};
 use maker::{Body, Item};
@@ -37,17 +37,19 @@ use std::rc::Rc;
 pub const INTERFACE_ALIGNMENT: usize = 16;
 
 /// Lowers a verified graph; kernels take the schedules that are chosen for them. Where there are several choosers, that of the
-/// program with the smallest arena takes the place of `chooser`.
+/// best program takes the place of `chooser`.
 ///
 /// # Errors
 /// All nodes that the target can't run.
 pub fn lower(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
-    let (alternatives, unused) = (chooser.alternatives(), names.clone());
+    let has_bands = legalize::has_bands(graph, &chooser.target);
+    let (alternatives, unused) = (chooser.alternatives(has_bands), names.clone());
+    let objective = chooser.target.objective;
     let mut best = sequence(graph, INTERFACE_ALIGNMENT, chooser, names)?;
     for mut alternative in alternatives {
         let mut own_names = unused.clone();
         let other = sequence(graph, INTERFACE_ALIGNMENT, &mut alternative, &mut own_names)?;
-        if other.layout.plan.arena_bytes < best.layout.plan.arena_bytes {
+        if is_better(objective, other.cost(), best.cost()) {
             best = other;
             (*chooser, *names) = (alternative, own_names);
         }
@@ -70,6 +72,17 @@ struct Sequence {
     layout: Layout,
 }
 
+impl Sequence {
+    /// Bytes of the arena, and the time of what schedules were chosen for.
+    fn cost(&self) -> (usize, u64) {
+        let time = |entry: Entry<'_>| match entry.part {
+            Part::Step(step) => step.choice.taken().map_or(0, |taken| taken.price.time.saturating_mul(entry.turns())),
+            _ => 0,
+        };
+        (self.layout.plan.arena_bytes, entries(&self.parts, 0).into_iter().map(time).sum())
+    }
+}
+
 fn sequence(
     graph: &Graph,
     interface_alignment: usize,
@@ -77,7 +90,7 @@ fn sequence(
     names: &mut Names,
 ) -> Result<Sequence, Vec<Diagnostic>> {
     let target = &*Rc::clone(&chooser.target);
-    let graph = legalize::legalize(graph, target).map_err(|error| vec![error])?;
+    let graph = legalize::legalize(graph, target, |node| chooser.takes_band(node)).map_err(|error| vec![error])?;
     let mut homes = Homes::assign(&graph, interface_alignment);
     let (items, copies) = steps::steps(&graph, &mut homes, interface_alignment, chooser, names, lower_body)?;
     let messages = exchange::messages(&graph, &homes, &copies);

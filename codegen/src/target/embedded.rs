@@ -140,6 +140,7 @@ impl Part {
             byte_dots: ByteDots::None,
             alignment: self.alignment,
             borders: Borders::Clipped,
+            bands: false,
             in_order: true,
             machine: Machine { trust: self.trust, ..machine },
             c_flags: FLAGS.iter().chain(self.machine_flags).copied().map(String::from).collect(),

@@ -144,6 +144,7 @@ impl Computer {
             byte_dots: self.byte_dots,
             alignment: 64,
             borders: Borders::Memory,
+            bands: false,
             in_order: false,
             machine: (self.machine)(),
             c_flags: flags.into_iter().map(String::from).collect(),

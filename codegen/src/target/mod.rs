@@ -110,6 +110,9 @@ pub struct Target {
     pub alignment: usize,
     /// Where the zero borders of convolutions are.
     pub borders: Borders,
+    /// Whether borders of bytes are in bands, rows that a kernel copies for itself, where its routines gather what they read; otherwise in the
+    /// arena. Not a property of the machine: lowering looks at both where memory counts.
+    pub bands: bool,
     /// Whether it runs one instruction after the other, so that each counts; other machines load while they compute.
     pub in_order: bool,
     /// What its instructions and memory cost.
@@ -147,6 +150,7 @@ impl Target {
             byte_dots: ByteDots::None,
             alignment: 16,
             borders: Borders::Clipped,
+            bands: false,
             in_order: false,
             machine: Machine::host(),
             c_flags: ["-std=c99", "-O3", "-ffp-contract=fast"].map(String::from).to_vec(),
@@ -173,6 +177,7 @@ impl Target {
             byte_dots: ByteDots::None,
             alignment: 64,
             borders: Borders::Memory,
+            bands: false,
             in_order: false,
             machine: Machine::host(),
             c_flags: ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno"]

@@ -5,7 +5,7 @@ use crate::common::{check, embedded};
 use mlc_codegen::Target;
 use mlc_ir::ops::{Convolution, Kernel, Matmul};
 use mlc_ir::scalar::{BinaryFunction, Expression, Rounding};
-use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Op, Tensor, TensorType, Value};
+use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Objective, Op, Tensor, TensorType, Value};
 
 pub fn constant(graph: &mut Graph, name: &str, dtype: DType, shape: &[usize], values: Vec<i64>) -> Value {
     let tensor = Tensor::from_integers(TensorType::new(dtype, shape), values);
@@ -110,6 +110,89 @@ fn layers_of_bytes_agree_with_the_evaluator_in_every_bit() {
         [Target::generic(), Target::host(32), embedded("cortex-m4"), embedded("cortex-m55"), embedded("cortex-m0plus")]
     {
         check(&graphs, &target, 0.0);
+    }
+}
+
+/// Windows whose borders can be in bands: pixels that tiles don't divide, rows that are left out, gaps between taps, several items.
+fn windows() -> Vec<(Op, [Vec<usize>; 2])> {
+    let window =
+        |x: [usize; 4], taps: [usize; 2], strides: [usize; 2], dilations: [usize; 2], pads: [(usize, usize); 2]| {
+            let (strides, dilations, pads) = (strides.to_vec(), dilations.to_vec(), pads.to_vec());
+            let op = Convolution { strides, dilations, pads, groups: 1, border: -7, sums: Some(DType::I32) };
+            (op.into(), [x.to_vec(), vec![taps[0], taps[1], x[3], 6]])
+        };
+    vec![
+        convolution([6, 6, 16], [3, 3], 18, 1, 1),
+        convolution([9, 8, 3], [3, 3], 8, 2, 1),
+        convolution([12, 8, 1], [10, 4], 16, 2, 1),
+        window([2, 5, 4, 5], [3, 3], [1, 1], [1, 1], [(1, 1), (1, 1)]),
+        window([2, 9, 4, 3], [2, 1], [4, 1], [1, 1], [(1, 1), (1, 1)]),
+        window([1, 7, 9, 2], [3, 2], [1, 1], [2, 3], [(3, 2), (0, 2)]),
+        window([1, 1, 6, 3], [1, 3], [1, 1], [1, 1], [(0, 0), (1, 1)]),
+        window([1, 6, 1, 4], [3, 1], [1, 1], [1, 1], [(2, 0), (1, 2)]),
+    ]
+}
+
+/// A microcontroller whose programs have borders in bands.
+fn banded(name: &str) -> Target {
+    Target { bands: true, ..embedded(name) }
+}
+
+#[test]
+fn borders_in_bands_agree_with_the_evaluator_in_every_bit() {
+    for (machine, taken) in
+        [("cortex-m4", DType::I8), ("cortex-m4", DType::U8), ("cortex-m55", DType::I8), ("cortex-m0plus", DType::I8)]
+    {
+        let graph = |(op, [x, weights]): (Op, [Vec<usize>; 2])| {
+            let op = match op {
+                Op::Convolution(own) if taken == DType::U8 => Op::from(Convolution { border: 9, ..own }),
+                other => other,
+            };
+            let (x, weights) = (TensorType::new(taken, &x), TensorType::new(DType::I8, &weights));
+            layer(&format!("{op:?} {x}"), op, &x, &weights, (DType::I8, -128))
+        };
+        let graphs: Vec<Graph> = windows().into_iter().map(graph).collect();
+        for (module, graph) in check(&graphs, &banded(machine), 0.0).iter().zip(&graphs) {
+            let text: String = module.sources.iter().map(|source| source.text.clone()).collect();
+            // Pixels that one word holds must be in one row, and weights above the least byte.
+            let is_banded = text.contains("band") && !text.contains("_padded");
+            assert!(is_banded || machine == "cortex-m0plus", "{machine} {}: {text}", graph.name);
+        }
+    }
+}
+
+/// Convolutions of bytes over what is computed, each of the result of the one before it.
+fn chain() -> Graph {
+    let weights: Vec<i64> = (0..9 * 16 * 16).map(|element| element * 89 % 255 - 127).collect();
+    let text = CHAIN.replace("WEIGHTS", &format!("{weights:?}"));
+    mlc_ir::text::parse(&text, &()).unwrap()
+}
+
+const CHAIN: &str = "mlc 1
+graph @chain(%x: i8[1, 8, 8, 16]) -> (\"y\": i8[1, 8, 8, 16]) {
+  %w = constant i8[3, 3, 16, 16] WEIGHTS
+  %a = map %x {expression = cast_i8(maximum(cast_i32(x0), -100_i32))} : i8[1, 8, 8, 16]
+  %b = kernel %a, %w {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1, border = -7, \
+sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(add(rescale_twice(x0, 1987654321_i32, 41_i32), 3_i32), \
+-128_i32), 127_i32))} : i8[1, 8, 8, 16]
+  %c = kernel %b, %w {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1, border = 5, \
+sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(rescale_twice(x0, 1987654321_i32, 41_i32), -128_i32), \
+127_i32))} : i8[1, 8, 8, 16]
+  %y = map %c {expression = cast_i8(minimum(add(cast_i32(x0), 1_i32), 127_i32))} : i8[1, 8, 8, 16]
+  return %y
+}
+";
+
+#[test]
+fn results_of_windows_over_bands_lie_over_their_operands() {
+    let graph = chain();
+    for machine in ["cortex-m4", "cortex-m55", "cortex-m0plus"] {
+        let arena = |target: &Target| check(std::slice::from_ref(&graph), target, 0.0).remove(0).plan.arena_bytes;
+        let fast = arena(&embedded(machine).with_objective(Objective::Speed));
+        // One place of 1024 bytes, a band of 480, and what pixels read.
+        let (banded, balanced) = (arena(&banded(machine)), arena(&embedded(machine)));
+        assert!(fast >= 3200 && banded < 2600, "{machine}: {banded} of {fast}");
+        assert!(balanced == banded || machine != "cortex-m4", "{machine}: {balanced}, though it takes next to no time");
     }
 }
 

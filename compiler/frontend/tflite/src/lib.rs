@@ -9,8 +9,6 @@ mod import;
 mod model;
 mod read;
 mod schema;
-#[cfg(test)]
-mod test_models;
 mod variables;
 
 pub use element_type::ElementType;

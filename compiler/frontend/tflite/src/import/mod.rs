@@ -8,7 +8,6 @@ mod activation;
 mod arithmetic;
 mod call;
 mod comparison;
-mod control;
 mod convolution;
 mod format;
 mod indexing;
@@ -29,8 +28,8 @@ mod svdf;
 
 use crate::model::Model;
 use crate::variables::{self, Expanded, Kept};
-use format::{Region, Tflite};
-use mlc_import::{Format, ImportOptions, Imported, Importer, OperatorSupport, Operators, Update};
+use format::{Application, Tflite};
+use mlc_import::{ImportOptions, Imported, Importer, OperatorSupport, Operators, Update};
 use mlc_ir::{Diagnostic, Location};
 
 /// The operators that are known, sorted by name.
@@ -48,7 +47,8 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Di
     let inputs = interface::import_inputs(&mut importer, options);
     let mut outputs = Vec::new();
     if !importer.failed() {
-        importer.import_operators(Tflite::operators(Region { model, subgraph }));
+        let operators = subgraph.operators.iter().map(|operator| Application { subgraph, operator });
+        importer.import_operators(operators);
     }
     if !importer.failed() {
         outputs = interface::import_outputs(&mut importer);
