@@ -5,7 +5,7 @@
 use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};
 use mlc::toolchain::Toolchain;
 use mlc_codegen::{Execution, Interface};
-use mlc_import::CustomOperators;
+use mlc_import::{CustomOperators, Renamed};
 use mlc_ir::Tensor;
 use mlc_tests::case::Case;
 use mlc_tests::compare::compare;
@@ -96,6 +96,23 @@ fn c_compiler_puts_a_call_of_a_library_in_the_place_of_a_kernel() {
     let compiled = compile_graph(&loaded.graph, "default", &Mode::generic(false).target).unwrap();
     assert!(compiled.module.sources[0].text.contains("Relu_cpu_call"), "{}", compiled.module.sources[0].text);
     check(&case, &loaded, VENDOR_LIBRARY);
+}
+
+/// Its options are a FlexBuffer: a list of numbers, a real and a whole number, a truth value.
+#[test]
+fn c_compiler_takes_a_custom_operator_of_tensorflow_lite_with_its_options() {
+    let case = case("tflite_staircase");
+    let bare = pipeline::load(&case.model, &LoadOptions::default()).unwrap_err();
+    assert!(bare.diagnostics[0].message.contains("StaircaseDetector"), "{:?}", bare.diagnostics);
+    check(&case, &load(&case, |_| ()), "");
+    let renamed = |operators: &mut CustomOperators| {
+        let parameters = [("slope".to_owned(), "incline".to_owned())].into_iter().collect();
+        let optype = "StaircaseDetector".to_owned();
+        operators.renamed.insert(optype.clone(), Renamed { optype, parameters });
+    };
+    let options = LoadOptions { described: Some(described(&case.model, renamed).unwrap()), ..LoadOptions::default() };
+    let without = pipeline::load(&case.model, &options).unwrap_err();
+    assert!(without.diagnostics[0].message.contains("needs a `slope` param"), "{:?}", without.diagnostics);
 }
 
 #[test]

@@ -116,3 +116,15 @@ fn the_text_of_an_archive_compiles_to_the_same_archive() {
         assert!(first == compile(&read(text, &case.name)), "{}", case.name);
     }
 }
+
+#[test]
+fn quantised_layers_become_kernels_of_integers_in_32_bits() {
+    let model = paths::data().join("relay/quantised_dense/model.relay");
+    let loaded = pipeline::load(&model, &LoadOptions::default());
+    let graph = loaded.unwrap_or_else(|failure| panic!("{:?}", failure.diagnostics)).graph;
+    let compiled = pipeline::compile(&graph, &CompileOptions::default(), &mut |_, _| {}).unwrap();
+    let text = mlc_ir::text::print(&compiled.graph);
+    let product = text.lines().find(|line| line.contains("anchor = matmul")).unwrap_or_else(|| panic!("{text}"));
+    assert!(product.contains("sums = i32") && product.contains("rescale_once"), "{product}");
+    assert!(product.contains(": i8[1, 5]") && !text.contains("i64") && !text.contains("f32"), "{text}");
+}

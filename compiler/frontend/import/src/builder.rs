@@ -33,10 +33,10 @@ pub use integer_arithmetic::{Scaled, nearest};
 pub use integer_products::{Centred, Products, Sums};
 pub use interpolation::Rows;
 pub use normalization::{Affine, LocalResponse, Statistics};
-pub use quantization::{FixedPoint, QuantizedResult, QuantizedType};
+pub use quantization::{DynamicallyQuantized, FixedPoint, QuantizedResult, QuantizedType};
 pub use recurrent::{RecurrentRun, RecurrentWeights};
 pub use regions::RegionPool;
-pub use rescaling::Stored;
+pub use rescaling::{Halves, Stored};
 pub use sampling::{SampleMode, SampleRim};
 pub use window::{PoolWindow, SlidingWindow, ceil_mode_pads};
 

@@ -56,6 +56,8 @@ pub trait Format: Sized + 'static {
     const LEADING_DIMENSION_IS_BATCH: bool = false;
     /// Whether files compute shapes by operators, so that operators of constants are computed while a model is imported.
     const COMPUTES_SHAPES: bool = true;
+    /// Whether a region knows nothing of what is around it but the values that go into it.
+    const CLOSED_REGIONS: bool = false;
     /// Most operators that are imported, functions, unrolled loops and branches counted with every use: no small file may keep
     /// mlc busy for long.
     const MOST_OPERATORS: usize = 1 << 20;

@@ -186,7 +186,7 @@ impl<'m, F: Operators> Importer<'m, F> {
         }
     }
 
-    /// Imports a region: its inputs get the items, its outputs are returned. It sees the names around it.
+    /// Imports a region: its inputs get the items, its outputs are returned. It sees the names around it, unless the format closes it.
     ///
     /// # Errors
     /// When the numbers of inputs don't fit, or an output isn't defined.
@@ -203,7 +203,7 @@ impl<'m, F: Operators> Importer<'m, F> {
             return Err(Fault::new(Code::OperandCount, message));
         }
         let scope = F::inner_scope(self.scope(), region);
-        self.walk(region, inputs, Names { items: IndexMap::new(), prefix, closed: false, scope })
+        self.walk(region, inputs, Names { items: IndexMap::new(), prefix, closed: F::CLOSED_REGIONS, scope })
     }
 
     /// Imports a function's body in place of a call.

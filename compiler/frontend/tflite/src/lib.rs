@@ -9,6 +9,8 @@ mod import;
 mod model;
 mod read;
 mod schema;
+#[cfg(test)]
+mod test_models;
 mod variables;
 
 pub use element_type::ElementType;

@@ -107,8 +107,20 @@ pub enum Setting {
     Floats(Vec<f64>),
     /// A text.
     Text(String),
+    /// A subgraph that the operator runs, by its number.
+    Subgraph(usize),
     /// What no operator takes: a map, bytes, a list of texts.
     Other,
+}
+
+impl Operator {
+    /// The numbers of the subgraphs that it runs.
+    pub fn subgraphs(&self) -> impl Iterator<Item = usize> + '_ {
+        self.options.values().filter_map(|setting| match setting {
+            Setting::Subgraph(number) => Some(*number),
+            _ => None,
+        })
+    }
 }
 
 impl Model {

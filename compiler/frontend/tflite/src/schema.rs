@@ -57,6 +57,8 @@ pub(crate) enum Preset {
     Flag,
     Ints,
     Text,
+    /// The number of a subgraph, 32 bits.
+    Subgraph,
 }
 
 impl Preset {
@@ -66,6 +68,7 @@ impl Preset {
             Preset::Int(number) => Setting::Int(number.into()),
             Preset::Float => Setting::Float(0.0),
             Preset::Flag => Setting::Flag(false),
+            Preset::Subgraph => Setting::Subgraph(0),
             Preset::Ints | Preset::Text => return None,
         })
     }
@@ -84,7 +87,7 @@ const DILATION_H: OptionField = field("dilation_h_factor", Preset::Int(1));
 
 /// The options of an operator, in the order of their fields, as far as results depend on them.
 pub(crate) fn options(kind: &str) -> &'static [OptionField] {
-    use Preset::{Choice, Flag, Float, Int, Ints, Text};
+    use Preset::{Choice, Flag, Float, Int, Ints, Subgraph, Text};
     match kind {
         "CONV_2D" => const { &[PADDING, STRIDE_W, STRIDE_H, ACTIVATION, DILATION_W, DILATION_H] },
         "DEPTHWISE_CONV_2D" => {
@@ -148,6 +151,8 @@ pub(crate) fn options(kind: &str) -> &'static [OptionField] {
         "ONE_HOT" => const { &[field("axis", Int(0))] },
         "CUMSUM" => const { &[field("exclusive", Flag), field("reverse", Flag)] },
         "CALL_ONCE" => const { &[field("init_subgraph_index", Int(0))] },
+        "IF" => const { &[field("then_subgraph_index", Subgraph), field("else_subgraph_index", Subgraph)] },
+        "WHILE" => const { &[field("cond_subgraph_index", Subgraph), field("body_subgraph_index", Subgraph)] },
         "VAR_HANDLE" => const { &[field("container", Text), field("shared_name", Text)] },
         _ => &[],
     }

@@ -5,9 +5,9 @@
 
 use super::Builder;
 use crate::fault::Fault;
-use mlc_ir::ops::Map;
+use mlc_ir::ops::{Map, ReduceFunction};
 use mlc_ir::scalar::{self, BinaryFunction as B, Expression, UnaryFunction as U};
-use mlc_ir::{Attribute, DType, Literal, Value};
+use mlc_ir::{DType, Literal, Value};
 
 /// The integers of a quantised tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +47,17 @@ pub struct QuantizedResult {
     pub ty: QuantizedType,
 }
 
+/// Real numbers as integers, by what the numbers themselves give.
+#[derive(Debug, Clone, Copy)]
+pub struct DynamicallyQuantized {
+    /// Bytes without a sign.
+    pub integers: Value,
+    /// One number.
+    pub scale: Value,
+    /// One byte.
+    pub zero_point: Value,
+}
+
 /// Positive factors as 64-bit integers apply them: shift left, multiply by a number below 2^31, add a half, shift right. One for
 /// a tensor, or one for each index of an axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,6 +89,19 @@ impl FixedPoint {
         }
         let exponent = exponent as i32;
         Ok([(number, exponent.max(0), 31 - exponent.min(0))].into_iter().collect())
+    }
+}
+
+impl FixedPoint {
+    /// How far products are shifted to the right in all. Times zero any shift will do: one that others may have.
+    pub(super) fn shifts(&self) -> Vec<i64> {
+        let shifts = self.right.iter().zip(&self.left).map(|(right, left)| right - left);
+        shifts.zip(&self.numbers).map(|(shift, &number)| if number == 0 { 40 } else { shift }).collect()
+    }
+
+    /// Whether the numbers have no more than 32 bits.
+    pub(super) fn are_narrow(&self) -> bool {
+        self.numbers.iter().all(|&number| i32::try_from(number).is_ok())
     }
 }
 
@@ -138,6 +162,24 @@ impl Builder {
         }
         let quotient = self.binary(B::Divide, x, scale)?;
         self.round_to_integers(quotient, zero_point, ty)
+    }
+
+    /// A tensor in bytes without a sign, by a scale and a zero point that its smallest and its largest number give, and zero.
+    ///
+    /// # Errors
+    /// When it isn't one of real numbers.
+    pub fn quantize_dynamically(&mut self, x: Value) -> Result<DynamicallyQuantized, Fault> {
+        let axes: Vec<usize> = (0..self.rank(x)).collect();
+        let low = self.reduce(ReduceFunction::Minimum, x, &axes, false)?;
+        let low = self.binary_number(B::Minimum, low, 0.0)?;
+        let high = self.reduce(ReduceFunction::Maximum, x, &axes, false)?;
+        let high = self.binary_number(B::Maximum, high, 0.0)?;
+        let distance = self.binary(B::Subtract, high, low)?;
+        let scale = self.binary_number(B::Divide, distance, 255.0)?;
+        let below = self.unary(U::Negate, low)?;
+        let zero_point = self.quantize(below, scale, None, DType::U8.into())?;
+        let integers = self.quantize(x, scale, Some(zero_point), DType::U8.into())?;
+        Ok(DynamicallyQuantized { integers, scale, zero_point })
     }
 
     /// `saturate(round(x) + zero_point)`, halves to even; both broadcast.
@@ -212,7 +254,7 @@ impl Builder {
     }
 
     /// Whether a value is a constant of zeros.
-    fn is_zero(&self, value: Value) -> bool {
+    pub(super) fn is_zero(&self, value: Value) -> bool {
         let known = self.graph().constant(value);
         known.is_some_and(|constant| constant.bytes().iter().all(|&byte| byte == 0))
     }
@@ -235,67 +277,6 @@ impl Builder {
             return Err(Fault::operands(format!("the zero point {zero_point} doesn't fit {x}")));
         }
         Ok(difference)
-    }
-
-    /// `saturate(zero_point + round((x - x_zero) * factor))` of integers, halves upwards. Factors run along an axis of `x`; zero
-    /// points are one number, or one for each of its indices.
-    ///
-    /// # Errors
-    /// When the types don't fit, or a factor is out of range.
-    pub fn requantize(
-        &mut self,
-        x: Value,
-        x_zero: Value,
-        (factors, axis): (&[f64], usize),
-        result: QuantizedResult,
-    ) -> Result<Value, Fault> {
-        if !self.dtype(x).is_integer() {
-            return Err(Fault::operands(format!("{} isn't a quantised tensor", self.ty(x))));
-        }
-        let unit = factors.iter().all(|&factor| factor == 1.0);
-        let factors = FixedPoint::of(factors)?;
-        let mut operands = vec![x, self.along_axis(x_zero, x, axis)?, self.along_axis(result.zero_point, x, axis)?];
-        if !unit {
-            operands.extend(self.fixed_point_operands(&factors, x, axis)?);
-        }
-        let (low, high) = result.ty.range()?;
-        Ok(self.map(&operands, |b| {
-            let wide = DType::I64;
-            let [x, x_zero, zero] = [0, 1, 2].map(|operand| {
-                let operand = b.operand(operand);
-                b.cast(wide, operand)
-            });
-            let mut y = b.binary(B::Subtract, x, x_zero);
-            if !unit {
-                let [left, number, half, right] = [3, 4, 5, 6].map(|operand| b.operand(operand));
-                let shifted = b.binary(B::ShiftLeft, y, left);
-                let product = b.binary(B::Multiply, shifted, number);
-                let raised = b.binary(B::Add, product, half);
-                y = b.binary(B::ShiftRight, raised, right);
-            }
-            let y = b.binary(B::Add, y, zero);
-            let (low, high) = (b.number(wide, low), b.number(wide, high));
-            let y = b.binary(B::Maximum, y, low);
-            let y = b.binary(B::Minimum, y, high);
-            b.cast(result.ty.dtype, y)
-        })?)
-    }
-
-    /// Shift, number, half and shift back of factors, as constants that broadcast to `x`.
-    pub(super) fn fixed_point_operands(
-        &mut self,
-        factors: &FixedPoint,
-        x: Value,
-        axis: usize,
-    ) -> Result<Vec<Value>, Fault> {
-        let lists = [&factors.left, &factors.numbers, &factors.halves, &factors.right];
-        let operands = lists.map(|list| {
-            let constant = Attribute::from_i64(&[list.len()], list);
-            let constant = constant.ok_or_else(|| Fault::operands("there are no scales"))?;
-            let constant = self.constant("factor", constant);
-            self.along_axis(constant, x, axis)
-        });
-        operands.into_iter().collect()
     }
 
     /// `round(x * factor)` of integers by one factor, computed in 64 bits, halves upwards.

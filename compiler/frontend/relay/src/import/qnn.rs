@@ -1,13 +1,13 @@
 //! Quantised operators: integers that stand for real numbers, `real = scale * (integer - zero_point)`.
 //!
-//! Changes of scale are done in 64-bit integers: the quotient of the scales is a number of 31 bits and a shift, and halves are
-//! rounded upwards, which is what the reference does unless it is told otherwise.
+//! Changes of scale are done in integers: the quotient of the scales is a number of 31 bits and a shift, and halves are rounded upwards
+//! or, where an operator names that, away from zero, as the reference does.
 
 use super::call::{Arguments, Call, Table};
 use super::nn::{Geometry, centred, product};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
-use mlc_import::builder::{FixedPoint, QuantizedResult};
+use mlc_import::builder::{FixedPoint, Halves, QuantizedResult};
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Code, DType, Value};
 
@@ -67,12 +67,14 @@ fn requantize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (from, to) = (scales(call, 1)?, scale(call, 3)?);
     let (x_zero, zero) = (call.input(2)?, call.input(4)?);
     let axis = quantized_axis(call, x, "axis")?;
-    match call.word_or("rounding", "None")? {
-        "None" | "UPWARD" | "" => {}
+    let halves = match call.word_or("rounding", "None")? {
+        "None" | "UPWARD" | "" => Halves::Upwards,
+        "TONEAREST" => Halves::Outwards,
         other => {
-            return Err(Fault::variant(format!("attribute `rounding` is {other:?}, only \"UPWARD\" is supported")));
+            let message = format!("attribute `rounding` is {other:?}, \"UPWARD\" and \"TONEAREST\" are supported");
+            return Err(Fault::variant(message));
         }
-    }
+    };
     match call.word_or("compute_dtype", "None")? {
         "None" | "int64" | "" => {}
         other => {
@@ -81,7 +83,7 @@ fn requantize(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     }
     let dtype = call.dtype("out_dtype")?.unwrap_or(DType::I8);
     let factors: Vec<f64> = from.iter().map(|&from| single(from) / single(to)).collect();
-    call.builder.requantize(x, x_zero, (&factors, axis), stored_as(dtype, zero))
+    call.builder.requantize(x, x_zero, (&factors, axis), halves, stored_as(dtype, zero))
 }
 
 /// A scale as the single-precision number that it is in the text.
@@ -133,7 +135,7 @@ impl Quantized {
     /// The same numbers in 32 bits, with the scale and the zero point of a result.
     fn rescaled(&self, call: &mut Call<'_, '_>, scale: f64, zero: Value) -> Result<Value, Fault> {
         let factor = single(self.scale) / single(scale);
-        call.builder.requantize(self.x, self.zero, (&[factor], 0), stored_as(DType::I32, zero))
+        call.builder.requantize(self.x, self.zero, (&[factor], 0), Halves::Upwards, stored_as(DType::I32, zero))
     }
 }
 
@@ -161,7 +163,7 @@ fn multiply(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (left, right) = (centred(call, left.x, left.zero, 0)?, centred(call, right.x, right.zero, 0)?);
     let product = call.builder.binary(B::Multiply, left, right)?;
     let none = call.builder.number(DType::I32, 0.0);
-    call.builder.requantize(product, none, (&[factor], 0), stored_as(dtype, zero))
+    call.builder.requantize(product, none, (&[factor], 0), Halves::Upwards, stored_as(dtype, zero))
 }
 
 fn concatenate(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
@@ -179,7 +181,7 @@ fn concatenate(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
             from.ok_or_else(|| Fault::variant("the scales must be constant numbers"))?.to_tensor().to_floats()[0];
         let dtype = call.builder.dtype(x);
         let factor = single(from) / single(to);
-        rescaled.push(call.builder.requantize(x, zero_of, (&[factor], 0), stored_as(dtype, zero))?);
+        rescaled.push(call.builder.requantize(x, zero_of, (&[factor], 0), Halves::Upwards, stored_as(dtype, zero))?);
     }
     Ok(call.builder.concat(&rescaled, axis)?)
 }

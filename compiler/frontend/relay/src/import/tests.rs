@@ -138,7 +138,7 @@ fn small_texts_with_large_results_are_refused() {
 }
 
 #[test]
-fn requantising_rounds_halves_upwards_in_fixed_point() {
+fn requantising_rounds_halves_in_fixed_point_as_it_is_told() {
     let requantized = |scale: &str, x: &[f64]| {
         let body = format!("qnn.requantize(cast(%x, dtype=\"int32\"), {scale}, 0, 1f, 3, out_dtype=\"int8\")");
         run(&body, x)
@@ -146,6 +146,12 @@ fn requantising_rounds_halves_upwards_in_fixed_point() {
     assert_eq!(requantized("0.5f", &[-3.0, -1.0, 1.0, 3.0, 5.0]), [2.0, 3.0, 4.0, 5.0, 6.0]);
     assert_eq!(requantized("1f", &[-3.0, 7.0, 300.0, -300.0]), [0.0, 10.0, 127.0, -128.0]);
     assert_eq!(requantized("3f", &[-1.0, 2.0]), [0.0, 9.0]);
+    let outwards = |x: &[f64]| {
+        let body =
+            "qnn.requantize(cast(%x, dtype=\"int32\"), 0.5f, 0, 1f, 3, rounding=\"TONEAREST\", out_dtype=\"int8\")";
+        run(body, x)
+    };
+    assert_eq!(outwards(&[-3.0, -1.0, 1.0, 3.0, 5.0]), [1.0, 2.0, 4.0, 5.0, 6.0]);
     // 0.3 is 1288490240 (of single precision) / 2^31 / 2.
     assert_eq!(requantized("0.3f", &[10.0, 15.0, -15.0]), [6.0, 8.0, -2.0]);
 }

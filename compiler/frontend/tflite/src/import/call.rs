@@ -16,6 +16,9 @@ pub(super) type Call<'c, 'm> = mlc_import::Call<'c, 'm, Tflite>;
 /// A model while it becomes a graph.
 pub(super) type Importer<'m> = mlc_import::Importer<'m, Tflite>;
 
+/// An operator where it stands in the file.
+pub(super) type Site<'m> = mlc_import::Site<'m, Tflite>;
+
 /// Names and handlers.
 pub(super) type Table = mlc_import::Table<Tflite>;
 
@@ -141,7 +144,8 @@ pub(super) fn is_scale(scale: f32) -> bool {
     scale.is_finite() && scale > 0.0
 }
 
-fn is_quantized(tensor: &Tensor) -> bool {
+/// Whether a tensor holds integers that stand for real numbers.
+pub(super) fn is_quantized(tensor: &Tensor) -> bool {
     let is_narrow = matches!(tensor.element_type.dtype(), Some(DType::I8 | DType::U8 | DType::I16));
     is_narrow && tensor.quantization.is_some()
 }

@@ -13,8 +13,25 @@ pub struct Tflite;
 /// An operator where it stands in the model.
 #[derive(Clone, Copy)]
 pub struct Application<'m> {
+    pub model: &'m Model,
     pub subgraph: &'m Subgraph,
     pub operator: &'m Operator,
+}
+
+/// A subgraph that an operator runs.
+#[derive(Clone, Copy)]
+pub struct Region<'m> {
+    pub model: &'m Model,
+    pub subgraph: &'m Subgraph,
+}
+
+impl<'m> Application<'m> {
+    /// The subgraphs that the operator runs, in the order of its options.
+    pub fn regions(self) -> Vec<Region<'m>> {
+        let model = self.model;
+        let subgraphs = self.operator.subgraphs().filter_map(|number| model.subgraphs.get(number));
+        subgraphs.map(|subgraph| Region { model, subgraph }).collect()
+    }
 }
 
 /// A tensor of a subgraph.
@@ -40,19 +57,20 @@ impl<'m> Name<'m> {
 impl Format for Tflite {
     const NAME: &'static str = "tflite";
     const ATTRIBUTE: &'static str = "option";
+    const CLOSED_REGIONS: bool = true;
 
     type Model<'m> = &'m Model;
     type Operator<'m> = Application<'m>;
     type Name<'m> = Name<'m>;
     type Item = Operand;
     type Attribute<'m> = &'m Setting;
-    type Region<'m> = Infallible;
+    type Region<'m> = Region<'m>;
     type Scope<'m> = &'m Subgraph;
     type Note = Infallible;
 
     /// An operator has no name; its first result has one.
     fn describe(application: Self::Operator<'_>) -> Description<'_> {
-        let Application { subgraph, operator } = application;
+        let Application { subgraph, operator, .. } = application;
         let first = operator.outputs.first().map(|&output| Name::of(subgraph, output).to_string());
         let name = first.unwrap_or_else(|| format!("operator {}", operator.index));
         Description { kind: &operator.kind, domain: "", name, location: Location::default() }
@@ -60,7 +78,7 @@ impl Format for Tflite {
 
     /// A tensor that keeps its value between two runs, of an operator that begins anew each time, isn't one that something computes.
     fn operands<'m>(_model: Self::Model<'m>, application: Self::Operator<'m>) -> Vec<Option<Self::Name<'m>>> {
-        let Application { subgraph, operator } = application;
+        let Application { subgraph, operator, .. } = application;
         let is_state = |index: usize| subgraph.tensors[index].is_variable && subgraph.tensors[index].data.is_none();
         let named =
             |input: &Option<usize>| input.filter(|&index| !is_state(index)).map(|index| Name::of(subgraph, index));
@@ -68,7 +86,7 @@ impl Format for Tflite {
     }
 
     fn results<'m>(_model: Self::Model<'m>, application: Self::Operator<'m>) -> Vec<Option<Self::Name<'m>>> {
-        let Application { subgraph, operator } = application;
+        let Application { subgraph, operator, .. } = application;
         operator.outputs.iter().map(|&output| Some(Name::of(subgraph, output))).collect()
     }
 
@@ -91,6 +109,31 @@ impl Format for Tflite {
     ) -> Option<Result<Constant<Self>, Fault>> {
         let tensor = &scope.tensors[name.index];
         tensor.data.is_some().then(|| Ok((constant(tensor)?, None)))
+    }
+
+    fn regions(application: Self::Operator<'_>) -> Vec<Self::Region<'_>> {
+        application.regions()
+    }
+
+    fn region_name<'m>(region: Self::Region<'m>) -> &'m str {
+        &region.subgraph.name
+    }
+
+    fn operators(region: Self::Region<'_>) -> Vec<Self::Operator<'_>> {
+        let Region { model, subgraph } = region;
+        subgraph.operators.iter().map(|operator| Application { model, subgraph, operator }).collect()
+    }
+
+    fn region_inputs(region: Self::Region<'_>) -> Vec<Self::Name<'_>> {
+        region.subgraph.inputs.iter().map(|&input| Name::of(region.subgraph, input)).collect()
+    }
+
+    fn region_outputs(region: Self::Region<'_>) -> Vec<Self::Name<'_>> {
+        region.subgraph.outputs.iter().map(|&output| Name::of(region.subgraph, output)).collect()
+    }
+
+    fn inner_scope<'m>(_outer: &Self::Scope<'m>, region: Self::Region<'m>) -> Self::Scope<'m> {
+        region.subgraph
     }
 
     fn help_for_unknown(_kind: &str) -> String {
@@ -135,6 +178,7 @@ impl<'m> AttributeValue for &'m Setting {
             Setting::Ints(numbers) => format!("a list of {}", numbers.len()),
             Setting::Floats(numbers) => format!("a list of {} numbers", numbers.len()),
             Setting::Text(text) => format!("the text `{text}`"),
+            Setting::Subgraph(number) => format!("subgraph {number}"),
             Setting::Other => "a value that no operator takes".into(),
         }
     }

@@ -8,6 +8,7 @@ mod activation;
 mod arithmetic;
 mod call;
 mod comparison;
+mod control;
 mod convolution;
 mod format;
 mod indexing;
@@ -28,8 +29,8 @@ mod svdf;
 
 use crate::model::Model;
 use crate::variables::{self, Expanded, Kept};
-use format::{Application, Tflite};
-use mlc_import::{ImportOptions, Imported, Importer, OperatorSupport, Operators, Update};
+use format::{Region, Tflite};
+use mlc_import::{Format, ImportOptions, Imported, Importer, OperatorSupport, Operators, Update};
 use mlc_ir::{Diagnostic, Location};
 
 /// The operators that are known, sorted by name.
@@ -47,8 +48,7 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Di
     let inputs = interface::import_inputs(&mut importer, options);
     let mut outputs = Vec::new();
     if !importer.failed() {
-        let operators = subgraph.operators.iter().map(|operator| Application { subgraph, operator });
-        importer.import_operators(operators);
+        importer.import_operators(Tflite::operators(Region { model, subgraph }));
     }
     if !importer.failed() {
         outputs = interface::import_outputs(&mut importer);

@@ -3,8 +3,8 @@
 use super::call::{Call, Table};
 use super::format::Tflite;
 use super::{
-    activation, arithmetic, comparison, convolution, indexing, linear, movement, normalization, pooling, quantization,
-    recurrent, reduction, resizing, shape, slicing, softmax, svdf,
+    activation, arithmetic, comparison, control, convolution, indexing, linear, movement, normalization, pooling,
+    quantization, recurrent, reduction, resizing, shape, slicing, softmax, svdf,
 };
 use mlc_import::{Entry, Fault, Handler, Operand, Operators, entries};
 
@@ -14,6 +14,7 @@ const TABLES: &[Table] = &[
     activation::OPERATORS,
     arithmetic::OPERATORS,
     comparison::OPERATORS,
+    control::OPERATORS,
     convolution::OPERATORS,
     indexing::OPERATORS,
     linear::OPERATORS,
@@ -31,14 +32,11 @@ const TABLES: &[Table] = &[
 ];
 
 const DATA_DEPENDENT: &str = "the size of its result depends on the data, so no static memory plan exists";
-const CONTROL: &str = "control flow of the format isn't supported yet";
 
 const REFUSED: Table = &[
     ("DENSIFY", Handler::Refused("sparse weights aren't supported")),
-    ("IF", Handler::Refused(CONTROL)),
     ("UNIQUE", Handler::Refused(DATA_DEPENDENT)),
     ("WHERE", Handler::Refused(DATA_DEPENDENT)),
-    ("WHILE", Handler::Refused(CONTROL)),
 ];
 
 /// Written out before operators are imported ([`variables`](crate::variables)); this is what is left of those in other places.

@@ -3,6 +3,7 @@
 mod check;
 mod flat;
 mod flex;
+pub(crate) mod nesting;
 
 use crate::element_type::ElementType;
 use crate::model::{Model, Operator, Quantization, Setting, Subgraph, Tensor};
@@ -42,6 +43,7 @@ pub fn read(bytes: &Bytes) -> Result<Model, Vec<Diagnostic>> {
         return Err(vec![Diagnostic::error(Code::Syntax, Location::default(), message)]);
     }
     check::check(&model)?;
+    nesting::check(&model).map_err(|fault| vec![fault])?;
     Ok(model)
 }
 
@@ -228,6 +230,7 @@ impl Reader<'_, '_> {
             Preset::Flag => Setting::Flag(self.flat.int8(place, 0)? != 0),
             Preset::Ints => Setting::Ints(self.flat.ints32(place)?.into_iter().map(i64::from).collect()),
             Preset::Text => Setting::Text(self.flat.text(place)?),
+            Preset::Subgraph => Setting::Subgraph(usize::try_from(self.flat.int32(place, 0)?).unwrap_or(usize::MAX)),
         })
     }
 }

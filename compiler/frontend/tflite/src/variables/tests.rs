@@ -2,40 +2,12 @@ use super::*;
 use crate::element_type::ElementType;
 use crate::import::import;
 use crate::model::Quantization;
+use crate::test_models::{operator, subgraph, tensor};
 use mlc_import::{ImportOptions, Imported};
 use mlc_ir::{DType, Tensor as Value, TensorType};
 
-fn tensor(name: &str, shape: &[usize], data: Option<&[f32]>) -> Tensor {
-    Tensor {
-        name: name.into(),
-        shape: shape.to_vec(),
-        is_open: false,
-        element_type: ElementType(0),
-        data: data.map(|numbers| numbers.iter().flat_map(|number| number.to_le_bytes()).collect()),
-        quantization: None,
-        is_variable: false,
-        is_sparse: false,
-    }
-}
-
-fn operator(kind: &'static str, inputs: &[usize], outputs: &[usize], options: &[(&'static str, Setting)]) -> Operator {
-    Operator {
-        index: 0,
-        kind: kind.into(),
-        is_custom: false,
-        inputs: inputs.iter().copied().map(Some).collect(),
-        outputs: outputs.to_vec(),
-        intermediates: Vec::new(),
-        options: options.iter().map(|(name, value)| ((*name).into(), value.clone())).collect(),
-    }
-}
-
 fn handle_of(name: &str, result: usize) -> Operator {
     operator("VAR_HANDLE", &[], &[result], &[("shared_name", Setting::Text(name.into()))])
-}
-
-fn subgraph(tensors: Vec<Tensor>, inputs: &[usize], outputs: &[usize], operators: Vec<Operator>) -> Subgraph {
-    Subgraph { name: String::new(), tensors, inputs: inputs.to_vec(), outputs: outputs.to_vec(), operators }
 }
 
 /// `y = x + total; total = y`, which begins as a subgraph says.
