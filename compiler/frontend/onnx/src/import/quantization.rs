@@ -4,9 +4,8 @@ use super::call::{Call, Item, Table, TensorAttributes};
 use crate::tensor;
 use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
-use mlc_import::builder::QuantizedType;
-use mlc_ir::ops::ReduceFunction;
-use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
+use mlc_import::builder::{DynamicallyQuantized, QuantizedType};
+use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[
@@ -136,16 +135,6 @@ fn dequantize_linear(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 /// Quantises to bytes with the scale and the zero point that the extremes of the tensor give.
 fn dynamic_quantize_linear(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.input(0)?;
-    let axes: Vec<usize> = (0..call.rank(x)).collect();
-    let low = call.builder.reduce(ReduceFunction::Minimum, x, &axes, false)?;
-    let low = call.builder.binary_number(B::Minimum, low, 0.0)?;
-    let high = call.builder.reduce(ReduceFunction::Maximum, x, &axes, false)?;
-    let high = call.builder.binary_number(B::Maximum, high, 0.0)?;
-    let distance = call.builder.binary(B::Subtract, high, low)?;
-    let scale = call.builder.binary_number(B::Divide, distance, 255.0)?;
-    let ty = QuantizedType::from(DType::U8);
-    let below = call.builder.unary(U::Negate, low)?;
-    let zero_point = quantized(call, below, scale, None, ty)?;
-    let y = quantized(call, x, scale, Some(zero_point), ty)?;
-    Ok([y, scale, zero_point].map(Item::Tensor).to_vec())
+    let DynamicallyQuantized { integers, scale, zero_point } = call.builder.quantize_dynamically(x)?;
+    Ok([integers, scale, zero_point].map(Item::Tensor).to_vec())
 }

@@ -56,13 +56,18 @@ struct Operands {
     peepholes: Option<Value>,
 }
 
+/// Which of a layer's directions goes backwards.
+pub(super) fn directions(call: &mut Call<'_, '_>) -> Result<&'static [bool], Fault> {
+    match call.word("direction")?.unwrap_or("forward") {
+        "forward" => Ok(&[false]),
+        "reverse" => Ok(&[true]),
+        "bidirectional" => Ok(&[false, true]),
+        other => Err(Fault::parameter(format!("there is no direction `{other}`"))),
+    }
+}
+
 fn import(call: &mut Call<'_, '_>, kind: &Kind) -> Result<Vec<Item>, Fault> {
-    let reverse = match call.word("direction")?.unwrap_or("forward") {
-        "forward" => &[false][..],
-        "reverse" => &[true],
-        "bidirectional" => &[false, true],
-        other => return Err(Fault::parameter(format!("there is no direction `{other}`"))),
-    };
+    let reverse = directions(call)?;
     let batch_first = call.flag_or("layout", false)?;
     let x = call.input(0)?;
     if call.rank(x) != 3 {
@@ -145,7 +150,7 @@ fn check_shapes(
 }
 
 /// The steps of each item of the batch, unless all items have all of them.
-fn lengths(call: &mut Call<'_, '_>, sequence: Value) -> Result<Option<Value>, Fault> {
+pub(super) fn lengths(call: &mut Call<'_, '_>, sequence: Value) -> Result<Option<Value>, Fault> {
     let time = call.shape(sequence)[0] as i64;
     match call.known(4)? {
         Some(known)

@@ -54,7 +54,9 @@ const STRUCTURE: Table = &[
 const DATA_DEPENDENT: &str = "the size of its result depends on the data, so no static memory plan exists";
 const RANDOM: &str = "its result is random";
 const UNDEFINED: &str = "its result is undefined memory";
-const QUANTIZED: &str = "quantised PNNX operators aren't supported; import the model's ONNX or TFLite export instead";
+/// The exporter writes `torch.qint8` for whatever type it meets, none for results, and no scale of weights that have one for all.
+const QUANTIZED: &str = "PNNX files say neither the types nor all scales of quantised tensors; import the model's ONNX or TFLite \
+                         export instead";
 const OVERLAP: &str = "overlapping frames can't be added up";
 const CONTROL_FLOW: &str = "control flow isn't supported; export the model traced, not scripted";
 

@@ -1,6 +1,7 @@
 //! Operators of com.microsoft: what onnxruntime's optimiser writes into models.
 
 mod attention;
+mod dynamic_lstm;
 mod quantized;
 
 use super::call::{Call, Item, Table, TensorAttributes};
@@ -15,6 +16,7 @@ use mlc_ir::{DType, Value};
 pub(super) const OPERATORS: Table = &[
     ("Attention", 1, Many(attention::attention)),
     ("BiasGelu", 1, One(|call| activated(call, U::Gelu))),
+    ("DynamicQuantizeLSTM", 1, Many(dynamic_lstm::lstm)),
     ("EmbedLayerNormalization", 1, Many(embed_layer)),
     ("FastGelu", 1, One(|call| activated(call, U::GeluTanh))),
     ("FusedConv", 1, One(fused_convolution)),
