@@ -1,17 +1,16 @@
 //! Operators on 8-bit integers that are computed in floating point: between a dequantisation and a quantisation that weren't folded
 //! into integer arithmetic. Their numbers are right; who wants them small and fast has to know.
 
-use crate::module::Module;
+use crate::module::{KernelSummary, Module};
 use mlc_ir::scalar::ScalarNode;
 use mlc_ir::{DType, Graph, NodeId, Op, Value};
 use std::collections::BTreeSet;
 
-/// The functions of those kernels, in the order in which they run, of the module that was generated for the graph.
-pub fn floating_point_kernels<'m>(graph: &Graph, module: &'m Module) -> Vec<&'m str> {
+/// Those kernels, in the order in which they run, of the module that was generated for the graph.
+pub fn floating_point_kernels<'m>(graph: &Graph, module: &'m Module) -> Vec<&'m KernelSummary> {
     let found: BTreeSet<&str> =
         graph.node_ids().filter(|&id| is_floating_point(graph, id)).map(|id| &*graph.node(id).name).collect();
-    let kernels = module.kernels.iter().filter(|kernel| found.contains(kernel.node.as_str()));
-    kernels.map(|kernel| kernel.function.as_str()).collect()
+    module.kernels.iter().filter(|kernel| found.contains(kernel.node.as_str())).collect()
 }
 
 /// What is before a value, or behind it, as far as the next products.

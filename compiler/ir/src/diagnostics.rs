@@ -321,7 +321,8 @@ codes! {
     MemoryExceeded = 402,
     /// Operators on 8-bit integers are computed in floating point: the numbers are right, the code is larger and slower than integer
     /// arithmetic would be. A model with `QLinearConv`, `QLinearMatMul` and their kin in the place of pairs of `QuantizeLinear` and
-    /// `DequantizeLinear` is computed in integers.
+    /// `DequantizeLinear` is computed in integers. A note for each such kernel says why: its weights are real numbers, the scale of an
+    /// operand isn't constant, sums may have more than 32 bits, or the target is strict, and integers would be rounded otherwise.
     FloatingPointIntegers = 403,
     /// A layer that `mlc quantize` leaves in floating point, since its operator has no form of integers, or none for these operands.
     /// Its operands are turned into real numbers, and its result back into integers where other layers want these.

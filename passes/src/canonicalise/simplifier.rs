@@ -67,6 +67,11 @@ impl<'r> Simplifier<'r> {
         self.entries[usize::from(class)].value
     }
 
+    /// The class of a value of the graph under construction.
+    pub(crate) fn class_of(&self, value: Value) -> Class {
+        self.result(self.first_class[&value.node], value.slot)
+    }
+
     /// Appends an input.
     pub(crate) fn input(&mut self, name: &str, ty: TensorType) -> Class {
         let value = self.graph.add_input(name, ty);

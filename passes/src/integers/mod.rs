@@ -8,7 +8,10 @@ mod arithmetic;
 mod movement;
 mod products;
 mod real;
+mod reasons;
 mod samples;
+
+pub use reasons::{Reason, reasons};
 
 use crate::rewrite::Rule;
 

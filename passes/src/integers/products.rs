@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 /// The scale of weights as a vector along the last axis of the result, or one number.
-fn along_results(m: &Match<'_>, weights: &Real) -> Option<Term> {
+pub(super) fn along_results(m: &Match<'_>, weights: &Real) -> Option<Term> {
     let ty = m.view.ty(weights.scale);
     let elements = ty.elements();
     if elements == 1 {
@@ -53,7 +53,7 @@ fn along_results(m: &Match<'_>, weights: &Real) -> Option<Term> {
 }
 
 /// Whether the operator sums up products of operands of its result's type.
-fn is_plain(op: &Op) -> bool {
+pub(super) fn is_plain(op: &Op) -> bool {
     match op {
         Op::Convolution(Convolution { sums, border, .. }) => sums.is_none() && *border == 0,
         Op::Matmul(Matmul { sums, .. }) | Op::TransposedConvolution(TransposedConvolution { sums, .. }) => {
@@ -80,7 +80,7 @@ fn products_of_integers(m: &Match<'_>) -> Vec<Term> {
 }
 
 /// Whether no sum exceeds 32 bits.
-fn sums_fit(m: &Match<'_>, x: &Real, weights: &Real) -> bool {
+pub(super) fn sums_fit(m: &Match<'_>, x: &Real, weights: &Real) -> bool {
     let steps = steps(m.op, &m.operand_type(0).shape, &m.operand_type(1).shape);
     let largest = x.largest(m.view).checked_mul(weights.largest(m.view));
     let sum = steps.and_then(|steps| largest?.checked_mul(steps as i64));

@@ -15,10 +15,11 @@ use crate::render::Sources;
 use crate::toolchain::{Toolchain, temporary};
 use crate::weights::{self, Weights};
 use indexmap::IndexMap;
-use mlc_codegen::Module;
 use mlc_codegen::quantized::floating_point_kernels;
+use mlc_codegen::{KernelSummary, Module};
 use mlc_ir::{Code, Diagnostic, Graph, Location};
 use mlc_passes::NarrowedWeights;
+use mlc_passes::integers::{Reason, reasons};
 use std::path::{Path, PathBuf};
 
 pub(super) fn compile(arguments: &Compile, console: &Console) -> Result<(), Failure> {
@@ -142,7 +143,7 @@ fn compile_loaded(
         dump.write(if arguments.further_models.is_empty() { path } else { &own })?;
     }
     let compiled = compiled.map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
-    console.report(&floating_point_integers(&compiled, model), &Sources::new());
+    console.report(&floating_point_integers(&loaded.graph, &compiled, model), &Sources::new());
     narrowed_weights(&compiled, options).iter().for_each(|text| console.status(text));
     let rewrites = compiled.report.explanations.iter().map(|explanation| format!("{explanation}\n"));
     let schedules = options.explain.then(|| schedules_text(&compiled.module, &options.target));
@@ -157,16 +158,36 @@ fn compile_loaded(
     Ok(compiled)
 }
 
-/// What to say of operators on 8-bit integers that are computed in floating point.
-fn floating_point_integers(compiled: &Compiled, model: &Model) -> Vec<Diagnostic> {
+/// Most kernels in floating point that are told one by one.
+const MOST_TOLD: usize = 20;
+
+/// What to say of operators on 8-bit integers that are computed in floating point: which kernels do, and why.
+fn floating_point_integers(graph: &Graph, compiled: &Compiled, model: &Model) -> Vec<Diagnostic> {
     let kernels = floating_point_kernels(&compiled.graph, &compiled.module);
     if kernels.is_empty() {
         return Vec::new();
     }
+    // A verified graph has reasons; without one there is still the kernel to be told.
+    let reasons = reasons(graph).unwrap_or_default();
     let message = "operators on 8-bit integers are computed in floating point, which takes more time and memory";
     let location = Location::default().in_file(model.path.display().to_string());
-    let warning = Diagnostic::warning(Code::FloatingPointIntegers, location, message);
-    vec![warning.with_note(format!("in the kernels {}", kernels.join(", ")))]
+    let mut warning = Diagnostic::warning(Code::FloatingPointIntegers, location, message);
+    for kernel in kernels.iter().take(MOST_TOLD) {
+        let reason = reason(&reasons, kernel);
+        warning = warning.with_note(format!("in the kernel {}: {reason}", kernel.function));
+    }
+    if kernels.len() > MOST_TOLD {
+        warning = warning.with_note(format!("and in {} more", kernels.len() - MOST_TOLD));
+    }
+    vec![warning]
+}
+
+/// Why a kernel multiplies real numbers: by its name, or by what it stands for.
+fn reason<'r>(reasons: &'r [Reason], kernel: &KernelSummary) -> &'r str {
+    let of_name = reasons.iter().find(|reason| *reason.node == *kernel.node);
+    let stands_for = |reason: &&Reason| kernel.origins.iter().any(|origin| reason.origins.contains(origin.as_str()));
+    let found = of_name.or_else(|| reasons.iter().find(stands_for));
+    found.map_or("sums of integers would be rounded otherwise than the model says", |reason| &reason.text)
 }
 
 /// What to say of weights that were to be in half precision.
