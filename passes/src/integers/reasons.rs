@@ -30,7 +30,10 @@ pub fn reasons(graph: &Graph) -> Result<Vec<Reason>, OperatorError> {
     let mut simplifier = Simplifier::new(&graph.name, &rules, false);
     simplifier.import(graph)?;
     let built = &simplifier.graph;
-    let found = built.node_ids().filter_map(|id| {
+    // What a rule has replaced is still there.
+    let mut live = built.clone();
+    live.remove_dead();
+    let found = live.node_ids().filter_map(|id| {
         let node = built.node(id);
         let [ty] = &node.results[..] else { return None };
         let operands: Vec<_> = built.operands(id).into_iter().map(|value| simplifier.class_of(value)).collect();
