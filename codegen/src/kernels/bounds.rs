@@ -42,11 +42,11 @@ pub fn of_sums(steps: usize, x: Bounds, weights: Bounds) -> Option<Bounds> {
     within((all(corners.0.min(0))?, all(corners.1.max(0))?), DType::I32)
 }
 
-/// The step that a conversion to `dtype` gives back: one of that type whose numbers a narrower one, which it went through, has all.
-pub fn returned(nodes: &[ScalarNode], dtypes: &[DType], steps: &[Bounds], dtype: DType, x: u32) -> Option<u32> {
+/// The integer that a conversion is one of in the end: one whose numbers a narrower type, which it went through, has all.
+pub fn kept(nodes: &[ScalarNode], dtypes: &[DType], steps: &[Bounds], x: u32) -> Option<u32> {
     let ScalarNode::Cast(narrow, inner) = nodes[x as usize] else { return None };
-    let is_kept = dtypes[inner as usize] == dtype && narrow.is_integer() && narrow.size() <= 4;
-    (is_kept && within(steps[inner as usize], narrow).is_some()).then_some(inner)
+    let is_integer = dtypes[inner as usize].is_integer() && narrow.is_integer() && narrow.size() <= 4;
+    (is_integer && within(steps[inner as usize], narrow).is_some()).then_some(inner)
 }
 
 fn within(bounds: Bounds, dtype: DType) -> Option<Bounds> {
@@ -113,6 +113,11 @@ pub fn known(rounding: Rounding, dtype: DType, [x, multiplier, shift]: [Bounds; 
     }
 }
 
+/// Whether a small number can be rescaled at once with what is added: by sums of 64 bits that hold a product and both halves.
+pub fn is_near([_, multiplier, shift]: [Bounds; 3]) -> bool {
+    multiplier.0 >= 0 && shift.1 <= 52
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,12 +134,13 @@ mod tests {
         assert_eq!(steps.last(), Some(&(-128, 127)));
         let nodes = expression.nodes();
         let limited = nodes.len() as u32 - 1;
-        assert_eq!(returned(nodes, &dtypes, &steps, DType::I32, limited), Some(limited - 1));
-        assert_eq!(returned(nodes, &dtypes, &steps, DType::I64, limited), None);
+        assert_eq!(kept(nodes, &dtypes, &steps, limited), Some(limited - 1));
         let wide = Expression::parse("cast_i32(cast_i8(x0))").unwrap();
         let dtypes = wide.dtypes(&[DType::I32]).unwrap();
-        assert_eq!(returned(wide.nodes(), &dtypes, &[(-128, 127); 3], DType::I32, 1), Some(0));
-        assert_eq!(returned(wide.nodes(), &dtypes, &[(-129, 127); 3], DType::I32, 1), None);
+        assert_eq!(kept(wide.nodes(), &dtypes, &[(-128, 127); 3], 1), Some(0));
+        assert_eq!(kept(wide.nodes(), &dtypes, &[(-129, 127); 3], 1), None);
+        let rounded = wide.dtypes(&[DType::F32]).unwrap();
+        assert_eq!(kept(wide.nodes(), &rounded, &[(-128, 127); 3], 1), None);
         // Of nothing but its type, a sum may be anything.
         assert!(of_steps(&expression, &dtypes, &[]).contains(&of_dtype(DType::I32)));
     }

@@ -30,7 +30,7 @@ pub fn has_quads(kernel: &KernelWriter<'_>, expression: &Expression, operands: &
         ScalarNode::Operand(_) => true,
         ScalarNode::Literal(literal) => literal.dtype() == DType::I32,
         ScalarNode::Cast(DType::I32, x) => {
-            let is_returned = bounds::returned(nodes, &types, &known, DType::I32, x).is_some();
+            let is_returned = bounds::kept(nodes, &types, &known, x).is_some_and(is_wide);
             is_returned || types[x as usize] == DType::I8 && is_operand(x)
         }
         ScalarNode::Cast(DType::I8, x) => is_wide(x) && (id + 1 == nodes.len() || is_byte(known[x as usize])),

@@ -37,20 +37,26 @@ pub fn has_steps(target: &Target, expression: &Expression) -> bool {
     is_known && !expression.nodes().iter().any(is_scalar)
 }
 
-/// Whether the steps of an expression are integers of 32 bits but for bytes that are loaded or stored, and its rescalings have vector
-/// instructions.
+/// Whether the steps of an expression are integers or singles of 32 bits but for bytes that are loaded or stored, and its rescalings have
+/// vector instructions.
 pub fn widens_bytes(target: &Target, expression: &Expression, operands: &[DType]) -> bool {
     let Ok(steps) = expression.dtypes(operands) else { return false };
     let is_byte = |dtype: DType| matches!(dtype, DType::I8 | DType::U8);
+    let is_wide = |dtype: DType| matches!(dtype, DType::I32 | DType::F32);
     let fits = |(node, &step): (&ScalarNode, &DType)| match *node {
-        ScalarNode::Operand(_) => is_byte(step) || step == DType::I32,
-        ScalarNode::Cast(to, x) if is_byte(to) => steps[x as usize] == DType::I32,
-        ScalarNode::Cast(to, x) => to == DType::I32 && (is_byte(steps[x as usize]) || steps[x as usize] == to),
+        ScalarNode::Operand(_) => is_byte(step) || is_wide(step),
+        ScalarNode::Cast(to, x) => match (steps[x as usize], to) {
+            (DType::I32, to) => is_byte(to) || is_wide(to),
+            (from, to) => from == to || is_byte(from) && is_wide(to),
+        },
+        ScalarNode::Binary(B::ShiftLeft, ..) | ScalarNode::Rescale(..) => step == DType::I32,
+        ScalarNode::Binary(B::Divide, ..) => step == DType::F32,
         ScalarNode::Binary(function, ..) => {
-            step == DType::I32
-                && matches!(function, B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum | B::ShiftLeft)
+            is_wide(step) && matches!(function, B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum)
         }
-        ScalarNode::Rescale(..) | ScalarNode::Literal(_) => step == DType::I32,
+        ScalarNode::Unary(UnaryFunction::Relu | UnaryFunction::Negate, _) => is_wide(step),
+        ScalarNode::Unary(UnaryFunction::RoundToInteger, _) => true,
+        ScalarNode::Literal(_) => is_wide(step),
         _ => false,
     };
     target.byte_dots != ByteDots::None && expression.nodes().iter().zip(&steps).all(fits)

@@ -266,16 +266,21 @@ impl KernelWriter<'_> {
                 ScalarNode::Binary(function, x, y) => summed(function, child(x), child(y)),
                 ScalarNode::Cast(dtype, x) if lanes == 1 => saturated(dtype, child(x)),
                 ScalarNode::Select(c, x, y) => Expr::Select(Box::new(child(c)), Box::new(child(x)), Box::new(child(y))),
-                ScalarNode::Cast(dtype, x) => match bounds::returned(nodes, &types, &bounds, dtype, x) {
-                    Some(inner) => child(inner),
-                    None if saturates => saturated_lanes(dtype, child(x)),
-                    None => Expr::Cast(dtype, Box::new(child(x))),
+                ScalarNode::Cast(dtype, x) => match bounds::kept(nodes, &types, &bounds, x) {
+                    Some(inner) if types[inner as usize] == dtype => child(inner),
+                    Some(inner) if dtype == DType::F32 => Expr::Cast(dtype, Box::new(child(inner))),
+                    _ if saturates => saturated_lanes(dtype, child(x)),
+                    _ => Expr::Cast(dtype, Box::new(child(x))),
                 },
                 ScalarNode::BitCast(dtype, x) => Expr::BitCast(dtype, Box::new(child(x))),
                 ScalarNode::Rescale(rounding, children) => {
                     let own = children.map(|child| bounds.get(child as usize).copied().unwrap_or(bounds::ANYTHING));
                     let is_middle = lanes > 1 && saturates && types[id] == DType::I32 && own[2] == (31, 31);
-                    let known = if is_middle { Known::Middle } else { bounds::known(rounding, types[id], own) };
+                    let known = match bounds::known(rounding, types[id], own) {
+                        _ if is_middle => Known::Middle,
+                        Known::Small if lanes > 1 && saturates && bounds::is_near(own) => Known::Near,
+                        known => known,
+                    };
                     let rescaling = Rescaling { rounding, known, added: 0 };
                     let halved = if is_middle { halved(&child(children[0]), own) } else { None };
                     halved.unwrap_or_else(|| Expr::Rescale(rescaling, Box::new(children.map(child))))
@@ -356,13 +361,19 @@ pub fn vector_dtype(expression: &Expression, operands: &[DType]) -> Option<DType
 fn summed(function: BinaryFunction, x: Expr, y: Expr) -> Expr {
     if let (BinaryFunction::Add, Expr::Rescale(rescaling, children), Expr::Literal(Literal::Integer(_, added))) =
         (function, &x, &y)
-        && rescaling.known == Known::Small
-        && let Some(added) = i32::try_from(*added).ok().filter(|added| added.unsigned_abs() < 1 << 16)
+        && rescaling.known.takes_added()
+        && let Some(added) =
+            i32::try_from(*added).ok().filter(|added| added.unsigned_abs() <= most_added(rescaling.known))
         && rescaling.added == 0
     {
         return Expr::Rescale(Rescaling { added, ..*rescaling }, children.clone());
     }
     Expr::binary(function, x, y)
+}
+
+/// The largest number that a rescaling can take to be added to its result.
+fn most_added(known: Known) -> u32 {
+    if known == Known::Small { 0xffff } else { 256 }
 }
 
 /// Half of a number that has been shifted to the left without a bit lost, if it is rescaled by a half.
@@ -384,10 +395,20 @@ fn saturated_lanes(dtype: DType, x: Expr) -> Expr {
         && let Expr::Binary(BinaryFunction::Maximum, value, low) = &**inner
         && is(high, most)
     {
-        let value = if is(low, least) { value.clone() } else { inner.clone() };
-        return Expr::Saturate(dtype, value);
+        let value = if is(low, least) { cut(value, least) } else { (**inner).clone() };
+        return Expr::Saturate(dtype, Box::new(value));
     }
     Expr::Cast(dtype, Box::new(x))
+}
+
+/// A value of which all below `least` is that in the end: a rescaled number needs no care then where it would be below.
+fn cut(value: &Expr, least: f64) -> Expr {
+    match value {
+        Expr::Rescale(own, children) if own.known == Known::Near && f64::from(own.added) <= least => {
+            Expr::Rescale(Rescaling { known: Known::Cut, ..*own }, children.clone())
+        }
+        other => other.clone(),
+    }
 }
 
 /// A conversion to another type; of a number within limits that are near the ends of a narrow type's range, a saturation.

@@ -144,6 +144,26 @@ pub fn extreme(function: BinaryFunction, ty: ValueType, body: &str) -> Option<St
     ))
 }
 
+/// The body of a function that rounds singles to integers of 23 bits, `steps` where there is no instruction for it. The larger of NaN and
+/// a limit is the limit, so that lanes of NaN are taken out.
+pub fn rounded(ty: ValueType, steps: &str) -> Option<String> {
+    let Width { prefix, bits, integers, .. } = width(ty.lanes)?;
+    let t = value_type_name(ValueType { dtype: DType::I32, ..ty });
+    let register = format!("__m{bits}");
+    let limited = format!(
+        "  const {register} y = {prefix}_min_ps({prefix}_max_ps(({register})x, {prefix}_set1_ps(-4194304.0f)), \
+         {prefix}_set1_ps(4194303.0f));\n"
+    );
+    let value = match bits {
+        512 => format!("{prefix}_maskz_cvtps_epi32({prefix}_cmp_ps_mask(({register})x, ({register})x, _CMP_ORD_Q), y)"),
+        _ => format!(
+            "{prefix}_and_si{bits}({prefix}_cvtps_epi32(y), \
+             {prefix}_castps_si{bits}({prefix}_cmp_ps(({register})x, ({register})x, _CMP_ORD_Q)))"
+        ),
+    };
+    Some(format!("#if {integers}\n{limited}  return ({t}){value};\n#else\n{steps}#endif\n"))
+}
+
 /// Words as bytes: the nearest end of their range where they are outside. `least` and `most` name the functions that give the larger and
 /// the smaller of two vectors, `steps` converts what is `limited`.
 pub fn saturation(name: &str, to: ValueType, (least, most): (&str, &str), steps: &str) -> String {

@@ -106,6 +106,17 @@ pub enum Known {
     Small,
     /// The shift is 31 bits, of vectors.
     Middle,
+    /// The number is small, the multiplier isn't negative and the shift is from 32 to 52 bits, of vectors.
+    Near,
+    /// That, and a result that isn't above what is added may be any other of these.
+    Cut,
+}
+
+impl Known {
+    /// Whether what is added to the result is a part of the rescaling.
+    pub fn takes_added(self) -> bool {
+        matches!(self, Known::Small | Known::Near | Known::Cut)
+    }
 }
 
 impl From<Literal> for Expr {

@@ -102,9 +102,15 @@ impl Helpers for Intrinsics {
 }
 
 impl Intrinsics {
-    /// A vector of integers of type `from` with each lane converted to that of another integer type. Types in between are as wide
-    /// as half or twice the one before: what goes further gcc 12 converts lane by lane.
+    /// A vector of integers of type `from` with each lane converted to that of another type, singles by way of integers of their size.
+    /// Types in between are as wide as half or twice the one before: what goes further gcc 12 converts lane by lane.
     pub fn converted(&mut self, text: String, from: DType, to: ValueType) -> String {
+        if to.dtype.is_float() {
+            let wide = if from.size() < to.dtype.size() { signed_of_size(to.dtype.size()) } else { from };
+            let text = self.converted(text, from, ValueType { dtype: wide, ..to });
+            self.use_type(to);
+            return format!("__builtin_convertvector({}, {})", unparenthesised(&text), value_type_name(to));
+        }
         let sizes = (from.size(), to.dtype.size());
         if self.converts_bytes && matches!(sizes, (1, 4) | (4, 1)) && byte_dots::width(to.lanes).is_some() {
             let name = self.call(Intrinsic::Cast(from, to));

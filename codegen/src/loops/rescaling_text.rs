@@ -14,6 +14,8 @@ pub fn name(rescaling: Rescaling, ty: ValueType) -> String {
         Known::Right => "_right",
         Known::Small => "_small",
         Known::Middle => "_middle",
+        Known::Near => "_near",
+        Known::Cut => "_cut",
     };
     format!("mlc_{}{}{known}_{}", Rounding::PREFIX, rescaling.rounding.name(), value_type_name(ty))
 }

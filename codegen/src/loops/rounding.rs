@@ -2,6 +2,7 @@
 //! above there is none.
 
 use super::ValueType;
+use super::byte_dots;
 use super::spelling::value_type_name;
 use mlc_ir::DType;
 use mlc_ir::scalar::UnaryFunction;
@@ -13,6 +14,9 @@ pub fn definition(name: &str, function: UnaryFunction, ty: ValueType) -> Option<
     }
     let t = value_type_name(ty);
     let mask = value_type_name(ValueType::vector(DType::I32, ty.lanes));
+    if function == UnaryFunction::RoundToInteger {
+        return Some(lanes_to_integer(name, ty, &t, &mask));
+    }
     // The nearest integer may be one too far.
     let step =
         |condition: &str, operator: &str| format!("  whole = whole {operator} ({t})(({condition}) & 0x3f800000);\n");
@@ -33,6 +37,17 @@ pub fn definition(name: &str, function: UnaryFunction, ty: ValueType) -> Option<
          {t} whole = ({rounded} + magic) - magic;\n{correction}  \
          return ({t})((small & (({mask})whole | sign)) | (~small & ({mask})x));\n}}\n"
     ))
+}
+
+/// [`to_integer`] of the lanes of vectors: the limits by their bits, and NaN as 0.
+fn lanes_to_integer(name: &str, ty: ValueType, t: &str, integers: &str) -> String {
+    let steps = format!(
+        "  const {integers} low = x < -4194304.0f, high = x > 4194303.0f;\n  \
+         const {t} y = ({t})((~(low | high) & ({integers})x) | (low & -897581056) | (high & 0x4a7ffffc));\n  \
+         return (x == x) & (({integers})(y + 12582912.0f) - 0x4b400000);\n"
+    );
+    let body = byte_dots::rounded(ty, &steps).unwrap_or(steps);
+    format!("static inline {integers} {name}({t} x) {{\n{body}}}\n")
 }
 
 /// The helper that rounds a single to an integer of 23 bits; `bits` is the one that gives a single's bits. The instruction of ARM

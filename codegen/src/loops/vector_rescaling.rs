@@ -10,20 +10,28 @@ use mlc_ir::scalar::Rounding;
 
 /// How single lanes are rescaled.
 pub fn of_lanes(rescaling: Rescaling) -> Rescaling {
-    let known = if rescaling.known == Known::Middle { Known::Nothing } else { rescaling.known };
+    let known = match rescaling.known {
+        Known::Middle => Known::Nothing,
+        Known::Near | Known::Cut => Known::Small,
+        known => known,
+    };
     Rescaling { known, ..rescaling }
 }
 
 /// The function; lane by lane by the function `scalar` where nothing better is known.
 pub fn definition(name: &str, scalar: &str, rescaling: Rescaling, ty: ValueType) -> String {
     let t = value_type_name(ty);
-    let (parameter, added) = if rescaling.known == Known::Small { (", int32_t added", ", added") } else { ("", "") };
+    let (parameter, added) = if rescaling.known.takes_added() { (", int32_t added", ", added") } else { ("", "") };
     let mut text = format!("static inline {t} {name}({t} x, {t} multiplier, {t} shift{parameter}) {{\n");
     // Lanes that don't exist have zeros.
-    let bit = if matches!(rescaling.known, Known::Small | Known::Right) { " | 32" } else { "" };
+    let bit = if matches!(rescaling.known, Known::Nothing | Known::Middle) { "" } else { " | 32" };
     let own = width(ty.lanes).filter(|_| rescaling.known != Known::Nothing && ty.dtype == DType::I32);
     if let Some(width) = own {
-        text += &format!("#if {}\n{}#else\n", width.integers, by_halves(width, rescaling, ty));
+        let body = match rescaling.known {
+            Known::Near | Known::Cut => at_once(width, rescaling.known, ty),
+            _ => by_halves(width, rescaling, ty),
+        };
+        text += &format!("#if {}\n{body}#else\n", width.integers);
     }
     text += &format!(
         "  {t} y = x;\n  \
@@ -88,5 +96,51 @@ fn by_halves(width: &Width, rescaling: Rescaling, ty: ValueType) -> String {
            const {register} high = {prefix}_slli_epi64(odd, 1);\n  \
            {t} value = ({t}){blend};\n\
          {negative}{shifted}  return {rounded};\n",
+    )
+}
+
+/// Both halves that are rounded by and what is added to the result are one constant of a lane, which its product of 64 bits gets; the
+/// upper words of these sums are shifted by what is left. A half below 0 is rounded down, for which the second half has one less of
+/// the units that the first rounding leaves: where x is below 0, for if it is and the product is rounded to 0, both give 0. Where
+/// that doesn't matter, what is cut off twice is cut off at once, and the number needn't be doubled to leave such a unit.
+fn at_once(width: &Width, known: Known, ty: ValueType) -> String {
+    let Width { prefix, register, bits, .. } = width;
+    let (t, unsigned) = (value_type_name(ty), value_type_name(ValueType { dtype: DType::U32, ..ty }));
+    let suffix = if *bits == 512 { "" } else { "x" };
+    let all = |number: &str| format!("{prefix}_set1_epi64{suffix}({number})");
+    let (half, number, places, result) = match known {
+        Known::Cut => ("1073741824", "x", format!("({t})(({unsigned})shift - 1)"), "value >> (shift & 31)"),
+        _ => (
+            "2147483648",
+            "twice",
+            "shift".to_owned(),
+            "({t})(({unsigned})value + ({unsigned})(x >> 31)) >> ((shift & 31) + 1)",
+        ),
+    };
+    let result = result.replace("{t}", &t).replace("{unsigned}", &unsigned);
+    let twice = match known {
+        Known::Cut => String::new(),
+        _ => format!("  const {t} twice = ({t})(({unsigned})x + ({unsigned})x);\n"),
+    };
+    let odd = |value: &str| format!("{prefix}_srli_epi64(({register}){value}, 32)");
+    let even = format!("{prefix}_and_si{bits}(({register})places, {})", all("4294967295"));
+    let sum = |name: &str, x: &str, multiplier: &str, places: &str| {
+        format!(
+            "  const {register} {name} = {prefix}_add_epi64({prefix}_mul_epi32({x}, {multiplier}),\n    \
+             {prefix}_add_epi64(half, {prefix}_sllv_epi64(both, {places})));\n"
+        )
+    };
+    let upper = match bits {
+        512 => format!("{prefix}_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xf5)"),
+        256 => format!("{prefix}_blend_epi32({prefix}_srli_epi64(even, 32), odd, 0xaa)"),
+        _ => format!("{prefix}_blend_epi32({prefix}_srli_epi64(even, 32), odd, 0xa)"),
+    };
+    format!(
+        "  const {register} half = {}, both = {};\n  const {t} places = {places};\n{twice}{}{}  \
+           const {t} value = ({t}){upper};\n  return {result};\n",
+        all(half),
+        all("2 * (int64_t)added + 1"),
+        sum("even", &format!("({register}){number}"), &format!("({register})multiplier"), &even),
+        sum("odd", &odd(number), &odd("multiplier"), &odd("places")),
     )
 }

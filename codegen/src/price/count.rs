@@ -1,6 +1,6 @@
 //! Instructions of a block of statements.
 
-use crate::loops::{Atom, Expr, Index, ValueType, VarInfo, value_type};
+use crate::loops::{Atom, Expr, Index, Known, ValueType, VarInfo, value_type};
 use crate::target::{ByteDots, Instructions, Library, Target, VectorSpelling};
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -109,6 +109,15 @@ pub struct Counter<'a> {
     pub vars: &'a [VarInfo],
 }
 
+/// Instructions that rescale a register of lanes.
+fn steps_of_lanes(known: Known) -> f64 {
+    match known {
+        Known::Cut => 8.0,
+        Known::Near => 11.0,
+        _ => 14.0,
+    }
+}
+
 impl Counter<'_> {
     /// Vector registers, or scalar ones, that a value takes.
     fn registers(&self, ty: ValueType) -> f64 {
@@ -158,8 +167,8 @@ impl Counter<'_> {
             // Products of pairs are two, each of which is added by itself.
             Expr::QuadDot(_) if self.target.byte_dots == ByteDots::Quads => counts.multiply_add += registers,
             Expr::QuadDot(_) => counts.multiply_add += 4.0 * registers,
-            Expr::Rescale(..) if self.ty(expr).lanes > 1 && self.target.byte_dots != ByteDots::None => {
-                counts.integer += 14.0 * registers;
+            Expr::Rescale(rescaling, _) if self.ty(expr).lanes > 1 && self.target.byte_dots != ByteDots::None => {
+                counts.integer += registers * steps_of_lanes(rescaling.known);
             }
             Expr::Rescale(..) => counts.integer += 8.0,
             Expr::Saturate(..) => counts.integer += 1.0,
@@ -242,8 +251,8 @@ impl Counter<'_> {
             U::Erf | U::Expm1 => (2.4, &mut counts.erf),
             // Limited and added to, and the bits of the sum less those of what was added.
             U::RoundToInteger => {
-                counts.float += 3.0;
-                return counts.integer += 2.0;
+                counts.float += 3.0 * self.registers(ty);
+                return counts.integer += 2.0 * self.registers(ty);
             }
             U::Relu | U::Sign => {
                 counts.float += self.registers(ty);

@@ -4,9 +4,9 @@
 use crate::common::check;
 use crate::integers::{constant, convolution, layer, layers, least, numbers, product};
 use mlc_codegen::{ByteDots, Target};
-use mlc_ir::ops::{Convolution, Kernel, Map};
+use mlc_ir::ops::{Convolution, Kernel, Map, Reshape};
 use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, Rounding, ScalarId};
-use mlc_ir::{DType, Generator, Graph, Literal, Op, TensorType, Value};
+use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Op, Tensor, TensorType, Value};
 
 /// Machines with such vectors: this one, whatever it has, and, where this one can run their code, those that only have pairs, and one
 /// whose C compiler knows neither.
@@ -76,6 +76,7 @@ fn limited(b: &mut ExpressionBuilder, value: ScalarId) -> ScalarId {
 }
 
 /// A product whose sums get a bias of `size` at most, are rescaled by multipliers from `least` on and added to a residual.
+/// The last of the results' zero points is the least number of their type, below which it doesn't matter what they are.
 fn add_rescaled(graph: &mut Graph, rounding: Rounding, (size, least): (i64, i64), shifts: (i64, i64)) {
     let mut generator = Generator::new(size.unsigned_abs() + 3);
     let (rows, inner, outputs) = (3, 12, 24);
@@ -95,6 +96,9 @@ fn add_rescaled(graph: &mut Graph, rounding: Rounding, (size, least): (i64, i64)
         let [sums, bias, multiplier, shift, residual] = [0, 1, 2, 3, 4].map(|operand| b.operand(operand));
         let sums = b.binary(BinaryFunction::Add, sums, bias);
         let value = b.rescale(rounding, sums, multiplier, shift);
+        let [zero, last] =
+            [if shifts.0 % 2 == 0 { -128 } else { 5 }, -128].map(|zero| b.literal(Literal::integer(DType::I32, zero)));
+        let value = b.binary(BinaryFunction::Add, value, zero);
         let value = limited(b, value);
         let values = [value, residual].map(|value| {
             let [bits, half, middle] = [20, 1 << 30, 31].map(|number| b.literal(Literal::integer(DType::I32, number)));
@@ -105,6 +109,7 @@ fn add_rescaled(graph: &mut Graph, rounding: Rounding, (size, least): (i64, i64)
         let sum = b.binary(BinaryFunction::Add, values[0], values[1]);
         let [multiplier, shift] = [1_518_500_250, 49].map(|number| b.literal(Literal::integer(DType::I32, number)));
         let value = b.rescale(rounding, sum, multiplier, shift);
+        let value = b.binary(BinaryFunction::Add, value, last);
         limited(b, value)
     });
     let op = Kernel { anchor: Box::new(anchor), anchor_operands: 2, expression };
@@ -161,6 +166,59 @@ fn every_rescaling_of_vectors_agrees_with_the_evaluator_in_every_bit() {
     }
 }
 
+/// Sums of products, and bytes beside them, that are scaled by singles, rounded and stored as bytes; and singles that are rounded.
+fn rounded() -> Graph {
+    let mut graph = Graph::new("rounded");
+    let (rows, inner, outputs) = (3, 12, 24);
+    let x = graph.add_input("x", TensorType::new(DType::I8, [rows, inner]));
+    let residual = graph.add_input("residual", TensorType::new(DType::I8, [rows, outputs]));
+    let mut generator = Generator::new(8);
+    let (anchor, [_, weights]) = product(rows, inner, outputs);
+    let values = numbers(&mut generator, inner * outputs, -128, 127);
+    let weights = constant(&mut graph, "weights", DType::I8, &weights, values);
+    let values = numbers(&mut generator, outputs, -5000, 5000);
+    let bias = constant(&mut graph, "bias", DType::I32, &[outputs], values);
+    let list = [0.5, 0.015625, 0.25, 0.0017, -0.125, 1e30, f64::INFINITY, f64::NAN, 1.0, 0.37, 1e-30, 257.0];
+    let scales = singles(&mut graph, "scales", &list, outputs);
+    let expression = "t0 = cast_i8(minimum(maximum(add(round_to_integer(multiply(cast_f32(add(x0, x1)), x2)), 3_i32), -128_i32), 127_i32)); \
+        t1 = multiply(subtract(cast_f32(x3), 5.0_f32), 0.3_f32); t2 = maximum(multiply(cast_f32(t0), 0.25_f32), t1); \
+        cast_i8(minimum(maximum(add(round_to_integer(relu(divide(t2, 0.7_f32))), -7_i32), -128_i32), 127_i32))";
+    let expression = Expression::parse(expression).unwrap();
+    let kernel = Kernel { anchor: Box::new(anchor), anchor_operands: 2, expression };
+    let y = graph.add(kernel, &[x, weights, bias, scales, residual], "y").unwrap();
+    graph.add_output("y", y.into());
+    let limits = [4194302.5, 4194303.0, 4194303.5, 4194304.0, 8388609.0, 3e9, 1e38, f64::INFINITY, 4194301.75];
+    let small = [0.0, 0.5, 1.5, 2.5, 0.49999997, 0.50000006, 3.75, 127.5, 1e-40];
+    let list: Vec<f64> = limits.iter().chain(&small).flat_map(|&x| [x, -x]).chain([f64::NAN]).collect();
+    let extremes = singles(&mut graph, "extremes", &list, rows * inner);
+    let shape = [rows, inner];
+    let extremes = graph.add(Reshape { shape: shape[..].into() }, &[extremes], "shaped").unwrap();
+    // What depends on an input isn't computed at once.
+    let expression =
+        "round_to_integer(add(x0, multiply(cast_f32(minimum(maximum(cast_i32(x1), 0_i32), 0_i32)), 1.0_f32)))";
+    let map = Map { expression: Expression::parse(expression).unwrap() };
+    let y = graph.add(map, &[extremes.into(), x], "whole").unwrap();
+    graph.add_output("whole", y.into());
+    graph
+}
+
+/// A constant of so many singles, from a list that begins again behind its end.
+fn singles(graph: &mut Graph, name: &str, list: &[f64], count: usize) -> Value {
+    let values = list.iter().copied().cycle().take(count).collect();
+    let tensor = Tensor::from_floats(TensorType::new(DType::F32, [count]), values);
+    graph.add_constant(name, Attribute::from_tensor(&tensor))
+}
+
+#[test]
+fn every_rounding_of_vectors_agrees_with_the_evaluator_in_every_bit() {
+    let graph = rounded();
+    for target in machines() {
+        let module = check(std::slice::from_ref(&graph), &target, 0.0).remove(0);
+        let text: String = module.sources.iter().map(|source| source.text.clone()).collect();
+        assert!(text.contains("mlc_round_to_integer_f32x8("), "{}: {text}", target.name);
+    }
+}
+
 #[test]
 fn machines_with_four_products_at_once_use_them() {
     let text = |(op, [x, weights]): (Op, [Vec<usize>; 2]), dots: ByteDots| {
@@ -170,7 +228,7 @@ fn machines_with_four_products_at_once_use_them() {
         module.sources.iter().map(|source| source.text.clone()).collect::<String>()
     };
     let dense = text(convolution([5, 5, 16], [3, 3], 16, 1, 1), ByteDots::Quads);
-    for part in ["mlc_quad_dot_i32x16(sum_0_0, ", "_mm512_dpbusd_epi32(", "mlc_rescale_twice_small_i32x16("] {
+    for part in ["mlc_quad_dot_i32x16(sum_0_0, ", "_mm512_dpbusd_epi32(", "mlc_rescale_twice_near_i32x16("] {
         assert!(dense.contains(part), "{part}: {dense}");
     }
     // Signed bytes are copied once for all outputs, as unsigned ones.

@@ -2,7 +2,7 @@
 
 use super::Printer;
 use crate::loops::VarKind;
-use crate::loops::expression::{Expr, Known};
+use crate::loops::expression::Expr;
 use crate::loops::helper::{Helpers, Intrinsic};
 use crate::loops::spelling::unparenthesised;
 use mlc_ir::DType;
@@ -18,7 +18,7 @@ impl Printer<'_> {
         }
         let (intrinsic, last) = match expr {
             Expr::Rescale(rescaling, _) => {
-                let added = (rescaling.known == Known::Small).then(|| rescaling.added.to_string());
+                let added = rescaling.known.takes_added().then(|| rescaling.added.to_string());
                 (Intrinsic::Rescale(*rescaling, self.ty(expr)), added)
             }
             Expr::Pair { pointer, index } => {
