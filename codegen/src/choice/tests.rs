@@ -85,13 +85,17 @@ graph @g(%x: f32[12, 8], %w: f32[5, 8], %v: f32[5, 8]) -> (\"y\": f32[12, 5], \"
 
 #[test]
 fn machines_without_vectors_copy_no_weights() {
-    let kernels = products(&cortex_m4(), true);
+    let mut trusting = cortex_m4().with_objective(Objective::Speed);
+    trusting.machine.trust = Some(0.0);
+    let kernels = products(&trusting, true);
     let Choice { offers, reason, .. } = &kernels[0].choice;
     let taken = kernels[0].choice.taken().unwrap();
     assert!(offers[0].schedule.is_named("tiles:weights=copied"), "{offers:?}");
     assert!(taken.schedule.is_named("tiles:weights=direct") && *reason == Reason::Cheapest, "{taken:?}");
     assert!(offers[0].price.scratch_bytes > 0 && kernels[0].workspace_bytes == 0);
     assert_eq!(kernels[1].choice, kernels[0].choice, "equal problems are solved alike");
+    let balanced = products(&cortex_m4(), true);
+    assert_eq!(balanced[0].choice.taken().unwrap().price.scratch_bytes, 0, "{:?}", balanced[0].choice);
     let host = products(&Target::host(32), true);
     assert_eq!((host[0].choice.taken, host[0].choice.reason), (0, Reason::First));
 }

@@ -10,6 +10,7 @@ use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 pub struct Counts {
     pub multiply_add: f64,
     pub float: f64,
+    pub maximum: f64,
     pub divide: f64,
     pub function: f64,
     pub exp: f64,
@@ -30,11 +31,18 @@ pub struct Counts {
     pub pointer: f64,
     /// Bases that they are counted from beside those.
     pub far: f64,
+    /// What routines execute.
+    pub routine: f64,
+    /// Arguments of their calls.
+    pub argument: f64,
     /// Loops, however often they turn.
     pub loops: f64,
     /// Sums that wait for each other.
     pub chain: f64,
 }
+
+/// Instructions of a maximum, which looks at NaN.
+const MAXIMUM: f64 = 3.0;
 
 /// Instructions that begin a loop, count its turns and end them.
 const LOOP: f64 = 4.0;
@@ -44,13 +52,14 @@ impl Counts {
     fn units(&self, each: &Instructions) -> [f64; 4] {
         let arithmetic = self.multiply_add * each.multiply_add
             + self.float * each.float
+            + self.maximum * each.maximum
             + self.divide * each.divide
             + self.function * each.function
             + self.library(each)
             + self.copied_byte * each.copied_byte
             + self.convert * each.convert
             + self.lane * each.lane;
-        let others = self.integer * each.integer
+        let others = (self.integer + self.routine) * each.integer
             + self.address * each.address
             + self.pointer * each.pointer
             + self.far * each.far
@@ -78,13 +87,14 @@ impl Counts {
 
     /// Instructions as they stand in the code.
     pub fn written(&self) -> f64 {
-        self.instructions() - 2.0 * self.turn + LOOP * self.loops
+        self.instructions() - 2.0 * self.turn + LOOP * self.loops - self.routine + self.argument
     }
 
     /// Instructions in all, functions as calls.
     pub fn instructions(&self) -> f64 {
         self.multiply_add
             + self.float
+            + MAXIMUM * self.maximum
             + self.divide
             + self.function
             + self.exp
@@ -94,6 +104,7 @@ impl Counts {
             + self.other
             + self.convert
             + self.integer
+            + self.routine
             + self.load
             + self.store
             + self.lane
@@ -231,8 +242,7 @@ impl Counter<'_> {
             B::Divide if ty.dtype.is_float() => counts.divide += self.registers(ty),
             B::Divide | B::FloorDivide | B::Modulo | B::Remainder => counts.divide += ty.lanes as f64,
             B::Power | B::Atan2 | B::LogAddExp => counts.other += ty.lanes as f64,
-            // NaN is looked at.
-            B::Maximum | B::Minimum if ty.dtype.is_float() => counts.float += 3.0 * self.registers(ty),
+            B::Maximum | B::Minimum if ty.dtype.is_float() => counts.maximum += self.registers(ty),
             _ => self.arithmetic(ty, counts),
         }
     }

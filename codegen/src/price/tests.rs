@@ -135,3 +135,60 @@ fn copies_of_few_elements_are_written_out() {
     assert!(copy(16) < 64 * 16 * 3, "{}", copy(16));
     assert!(copy(17) > 64 * 17 * 20, "{}", copy(17));
 }
+
+#[test]
+fn routines_are_no_longer_for_what_they_execute() {
+    let convolution = |channels: usize| {
+        let text = format!(
+            "(%x: i8[1, 8, 9, {channels}]) -> (\"y\": i32[1, 8, 9, 8]) {{
+  %w = constant i8[1, 1, {channels}, 8] random(seed = 1)
+  %y = convolution %x, %w {{strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1, sums = i32}} : i32[1, 8, 9, 8]
+  return %y
+}}
+"
+        );
+        prices(&target("cortex-m4"), &text)[0]
+    };
+    let (few, many) = (convolution(16), convolution(256));
+    assert!(many.time > 8 * few.time, "{few:?} {many:?}");
+    assert_eq!(many.code_bytes, few.code_bytes);
+}
+
+#[test]
+fn short_loops_are_written_out() {
+    let sums = |target: &Target, length: usize| {
+        let text = format!(
+            "(%x: f32[512, {length}]) -> (\"y\": f32[512]) {{
+  %y = reduce %x {{function = sum, axes = [1], keep_axes = false}} : f32[512]
+  return %y
+}}
+"
+        );
+        prices(target, &text)[0]
+    };
+    let compiled = target("cortex-m4");
+    let mut kept = compiled.clone();
+    kept.machine.written_out = 0.0;
+    let (short, loops) = (sums(&compiled, 12), sums(&kept, 12));
+    assert!(short.time < loops.time, "nobody counts turns: {short:?} {loops:?}");
+    assert!(short.code_bytes > loops.code_bytes, "every turn is written: {short:?} {loops:?}");
+    assert_eq!(sums(&compiled, 1200), sums(&kept, 1200), "a long loop stays one");
+}
+
+#[test]
+fn c_compilers_move_vectors_by_calls_and_make_vectors_of_loops() {
+    let copy = "(%x: f32[4096], %v: f32[4]) -> (\"y\": f32[4100]) {
+  %y = concat %x, %v {axis = 0} : f32[4100]
+  return %y
+}
+";
+    let time: u64 = prices(&target("cortex-m55"), copy).iter().map(|price| price.time).sum();
+    assert!(time > 4 * 4 * 4096, "each byte by itself: {time}");
+    let normalized = "(%x: f32[64, 64]) -> (\"y\": f32[64, 64]) {
+  %y = normalize %x {axes = [1], epsilon = 1e-5, center = true} : f32[64, 64]
+  return %y
+}
+";
+    let [scalars, vectors] = ["cortex-m4", "cortex-m55"].map(|name| prices(&target(name), normalized)[0].time);
+    assert!(2 * vectors < scalars, "{vectors} {scalars}");
+}

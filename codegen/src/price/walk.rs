@@ -4,8 +4,8 @@ use super::count::{Counter, Counts};
 use super::samples::Samples;
 use crate::loops::{Atom, Expr, Function, Index, Stmt, Var};
 use crate::target::{Overlap, Target, VectorSpelling};
-use mlc_ir::DType;
 use mlc_ir::scalar::BinaryFunction;
+use mlc_ir::{DType, Objective};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Statements that run together.
@@ -17,6 +17,8 @@ pub struct Block {
     pub counts: Counts,
     /// What C compilers leave of them.
     pub share: f64,
+    /// How often C compilers write them.
+    pub copies: f64,
 }
 
 /// Reads or writes of a statement.
@@ -46,8 +48,13 @@ pub struct Walked {
 impl Walked {
     /// Instructions as they stand in the code.
     pub fn instructions(&self) -> f64 {
-        self.blocks.iter().map(|block| block.share * block.counts.written()).sum()
+        instructions(&self.blocks)
     }
+}
+
+/// Instructions of blocks as they stand in the code.
+fn instructions(blocks: &[Block]) -> f64 {
+    blocks.iter().map(|block| block.copies * block.share * block.counts.written()).sum()
 }
 
 /// Walks a function.
@@ -57,6 +64,7 @@ pub fn walk(function: &Function, target: &Target) -> Walked {
         counter: Counter { target, vars: &function.vars },
         walked: Walked::default(),
         path: Vec::new(),
+        rolled: 0,
         reached: Vec::new(),
         indices: BTreeMap::new(),
         pointers: BTreeMap::new(),
@@ -86,6 +94,8 @@ struct Walker<'a> {
     counter: Counter<'a>,
     walked: Walked,
     path: Vec<usize>,
+    /// Loops so far that C compilers leave as loops.
+    rolled: usize,
     /// Of each block that is being walked the bytes that it reads and writes at, by the pointer that they are counted from.
     reached: Vec<BTreeMap<Var, BTreeSet<i64>>>,
     indices: BTreeMap<Var, Linear>,
@@ -111,7 +121,7 @@ impl Walker<'_> {
         let carried = chains.iter().filter(|(var, _)| !begun.contains(var));
         counts.chain = carried.map(|(_, &links)| links).fold(0.0, f64::max);
         let share = if self.copies(body) { self.copy_share() } else { 1.0 };
-        self.walked.blocks.push(Block { weight: samples.mean(), counts, share });
+        self.walked.blocks.push(Block { weight: samples.mean(), counts, share, copies: 1.0 });
     }
 
     /// Whether statements only move single elements, which C compilers of wide machines do in vectors of their own.
@@ -121,20 +131,47 @@ impl Walker<'_> {
         !body.is_empty() && body.iter().all(is_copy)
     }
 
-    /// Bytes that a turn of a loop moves, if it moves or fills one element after the other and does nothing else.
+    /// Bytes that a turn of a loop moves, if it moves or fills one element or vector after the other and does nothing else.
     fn block_copy(&self, var: Var, step: i64, body: &[Stmt]) -> Option<f64> {
-        let follows = |index: &Index| {
-            step == 1 && index.terms.iter().any(|(atom, factor)| *atom == Atom::Var(var) && *factor == 1)
+        let follows = |index: &Index, lanes: usize| {
+            let moves = |(atom, factor): &(Atom, i64)| *atom == Atom::Var(var) && *factor == 1;
+            step == lanes as i64 && index.terms.iter().any(moves)
         };
         match body {
-            [Stmt::Store { index, value: Expr::Load { index: from, ty, .. }, .. }] if ty.lanes == 1 => {
-                (follows(index) && follows(from)).then_some(ty.dtype.size() as f64)
+            [Stmt::Store { index, value: Expr::Load { index: from, ty, .. }, stride: 1, valid, .. }]
+                if *valid == ty.lanes =>
+            {
+                let bytes = (ty.lanes * ty.dtype.size()) as f64;
+                (follows(index, ty.lanes) && follows(from, ty.lanes)).then_some(bytes)
             }
             [Stmt::Store { index, value: Expr::Literal(literal), .. }] => {
-                follows(index).then_some(literal.dtype().size() as f64)
+                follows(index, 1).then_some(literal.dtype().size() as f64)
+            }
+            [Stmt::Store { index, value: Expr::Splat(value, lanes), stride: 1, valid, .. }] if valid == lanes => {
+                let Expr::Literal(literal) = **value else { return None };
+                follows(index, *lanes).then_some((lanes * literal.dtype().size()) as f64)
             }
             _ => None,
         }
+    }
+
+    /// Instructions up to which C compilers write the turns of a loop one after the other: none where they make small code.
+    fn longest_written_out(&self) -> f64 {
+        let Target { machine, objective, .. } = self.counter.target;
+        if *objective == Objective::Size { 0.0 } else { machine.written_out }
+    }
+
+    /// What is left of the instructions of a loop over single elements that C compilers make vectors of.
+    fn vector_share(&self, var: Var, body: &[Stmt]) -> f64 {
+        let is_computed = |statement: &Stmt| match statement {
+            Stmt::Define { value, .. } | Stmt::Assign { value, .. } => has_neighbours(value, var),
+            Stmt::Store { index, value, .. } => moves_little(index, var) && has_neighbours(value, var),
+            Stmt::Comment(_) => true,
+            _ => false,
+        };
+        let Target { vectors, objective, .. } = self.counter.target;
+        let makes_vectors = *vectors == VectorSpelling::Mve && *objective != Objective::Size;
+        if makes_vectors && body.iter().all(is_computed) { MADE_VECTORS } else { 1.0 }
     }
 
     /// What is left of the instructions of a copy of single elements.
@@ -163,20 +200,35 @@ impl Walker<'_> {
                 let mut place = self.linear(start);
                 place.add(&Linear { constant: 0.0, turns: BTreeMap::from([(number, 1.0)]) }, *step as f64);
                 self.indices.insert(*var, place);
+                let (first, rolled) = (self.walked.blocks.len(), self.rolled);
                 self.path.push(number);
                 self.block(body, &inner);
                 self.path.pop();
-                counts.loops += 1.0;
-                match self.block_copy(*var, *step, body) {
-                    // C compilers write them one after the other.
-                    Some(_) if turns <= UNROLLED => {}
+                let moved = self.block_copy(*var, *step, body);
+                let share = self.vector_share(*var, body);
+                if let Some(own) = self.walked.blocks.last_mut() {
+                    own.share *= share;
+                }
+                let is_fixed = start.terms.is_empty() && end.terms.is_empty() && rolled == self.rolled;
+                let longest = self.longest_written_out();
+                let blocks = &mut self.walked.blocks[first..];
+                let is_short = is_fixed && turns * instructions(blocks) <= longest;
+                match moved {
+                    _ if turns <= MOST_TURNS && (is_short || moved.is_some()) => {
+                        blocks.iter_mut().for_each(|block| block.copies *= turns);
+                    }
                     Some(bytes) => {
                         counts.copied_byte += bytes * turns;
                         counts.branch += 1.0;
+                        counts.loops += 1.0;
                         // What the loop would do.
                         self.walked.blocks.pop();
                     }
-                    None => counts.turn += turns,
+                    None => {
+                        counts.loops += 1.0;
+                        counts.turn += turns;
+                        self.rolled += 1;
+                    }
                 }
             }
             Stmt::Define { value, .. } => self.value(value, counts),
@@ -229,7 +281,8 @@ impl Walker<'_> {
                 self.block(then, samples);
             }
             Stmt::Routine { routine, pointers, numbers } => {
-                counts.integer += routine.instructions(numbers);
+                counts.routine += routine.instructions(numbers);
+                counts.argument += (pointers.len() + numbers.len()) as f64;
                 for ((pointer, index), elements) in pointers.iter().zip(routine.elements(numbers)) {
                     self.counter.index(index, counts);
                     let dtype = self.function.ty(&Expr::Var(*pointer)).dtype;
@@ -302,8 +355,8 @@ impl Walker<'_> {
     }
 }
 
-/// Most turns of a loop that moves one element a turn and that C compilers leave nothing of.
-const UNROLLED: f64 = 16.0;
+/// Most turns of a loop that C compilers leave nothing of.
+const MOST_TURNS: f64 = 16.0;
 
 /// How many bases beside the first one these places are counted from, if a base reaches so many bytes.
 fn further_bases(places: &BTreeSet<i64>, reach: i64) -> usize {
@@ -314,6 +367,33 @@ fn further_bases(places: &BTreeSet<i64>, reach: i64) -> usize {
         }
     }
     bases.saturating_sub(1)
+}
+
+/// What is left of instructions that C compilers make vectors of four elements of.
+const MADE_VECTORS: f64 = 0.3;
+
+/// Most elements between those that neighbouring turns read or write for C compilers to make a vector of them.
+const FURTHEST: i64 = 4;
+
+/// Whether an index stays or moves by few elements in a turn of the loop over a variable.
+fn moves_little(index: &Index, var: Var) -> bool {
+    index.terms.iter().all(|(atom, factor)| match atom {
+        Atom::Var(own) => *own != var || (0..=FURTHEST).contains(factor),
+        _ => false,
+    })
+}
+
+/// Whether a value is made of words that lie near to those of the next turn, by sums and products.
+fn has_neighbours(value: &Expr, var: Var) -> bool {
+    let is_simple = match value {
+        Expr::Load { index, ty, .. } => ty.lanes == 1 && ty.dtype.size() == 4 && moves_little(index, var),
+        Expr::Binary(function, ..) => {
+            matches!(function, BinaryFunction::Add | BinaryFunction::Subtract | BinaryFunction::Multiply)
+        }
+        Expr::Literal(_) | Expr::Var(_) => true,
+        _ => false,
+    };
+    is_simple && value.children().all(|child| has_neighbours(child, var))
 }
 
 /// The variable that a statement begins.

@@ -76,6 +76,7 @@ const PARTS: [Part; 6] = [
         summary: "Arm Cortex-M4F: f32 in hardware",
         dsp: true,
         machine_flags: &["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"],
+        machine: Machine::cortex_m,
         trust: Some(0.1),
         ..CORE
     },
@@ -85,6 +86,7 @@ const PARTS: [Part; 6] = [
         dsp: true,
         machine_flags: &["-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard"],
         memories: (2048, 512),
+        machine: Machine::cortex_m,
         trust: Some(0.1),
         ..CORE
     },
@@ -99,6 +101,7 @@ const PARTS: [Part; 6] = [
         // Tiles fill the eight vector registers: loads that gcc moves up would push sums out of them.
         machine_flags: &["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-fno-schedule-insns"],
         memories: (2048, 1024),
+        machine: Machine::helium,
         ..CORE
     },
     Part {

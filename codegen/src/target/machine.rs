@@ -22,6 +22,8 @@ pub struct Instructions {
     pub multiply_add: f64,
     /// Sums, products, comparisons and selections of floats.
     pub float: f64,
+    /// Maxima and minima of floats, which look at NaN.
+    pub maximum: f64,
     /// Divisions and square roots of floats, per vector or scalar.
     pub divide: f64,
     /// A function such as `exp`, relative to one polynomial of about 25 steps: per vector where there are vectors of it.
@@ -91,6 +93,8 @@ pub struct Machine {
     pub instructions: Instructions,
     /// Bytes behind a pointer that one instruction reaches; `None` where all that there is.
     pub reach: Option<i64>,
+    /// Instructions up to which C compilers write the turns of a loop one after the other; 0 where prices don't know.
+    pub written_out: f64,
     /// How they overlap.
     pub overlap: Overlap,
     /// Levels of cache, the nearest first; none where memory answers as fast as the core asks.
@@ -108,6 +112,7 @@ pub struct Machine {
 const WIDE: Instructions = Instructions {
     multiply_add: 0.5,
     float: 0.5,
+    maximum: 1.5,
     divide: 5.0,
     function: 14.0,
     library: Library { exp: 9.0, log: 11.0, tanh: 45.0, erf: 36.0, other: 27.0 },
@@ -131,6 +136,7 @@ impl Machine {
         Machine {
             instructions: WIDE,
             reach: None,
+            written_out: 0.0,
             overlap: Overlap::Ports { width: 5.0, latency: 4.0 },
             caches: vec![
                 Cache { bytes: 32 << 10, fill: 32.0 },
@@ -148,6 +154,7 @@ impl Machine {
         let instructions = Instructions {
             multiply_add: 1.0,
             float: 1.0,
+            maximum: 3.0,
             divide: 14.0,
             function: 40.0,
             load: 1.0,
@@ -159,6 +166,7 @@ impl Machine {
         Machine {
             instructions,
             reach: None,
+            written_out: 0.0,
             overlap: Overlap::Ports { width: 2.0, latency: 4.0 },
             caches: vec![Cache { bytes: 32 << 10, fill: 8.0 }, Cache { bytes: 512 << 10, fill: 3.0 }],
             code_bytes: 4.0,
@@ -172,6 +180,7 @@ impl Machine {
         let instructions = Instructions {
             multiply_add: 1.0,
             float: 1.0,
+            maximum: 3.0,
             divide: 1.0,
             function: 50.0,
             library: Library { exp: 60.0, log: 70.0, tanh: 110.0, erf: 90.0, other: 200.0 },
@@ -191,12 +200,50 @@ impl Machine {
         Machine {
             instructions,
             reach: None,
+            written_out: 0.0,
             overlap: Overlap::None,
             caches: Vec::new(),
             code_bytes: 4.5,
             trust: None,
             tuning: Tuning::in_order(),
         }
+    }
+
+    /// An Arm core of that kind. What instructions cost is fitted to what the kernels of the collection execute: with the sums of a tile in
+    /// registers, some of what else it needs goes through memory.
+    pub fn cortex_m() -> Machine {
+        let mut machine = Machine::in_order();
+        machine.instructions = Instructions {
+            multiply_add: 1.21,
+            float: 1.08,
+            maximum: 5.6,
+            library: Library { exp: 62.0, log: 68.0, tanh: 95.5, erf: 54.0, other: 200.0 },
+            copied_byte: 4.55,
+            load: 0.9,
+            store: 1.2,
+            turn: 2.5,
+            call: 25.0,
+            ..machine.instructions
+        };
+        machine.written_out = 200.0;
+        machine
+    }
+
+    /// One with vectors. A loop counts its turns with the branch, and a maximum looks at NaN in both operands.
+    pub fn helium() -> Machine {
+        let mut machine = Machine::cortex_m();
+        machine.instructions = Instructions {
+            multiply_add: 1.06,
+            float: 1.5,
+            maximum: 8.5,
+            load: 1.18,
+            store: 1.5,
+            turn: 0.4,
+            branch: 9.5,
+            call: 100.0,
+            ..machine.instructions
+        };
+        machine
     }
 
     /// A RISC-V core of that kind. What instructions cost is fitted to what the kernels of the collection execute.
@@ -225,6 +272,7 @@ impl Machine {
         machine.instructions = Instructions {
             multiply_add: 130.0,
             float: 65.0,
+            maximum: 195.0,
             divide: 350.0,
             function: 2500.0,
             library: Library { exp: 2500.0, log: 3000.0, tanh: 4000.0, erf: 4000.0, other: 6000.0 },
