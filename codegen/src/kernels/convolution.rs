@@ -8,7 +8,7 @@ use super::dots::Reach;
 use super::products::{weight_strides, with_views};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::window::{WindowAxis, window_axes};
-use super::{KernelWriter, depthwise, depthwise_quads, depthwise_rolled, planes, row_pairs, strips};
+use super::{KernelWriter, depthwise, depthwise_quads, depthwise_rolled, planes, row_pairs, strips, winograd};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Convolution;
@@ -63,6 +63,7 @@ impl Scheduled for Convolution {
             .by_routines(),
         Kind::new("quads", quads, write_quads).in_place(),
         Kind::new("channel-quads", depthwise_quads::list, |op, _, kernel| depthwise_quads::write(op, kernel)),
+        Kind::new("winograd", winograd::list, winograd::write),
         Kind::new(
             "tiles",
             |op, kernel| {
@@ -144,6 +145,7 @@ fn parts(op: &Convolution, kernel: &KernelWriter<'_>) -> Parts {
         x_offset: 0,
         weights,
         weights_offset: 0,
+        filters: None,
         outer,
         reduction,
         outputs,

@@ -57,6 +57,8 @@ mod vectors;
 mod walk;
 mod weights;
 mod window;
+mod winograd;
+mod winograd_filter;
 mod writer;
 
 pub use elementwise::fill_border;

@@ -137,11 +137,7 @@ const MOST_COST: f64 = 1.3;
 pub fn sizes(rows: usize, columns: usize, outputs: usize, machine: Machine) -> Vec<usize> {
     let all = vectors(outputs, machine);
     let most = (machine.registers / 2).clamp(1, all.len().max(1));
-    let total = |size: usize| -> f64 {
-        let blocks = blocks(&all, size, rows, columns, machine);
-        blocks.iter().map(|block| block.count as f64 * cost(block, machine)).sum()
-    };
-    let costs: Vec<(usize, f64)> = (1..=most).map(|size| (size, total(size))).collect();
+    let costs: Vec<(usize, f64)> = (1..=most).map(|size| (size, time(rows, columns, outputs, machine, size))).collect();
     let best = costs.iter().copied().reduce(|best, next| if next.1 < best.1 * 0.999 { next } else { best });
     let Some((best, least)) = best else { return Vec::new() };
     let mut others: Vec<(usize, f64)> =
@@ -153,6 +149,12 @@ pub fn sizes(rows: usize, columns: usize, outputs: usize, machine: Machine) -> V
 /// Cuts `rows × columns` pixels times `outputs` into tiles of `size` vectors.
 pub fn plan(rows: usize, columns: usize, outputs: usize, machine: Machine, size: usize) -> Vec<Block> {
     blocks(&vectors(outputs, machine), size.max(1), rows, columns, machine)
+}
+
+/// Time of one step of the reduction of all tiles of such a plan, in units of one vector multiply-add.
+pub fn time(rows: usize, columns: usize, outputs: usize, machine: Machine, size: usize) -> f64 {
+    let blocks = plan(rows, columns, outputs, machine, size);
+    blocks.iter().map(|block| block.count as f64 * cost(block, machine)).sum()
 }
 
 fn cost(block: &Block, machine: Machine) -> f64 {

@@ -5,6 +5,7 @@ use super::contraction::{Axis, Contraction};
 use super::products::machine;
 use super::schedule::{Preferences, Settings};
 use super::tile::{self, Block, Lanes, Machine};
+use super::winograd_filter::transformed_weights;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, TensorType};
@@ -102,7 +103,13 @@ impl Store {
                 let (contraction, constant) = (contraction.clone(), constant.clone());
                 let (blocks, weight_axes) = (blocks.to_vec(), weight_axes.to_vec());
                 let steps = if contraction.pairs(kernel.target) { 2 } else { 1 };
-                let values = move || contraction.packed(&constant, &blocks, &weight_axes, steps);
+                let values = move || match contraction.filters {
+                    Some(filters) => {
+                        let constant = transformed_weights(filters, &constant)?;
+                        contraction.packed(&constant, &blocks, &weight_axes, steps)
+                    }
+                    None => contraction.packed(&constant, &blocks, &weight_axes, steps),
+                };
                 Store::Packed { pointer: kernel.pack(operand, "packed", ty, values), copied: false }
             }
             _ if settings.is("weights", "copied") => {

@@ -10,7 +10,7 @@ mod tuning;
 pub use machine::{Cache, Instructions, Library, Machine, Overlap};
 pub use object_format::ObjectFormat;
 pub use tools::{System, Tools};
-pub use tuning::{StepCost, Tuning};
+pub use tuning::{StepCost, Tuning, WinogradCost};
 
 use mlc_ir::Objective;
 use serde::{Deserialize, Serialize};

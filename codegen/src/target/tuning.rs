@@ -20,6 +20,21 @@ pub struct StepCost {
     pub tile: f64,
 }
 
+/// What Winograd's convolutions take beside the products, in units of one vector multiply-add; measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct WinogradCost {
+    /// A product of a register tile, relative to those of plain convolutions: weights are read for fewer pixels.
+    pub product: f64,
+    /// What each sum of products takes beside these: it is begun, and stored.
+    pub sum: f64,
+    /// To load, transform and store a vector of what is transformed.
+    pub moved: f64,
+    /// Time, as a share of that of the plain convolution, below which they are thought to be faster.
+    pub least_gain: f64,
+    /// Bytes of transformed tiles that nothing is gained by going below.
+    pub least_bytes: usize,
+}
+
 /// What experience says of schedules on a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tuning {
@@ -48,6 +63,8 @@ pub struct Tuning {
     /// Vectors gain as soon as the nearest cache is left; C compilers make as much of the plain walk of single elements until the
     /// next one is left, too.
     pub near_bytes: [usize; 2],
+    /// What Winograd's convolutions take.
+    pub winograd: WinogradCost,
 }
 
 /// A core with several units and caches.
@@ -63,6 +80,7 @@ const WIDE: Tuning = Tuning {
     copied_pixels: 8,
     rewalked_bytes: 256 << 10,
     near_bytes: [1 << 15, 1 << 20],
+    winograd: WinogradCost { product: 1.4, sum: 22.0, moved: 8.5, least_gain: 0.9, least_bytes: 1 << 16 },
 };
 
 impl Tuning {

@@ -19,6 +19,11 @@ pub fn embedded(name: &str) -> Target {
 /// Generates all graphs, runs them on seeded inputs, compares with the evaluator within a relative tolerance; results in half
 /// precision within two units in their last place.
 pub fn check(graphs: &[Graph], target: &Target, tolerance: f64) -> Vec<Module> {
+    check_by(graphs, target, &ScheduleOptions::default(), tolerance)
+}
+
+/// The same where the schedules of some nodes are chosen.
+pub fn check_by(graphs: &[Graph], target: &Target, schedules: &ScheduleOptions, tolerance: f64) -> Vec<Module> {
     let mut modules = Vec::new();
     let mut expected = Vec::new();
     let mut input_bytes = Vec::new();
@@ -27,7 +32,7 @@ pub fn check(graphs: &[Graph], target: &Target, tolerance: f64) -> Vec<Module> {
             model_name: format!("m{number}"),
             target: target.clone(),
             execution: Execution::default(),
-            schedules: ScheduleOptions::default(),
+            schedules: schedules.clone(),
         };
         modules.push(generate(graph, &options).unwrap_or_else(|errors| panic!("{}: {errors:?}", graph.name)));
         let mut generator = Generator::new(number as u64 + 100);

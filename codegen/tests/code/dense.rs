@@ -13,7 +13,7 @@ fn targets() -> Vec<Target> {
 }
 
 /// A graph of one operator; its second operand is a constant, or an input.
-fn graph_of(
+pub fn graph_of(
     name: &str,
     op: Op,
     types: &[TensorType],

@@ -18,3 +18,4 @@ mod schedules;
 mod selections;
 mod strict;
 mod transposes;
+mod winograd;

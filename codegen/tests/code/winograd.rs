@@ -1,0 +1,207 @@
+//! Winograd's convolutions: against the evaluator at every kind of edge, and against sums in double precision, beside which they may
+//! err by twenty times what plain convolutions do. Needs a C compiler.
+
+use crate::common::{check_by, embedded, run};
+use crate::dense::graph_of;
+use mlc_codegen::{Execution, FloatingPoint, Module, Options, ScheduleOptions, Target, generate};
+use mlc_ir::ops::Convolution;
+use mlc_ir::{Attribute, DType, Generator, Graph, Objective, Op, Tensor, TensorType};
+use std::collections::BTreeMap;
+
+fn by(schedule: &str) -> ScheduleOptions {
+    ScheduleOptions { forced: BTreeMap::from([("result".into(), schedule.into())]), tell_all: false }
+}
+
+fn convolution(x: [usize; 4], window: [usize; 2], outputs: usize, pads: [(usize, usize); 2]) -> (Op, Vec<TensorType>) {
+    let pads = pads.to_vec();
+    let op = Convolution { strides: vec![1; 2], dilations: vec![1; 2], pads, groups: 1, border: 0, sums: None };
+    let weights = TensorType::new(DType::F32, [window[0], window[1], x[3], outputs]);
+    (op.into(), vec![TensorType::new(DType::F32, x), weights])
+}
+
+/// Results of a tile, and layers that such tiles fit: last tiles that are moved back along either axis and along both, several turns
+/// with fewer tiles in the last one, several items, channels and outputs that no vector divides, one of either, borders on one side
+/// only, windows of one row or column.
+fn layers() -> Vec<(usize, Op, Vec<TensorType>)> {
+    let ones = [(1, 1), (1, 1)];
+    let of = |size: usize, (op, types): (Op, Vec<TensorType>)| (size, op, types);
+    vec![
+        of(4, convolution([1, 8, 8, 16], [3, 3], 16, ones)),
+        of(4, convolution([3, 7, 9, 5], [3, 3], 19, ones)),
+        of(4, convolution([1, 6, 11, 33], [3, 3], 3, [(0, 0), (0, 0)])),
+        of(4, convolution([2, 5, 4, 20], [3, 3], 40, [(2, 0), (0, 3)])),
+        of(4, convolution([1, 47, 45, 4], [3, 3], 66, ones)),
+        of(4, convolution([1, 4, 4, 1], [3, 3], 1, ones)),
+        of(2, convolution([2, 5, 7, 12], [3, 3], 18, ones)),
+        of(2, convolution([1, 2, 3, 64], [3, 3], 17, ones)),
+        of(2, convolution([1, 14, 14, 40], [3, 3], 24, [(1, 0), (0, 1)])),
+        of(4, convolution([1, 9, 10, 6], [1, 3], 20, [(0, 0), (1, 1)])),
+        of(2, convolution([1, 9, 10, 6], [3, 1], 20, [(1, 1), (0, 0)])),
+    ]
+}
+
+#[test]
+fn tiles_of_every_edge_agree_with_the_evaluator() {
+    let mut generator = Generator::new(5);
+    for size in [4, 2] {
+        let layers = layers().into_iter().filter(|layer| layer.0 == size);
+        let graphs: Vec<Graph> = layers
+            .flat_map(|(_, op, types)| [true, false].map(|epilogue| (op.clone(), types.clone(), epilogue)))
+            .map(|(op, types, epilogue)| {
+                let name = format!("{op:?} {types:?} epilogue {epilogue}");
+                graph_of(&name, op, &types, true, epilogue, &mut generator)
+            })
+            .collect();
+        for bytes in [16, 32, 64] {
+            check_by(&graphs, &Target::host(bytes), &by(&format!("winograd:outputs={size}")), 1e-4);
+        }
+    }
+}
+
+/// A layer of so many rows and columns, 56 channels and 20 outputs, of x and weights that functions of their places give.
+struct Sums {
+    x: Tensor,
+    weights: Tensor,
+}
+
+const ROWS: usize = 10;
+const CHANNELS: usize = 56;
+const OUTPUTS: usize = 20;
+
+impl Sums {
+    fn new(x: impl Fn([usize; 2], f64) -> f64, weights: impl Fn([usize; 2], f64) -> f64) -> Sums {
+        let fill = |rows: usize, rest: usize, seed: u64, value: &dyn Fn([usize; 2], f64) -> f64| {
+            let mut generator = Generator::new(seed);
+            let mut values = Vec::new();
+            for place in 0..rows * rows * rest {
+                let random = generator.range(0, 2_000_000) as f64 / 1e6 - 1.0;
+                let number = value([place / rest / rows, place / rest % rows], random) as f32;
+                values.push(f64::from(number));
+            }
+            values
+        };
+        let x = fill(ROWS, CHANNELS, 1, &x);
+        let weights = fill(3, CHANNELS * OUTPUTS, 2, &weights);
+        let of = |shape: [usize; 4], values: Vec<f64>| Tensor::from_floats(TensorType::new(DType::F32, shape), values);
+        Sums { x: of([1, ROWS, ROWS, CHANNELS], x), weights: of([3, 3, CHANNELS, OUTPUTS], weights) }
+    }
+
+    fn graph(&self) -> Graph {
+        let (op, _) = convolution([1, ROWS, ROWS, CHANNELS], [3, 3], OUTPUTS, [(0, 0), (0, 0)]);
+        let mut graph = Graph::new("sums");
+        let x = graph.add_input("x", self.x.ty().clone());
+        let weights = graph.add_constant("weights", Attribute::from_tensor(&self.weights));
+        let node = graph.add(op, &[x, weights], "result").unwrap();
+        graph.add_output("y", node.into());
+        graph
+    }
+
+    /// The sums in double precision.
+    fn exact(&self) -> Vec<f64> {
+        let (x, weights) = (self.x.to_floats(), self.weights.to_floats());
+        let extent = ROWS - 2;
+        let sum = |row: usize, column: usize, output: usize| -> f64 {
+            let product = |place: usize| {
+                let (tap, channel) = (place / CHANNELS, place % CHANNELS);
+                let at = (row + tap / 3) * ROWS + column + tap % 3;
+                x[at * CHANNELS + channel] * weights[place * OUTPUTS + output]
+            };
+            (0..9 * CHANNELS).map(product).sum()
+        };
+        let places = (0..extent * extent).map(|place| (place / extent, place % extent));
+        places
+            .flat_map(|(row, column)| (0..OUTPUTS).map(move |output| (row, column, output)))
+            .map(|(r, c, o)| sum(r, c, o))
+            .collect()
+    }
+
+    /// The largest error of a schedule.
+    fn error(&self, schedule: &str) -> Option<f64> {
+        let target = Target::host(32);
+        let module = module(&self.graph(), &target, by(schedule)).unwrap();
+        let output = run(&[module], &target, &self.x.to_le_bytes())?;
+        let found = output.chunks_exact(4).map(|own| f64::from(f32::from_le_bytes(own.try_into().unwrap())));
+        Some(found.zip(self.exact()).map(|(found, exact)| (found - exact).abs()).fold(0.0, f64::max))
+    }
+}
+
+fn module(graph: &Graph, target: &Target, schedules: ScheduleOptions) -> Result<Module, String> {
+    let options =
+        Options { model_name: "m".into(), target: target.clone(), execution: Execution::default(), schedules };
+    generate(graph, &options).map_err(|errors| format!("{errors:?}"))
+}
+
+#[test]
+fn errors_are_at_most_twenty_times_those_of_plain_convolutions() {
+    let sign = |place: [usize; 2]| if place[0].abs_diff(place[1]).is_multiple_of(2) { 1.0 } else { -1.0 };
+    let cases = [
+        ("random", Sums::new(|_, random| random, |_, random| random)),
+        ("large mean, small variation", Sums::new(|_, random| 1000.0 + random, |_, random| random)),
+        (
+            "alternating signs",
+            Sums::new(|place, random| sign(place) * (3.0 + random), |place, random| sign(place) * random),
+        ),
+        (
+            "signs against each other",
+            Sums::new(|place, random| sign(place) * (3.0 + random), |_, random| 1.0 + 0.01 * random),
+        ),
+        (
+            "of very different sizes",
+            Sums::new(|place, random| random * 100f64.powi(place[1] as i32 % 3), |_, random| random),
+        ),
+        ("without negative numbers", Sums::new(|_, random| random.max(0.0), |_, random| random)),
+    ];
+    for (name, sums) in cases {
+        let Some(plain) = sums.error("tiles") else { return };
+        for outputs in [2, 4] {
+            let error = sums.error(&format!("winograd:outputs={outputs}")).unwrap();
+            println!("{name}, {outputs} outputs: {:.2} times", error / plain);
+            assert!(error <= 20.0 * plain, "{name}, {outputs} outputs: {error}, plain {plain}");
+        }
+    }
+}
+
+/// The schedule that a layer of so many rows, channels and outputs takes.
+fn taken(rows: usize, channels: usize, target: &Target) -> String {
+    let (op, types) = convolution([1, rows, rows, channels], [3, 3], channels, [(1, 1), (1, 1)]);
+    let graph = graph_of("taken", op, &types, true, false, &mut Generator::new(1));
+    let module = module(&graph, target, ScheduleOptions::default()).unwrap();
+    let kernel = module.kernels.iter().find(|kernel| kernel.node == "result").unwrap();
+    kernel.choice.taken().unwrap().schedule.to_string()
+}
+
+#[test]
+fn large_layers_are_computed_so_where_that_is_faster() {
+    let target = Target::host(64);
+    for (rows, channels, outputs) in [(56, 64, 4), (28, 128, 4), (14, 256, 4), (7, 512, 2), (32, 16, 4)] {
+        let schedule = taken(rows, channels, &target);
+        let start = format!("winograd:outputs={outputs},");
+        assert!(schedule.starts_with(&start), "{rows} rows, {channels} channels: {schedule}");
+    }
+    for (rows, channels) in [(5, 64), (8, 16), (3, 8), (1, 64)] {
+        let schedule = taken(rows, channels, &target);
+        assert!(schedule.starts_with("tiles"), "{rows} rows, {channels} channels: {schedule}");
+    }
+}
+
+#[test]
+fn plain_sums_stay_where_order_or_memory_count() {
+    let host = || Target::host(64);
+    let others = [
+        host().with_floating_point(FloatingPoint::Strict),
+        host().with_objective(Objective::Size),
+        host().with_objective(Objective::Ram),
+        Target::generic(),
+        embedded("cortex-m4"),
+        embedded("cortex-m55"),
+    ];
+    for target in others {
+        let schedule = taken(28, 32, &target);
+        assert!(!schedule.starts_with("winograd"), "{}: {schedule}", target.name);
+    }
+    let strict = host().with_floating_point(FloatingPoint::Strict);
+    let (op, types) = convolution([1, 8, 8, 16], [3, 3], 16, [(1, 1), (1, 1)]);
+    let graph = graph_of("strict", op, &types, true, false, &mut Generator::new(1));
+    let error = module(&graph, &strict, by("winograd")).unwrap_err();
+    assert!(error.contains("has no schedule"), "{error}");
+}
