@@ -385,17 +385,17 @@ fn halved(shifted: &Expr, [own, multiplier, _]: [Bounds; 3]) -> Option<Expr> {
     is_half.then(|| Expr::binary(BinaryFunction::ShiftLeft, (**x).clone(), less))
 }
 
-/// A conversion of lanes; to bytes, a saturation of numbers that have been limited to the largest of these.
+/// A conversion of lanes; to bytes, a saturation of numbers that have been limited to the largest of these, and to none below the least.
 fn saturated_lanes(dtype: DType, x: Expr) -> Expr {
-    let is = |limit: &Expr, number: f64| matches!(limit, Expr::Literal(Literal::Integer(DType::I32, own)) if *own as f64 == number);
     let (least, most) = dtype.integer_range(8);
     if dtype.is_integer()
         && dtype.size() == 1
         && let Expr::Binary(BinaryFunction::Minimum, inner, high) = &x
         && let Expr::Binary(BinaryFunction::Maximum, value, low) = &**inner
-        && is(high, most)
+        && number_of(high) == Some(most)
+        && let Some(low) = number_of(low).filter(|&low| low >= least)
     {
-        let value = if is(low, least) { cut(value, least) } else { (**inner).clone() };
+        let value = if low == least { cut(value, least) } else { (**inner).clone() };
         return Expr::Saturate(dtype, Box::new(value));
     }
     Expr::Cast(dtype, Box::new(x))
@@ -411,18 +411,22 @@ fn cut(value: &Expr, least: f64) -> Expr {
     }
 }
 
+/// A literal of 32 bits.
+fn number_of(literal: &Expr) -> Option<f64> {
+    match literal {
+        Expr::Literal(Literal::Integer(DType::I32, number)) => Some(*number as f64),
+        _ => None,
+    }
+}
+
 /// A conversion to another type; of a number within limits that are near the ends of a narrow type's range, a saturation.
 fn saturated(dtype: DType, x: Expr) -> Expr {
     use BinaryFunction::{Maximum, Minimum};
-    let number = |limit: &Expr| match limit {
-        Expr::Literal(Literal::Integer(DType::I32, number)) => Some(*number as f64),
-        _ => None,
-    };
     if dtype.is_integer()
         && dtype.size() <= 2
         && let Expr::Binary(Minimum, inner, high) = &x
         && let Expr::Binary(Maximum, value, low) = &**inner
-        && let (Some(low), Some(high)) = (number(low), number(high))
+        && let (Some(low), Some(high)) = (number_of(low), number_of(high))
         && (low, high) == dtype.integer_range(8 * dtype.size())
     {
         return Expr::Saturate(dtype, value.clone());

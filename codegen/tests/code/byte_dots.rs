@@ -220,6 +220,25 @@ fn every_rounding_of_vectors_agrees_with_the_evaluator_in_every_bit() {
 }
 
 #[test]
+fn numbers_limited_beyond_a_byte_wrap_in_vectors_too() {
+    let mut graphs = Vec::new();
+    for (dtype, low, high) in [(DType::U8, -5, 255), (DType::U8, 3, 255), (DType::I8, -200, 127), (DType::I8, -9, 127)]
+    {
+        let mut graph = Graph::new("limited");
+        let x = graph.add_input("x", TensorType::new(DType::I8, [67]));
+        let expression =
+            format!("cast_{dtype}(minimum(maximum(multiply(cast_i32(x0), 3_i32), {low}_i32), {high}_i32))");
+        let map = Map { expression: Expression::parse(&expression).unwrap() };
+        let y = graph.add(map, &[x], "y").unwrap();
+        graph.add_output("y", y.into());
+        graphs.push(graph);
+    }
+    for target in machines() {
+        check(&graphs, &target, 0.0);
+    }
+}
+
+#[test]
 fn machines_with_four_products_at_once_use_them() {
     let text = |(op, [x, weights]): (Op, [Vec<usize>; 2]), dots: ByteDots| {
         let (x, weights) = (TensorType::new(DType::I8, &x), TensorType::new(DType::I8, &weights));

@@ -228,5 +228,5 @@ fn machines_with_two_products_at_once_use_them() {
     assert!(text(product(1, 64, 12)).contains("mlc_dots_i8_1x4("));
     let depthwise = text(convolution([6, 5, 8], [3, 3], 8, 1, 8));
     // No border but that of a channel is in memory.
-    assert!(depthwise.contains("mlc_dot(") && !depthwise.contains("_padded"), "{depthwise}");
+    assert!(depthwise.contains("mlc_depthwise_3x3_1_i8(") && !depthwise.contains("_padded"), "{depthwise}");
 }

@@ -2,9 +2,10 @@
 //! divide, so that every rest is met.
 
 use crate::common::{check, embedded, targets};
+use mlc_codegen::Target;
 use mlc_ir::ops::*;
 use mlc_ir::scalar::BinaryFunction;
-use mlc_ir::{DType, Graph, TensorType, Value};
+use mlc_ir::{DType, Graph, Objective, TensorType, Value};
 
 /// The tensor transposed, as a result of the graph.
 fn transposed(dtype: DType, shape: &[usize], permutation: &[usize]) -> Graph {
@@ -48,14 +49,15 @@ fn every_rest_of_blocks_is_copied() {
 }
 
 #[test]
-fn blocks_are_walked_where_there_are_caches() {
+fn blocks_are_walked_unless_code_is_to_be_small() {
     let loops = |target| {
         let graph = transposed(DType::F32, &[301, 903], &[1, 0]);
         let modules = check(&[graph], &target, 0.0);
         modules[0].sources.iter().map(|source| source.text.matches("for (").count()).sum::<usize>()
     };
-    assert_eq!(loops(embedded("cortex-m4")), 2);
-    for target in targets() {
+    assert_eq!(loops(Target { objective: Objective::Size, ..embedded("cortex-m4") }), 2);
+    // Without a cache, for what is written out there: 2.2 instructions an element, 5 row by row.
+    for target in targets().into_iter().chain([embedded("cortex-m4")]) {
         assert!(loops(target) > 2);
     }
 }
