@@ -258,7 +258,7 @@ fn is_allowed(objective: Objective, cost: Cost) -> bool {
         Objective::Speed => false,
         // So little is less than prices err by, so that a good deal must be saved.
         Objective::Balanced => cost.time <= 1005 && cost.flash <= 750,
-        Objective::Size => cost.time <= 1600,
+        Objective::Size => cost.time <= 1500,
         Objective::Ram => true,
     }
 }

@@ -8,6 +8,8 @@ use std::io::{self, Write};
 
 /// Columns of a line of numbers at most.
 const COLUMNS: usize = 100;
+/// Bytes of text that are written at once.
+const TEXT: usize = 1 << 16;
 /// Elements that are converted at once.
 const BLOCK: usize = 4096;
 
@@ -52,18 +54,18 @@ pub fn values(value: &Attribute) -> String {
 
 fn write_values(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
     let (ty, bytes) = (value.ty(), value.bytes());
-    let mut lines = Lines { out, column: 0 };
+    let mut lines = Lines { out, text: Vec::with_capacity(TEXT + COLUMNS), column: 0 };
     if bytes.is_empty() {
         lines.put("0")?;
     }
     for block in bytes.chunks(BLOCK * ty.dtype.size()) {
+        if ty.dtype == DType::F32 {
+            lines.put_singles(block)?;
+            continue;
+        }
         let count = block.len() / ty.dtype.size();
         let tensor = Tensor::from_le_bytes(TensorType::new(ty.dtype, [count]), block);
-        let mut numbers = Numbers { digits: zmij::Buffer::new(), text: String::new() };
         match tensor.values() {
-            Values::Float(values) if ty.dtype == DType::F32 => {
-                values.iter().try_for_each(|&value| lines.put(numbers.single(value as f32)))?;
-            }
             Values::Float(values) => {
                 values.iter().try_for_each(|&value| lines.put(&literal(Literal::float(ty.dtype, value))))?;
             }
@@ -75,52 +77,62 @@ fn write_values(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
             }
         }
     }
-    lines.out.write_all(b"\n")
+    lines.end()
 }
 
-/// Numbers as C text, in a buffer that is used again: weights have millions of them.
-struct Numbers {
-    digits: zmij::Buffer,
-    text: String,
-}
-
-impl Numbers {
-    /// A single, exactly. Negative numbers need no parentheses in an initialiser.
-    fn single(&mut self, value: f32) -> &str {
-        if !value.is_finite() {
-            return if value.is_nan() {
-                "NAN"
-            } else if value > 0.0 {
-                "INFINITY"
-            } else {
-                "-INFINITY"
-            };
-        }
-        self.text.clear();
-        self.text.push_str(self.digits.format_finite(value));
-        self.text.push('f');
-        &self.text
-    }
-}
-
-/// Words separated by commas, in lines.
+/// Words separated by commas, in lines. Weights have millions of them, so that the writer gets many at once.
 struct Lines<'a> {
     out: &'a mut dyn Write,
+    text: Vec<u8>,
     column: usize,
 }
 
 impl Lines<'_> {
     fn put(&mut self, word: &str) -> io::Result<()> {
-        if self.column > 0 && self.column + word.len() + 2 > COLUMNS {
-            self.out.write_all(b"\n")?;
-            self.column = 0;
+        self.put_parts(word, b",")
+    }
+
+    /// Numbers of single precision, exactly, of their little-endian bytes. Negative ones need no parentheses in an initialiser.
+    fn put_singles(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut digits = zmij::Buffer::new();
+        for chunk in bytes.chunks_exact(4) {
+            let value = f32::from_le_bytes(chunk.try_into().unwrap_or_default());
+            if value.is_finite() {
+                self.put_parts(digits.format_finite(value), b"f,")?;
+            } else if value.is_nan() {
+                self.put("NAN")?;
+            } else {
+                self.put(if value > 0.0 { "INFINITY" } else { "-INFINITY" })?;
+            }
         }
-        let gap = if self.column == 0 { "  " } else { " " };
-        self.out.write_all(gap.as_bytes())?;
-        self.out.write_all(word.as_bytes())?;
-        self.out.write_all(b",")?;
-        self.column += gap.len() + word.len() + 1;
         Ok(())
+    }
+
+    /// A word and what follows it, a comma and perhaps more.
+    fn put_parts(&mut self, word: &str, rest: &[u8]) -> io::Result<()> {
+        let length = word.len() + rest.len() + 1;
+        if self.column > 0 && self.column + length > COLUMNS {
+            self.text.push(b'\n');
+            self.column = 0;
+            if self.text.len() >= TEXT {
+                self.out.write_all(&self.text)?;
+                self.text.clear();
+            }
+        }
+        if self.column == 0 {
+            self.text.push(b' ');
+            self.column = 1;
+        }
+        self.text.push(b' ');
+        self.text.extend_from_slice(word.as_bytes());
+        self.text.extend_from_slice(rest);
+        self.column += length;
+        Ok(())
+    }
+
+    fn end(mut self) -> io::Result<()> {
+        self.text.push(b'\n');
+        self.out.write_all(&self.text)
     }
 }
 

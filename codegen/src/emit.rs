@@ -4,11 +4,13 @@ mod arguments;
 mod constants;
 mod emitter;
 mod external;
+mod hooks;
 mod messages;
 mod operators;
 mod prices;
 mod sequence;
 mod states;
+mod stripes;
 
 use crate::Options;
 use crate::choice::{Choice, Chooser};
@@ -17,8 +19,8 @@ use crate::execution::WeightsAs;
 use crate::graph::ExecutorGraph;
 use crate::loops::parallel::most_turns;
 use crate::loops::{Intrinsics, print};
-use crate::lower::{Binding, Entry, Layout, Part, Program, Routine, lower};
-use crate::module::{KeptState, KernelSummary, Module, Port, SourceFile};
+use crate::lower::{Binding, Entry, Layout, Part, Program, ResultPlace, Routine, lower};
+use crate::module::{KeptState, KernelResult, KernelSummary, Module, Port, SourceFile};
 use crate::names::{Names, fields};
 use crate::price::Price;
 use arguments::unused;
@@ -130,10 +132,22 @@ fn summary(program: &Program, entry: &Entry<'_>, price: Price, alignment: usize)
         origins: label.origins,
         inside: entry.last - entry.first,
         macs: label.macs.saturating_mul(entry.turns()),
+        bytes: label.bytes.saturating_mul(entry.turns()),
         workspace_bytes,
+        results: if entry.around.is_empty() { part.results().iter().map(result).collect() } else { Vec::new() },
         parallel_turns,
         price,
         choice,
+    }
+}
+
+fn result(ResultPlace { node, slot, view, .. }: &ResultPlace) -> KernelResult {
+    KernelResult {
+        node: node.clone(),
+        slot: *slot,
+        dtype: view.dtype.name(),
+        shape: view.shape.to_vec(),
+        strides: if view.is_dense() { Vec::new() } else { view.strides.to_vec() },
     }
 }
 
@@ -160,7 +174,11 @@ impl Emitter {
         let mut text = format!("/* The kernels of model {model}, made by mlc for target {}. */\n", options.target.name);
         text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n";
         let includes = self.intrinsics.includes();
-        if [&main, &operators].iter().any(|text| text.contains("(void)memcpy(")) && !includes.contains("<string.h>") {
+        if [&main, &operators]
+            .iter()
+            .any(|text| ["(void)memcpy(", "(void)memset("].iter().any(|call| text.contains(call)))
+            && !includes.contains("<string.h>")
+        {
             text += "#include <string.h>\n";
         }
         if execution.graph {
@@ -172,6 +190,9 @@ impl Emitter {
         text += &includes;
         text += &self.declarations();
         text += &self.intrinsics.prelude();
+        if execution.aot.is_some() {
+            text += &hooks::prelude(model);
+        }
         text += &external::prelude(program, execution);
         text += &states;
         text += &kernels;

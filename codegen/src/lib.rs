@@ -17,6 +17,7 @@ pub mod names;
 pub mod package;
 pub mod price;
 pub mod quantized;
+mod source;
 pub mod target;
 pub mod target_prices;
 
@@ -24,11 +25,11 @@ pub use choice::{Choice, Offer, Reason};
 pub use emit::generate;
 pub use execution::{Execution, Interface, Pools, WeightsAs};
 pub use graph::ExecutorGraph;
-pub use limits::Limits;
+pub use limits::{Contributor, Limits, ram_bytes, ram_contributors};
 pub use loops::spelling::c_type;
 pub use module::{
-    Exchanged, KeptState, KernelSummary, MemoryPlan, MessageSummary, Module, PackedConstant, PlannedBuffer, Port,
-    RankSummary, SourceFile,
+    Exchanged, KeptState, KernelResult, KernelSummary, MemoryPlan, MessageSummary, Module, PackedConstant,
+    PlannedBuffer, Port, RankSummary, SourceFile,
 };
 pub use target::{ByteDots, FloatingPoint, Memories, ObjectFormat, System, Target, Tools, VectorSpelling};
 pub use target_prices::TargetPrices;

@@ -19,9 +19,12 @@ pub struct Limits {
 const NAMED: usize = 6;
 
 /// Something that takes memory.
-struct Contributor {
-    bytes: usize,
-    what: String,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contributor {
+    /// How much.
+    pub bytes: usize,
+    /// What it is.
+    pub what: String,
 }
 
 impl Limits {
@@ -56,7 +59,8 @@ impl Limits {
     }
 }
 
-fn ram_bytes(module: &Module) -> usize {
+/// Bytes of RAM that a module takes but for the stack.
+pub fn ram_bytes(module: &Module) -> usize {
     module.workspace_bytes() + module.state_bytes() + module.io_bytes()
 }
 
@@ -103,7 +107,7 @@ fn fullest(module: &Module) -> String {
 }
 
 /// What takes RAM when it is fullest.
-fn ram_contributors(module: &Module) -> Vec<Contributor> {
+pub fn ram_contributors(module: &Module) -> Vec<Contributor> {
     let (step, _) = fullest_step(module);
     let live = module.plan.buffers.iter().filter(|buffer| buffer.first <= step && step <= buffer.last);
     let mut contributors: Vec<Contributor> = live
@@ -148,7 +152,9 @@ mod tests {
             origins: vec![],
             inside: 0,
             macs: 0,
+            bytes: 0,
             workspace_bytes: 0,
+            results: Vec::new(),
             parallel_turns: 1,
             price: Price::default(),
             choice: Choice::default(),

@@ -36,8 +36,13 @@ pub struct KernelSummary {
     pub inside: usize,
     /// Multiply-accumulate operations of all turns of the loops around it; those of a loop are its kernels'.
     pub macs: u64,
+    /// Bytes that it reads and writes in all turns if each element is read or written once.
+    pub bytes: u64,
     /// Bytes of memory in the arena that only this kernel, or the kernels of this loop, use.
     pub workspace_bytes: u64,
+    /// Where its results lie when it has run; of kernels inside of loops none, whose turns have results of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<KernelResult>,
     /// How many turns of its outermost loop can run at the same time.
     #[serde(skip)]
     pub parallel_turns: u64,
@@ -53,6 +58,22 @@ pub struct KernelSummary {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &usize) -> bool {
     *number == 0
+}
+
+/// A value that a kernel computes, as the hook of the generated code finds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KernelResult {
+    /// Name of the value's node in the optimised graph.
+    pub node: String,
+    /// Which result of the node it is.
+    pub slot: usize,
+    /// Type of the elements.
+    pub dtype: &'static str,
+    /// Extents.
+    pub shape: Vec<usize>,
+    /// Elements between neighbours along each axis, from the address on that the hook gets; none of a dense tensor.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub strides: Vec<i64>,
 }
 
 /// One buffer of the arena.

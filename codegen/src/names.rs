@@ -70,6 +70,11 @@ pub fn identifier(name: &str) -> String {
     if text.is_empty() { "_".into() } else { text }
 }
 
+/// `TVMGEN_<MODEL>_PROFILE`: the macro that names the function which is called behind every kernel.
+pub fn profile_macro(model: &str) -> String {
+    format!("TVMGEN_{}_PROFILE", model.to_ascii_uppercase())
+}
+
 /// Names as C fields of one structure: identifiers that don't start with a digit and differ.
 pub fn fields<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut taken = BTreeSet::new();

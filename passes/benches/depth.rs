@@ -1,5 +1,5 @@
 //! How long the optimiser takes on deep networks: `cargo bench -p mlc-passes --bench depth`. Numbers as arguments are how many
-//! operators to build; 1,000 and 10,000 without.
+//! operators to build, 1,000 and 10,000 without; names are the networks to take.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods)]
 
 #[path = "../tests/common/mod.rs"]
@@ -14,7 +14,9 @@ use std::time::Instant;
 type Network = fn(usize) -> Graph;
 
 fn main() {
-    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let sizes: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
+    let are_named = arguments.len() > sizes.len();
     let sizes = if sizes.is_empty() { vec![1_000, 10_000] } else { sizes };
     let networks: [(&str, Network); 4] = [
         ("residual", deep::residual),
@@ -24,6 +26,9 @@ fn main() {
     ];
     println!("{:12} {:>10} {:>8} {:>9}   seconds of each stage", "network", "operators", "after", "seconds");
     for (name, network) in networks {
+        if are_named && !arguments.iter().any(|argument| argument == name) {
+            continue;
+        }
         let per_block = deep::operators(&network(2)) - deep::operators(&network(1));
         for size in &sizes {
             let graph = network(size.div_ceil(per_block));

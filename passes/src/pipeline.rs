@@ -2,7 +2,7 @@
 
 use crate::canonicalise::{self, Canonicalised, canonicalise, simplify};
 use crate::cost::WorkPrices;
-use crate::egraph::extract::{Goal, Problem, Selection};
+use crate::egraph::extract::{Goal, PriceList, Problem, Selection};
 use crate::egraph::rebuild::{Rebuilt, from_egraph};
 use crate::egraph::saturate::{Budget, Saturation, saturate};
 use crate::egraph::space::Space;
@@ -252,6 +252,7 @@ impl Regions<'_> {
         let budget = self.options.budget.for_graph(graph.len());
         let mut space = Space::into_egraph(graph, self.options.explain);
         let goal = Goal { prices: &*self.options.prices, weights: self.options.weights };
+        let mut prices = PriceList::new(goal);
         let mut earlier: Option<Selection> = None;
         let last = self.stages.len() - 1;
         for (number, ((_, rules), report)) in self.stages.iter().zip(self.reports.iter_mut()).enumerate() {
@@ -261,12 +262,12 @@ impl Regions<'_> {
             report.record(&space, saturation);
             // What is cheapest so far says to the next rules where to look first.
             if number < last && (is_new || earlier.is_none()) {
-                earlier = Problem::new(&space, goal).solve(&space, earlier.as_ref());
+                earlier = Problem::new(&space, &mut prices).solve(&space, earlier.as_ref());
                 earlier.iter().for_each(|selection| space.prefer(&selection.nodes));
             }
         }
         let cyclic = || OperatorError::Evaluation("values depend on themselves".into());
-        let selection = Problem::new(&space, goal).solve(&space, earlier.as_ref()).ok_or_else(cyclic)?;
+        let selection = Problem::new(&space, &mut prices).solve(&space, earlier.as_ref()).ok_or_else(cyclic)?;
         let rebuilt = from_egraph(&space, &selection)?;
         if let Some(report) = self.reports.last_mut() {
             report.decided(&selection);

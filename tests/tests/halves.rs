@@ -3,12 +3,13 @@
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
+use mlc_codegen::FloatingPoint;
 use mlc_ir::{DType, Generator, Graph, Objective, Tensor, TensorType, text};
 use mlc_tests::firmware::{find, measure, measure_in_halves, missing, target};
 use mlc_tests::random::{Bounds, judge};
 
 /// Machines with instructions for halves: two conversions, vectors that compute with halves, conversions of vectors.
-const MACHINES: [&str; 5] = ["cortex-m4", "cortex-m7", "cortex-m55", "aarch64", "armv7-neon"];
+const MACHINES: [&str; 6] = ["cortex-m4", "cortex-m7", "cortex-m55", "aarch64", "cortex-a76", "armv7-neon"];
 
 fn available() -> impl Iterator<Item = &'static str> {
     MACHINES.into_iter().filter(|machine| {
@@ -173,6 +174,58 @@ fn operators_on_halves_compute_what_the_evaluator_says() {
                 let compared =
                     compared.unwrap_or_else(|fault| panic!("{name} on {machine} for {objective:?}: {fault}"));
                 assert!(compared.agreeing > 0, "{name}: nothing is compared");
+            }
+        }
+    }
+}
+
+/// Sums of products are sums of halves where vectors compute with them, unless code must be strict.
+#[test]
+fn vectors_compute_with_halves() {
+    let (_, [input, output], body) = GRAPHS[0];
+    let text = format!("mlc 1\ngraph @g(%x: {input}) -> (\"y\": {output}) {{\n{body}\n  return %y\n}}\n");
+    let graph = text::parse(&text, &()).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let code = |floating_point| {
+        let target = target("cortex-a76").unwrap().with_floating_point(floating_point);
+        let options = CompileOptions { target, ..CompileOptions::default() };
+        let compiled = pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap();
+        compiled.module.sources[0].text.clone()
+    };
+    let (fast, strict) = (code(FloatingPoint::Fast), code(FloatingPoint::Strict));
+    assert!(fast.contains("typedef _Float16 f16x8 ") && fast.contains("f16x8 sum_0_0 "), "{fast}");
+    assert!(!strict.contains("f16x8 sum_0_0 ") && strict.contains("f32x4 sum_0_0 "), "{strict}");
+}
+
+/// Every order of numbers that are not whole, and of those that are none.
+#[test]
+fn vectors_of_halves_compare_as_the_evaluator_does() {
+    let special = [0.0, -0.0, 1.0, -1.0, 6e-8, -6e-8, 65504.0, -65504.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+    let pairs = special.iter().flat_map(|&x| special.iter().map(move |&y| (x, y)));
+    let (mut left, mut right): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    left.resize(128, 0.5);
+    right.resize(128, -0.25);
+    let constant = |values: &[f64]| {
+        let texts: Vec<String> = values.iter().map(|&value| mlc_ir::types::Float(value).to_string()).collect();
+        format!("[{}]", texts.join(", "))
+    };
+    for step in
+        ["unary %p {function = relu}", "binary %p, %r {function = maximum}", "binary %p, %r {function = minimum}"]
+    {
+        // A product with one keeps the numbers and makes what follows its epilogue.
+        let text = format!(
+            "mlc 1\ngraph @g(%x: f16[1, 1, 1, 128]) -> (\"y\": f16[1, 1, 1, 128]) {{\n  \
+             %w = constant f16[1, 1, 1, 128] splat(1.0)\n  %r = constant f16[128] {}\n  \
+             %p = convolution %x, %w {{strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 128}}\n  \
+             %y = {step}\n  return %y\n}}\n",
+            constant(&right)
+        );
+        let graph = text::parse(&text, &()).unwrap_or_else(|faults| panic!("{faults:?}"));
+        let x = [Tensor::from_floats(TensorType::new(DType::F16, [1, 1, 1, 128]), left.clone())];
+        let expected = mlc_ir::evaluate(&graph, &x).unwrap();
+        for machine in available().filter(|&machine| machine == "cortex-a76") {
+            let found = outputs(&graph, &x, machine, Objective::Speed);
+            for (place, (x, y)) in found[0].to_floats().into_iter().zip(expected[0].to_floats()).enumerate() {
+                assert!(x == y || x.is_nan() && y.is_nan(), "{machine}: {step}: element {place} is {x:e}, not {y:e}");
             }
         }
     }

@@ -64,6 +64,9 @@ fn layers() -> Vec<Layer> {
             list.push(Layer { silent, ..dense([1, 1], [1, 1], [[0, 0]; 2], 8, None, "pixel-dots") });
         }
         list.push(dense([3, 3], [1, 1], [[1, 1]; 2], 4, None, "window-dots"));
+        list.push(dense([3, 3], [1, 1], [[1, 1]; 2], 4, None, "band-dots"));
+        list.push(dense([3, 3], [2, 2], [[0, 1], [2, 2]], 3, None, "window-dots"));
+        list.push(dense([2, 3], [3, 1], [[1, 0], [1, 1]], 2, Some(-5), "window-dots"));
         list.push(dense([3, 3], [2, 2], [[0, 1], [1, 1]], 3, None, "window-dots"));
         list.push(dense([2, 3], [2, 1], [[1, 0], [2, 2]], 2, Some(-5), "window-dots"));
         list.push(dense([7, 6], [1, 1], [[0, 0]; 2], 5, None, "pixel-dots"));
@@ -91,7 +94,8 @@ fn graph(layers: &[Layer]) -> String {
         let (rows, columns) = (window[0], window[1]);
         let inner = CHANNELS / groups;
         let is_silent = |element: usize| silent.contains(&(element % outputs));
-        let weight = |element: usize| if is_silent(element) { 0 } else { (element * 89 % 255) as i64 - 127 };
+        // No two layers have the same weights: they would be computed once.
+        let weight = |element: usize| if is_silent(element) { 0 } else { ((element * 89 + n) % 255) as i64 - 127 };
         let weights: Vec<i64> = (0..rows * columns * inner * outputs).map(weight).collect();
         let first: Vec<i64> = (0..*outputs)
             .map(|output| if is_silent(output) { (1 << 30) + 5 } else { 300 * output as i64 - 500 })

@@ -19,6 +19,15 @@ pub(super) struct CallArgument {
 }
 
 impl CallArgument {
+    /// The expression as an operand of a cast or a sum.
+    pub fn as_operand(&self) -> String {
+        // Casts bind tighter than sums.
+        match self.text.contains(" + ") && !self.text.ends_with(')') {
+            true => format!("({})", self.text),
+            false => self.text.clone(),
+        }
+    }
+
     /// Something that the file defines, such as a constant.
     fn own(text: String) -> CallArgument {
         CallArgument { text, variable: None }
@@ -34,6 +43,27 @@ impl CallArgument {
         let address = if bytes == 0 { memory.to_owned() } else { format!("({memory} + {bytes})") };
         CallArgument { text: format!("({qualifier}{element} *){address}"), variable: Some(memory.to_owned()) }
     }
+}
+
+/// The variables of functions: how their names begin, and how they are declared as parameters.
+const VARIABLES: [(&str, &str); 10] = [
+    ("constants", "const uint8_t *"),
+    ("input", "const void *"),
+    ("next", "void *"),
+    ("output", "void *"),
+    ("row", "void *"),
+    ("slice", "const void *"),
+    ("state", "const void *"),
+    ("tensor", "void *"),
+    ("turn", "int64_t "),
+    ("workspace", "uint8_t *"),
+];
+
+/// The declaration of a variable as a parameter.
+pub(super) fn parameter(name: &str) -> String {
+    let kind = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+    let ty = VARIABLES.iter().find(|(known, _)| *known == kind).map_or("", |(_, ty)| *ty);
+    format!("{ty}{name}")
 }
 
 impl Emitter {

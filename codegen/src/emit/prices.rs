@@ -15,7 +15,7 @@ pub fn working_set(graph: &Graph) -> usize {
     constants + largest.unwrap_or(0)
 }
 
-/// What a program costs, kernel by kernel in all turns of the loops around it, and loop by loop without its kernels. Loops turn as often as
+/// What a program costs, kernel by kernel in all turns of the loops around it, and loops and stripes without their kernels. Loops turn as often as
 /// they can, functions that aren't mlc's own cost what they say, or else as much as to copy their operands and results.
 pub fn prices(program: &Program, target: &Target) -> Vec<Price> {
     let entries = program.entries();
@@ -47,9 +47,10 @@ fn of_part(part: &Part, target: &Target, working_set: usize) -> Price {
         },
         Part::Loop(code) => {
             let each = &target.machine.instructions;
-            let time = each.call + each.turn * code.trip_count as f64;
+            let time = each.call + each.turn * code.counted_turns as f64;
             Price { time: time.round() as u64, ..Price::default() }
         }
+        Part::Stripe(code) => Price { time: code.time(target), ..Price::default() },
         Part::Exchange(_) => Price::default(),
     }
 }

@@ -1,10 +1,11 @@
 //! Sequences of parts as C: calls of functions one after the other, for the function that runs the whole model or one of the graph
 //! executor.
 //!
-//! A loop is a C function of its own, which gets those variables of its caller that it needs, under their names.
+//! A loop or a stripe is a C function of its own, which gets those variables of its caller that it needs, under their names.
 
-use super::arguments::CallArgument;
+use super::arguments::{CallArgument, parameter};
 use super::emitter::{Emitter, Scope};
+use super::hooks;
 use crate::lower::homes::BufferId;
 use crate::lower::{Loop, Part, Walk};
 use std::collections::BTreeSet;
@@ -35,27 +36,6 @@ impl Calls {
     }
 }
 
-/// The variables of functions: how their names begin, and how they are declared as parameters.
-const VARIABLES: [(&str, &str); 10] = [
-    ("constants", "const uint8_t *"),
-    ("input", "const void *"),
-    ("next", "void *"),
-    ("output", "void *"),
-    ("row", "void *"),
-    ("slice", "const void *"),
-    ("state", "const void *"),
-    ("tensor", "void *"),
-    ("turn", "int64_t "),
-    ("workspace", "uint8_t *"),
-];
-
-/// The declaration of a variable as a parameter.
-fn parameter(name: &str) -> String {
-    let kind = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
-    let ty = VARIABLES.iter().find(|(known, _)| *known == kind).map_or("", |(_, ty)| *ty);
-    format!("{ty}{name}")
-}
-
 impl Emitter {
     /// Calls of parts, of which the first has the position `first`, inside of so many loops.
     pub(super) fn sequence(&mut self, scope: Scope<'_>, parts: &[Part], first: usize, depth: usize) -> Calls {
@@ -73,13 +53,19 @@ impl Emitter {
                     let texts: Vec<String> = arguments.iter().map(|argument| argument.text.clone()).collect();
                     calls.used.extend(arguments.into_iter().filter_map(|argument| argument.variable));
                     calls.call(step.routine.name(), &texts, part.can_fail(), returns);
+                    let results = step.results.iter().map(|result| texts[result.binding].as_str()).collect::<Vec<_>>();
+                    calls.text += &hooks::calls(scope, position, &results);
+                }
+                Part::Stripe(code) => {
+                    let name = self.function_of(scope, &code.name);
+                    let (text, used) = self.stripe(scope, code, position, &name);
+                    calls.functions += &text;
+                    let names: Vec<String> = used.iter().cloned().collect();
+                    calls.used.extend(used);
+                    calls.call(&name, &names, part.can_fail(), returns);
                 }
                 Part::Loop(code) => {
-                    let name = match (scope.call, self.execution.aot) {
-                        // The main function's is another one, over other memory.
-                        (Some(_), Some(_)) => self.names.packed(&code.name),
-                        _ => code.name.clone(),
-                    };
+                    let name = self.function_of(scope, &code.name);
                     let suffix = if depth == 0 { String::new() } else { format!("_{depth}") };
                     let writer = LoopWriter { emitter: self, scope, code, position, suffix, used: BTreeSet::new() };
                     let (text, used) = writer.function(&name, depth);
@@ -87,11 +73,30 @@ impl Emitter {
                     let names: Vec<String> = used.iter().cloned().collect();
                     calls.used.extend(used);
                     calls.call(&name, &names, part.can_fail(), returns);
+                    // What an inner loop's results lie in isn't known where an outer one ends.
+                    let results = if depth == 0 { self.results(scope, position, code) } else { Vec::new() };
+                    calls.text +=
+                        &hooks::calls(scope, position, &results.iter().map(String::as_str).collect::<Vec<_>>());
                 }
             }
             position += part.positions();
         }
         calls
+    }
+
+    /// Addresses of the results of a loop that is at this position.
+    fn results(&mut self, scope: Scope<'_>, position: usize, code: &Loop) -> Vec<String> {
+        let numbers = code.results.iter().map(|result| result.binding);
+        numbers.map(|number| self.argument(scope, (position, number), &code.bindings[number]).text).collect()
+    }
+
+    /// C symbol of a part's function.
+    fn function_of(&mut self, scope: Scope<'_>, name: &str) -> String {
+        match (scope.call, self.execution.aot) {
+            // The main function's is another one, over other memory.
+            (Some(_), Some(_)) => self.names.packed(name),
+            _ => name.to_owned(),
+        }
     }
 }
 
@@ -116,8 +121,6 @@ struct HandedOn {
     turn: String,
     /// After the last turn.
     after: String,
-    /// Behind the bound of the turns: the value that ends the loop, if one does.
-    condition: String,
 }
 
 impl LoopWriter<'_, '_> {
@@ -134,7 +137,11 @@ impl LoopWriter<'_, '_> {
             self.emitter.sequence(self.scope, &code.body, self.position + 1, depth + 1);
         let own: BTreeSet<&String> = [&slices, &rows, &states, &next].into_iter().flatten().chain([&turn]).collect();
         self.used.extend(inside.iter().filter(|name| !own.contains(name)).cloned());
-        let HandedOn { before, turn: end_of_turn, after, condition } = self.handed_on(&states, &next, &inside);
+        let HandedOn { before, turn: end_of_turn, after } = self.handed_on(&states, &next, &inside);
+        let bound = code.trip_count.map(|turns| format!("{turn} < {turns}"));
+        let going = states.first().filter(|_| code.conditional);
+        let going = going.map(|state| format!("*(const uint8_t *){state} != 0"));
+        let condition = bound.into_iter().chain(going).collect::<Vec<String>>().join(" && ");
         let mut places = String::new();
         for (walk, name) in code.scanned.iter().zip(&slices).filter(|(_, name)| inside.contains(*name)) {
             places += &format!("    const void *const {name} = (const uint8_t *){};\n", self.slice(walk, &turn));
@@ -151,8 +158,8 @@ impl LoopWriter<'_, '_> {
         let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
         let text = format!(
             "{functions}\n{}static {result} {name}({parameters}) {{\n  int64_t {turn} = 0;\n{status}{before}  \
-             for ({turn} = 0; {turn} < {}{condition}; ++{turn}) {{\n{places}{calls}{end_of_turn}  }}\n{after}{end}}}\n",
-            code.comment, code.trip_count,
+             for ({turn} = 0; {condition}; ++{turn}) {{\n{places}{calls}{end_of_turn}  }}\n{after}{end}}}\n",
+            code.comment,
         );
         (text, self.used)
     }
@@ -171,12 +178,8 @@ impl LoopWriter<'_, '_> {
     /// The address that one of the loop's own bindings names.
     fn address(&mut self, number: usize) -> String {
         let argument = self.emitter.argument(self.scope, (self.position, number), &self.code.bindings[number]);
-        self.used.extend(argument.variable);
-        // Casts bind tighter than sums.
-        match argument.text.contains(" + ") && !argument.text.ends_with(')') {
-            true => format!("({})", argument.text),
-            false => argument.text,
-        }
+        self.used.extend(argument.variable.clone());
+        argument.as_operand()
     }
 
     /// `states` and `next` name where a turn reads and writes the values; `inside` are the variables that turns use.
@@ -188,7 +191,11 @@ impl LoopWriter<'_, '_> {
             let [initial, last, other] =
                 [carried.initial, carried.last, carried.spare].map(|binding| self.address(binding));
             // The last turn of a loop without a condition writes the result.
-            let (first, second) = if code.trip_count.is_multiple_of(2) { (&other, &last) } else { (&last, &other) };
+            let (first, second) = if code.trip_count.is_none_or(|turns| turns.is_multiple_of(2)) {
+                (&other, &last)
+            } else {
+                (&last, &other)
+            };
             let _ = writeln!(text.before, "  const void *{state} = {initial};");
             let _ = writeln!(text.before, "  void *{next} = {first};\n  void *{spare} = {second};");
             let _ = writeln!(
@@ -196,15 +203,12 @@ impl LoopWriter<'_, '_> {
                 "    void *const {written} = {next};\n    {next} = {spare};\n    {spare} = {written};\n    {state} = {written};"
             );
             // Other turns, or none, have left it elsewhere.
-            if code.conditional || code.trip_count == 0 {
+            if code.conditional || code.trip_count == Some(0) {
                 let copy = format!("(void)memcpy({last}, {state}, {});", carried.bytes);
                 let _ = writeln!(text.after, "  if ({state} != (const void *){last}) {{\n    {copy}\n  }}");
             } else if !inside.contains(state) {
                 let _ = writeln!(text.after, "  (void){state};");
             }
-        }
-        if let (Some(state), true) = (states.first(), code.conditional) {
-            text.condition = format!(" && *(const uint8_t *){state} != 0");
         }
         text
     }
@@ -212,7 +216,7 @@ impl LoopWriter<'_, '_> {
     /// The address of a turn's slice, in bytes behind a cast.
     fn slice(&mut self, walk: &Walk, turn: &str) -> String {
         let place = match walk.reverse {
-            true => format!("({} - {turn})", self.code.trip_count.max(1) - 1),
+            true => format!("({} - {turn})", self.code.trip_count.unwrap_or(0).max(1) - 1),
             false => turn.to_owned(),
         };
         format!("{} + (size_t){place} * {}", self.address(walk.whole), walk.stride)

@@ -1,13 +1,13 @@
 //! From a lowered program to the executor's graph, and how the arguments of each call become those of its kernels. A part of the program
-//! that isn't inside of another one is a call: a kernel, or a loop with all that it runs.
+//! that isn't inside of another one is a call: a kernel, or a loop or a stripe with all that it runs.
 
 use super::storage::{Life, assign};
 use super::{Entry, ExecutorGraph, ExecutorNode};
 use crate::lower::homes::{BufferId, BufferKind};
-use crate::lower::{Binding, Group, Layout, Loop, Part, Program, entries};
+use crate::lower::{Binding, Group, Layout, Part, Program, entries};
 use crate::module::Port;
 use mlc_ir::{Attribute, Code, DType, Diagnostic, Location};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a parameter of a kernel or a loop is, in a function of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,8 +95,8 @@ struct GraphBuilder<'a> {
 impl<'a> GraphBuilder<'a> {
     fn new(program: &'a Program, alignment: usize) -> GraphBuilder<'a> {
         let local = |group: &&Group| {
-            let is_local = |code: &Loop| group.members.iter().all(|member| code.locals.contains(member));
-            program.parts.iter().any(|part| matches!(part, Part::Loop(code) if is_local(code)))
+            let is_local = |locals: &BTreeSet<BufferId>| group.members.iter().all(|member| locals.contains(member));
+            program.parts.iter().filter_map(Part::locals).any(is_local)
         };
         let groups: Vec<&Group> = program.layout.groups.iter().filter(|group| !local(group)).collect();
         let lives: Vec<Life> =

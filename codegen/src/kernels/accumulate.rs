@@ -6,7 +6,7 @@ use super::half_vectors::{LONGEST_RUN, is_long};
 use super::tile::Lanes;
 use super::weights::Weights;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
-use crate::target::Tuning;
+use crate::target::{Target, Tuning};
 use mlc_ir::DType;
 
 /// Some pixels of some vectors of outputs, and their sums.
@@ -93,7 +93,8 @@ impl<'t> Tile<'t> {
         let run = axes.last().map_or(1, |axis| axis.extent).max(1);
         let run = if self.totals.is_empty() { run } else { run.min(LONGEST_RUN) };
         let Tuning { longest_run, turn, .. } = kernel.target.machine.tuning;
-        let most = turn.div_ceil(size).next_multiple_of(self.sums.len()).min(run);
+        let turn = turn.div_ceil(size).min(self.reached(kernel.target));
+        let most = turn.next_multiple_of(self.sums.len()).min(run);
         let unrolled = match (self.rolled, kernel.target.in_order) {
             (Some(steps), _) => steps.min(run),
             _ if run * size <= longest_run => run,
@@ -112,6 +113,12 @@ impl<'t> Tile<'t> {
             steps => steps,
         };
         Reduction { tile: self, axes: &[axis], weights, unrolled }.turns(kernel, run, x, weights.pointer);
+    }
+
+    /// Steps whose packed weights instructions reach from one pointer.
+    fn reached(&self, target: &Target) -> usize {
+        let step: usize = self.vectors.iter().map(|vector| vector.width * self.dtype.size()).sum();
+        target.machine.reach.map_or(usize::MAX, |reach| (reach as usize / step.max(1)).max(1))
     }
 
     /// Steps of a turn, `most` at most, that leave no rest where possible: the rest is code of its own.

@@ -4,6 +4,7 @@
 use super::KernelWriter;
 use super::depthwise::{Depthwise, with_depthwise};
 use super::depthwise_window::positions;
+use super::lines::Lines;
 use super::scales::numbers;
 use super::schedule::{Preferences, Settings};
 use super::tile::spans;
@@ -61,6 +62,8 @@ struct Quads<'d> {
     words: usize,
     weights: Var,
     first: Var,
+    /// How sums are rescaled, if not by the epilogue.
+    lines: Option<Lines>,
     dtype: DType,
 }
 
@@ -90,8 +93,9 @@ impl<'d> Quads<'d> {
         let weights = kernel.pack(operand, "packed", ty, move || own.words(bytes.as_ref()?));
         let dtype = kernel.b.element_dtype(depthwise.window.x.pointer);
         let added = if dtype == DType::I8 { BIAS } else { 0 };
-        let first = first_terms(kernel, (channels, channels), (operand, added), move || own.sums(constant.as_ref()?));
-        Quads { depthwise, rows, words, weights, first, dtype }
+        let (first, lines) =
+            first_terms(kernel, (channels, channels), (operand, added), move || own.sums(constant.as_ref()?));
+        Quads { depthwise, rows, words, weights, first, lines, dtype }
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>) {
@@ -178,6 +182,10 @@ impl<'d> Quads<'d> {
                 *last = last.offset(pixel as i64);
             }
             indices.push(channel.clone());
+            let sum = match &self.lines {
+                Some(lines) => lines.value(sum, channel, tile.lanes),
+                None => sum,
+            };
             self.finish(kernel, sum, &indices, tile.lanes);
         }
     }

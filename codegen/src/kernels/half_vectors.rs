@@ -1,12 +1,11 @@
-//! Sums of products in half precision, on machines whose vectors compute with halves: twice as many at once, with no conversions.
+//! Sums of products in half precision, on machines whose vectors compute with halves (`Target::half_vectors`): twice as many at once, with no conversions.
 //!
 //! A product and a sum are rounded as one, to a half. Errors of a sum grow with the number of its terms, so one of many terms is made
 //! of the sums of short runs ([`LONGEST_RUN`]). Strict code does without, and so does an epilogue with more than simple steps.
 
 use super::contraction::Contraction;
-use super::vectors::has_steps;
+use super::vectors::are_simple;
 use super::{Argument, KernelWriter};
-use crate::target::VectorSpelling;
 use mlc_ir::{DType, Op};
 
 /// Terms of a sum of halves; the sums of more are summed up.
@@ -14,10 +13,7 @@ pub const LONGEST_RUN: usize = 64;
 
 /// Whether a kernel's sums of products are computed in vectors of halves.
 pub fn computes_in_halves(op: &Op, kernel: &KernelWriter<'_>) -> bool {
-    kernel.target.vectors == VectorSpelling::Mve
-        && !kernel.target.is_strict()
-        && fits(op, kernel)
-        && has_epilogue(kernel)
+    kernel.target.half_vectors && !kernel.target.is_strict() && fits(op, kernel) && has_epilogue(kernel)
 }
 
 fn fits(op: &Op, kernel: &KernelWriter<'_>) -> bool {
@@ -51,7 +47,7 @@ fn has_epilogue(kernel: &KernelWriter<'_>) -> bool {
     epilogue.operands.iter().all(is_of_halves)
         && !steps.is_empty()
         && steps.iter().all(|&step| step == DType::F16)
-        && has_steps(kernel.target, &epilogue.expression)
+        && are_simple(&epilogue.expression)
 }
 
 impl Contraction {

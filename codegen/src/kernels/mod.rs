@@ -26,6 +26,7 @@ mod fold;
 mod gather;
 mod half_vectors;
 mod helium;
+mod lines;
 mod matmul;
 mod normalize;
 mod pad;

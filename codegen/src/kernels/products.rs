@@ -30,7 +30,8 @@ pub fn machine(dtype: DType, kernel: &KernelWriter<'_>) -> Machine {
     let is_general = dtype.is_integer() && kernel.target.vectors == VectorSpelling::None;
     let registers = if is_general { kernel.target.registers.min(GENERAL_REGISTERS) } else { kernel.target.registers };
     let tuning = kernel.target.machine.tuning;
-    Machine { lanes, narrowest, registers, neighbours: usize::MAX, pairs: false, in_order, tuning }
+    let sums = registers * 3 / 4;
+    Machine { lanes, narrowest, registers, sums, neighbours: usize::MAX, pairs: false, in_order, tuning }
 }
 
 /// Strides of the weights as schedules see them: of the dense tensor for constants, of the view otherwise.

@@ -50,6 +50,13 @@ impl Factors {
         self.multipliers.list(outputs).into_iter().zip(self.shifts.list(outputs)).collect()
     }
 
+    /// The same multiplier and shift for all outputs.
+    #[cfg(test)]
+    pub fn of_all((multiplier, shift): (i64, i64), added: i32, low: i32, dtype: DType) -> Factors {
+        let [multipliers, shifts] = [multiplier, shift].map(Numbers::Literal);
+        Factors { multipliers, shifts, operand: None, added, low, dtype }
+    }
+
     /// Whether the lower limit is above the smallest number that is stored.
     pub fn is_limited(&self) -> bool {
         f64::from(self.low) > self.dtype.integer_range(8).0
@@ -106,13 +113,18 @@ pub fn per_output(argument: &Argument, outputs: usize) -> Option<Attribute> {
 }
 
 /// What is added to a rescaled number, and the limits of what that makes.
-struct Added {
-    added: i32,
-    low: i32,
-    high: i32,
+pub struct Added {
+    pub added: i32,
+    pub low: i32,
+    pub high: i32,
 }
 
 impl Added {
+    /// What sums that are rescaled by some factors get.
+    pub fn of(factors: &Factors) -> Added {
+        Added { added: factors.added, low: factors.low, high: factors.dtype.integer_range(8).1 as i32 }
+    }
+
     /// The three numbers of an output in the table. `None` where its rescaling isn't one of those that are simple.
     fn scale(&self, sums: &Sums, output: usize, multiplier: i64, shift: i64) -> Option<[i64; 3]> {
         if !(32..=62).contains(&shift) || multiplier < 0 {
@@ -131,7 +143,7 @@ impl Added {
     }
 
     /// What becomes of a sum, by a shift to the right.
-    fn result(&self, sum: i64, multiplier: i64, shift: i64) -> i64 {
+    pub fn result(&self, sum: i64, multiplier: i64, shift: i64) -> i64 {
         let once = (sum * multiplier + (1 << 30)) >> 31;
         let twice = (once + (1 << (shift - 32)) - i64::from(once < 0)) >> (shift - 31);
         (twice + i64::from(self.added)).clamp(self.low.into(), self.high.into())
@@ -141,8 +153,8 @@ impl Added {
 /// How a kernel's epilogue rescales sums, if it does that and nothing else; as a table.
 pub fn scales(kernel: &mut KernelWriter<'_>, outputs: usize, sums: &Sums) -> Option<Scales> {
     let factors = factors(kernel, outputs)?;
-    let Factors { operand, added, low, dtype, .. } = factors;
-    let added = Added { added, low, high: dtype.integer_range(8).1 as i32 };
+    let Factors { operand, low, dtype, .. } = factors;
+    let added = Added::of(&factors);
     let all = factors.list(outputs).into_iter().enumerate();
     let scales: Vec<[i64; 3]> =
         all.map(|(output, (multiplier, shift))| added.scale(sums, output, multiplier, shift)).collect::<Option<_>>()?;

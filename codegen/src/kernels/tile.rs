@@ -15,6 +15,8 @@ pub struct Machine {
     pub narrowest: usize,
     /// Registers.
     pub registers: usize,
+    /// Most of them that hold sums.
+    pub sums: usize,
     /// Most pixels whose elements the first level of cache keeps at once; they may lie so that they compete for a place.
     pub neighbours: usize,
     /// Whether tiles take two steps of the reduction at once, for which each pixel keeps two elements in registers.
@@ -92,7 +94,7 @@ impl Machine {
             return (self.registers / 2 / vectors).max(1);
         }
         let kept = if self.registers > 16 { 2 * vectors + 1 } else { vectors + 1 };
-        let free = self.registers.saturating_sub(kept).min(self.registers * 3 / 4);
+        let free = self.registers.saturating_sub(kept).min(self.sums);
         let most = if vectors == 1 { self.tuning.narrow_pixels } else { usize::MAX };
         (free / vectors).min(most).min(self.neighbours).max(1)
     }
@@ -246,16 +248,56 @@ mod tests {
     use super::*;
 
     const HOST: Tuning = Tuning::host();
-    const WIDE: Machine =
-        Machine { lanes: 16, narrowest: 4, registers: 32, neighbours: 64, pairs: false, in_order: false, tuning: HOST };
-    const MIDDLE: Machine =
-        Machine { lanes: 8, narrowest: 4, registers: 16, neighbours: 64, pairs: false, in_order: false, tuning: HOST };
-    const SMALL: Machine =
-        Machine { lanes: 1, narrowest: 1, registers: 32, neighbours: 64, pairs: false, in_order: true, tuning: HOST };
-    const SHORT: Machine =
-        Machine { lanes: 4, narrowest: 4, registers: 8, neighbours: 64, pairs: false, in_order: true, tuning: HOST };
-    const SCALAR: Machine =
-        Machine { lanes: 1, narrowest: 1, registers: 16, neighbours: 64, pairs: false, in_order: false, tuning: HOST };
+    const WIDE: Machine = Machine {
+        lanes: 16,
+        narrowest: 4,
+        registers: 32,
+        sums: 24,
+        neighbours: 64,
+        pairs: false,
+        in_order: false,
+        tuning: HOST,
+    };
+    const MIDDLE: Machine = Machine {
+        lanes: 8,
+        narrowest: 4,
+        registers: 16,
+        sums: 12,
+        neighbours: 64,
+        pairs: false,
+        in_order: false,
+        tuning: HOST,
+    };
+    const SMALL: Machine = Machine {
+        lanes: 1,
+        narrowest: 1,
+        registers: 32,
+        sums: 24,
+        neighbours: 64,
+        pairs: false,
+        in_order: true,
+        tuning: HOST,
+    };
+    const SHORT: Machine = Machine {
+        lanes: 4,
+        narrowest: 4,
+        registers: 8,
+        sums: 6,
+        neighbours: 64,
+        pairs: false,
+        in_order: true,
+        tuning: HOST,
+    };
+    const SCALAR: Machine = Machine {
+        lanes: 1,
+        narrowest: 1,
+        registers: 16,
+        sums: 12,
+        neighbours: 64,
+        pairs: false,
+        in_order: false,
+        tuning: HOST,
+    };
 
     fn best(rows: usize, columns: usize, outputs: usize, machine: Machine) -> Vec<Block> {
         plan(rows, columns, outputs, machine, sizes(rows, columns, outputs, machine)[0])

@@ -3,11 +3,13 @@
 //!
 //! Signed bytes get 128 more as they are copied; what that adds to a sum is a constant of its output, which the sum starts from.
 
+use super::bounds;
 use super::contraction::{Axis, Contraction};
 use super::dots::{runs, take_bias};
 use super::elementwise::nest;
+use super::lines::Lines;
 use super::products::{finish, machine};
-use super::scales::numbers;
+use super::scales::{Sums, numbers};
 use super::schedule::{Preferences, Settings};
 use super::tile::{self, Block, Machine, Span};
 use super::walk::for_span;
@@ -84,31 +86,41 @@ pub fn has_quads(kernel: &KernelWriter<'_>, x: &Argument, weights: &Argument) ->
         && kernel.results[0].view.elements() > 0
 }
 
-/// What tiles of sums can use: vectors of half a register at least.
+/// What tiles of sums can use: vectors of half a register at least. Where registers are many, half of them hold words and weights, as C compilers
+/// load these long before they are multiplied.
 pub fn quad_machine(kernel: &KernelWriter<'_>) -> Machine {
     let machine = machine(DType::I32, kernel);
     let tuning = Tuning { narrow_pixels: MOST_PIXELS, ..machine.tuning };
-    Machine { narrowest: machine.lanes.min(8), tuning, ..machine }
+    let sums = if machine.registers > 16 { machine.registers / 2 } else { machine.sums };
+    Machine { narrowest: machine.lanes.min(8), tuning, sums, ..machine }
 }
 
 /// The sums' first terms, where x has `added` more than it should: what the epilogue would add at once, if that is a constant of each
-/// output, less `added` times the weights of each output.
+/// output, less `added` times the weights of each output. And how they are rescaled, if by lines, for which they are moved.
 pub fn first_terms(
     kernel: &mut KernelWriter<'_>,
     (outputs, padded): (usize, usize),
     (weights, added): (usize, i64),
     sums: impl Fn() -> Option<Vec<i64>> + 'static,
-) -> Var {
-    let bias = take_bias(kernel, outputs);
-    let operand = bias.as_ref().map_or(weights, |bias| bias.0);
-    kernel.pack(operand, "first", TensorType::new(DType::I32, [padded]), move || {
-        let mut list = bias.as_ref().map_or_else(|| vec![0; outputs], |(_, bias)| bias.clone());
+) -> (Var, Option<Lines>) {
+    let products = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
+    let (operand, first) = take_bias(kernel, outputs).unwrap_or_else(|| (weights, vec![0; outputs]));
+    let known = Sums { products, first, silent: Vec::new() };
+    let lines = Lines::take(kernel, &known, padded);
+    let mut terms = known.first;
+    if let Some(lines) = &lines {
+        terms.iter_mut().zip(&lines.moved).for_each(|(first, moved)| *first += moved);
+    }
+    let first = kernel.pack(operand, "first", TensorType::new(DType::I32, [padded]), move || {
+        let mut list = terms.clone();
         if added != 0 {
-            list.iter_mut().zip(sums()?).for_each(|(first, sum)| *first = i64::from((*first - added * sum) as i32));
+            list.iter_mut().zip(sums()?).for_each(|(first, sum)| *first -= added * sum);
         }
+        list.iter_mut().for_each(|first| *first = i64::from(*first as i32));
         list.resize(padded, 0);
         Some(numbers(list))
-    })
+    });
+    (first, lines)
 }
 
 /// A contraction, and the memory of its words.
@@ -119,6 +131,8 @@ struct Quads<'c> {
     x: Var,
     weights: Var,
     first: Var,
+    /// How sums are rescaled, if not by the epilogue.
+    lines: Option<Lines>,
     /// Words of the elements that follow each other.
     words: usize,
     /// How many such runs there are.
@@ -141,9 +155,9 @@ impl<'c> Quads<'c> {
         let packed = list.clone();
         let weights = kernel.pack(operand, "packed", ty, move || packed.words(&own));
         let added = if dtype == DType::I8 { BIAS } else { 0 };
-        let first = first_terms(kernel, (contraction.outputs, padded), (operand, added), move || list.sums());
+        let (first, lines) = first_terms(kernel, (contraction.outputs, padded), (operand, added), move || list.sums());
         let x = unsigned_copy(kernel, &contraction.x, dtype);
-        Quads { contraction, blocks, x, weights, first, words, runs: starts.len() }
+        Quads { contraction, blocks, x, weights, first, lines, words, runs: starts.len() }
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>) {
@@ -200,8 +214,12 @@ impl<'c> Quads<'c> {
         for (place, sums) in places.iter().zip(sums.chunks(tile.block.vectors.len().max(1))) {
             let indices: Vec<Index> =
                 tile.origin.iter().zip(place).map(|(index, &at)| index.offset(at as i64)).collect();
-            let mut own = output.clone();
+            let (mut own, mut entry) = (output.clone(), padded.clone());
             for (&sum, vector) in sums.iter().zip(&tile.block.vectors) {
+                if let Some(lines) = &self.lines {
+                    kernel.b.assign(sum, lines.value(Expr::Var(sum), &entry, vector.width));
+                }
+                entry = entry.offset(vector.width as i64);
                 finish(kernel, sum, &indices, &own, *vector);
                 own = own.offset(vector.valid as i64);
             }

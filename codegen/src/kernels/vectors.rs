@@ -22,6 +22,15 @@ pub fn has_operator(target: &Target, op: &Op) -> bool {
 
 /// Whether the steps of an expression have.
 pub fn has_steps(target: &Target, expression: &Expression) -> bool {
+    let is_scalar = |node: &ScalarNode| {
+        matches!(node, ScalarNode::Rescale(..) | ScalarNode::Unary(UnaryFunction::RoundToInteger, _))
+    };
+    let is_known = target.vectors != VectorSpelling::Mve || are_simple(expression);
+    is_known && !expression.nodes().iter().any(is_scalar)
+}
+
+/// Whether the steps of an expression are ones that all vectors have, those of halves too.
+pub fn are_simple(expression: &Expression) -> bool {
     let is_simple = |node: &ScalarNode| match node {
         ScalarNode::Operand(_) | ScalarNode::Literal(_) => true,
         ScalarNode::Unary(function, _) => matches!(function, UnaryFunction::Relu | UnaryFunction::Negate),
@@ -30,11 +39,7 @@ pub fn has_steps(target: &Target, expression: &Expression) -> bool {
         }
         ScalarNode::Select(..) | ScalarNode::Cast(..) | ScalarNode::BitCast(..) | ScalarNode::Rescale(..) => false,
     };
-    let is_scalar = |node: &ScalarNode| {
-        matches!(node, ScalarNode::Rescale(..) | ScalarNode::Unary(UnaryFunction::RoundToInteger, _))
-    };
-    let is_known = target.vectors != VectorSpelling::Mve || expression.nodes().iter().all(is_simple);
-    is_known && !expression.nodes().iter().any(is_scalar)
+    expression.nodes().iter().all(is_simple)
 }
 
 /// Whether the steps of an expression are integers or singles of 32 bits but for bytes that are loaded or stored, and its rescalings have

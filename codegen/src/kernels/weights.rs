@@ -194,13 +194,21 @@ impl Contraction {
         let bytes = constant.bytes();
         let positions = offsets(weight_axes);
         let steps = offsets(&self.reduction);
-        let mut packed: Vec<u8> = Vec::new();
+        let mut packed: Vec<u8> = Vec::with_capacity(bytes.len());
         for position in &positions {
             for block in blocks {
                 for number in 0..block.count {
                     for steps in steps.chunks(together) {
                         let mut output = (block.first + number * block.outputs()) as i64;
                         for vector in &block.vectors {
+                            if let ([step], 1) = (steps, self.output_stride) {
+                                let element = self.weights_offset + position + step + output;
+                                let start = usize::try_from(element).ok()? * size;
+                                packed.extend_from_slice(bytes.get(start..start + vector.valid * size)?);
+                                packed.resize(packed.len() + (vector.width - vector.valid) * size, 0);
+                                output += vector.valid as i64;
+                                continue;
+                            }
                             for lane in 0..vector.width {
                                 if lane >= vector.valid {
                                     packed.extend(std::iter::repeat_n(0, size * steps.len()));

@@ -88,8 +88,11 @@ fn times_linear(polynomial: &[f64], root: f64) -> Vec<f64> {
     shifted.zip(scaled).map(|(shifted, scaled)| shifted - scaled).collect()
 }
 
+/// Weights that are transformed at once, so that all their taps stay near.
+const CHUNK: usize = 256;
+
 /// The weights `[rows, columns, channels, outputs]` of a window as `[products, channels, outputs]`, one product for each row and column
-/// of the transformed window, each rounded once. Nothing if they aren't of single precision or not as many as their type says.
+/// of the transformed window, each rounded once. Nothing if they aren't of single precision, or of another window.
 pub fn transformed_weights(filters: [Filter; 2], weights: &Attribute) -> Option<Attribute> {
     let [rows, columns] = filters.map(|filter| filter.weights());
     let [height, width, channels, outputs] = *weights.ty().shape.as_slice() else { return None };
@@ -97,19 +100,25 @@ pub fn transformed_weights(filters: [Filter; 2], weights: &Attribute) -> Option<
         return None;
     }
     let plane = channels * outputs;
-    let bytes = weights.bytes().get(..4 * height * width * plane)?;
-    let values: Vec<f64> =
-        bytes.chunks_exact(4).map(|own| f32::from_le_bytes([own[0], own[1], own[2], own[3]]).into()).collect();
-    let mut transformed: Vec<u8> = Vec::with_capacity(4 * rows.len() * columns.len() * plane);
-    let mut sums = vec![0.0; plane];
-    for row in &rows {
-        for column in &columns {
-            sums.fill(0.0);
-            for (tap, plane) in values.chunks_exact(plane.max(1)).enumerate() {
-                let factor = row[tap / width] * column[tap % width];
-                sums.iter_mut().zip(plane).for_each(|(sum, value)| *sum += factor * value);
+    let mut transformed = vec![0; 4 * rows.len() * columns.len() * plane];
+    let mut values = vec![[0.0; CHUNK]; height * width];
+    for start in (0..plane).step_by(CHUNK) {
+        let part = 4 * start..4 * plane.min(start + CHUNK);
+        for (values, plane) in values.iter_mut().zip(weights.bytes().chunks_exact(4 * plane)) {
+            for (value, bytes) in values.iter_mut().zip(plane[part.clone()].chunks_exact(4)) {
+                *value = f64::from(f32::from_le_bytes(bytes.try_into().unwrap_or_default()));
             }
-            transformed.extend(sums.iter().flat_map(|&sum| (sum as f32).to_le_bytes()));
+        }
+        let factors = rows.iter().flat_map(|row| columns.iter().map(move |column| (row, column)));
+        for ((row, column), transformed) in factors.zip(transformed.chunks_exact_mut(4 * plane)) {
+            let mut sums = [0.0; CHUNK];
+            for (tap, values) in values.iter().enumerate() {
+                let factor = row[tap / width] * column[tap % width];
+                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
+            }
+            for (bytes, sum) in transformed[part.clone()].chunks_exact_mut(4).zip(sums) {
+                bytes.copy_from_slice(&(sum as f32).to_le_bytes());
+            }
         }
     }
     let ty = TensorType::new(DType::F32, [rows.len() * columns.len(), channels, outputs]);

@@ -256,17 +256,30 @@ impl KernelWriter<'_> {
         let bounds = bounds::of_steps(&expression, &types, bounds);
         let mut uses = vec![0; nodes.len()];
         nodes.iter().flat_map(ScalarNode::children).for_each(|child| uses[child as usize] += 1);
-        let mut values: Vec<Expr> = Vec::new();
+        let kept: Vec<Option<u32>> = nodes
+            .iter()
+            .map(|node| match *node {
+                ScalarNode::Cast(_, x) if lanes > 1 => bounds::kept(nodes, &types, &bounds, x),
+                _ => None,
+            })
+            .collect();
+        let mut values = Steps::new(&uses, &kept);
         for (id, node) in nodes.iter().enumerate() {
-            let child = |k: u32| values[k as usize].clone();
+            let mut child = |k: u32| values.take(k);
             let value = match *node {
                 ScalarNode::Operand(k) => operands[k as usize].clone(),
                 ScalarNode::Literal(literal) => Expr::Literal(literal),
                 ScalarNode::Unary(function, x) => Expr::unary(function, child(x)),
-                ScalarNode::Binary(function, x, y) => summed(function, child(x), child(y)),
+                ScalarNode::Binary(function, x, y) => {
+                    let x = child(x);
+                    summed(function, x, child(y))
+                }
                 ScalarNode::Cast(dtype, x) if lanes == 1 => saturated(dtype, child(x)),
-                ScalarNode::Select(c, x, y) => Expr::Select(Box::new(child(c)), Box::new(child(x)), Box::new(child(y))),
-                ScalarNode::Cast(dtype, x) => match bounds::kept(nodes, &types, &bounds, x) {
+                ScalarNode::Select(c, x, y) => {
+                    let [c, x, y] = [c, x, y].map(child).map(Box::new);
+                    Expr::Select(c, x, y)
+                }
+                ScalarNode::Cast(dtype, x) => match kept[id] {
                     Some(inner) if types[inner as usize] == dtype => child(inner),
                     Some(inner) if dtype == DType::F32 => Expr::Cast(dtype, Box::new(child(inner))),
                     _ if saturates => saturated_lanes(dtype, child(x)),
@@ -282,13 +295,15 @@ impl KernelWriter<'_> {
                         known => known,
                     };
                     let rescaling = Rescaling { rounding, known, added: 0 };
-                    let halved = if is_middle { halved(&child(children[0]), own) } else { None };
-                    halved.unwrap_or_else(|| Expr::Rescale(rescaling, Box::new(children.map(child))))
+                    let children = children.map(child);
+                    let halved = if is_middle { halved(&children[0], own) } else { None };
+                    halved.unwrap_or_else(|| Expr::Rescale(rescaling, Box::new(children)))
                 }
             };
-            values.push(if uses[id] > 1 { self.b.define("t", value) } else { value });
+            let value = if uses[id] > 1 { self.b.define("t", value) } else { value };
+            values.list.push(value);
         }
-        let result = values.pop().unwrap_or(Expr::Literal(Literal::float(DType::F32, 0.0)));
+        let result = values.list.pop().unwrap_or(Expr::Literal(Literal::float(DType::F32, 0.0)));
         match self.b.ty(&result) {
             ValueType { lanes: own, .. } if own == lanes => result,
             ValueType { dtype: DType::Bool, .. } => {
@@ -355,6 +370,30 @@ pub fn vector_dtype(expression: &Expression, operands: &[DType]) -> Option<DType
             _ => is_whole(step) || is_rounded(step),
         });
     fits.then_some(dtype)
+}
+
+/// The values of an expression's steps. One that is read once is given away: copies of what is copied again take time that grows as the
+/// square of the steps.
+struct Steps {
+    list: Vec<Expr>,
+    is_read_once: Vec<bool>,
+}
+
+impl Steps {
+    /// Steps of which each is read so often, and these by others than the steps that name them.
+    fn new(uses: &[usize], kept: &[Option<u32>]) -> Steps {
+        let mut is_read_once: Vec<bool> = uses.iter().map(|&uses| uses <= 1).collect();
+        kept.iter().flatten().for_each(|&kept| is_read_once[kept as usize] = false);
+        Steps { list: Vec::with_capacity(uses.len()), is_read_once }
+    }
+
+    fn take(&mut self, step: u32) -> Expr {
+        let value = &mut self.list[step as usize];
+        match self.is_read_once[step as usize] {
+            true => std::mem::replace(value, Expr::Literal(Literal::Integer(DType::Bool, 0))),
+            false => value.clone(),
+        }
+    }
 }
 
 /// A function of two values; a small number that is added to a rescaled one is a part of that.

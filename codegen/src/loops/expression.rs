@@ -72,6 +72,9 @@ pub enum Expr {
     BitCast(DType, Box<Expr>),
     /// An integer times a multiplier by two to the power of a shift, rounded; the shift may be known to be one to the right.
     Rescale(Rescaling, Box<[Expr; 3]>),
+    /// Of each lane an integer times a slope and with an offset, both singles, rounded down to an integer: exact where the integer is below
+    /// 2^24, and within what is exact there for any other one.
+    Line(Box<[Expr; 3]>),
     /// A scalar integer as one of a narrow type, the nearest end of whose range it is where it is outside.
     Saturate(DType, Box<Expr>),
     /// The same scalar in all lanes.
@@ -170,7 +173,9 @@ impl Expr {
     /// The values that it is computed of, without those in indices.
     pub fn children(&self) -> impl Iterator<Item = &Expr> {
         let children: [Option<&Expr>; 3] = match self {
-            Expr::Rescale(_, children) | Expr::Dot(children) | Expr::QuadDot(children) => children.each_ref().map(Some),
+            Expr::Rescale(_, children) | Expr::Dot(children) | Expr::QuadDot(children) | Expr::Line(children) => {
+                children.each_ref().map(Some)
+            }
             Expr::Literal(_)
             | Expr::Var(_)
             | Expr::Load { .. }
@@ -195,7 +200,9 @@ impl Expr {
     /// The same, to change them.
     pub fn children_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let children: [Option<&mut Expr>; 3] = match self {
-            Expr::Rescale(_, children) | Expr::Dot(children) | Expr::QuadDot(children) => children.each_mut().map(Some),
+            Expr::Rescale(_, children) | Expr::Dot(children) | Expr::QuadDot(children) | Expr::Line(children) => {
+                children.each_mut().map(Some)
+            }
             Expr::Literal(_)
             | Expr::Var(_)
             | Expr::Load { .. }
@@ -390,9 +397,9 @@ pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
             ValueType { dtype, lanes: left.lanes.max(right.lanes) }
         }
         Expr::Select(condition, x, y) => {
-            let lanes = [condition, x, y].map(|operand| value_type(vars, operand).lanes);
-            let lanes = lanes[0].max(lanes[1]).max(lanes[2]);
-            ValueType { dtype: value_type(vars, x).dtype, lanes }
+            // Each is looked at once: twice would be as often as two to the power of how deep selections nest.
+            let [condition, x, y] = [condition, x, y].map(|operand| value_type(vars, operand));
+            ValueType { dtype: x.dtype, lanes: condition.lanes.max(x.lanes).max(y.lanes) }
         }
         Expr::Cast(dtype, x) | Expr::BitCast(dtype, x) | Expr::Saturate(dtype, x) => {
             ValueType { dtype: *dtype, ..value_type(vars, x) }
@@ -400,12 +407,25 @@ pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
         Expr::Splat(x, lanes) => ValueType { lanes: *lanes, ..value_type(vars, x) },
         Expr::Lane(x, _) | Expr::Fold(_, x) => ValueType { lanes: 1, ..value_type(vars, x) },
         Expr::Rescale(_, children) => {
-            let lanes = children.iter().map(|child| value_type(vars, child).lanes).max().unwrap_or(1);
-            ValueType { lanes, ..value_type(vars, &children[0]) }
+            let types = children.each_ref().map(|child| value_type(vars, child));
+            ValueType { lanes: types.iter().map(|ty| ty.lanes).max().unwrap_or(1), ..types[0] }
         }
-        Expr::Dot(children) | Expr::QuadDot(children) => value_type(vars, &children[0]),
+        Expr::Dot(children) | Expr::QuadDot(children) | Expr::Line(children) => value_type(vars, &children[0]),
         Expr::HalfOf { .. } => ValueType::scalar(DType::F32),
         Expr::Pair { .. } | Expr::Quad { .. } => ValueType::scalar(DType::I32),
         Expr::Index(dtype, _) => ValueType::scalar(*dtype),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_nested_selections_are_found_at_once() {
+        let zero = || Expr::Literal(Literal::float(DType::F32, 0.0));
+        let condition = || Box::new(Expr::Literal(Literal::Integer(DType::Bool, 1)));
+        let nested = (0..200).fold(zero(), |x, _| Expr::Select(condition(), Box::new(x), Box::new(zero())));
+        assert_eq!(value_type(&[], &nested), ValueType::scalar(DType::F32));
     }
 }

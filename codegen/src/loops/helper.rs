@@ -40,6 +40,8 @@ pub enum Intrinsic {
     RescaleLanes(bool),
     /// Integers of 32 bits, so many lanes of them, as ones of a narrow type, saturated.
     Saturate(DType, usize),
+    /// Integers of 32 bits times slopes and with offsets, rounded down, in vectors of so many lanes.
+    Line(usize),
     /// Two neighbouring numbers of 16 bits as a word.
     Pair,
     /// A sum and the products of the halves of two words.

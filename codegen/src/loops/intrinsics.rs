@@ -4,10 +4,12 @@
 use super::ValueType;
 use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
+use super::lane_types::{mask_dtype, mask_name, signed_of_size, unsigned_dtype, unsigned_name, unsigned_of_size};
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{COMPILERS, c_type, unparenthesised, value_type_name, vector_type_text};
 use super::{
-    byte_dots, circular, half_text, mathematics, mve, quads, rescaling_text, rounding, routine_text, vector_rescaling,
+    byte_dots, circular, half_number_text, half_text, mathematics, mve, quads, rescaling_text, rounding, routine_text,
+    vector_rescaling,
 };
 use crate::target::{ByteDots, Target, VectorSpelling};
 use indexmap::IndexMap;
@@ -25,6 +27,8 @@ pub struct Intrinsics {
     vectors: BTreeSet<ValueType>,
     strict: bool,
     mve: bool,
+    /// Lanes of the vectors of halves that C takes for numbers; 0 where it doesn't.
+    half_lanes: usize,
     /// Whether code is C99 and nothing else.
     plain: bool,
     /// Whether vectors of bytes and of words are converted in one step.
@@ -36,12 +40,26 @@ impl Intrinsics {
     pub fn new(target: &Target) -> Intrinsics {
         let mve = target.vectors == VectorSpelling::Mve;
         let (plain, converts_bytes) = (!target.has_extensions(), target.byte_dots != ByteDots::None);
-        Intrinsics { strict: target.is_strict(), mve, plain, converts_bytes, ..Intrinsics::default() }
+        let half_lanes = if target.half_vectors { target.vector_bytes / DType::F16.size() } else { 0 };
+        Intrinsics { strict: target.is_strict(), mve, half_lanes, plain, converts_bytes, ..Intrinsics::default() }
     }
 
     /// Whether vectors are computed with by Arm's intrinsics.
     pub fn is_mve(&self) -> bool {
         self.mve
+    }
+
+    /// The type of the bits of a vector of halves, where C takes its lanes for numbers.
+    pub fn half_bits(&self, ty: ValueType) -> Option<ValueType> {
+        let is_number = ty.dtype == DType::F16 && ty.lanes > 1 && ty.lanes == self.half_lanes;
+        is_number.then_some(ValueType { dtype: DType::U16, ..ty })
+    }
+
+    /// The C type of a vector's lanes, and its bytes.
+    fn lane_type(&self, ty: ValueType) -> (&'static str, usize) {
+        let half = if self.mve { "__fp16" } else { "_Float16" };
+        let own = self.half_bits(ty).map(|_| (half, DType::F16.size()));
+        own.or_else(|| mve::lane_type(ty).filter(|_| self.mve)).unwrap_or((c_type(ty.dtype), ty.dtype.size()))
     }
 
     /// Whether a product and a sum may be rounded as one.
@@ -61,6 +79,7 @@ impl Helpers for Intrinsics {
     }
 
     fn call(&mut self, intrinsic: Intrinsic) -> String {
+        let word = ValueType::scalar(DType::I32);
         let (name, ty) = match intrinsic {
             Intrinsic::Unary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Binary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
@@ -74,21 +93,20 @@ impl Helpers for Intrinsics {
             }
             Intrinsic::BitCast(from, to) => (format!("{BIT_CAST}{from}_{to}"), ValueType::scalar(from)),
             Intrinsic::Half => (mve::NUMBER.to_owned(), ValueType::scalar(DType::F16)),
-            Intrinsic::HalfPair => ("mlc_half_pair".to_owned(), ValueType::scalar(DType::I32)),
-            Intrinsic::HalfOf { is_upper } => {
-                (half_text::part_name(is_upper).to_owned(), ValueType::scalar(DType::I32))
-            }
+            Intrinsic::HalfPair => ("mlc_half_pair".to_owned(), word),
+            Intrinsic::HalfOf { is_upper } => (half_text::part_name(is_upper).to_owned(), word),
             Intrinsic::Saturate(dtype, lanes) => {
                 let ty = ValueType::vector(dtype, lanes);
                 self.use_type(ty);
                 (format!("mlc_saturate_{}", value_type_name(ty)), ValueType::vector(DType::I32, lanes))
             }
-            Intrinsic::Pair => ("mlc_pair".to_owned(), ValueType::scalar(DType::I32)),
-            Intrinsic::Dot => ("mlc_dot".to_owned(), ValueType::scalar(DType::I32)),
-            Intrinsic::Routine(routine) => (routine.name(), ValueType::scalar(DType::I32)),
+            Intrinsic::Pair => ("mlc_pair".to_owned(), word),
+            Intrinsic::Dot => ("mlc_dot".to_owned(), word),
+            Intrinsic::Routine(routine) => (routine.name(), word),
             Intrinsic::RescaleLanes(own) => (quads::rescale_name(own).to_owned(), quads::QUAD),
-            Intrinsic::Quad => ("mlc_quad".to_owned(), ValueType::scalar(DType::I32)),
+            Intrinsic::Quad => ("mlc_quad".to_owned(), word),
             Intrinsic::QuadDot(lanes) => (byte_dots::name(lanes), ValueType::vector(DType::I32, lanes)),
+            Intrinsic::Line(lanes) => (vector_rescaling::line_name(lanes), ValueType::vector(DType::I32, lanes)),
             Intrinsic::Rescale(rescaling, ty) => (rescaling_text::name(rescaling, ty), ty),
         };
         self.use_type(ty);
@@ -156,8 +174,7 @@ impl Intrinsics {
             text += COMPILERS;
         }
         for ty in &self.vectors {
-            let lane = mve::lane_type(*ty).filter(|_| self.mve).unwrap_or((c_type(ty.dtype), ty.dtype.size()));
-            text += &vector_type_text(*ty, lane);
+            text += &vector_type_text(*ty, self.lane_type(*ty));
         }
         for definition in self.definitions.values() {
             text += "\n";
@@ -170,6 +187,9 @@ impl Intrinsics {
         if self.mve
             && let Some(definition) = mve::definition(name, intrinsic)
         {
+            return definition;
+        }
+        if let Some(definition) = self.of_halves(name, intrinsic) {
             return definition;
         }
         match intrinsic {
@@ -213,6 +233,7 @@ impl Intrinsics {
             Intrinsic::RescaleLanes(own) => quads::rescale(name, own),
             Intrinsic::Quad => byte_dots::quad(name),
             Intrinsic::QuadDot(lanes) => byte_dots::dot(name, lanes),
+            Intrinsic::Line(lanes) => vector_rescaling::line(self, name, lanes),
             Intrinsic::Rescale(rescaling, ty) if ty.lanes > 1 => {
                 let own = vector_rescaling::of_lanes(rescaling);
                 let scalar = self.call(Intrinsic::Rescale(own, ValueType::scalar(ty.dtype)));
@@ -267,6 +288,19 @@ impl Intrinsics {
         byte_dots::saturation(name, ValueType { dtype, ..wide }, (&least, &most), &steps)
     }
 
+    /// The definition of a helper of numbers that are halves, if it is one.
+    fn of_halves(&mut self, name: &str, intrinsic: Intrinsic) -> Option<String> {
+        let (Intrinsic::Unary(_, ty) | Intrinsic::Binary(_, ty) | Intrinsic::Splat(ty) | Intrinsic::Select(ty)) =
+            intrinsic
+        else {
+            return None;
+        };
+        let bits = self.half_bits(ty)?;
+        self.use_type(bits);
+        self.use_type(ValueType { dtype: DType::I16, ..ty });
+        half_number_text::definition(name, intrinsic, ty)
+    }
+
     fn vector_unary(&mut self, name: &str, function: UnaryFunction, ty: ValueType) -> String {
         let (t, mask) = (value_type_name(ty), mask_name(ty));
         match function {
@@ -291,7 +325,7 @@ impl Intrinsics {
                         return format!("static inline {t} {name}({t} x) {{\n{body}}}\n");
                     }
                 }
-                let call = scalar_call(self, function, ty.dtype, "x[lane]");
+                let call = unary_text(self, function, ty.dtype, "x[lane]");
                 format!(
                     "static inline {t} {name}({t} x) {{\n  {t} y = x;\n  for (int lane = 0; lane < {}; ++lane) {{\n    \
                      y[lane] = {call};\n  }}\n  return y;\n}}\n",
@@ -339,46 +373,6 @@ impl Intrinsics {
         let own = if self.converts_bytes { byte_dots::extreme(function, ty, &body) } else { None };
         format!("static inline {t} {name}({t} x, {t} y) {{\n{}}}\n", own.unwrap_or(body))
     }
-}
-
-/// The integer type whose lanes hold comparisons of a type.
-pub fn mask_dtype(dtype: DType) -> DType {
-    signed_of_size(dtype.size())
-}
-
-fn signed_of_size(bytes: usize) -> DType {
-    match bytes {
-        1 => DType::I8,
-        2 => DType::I16,
-        4 => DType::I32,
-        _ => DType::I64,
-    }
-}
-
-/// The unsigned type of an integer type's width, whose arithmetic wraps.
-fn unsigned_dtype(dtype: DType) -> DType {
-    unsigned_of_size(dtype.size())
-}
-
-fn unsigned_of_size(bytes: usize) -> DType {
-    match bytes {
-        1 => DType::U8,
-        2 => DType::U16,
-        4 => DType::U32,
-        _ => DType::U64,
-    }
-}
-
-fn unsigned_name(ty: ValueType) -> String {
-    value_type_name(ValueType { dtype: unsigned_dtype(ty.dtype), ..ty })
-}
-
-fn mask_name(ty: ValueType) -> String {
-    value_type_name(ValueType::vector(mask_dtype(ty.dtype), ty.lanes))
-}
-
-fn scalar_call(intrinsics: &mut Intrinsics, function: UnaryFunction, dtype: DType, x: &str) -> String {
-    unary_text(intrinsics, function, dtype, x)
 }
 
 fn unsigned_of(dtype: DType) -> &'static str {

@@ -25,16 +25,10 @@ pub fn is_spread(ty: ValueType) -> bool {
 /// The C type of a vector's lanes where it isn't that of elements in memory, and its bytes.
 pub fn lane_type(ty: ValueType) -> Option<(&'static str, usize)> {
     match ty {
-        HALVES => Some(("__fp16", 2)),
         QUAD => Some((QUAD_ELEMENT, 4)),
         ty if is_spread(ty) => Some(("uint32_t", 4)),
         _ => None,
     }
-}
-
-/// The type of the bits of a vector of halves, where C takes its lanes for numbers.
-pub fn bits(ty: ValueType) -> Option<ValueType> {
-    (ty == HALVES).then_some(ValueType { dtype: DType::U16, ..ty })
 }
 
 /// The intrinsic that adds a product of a vector and a factor of so many lanes.

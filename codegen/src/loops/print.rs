@@ -6,7 +6,8 @@ mod quads;
 
 use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
-use super::intrinsics::{Intrinsics, mask_dtype};
+use super::intrinsics::Intrinsics;
+use super::lane_types::mask_dtype;
 use super::mve;
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{
@@ -280,6 +281,7 @@ impl Printer<'_> {
             | Expr::Dot(_)
             | Expr::Quad { .. }
             | Expr::QuadDot(_)
+            | Expr::Line(_)
             | Expr::Saturate(..) => self.helper(expr),
             Expr::Splat(x, lanes) => {
                 let ty = ValueType { lanes: *lanes, ..self.ty(x) };
@@ -430,10 +432,11 @@ impl Printer<'_> {
     fn bit_cast(&mut self, to: DType, x: &Expr) -> String {
         let ty = self.ty(x);
         let text = self.expr(x);
-        if c_type(ty.dtype) == c_type(to) {
+        let result = ValueType { dtype: to, ..ty };
+        let are_numbers = [ty, result].into_iter().any(|ty| self.intrinsics.half_bits(ty).is_some());
+        if c_type(ty.dtype) == c_type(to) && !are_numbers {
             return text;
         }
-        let result = ValueType { dtype: to, ..ty };
         self.intrinsics.use_type(result);
         let is_bits = |dtype: DType| !dtype.is_float() || is_half(dtype);
         if ty.lanes > 1 || is_bits(ty.dtype) && is_bits(to) {

@@ -4,6 +4,7 @@
 use super::ValueType;
 use super::byte_dots::{Width, width};
 use super::expression::{Known, Rescaling};
+use super::helper::Helpers;
 use super::spelling::value_type_name;
 use mlc_ir::DType;
 use mlc_ir::scalar::Rounding;
@@ -108,19 +109,21 @@ fn at_once(width: &Width, known: Known, ty: ValueType) -> String {
     let (t, unsigned) = (value_type_name(ty), value_type_name(ValueType { dtype: DType::U32, ..ty }));
     let suffix = if *bits == 512 { "" } else { "x" };
     let all = |number: &str| format!("{prefix}_set1_epi64{suffix}({number})");
-    let (half, number, places, result) = match known {
-        Known::Cut => ("1073741824", "x", format!("({t})(({unsigned})shift - 1)"), "value >> (shift & 31)"),
+    let (half, number, places, twice, result) = match known {
+        Known::Cut => (
+            "1073741824",
+            "x",
+            format!("({t})(({unsigned})shift - 1)"),
+            String::new(),
+            "value >> (shift & 31)".to_owned(),
+        ),
         _ => (
             "2147483648",
             "twice",
             "shift".to_owned(),
-            "({t})(({unsigned})value + ({unsigned})(x >> 31)) >> ((shift & 31) + 1)",
+            format!("  const {t} twice = ({t})(({unsigned})x + ({unsigned})x);\n"),
+            format!("({t})(({unsigned})value + ({unsigned})(x >> 31)) >> ((shift & 31) + 1)"),
         ),
-    };
-    let result = result.replace("{t}", &t).replace("{unsigned}", &unsigned);
-    let twice = match known {
-        Known::Cut => String::new(),
-        _ => format!("  const {t} twice = ({t})(({unsigned})x + ({unsigned})x);\n"),
     };
     let odd = |value: &str| format!("{prefix}_srli_epi64(({register}){value}, 32)");
     let even = format!("{prefix}_and_si{bits}(({register})places, {})", all("4294967295"));
@@ -143,4 +146,52 @@ fn at_once(width: &Width, known: Known, ty: ValueType) -> String {
         sum("even", &format!("({register}){number}"), &format!("({register})multiplier"), &even),
         sum("odd", &odd(number), &odd("multiplier"), &odd("places")),
     )
+}
+
+/// The name of the function that rescales so many lanes by lines.
+pub fn line_name(lanes: usize) -> String {
+    format!("mlc_line_{}", value_type_name(ValueType::vector(DType::I32, lanes)))
+}
+
+/// That function. Every step rounds down, so that all of them together do; doubles hold the line exactly. Narrow vectors are parts of the
+/// widest, whose instructions alone say how they round.
+pub fn line(helpers: &mut dyn Helpers, name: &str, lanes: usize) -> String {
+    let (integers, singles) = (ValueType::vector(DType::I32, lanes), ValueType::vector(DType::F32, lanes));
+    helpers.use_type(singles);
+    let (t, f) = (value_type_name(integers), value_type_name(singles));
+    let lines = format!(
+        "  {t} y = x;\n  \
+           for (int lane = 0; lane < {lanes}; ++lane) {{\n    \
+             const double value = (double)slope[lane] * (double)x[lane] + (double)offset[lane];\n    \
+             const int32_t cut = (int32_t)value;\n    \
+             y[lane] = cut - (value < (double)cut);\n  \
+           }}\n  \
+           return y;\n"
+    );
+    let own = width(lanes).map(|Width { bits, .. }| {
+        let wide = |text: &str, kind: &str| match bits {
+            512 => format!("(__m512{})({text})", if kind == "si" { "i" } else { "" }),
+            _ => {
+                format!("_mm512_zext{kind}{bits}_{kind}512((__m{bits}{})({text}))", if kind == "si" { "i" } else { "" })
+            }
+        };
+        let down = "_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC";
+        let result = match bits {
+            512 => "value".to_owned(),
+            _ => format!("_mm512_castsi512_si{bits}(value)"),
+        };
+        format!(
+            "#if defined(__AVX512F__)\n  \
+               const __m512 sums = _mm512_cvt_roundepi32_ps({}, {down});\n  \
+               const __m512 line = _mm512_fmadd_round_ps(sums, {}, {}, {down});\n  \
+               const __m512i value = _mm512_cvt_roundps_epi32(line, {down});\n  \
+               return ({t}){result};\n\
+             #else\n",
+            wide("x", "si"),
+            wide("slope", "ps"),
+            wide("offset", "ps"),
+        )
+    });
+    let (own, end) = own.map_or((String::new(), "}\n"), |own| (own, "#endif\n}\n"));
+    format!("static inline {t} {name}({t} x, {f} slope, {f} offset) {{\n{own}{lines}{end}")
 }

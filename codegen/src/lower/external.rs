@@ -1,7 +1,7 @@
 //! Functions that aren't mlc's own: called over dense tensors as they want them aligned, with scratch memory from the arena.
 
 use super::homes::{BufferId, BufferKind, Homes};
-use super::maker::{Item, Maker, bound};
+use super::maker::{Maker, bound};
 use super::part::{Binding, ExternRoutine, Once, Part, Routine, Step};
 use super::view::View;
 use crate::choice::Choice;
@@ -15,6 +15,8 @@ impl Maker<'_> {
         let node = self.graph.node(id);
         let operands = self.graph.operands(id);
         let results: Vec<Value> = (0..node.results.len()).map(|slot| Value { node: id, slot: slot as u32 }).collect();
+        let places = results.iter().zip(operands.len()..);
+        let places = places.map(|(&result, binding)| self.place(homes, result, binding)).collect();
         let mut bindings: Vec<Binding> =
             operands.iter().map(|&operand| self.aligned(homes, id, operand, op.alignment)).collect();
         for &result in &results {
@@ -41,8 +43,8 @@ impl Maker<'_> {
         };
         let routine = Routine::Extern(Box::new(code));
         let label = self.label(id, format!("extern {}", op.symbol), 0);
-        let step = Step { routine, bindings, label, in_place, choice: Choice::default() };
-        self.items.push(Item { node: id, part: Part::Step(Box::new(step)) });
+        let step = Step { routine, bindings, label, results: places, in_place, choice: Choice::default() };
+        self.push_part(id, Part::Step(Box::new(step)));
     }
 
     /// Where a function finds an operand: where it lies, if that is as aligned as the function wants it, else in a copy.
@@ -67,7 +69,7 @@ impl Maker<'_> {
         homes.buffers[copy].values.push(self.graph.node(operand.node).name.to_string());
         raise(homes, copy, alignment);
         let target = (copy, View::dense(ty.dtype, &ty.shape));
-        self.copy(id, "aligned", &(buffer, view), &target);
+        self.copy(id, "aligned", operand, &(buffer, view), &target);
         Binding::Buffer { buffer: copy, offset: 0, dtype: ty.dtype, constant: true }
     }
 }

@@ -283,6 +283,15 @@ fn input_kind(graph: &Graph, node: NodeId) -> BufferKind {
     }
 }
 
+/// Whether a value is a constant behind views.
+pub fn is_constant(graph: &Graph, value: Value) -> bool {
+    match &graph.node(value.node).op {
+        Op::Constant(_) => true,
+        op if is_view(op) => is_constant(graph, graph.operands(value.node)[0]),
+        _ => false,
+    }
+}
+
 /// A view operator's result as a view of the operand's buffer; `None` where strides can't express it.
 pub fn moved(op: &Op, operand: &View, shape: &[usize]) -> Option<View> {
     match op {

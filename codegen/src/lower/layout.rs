@@ -48,12 +48,12 @@ impl Layout {
         Layout::of(&walk, &own, buffers, alignment, |_| true)
     }
 
-    /// Places what nothing but a part needs, in a piece of memory of its own: the locals of a loop, and scratch memory but for what
+    /// Places what nothing but a part needs, in a piece of memory of its own: the locals of a loop or a stripe, and scratch memory but for what
     /// functions of the packed convention take from a runtime. `first` is the part's position.
     pub fn within(part: &Part, first: usize, buffers: &[Buffer], alignment: usize) -> Layout {
         let walk = entries([part], first);
         let mut own = own_lives(&walk, buffers);
-        own.retain(|id, _| matches!(part, Part::Loop(code) if code.locals.contains(id)));
+        own.retain(|id, _| part.locals().is_some_and(|locals| locals.contains(id)));
         Layout::of(
             &walk,
             &own,
@@ -157,8 +157,10 @@ fn own_lives(walk: &[Entry<'_>], buffers: &[Buffer]) -> BTreeMap<BufferId, Life>
     for entry in walk {
         for id in entry.part.bindings().iter().filter_map(Binding::buffer) {
             if buffers[id].kind == BufferKind::Arena {
-                let outermost = entry.around.iter().find(|(code, ..)| !code.locals.contains(&id));
-                extend(&mut own, id, outermost.map_or((entry.first, entry.last), |&(_, first, last)| (first, last)));
+                let is_local = |part: &Part| part.locals().is_some_and(|locals| locals.contains(&id));
+                let outermost = entry.around.iter().find(|around| !is_local(around.part));
+                let life = outermost.map_or((entry.first, entry.last), |around| (around.first, around.last));
+                extend(&mut own, id, life);
             }
         }
     }

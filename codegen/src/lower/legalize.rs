@@ -9,19 +9,26 @@ use crate::target::{Borders, Target};
 use mlc_ir::folding;
 use mlc_ir::operator::OperatorError;
 use mlc_ir::ops::{Constant, Convolution, Kernel, Loop, Pad, PadMode, Slice, Transpose};
-use mlc_ir::{Attribute, Code, Diagnostic, Graph, Literal, Location, Node, Op, Value};
+use mlc_ir::{Attribute, Code, Diagnostic, Graph, Literal, Location, Node, Op, TensorType, Value};
 use std::collections::BTreeMap;
 
 /// Pads around each axis.
 type Pads = Vec<(usize, usize)>;
 
-/// Rewrites a verified graph for lowering; `in_band` says of a node whether its border is to be in a band, where it can be.
+/// Rewrites a verified graph for lowering; `in_band` says of a node whether its border is to be in a band, where it can be, `in_stripe`
+/// whether it is computed by rows, which are in rings with their borders.
 ///
 /// # Errors
 /// When a constant can't be folded or a rewritten operator doesn't fit: defects of mlc.
-pub fn legalize(graph: &Graph, target: &Target, in_band: impl Fn(&str) -> bool) -> Result<Graph, Diagnostic> {
+pub fn legalize(
+    graph: &Graph,
+    target: &Target,
+    in_band: impl Fn(&str) -> bool,
+    in_stripe: impl Fn(&str) -> bool,
+) -> Result<Graph, Diagnostic> {
     let explicit = rewrite(graph, |graph, node, operands| match &node.op {
         Op::Loop(op) => legal_loop(graph, node, op, operands),
+        op if in_stripe(&node.name) => add(graph, op.clone(), operands, node),
         _ => explicit_pads(graph, node, operands, target, in_band(&node.name)),
     });
     share_pads(explicit?)
@@ -109,7 +116,8 @@ fn legal_loop(graph: &mut Graph, node: &Node, op: &Loop, operands: &[Value]) -> 
     Ok(results)
 }
 
-fn anchor_mut(op: &mut Op) -> &mut Op {
+/// A kernel's anchor; any other operator itself.
+pub fn anchor_mut(op: &mut Op) -> &mut Op {
     match op {
         Op::Kernel(Kernel { anchor, .. }) => anchor,
         other => other,
@@ -129,17 +137,15 @@ fn explicit_pads(
     let mut operands = operands.to_vec();
     let mut border = 0;
     let spatial = match anchor_mut(&mut op) {
-        Op::Convolution(convolution) if has_planes(graph, operands.as_slice(), convolution, target) => Pads::new(),
-        Op::Convolution(convolution) if in_band && has_band(graph, &operands, convolution, target) => Pads::new(),
-        Op::Convolution(convolution)
-            if target.borders == Borders::Memory
-                || convolution.border != 0
-                || target.pixel_pairs && convolution.sums.is_some() && convolution.groups == 1
-                || has_band(graph, &operands, convolution, target) =>
-        {
-            let rank = convolution.pads.len();
-            border = std::mem::take(&mut convolution.border);
-            std::mem::replace(&mut convolution.pads, vec![(0, 0); rank])
+        Op::Convolution(convolution) => {
+            let (x, weights) = (graph.ty(operands[0]), graph.constant(operands[1]));
+            match border_in_memory(convolution, x, weights, target, in_band) {
+                Some(own) => {
+                    border = own;
+                    take_pads(convolution)
+                }
+                None => Pads::new(),
+            }
         }
         Op::TransposedConvolution(convolution) => {
             let (x, weights) = (graph.ty(operands[0]), graph.ty(operands[1]));
@@ -159,17 +165,29 @@ fn explicit_pads(
     add(graph, op, &operands, node)
 }
 
-/// Whether a convolution has a schedule that copies what it reads into memory with a border.
-fn has_planes(graph: &Graph, operands: &[Value], op: &Convolution, target: &Target) -> bool {
-    target.dsp
-        && graph.constant(operands[1]).is_some()
-        && kernels::planes::fits(op, graph.ty(operands[0]), graph.ty(operands[1]))
+/// What the border of a convolution consists of, if it is to be in memory around x.
+pub fn border_in_memory(
+    op: &Convolution,
+    x: &TensorType,
+    weights: Option<&Attribute>,
+    target: &Target,
+    in_band: bool,
+) -> Option<i64> {
+    // A schedule that copies what it reads into memory with a border.
+    let has_planes = target.dsp && weights.is_some_and(|weights| kernels::planes::fits(op, x, weights.ty()));
+    let has_band = || weights.is_some_and(|weights| kernels::band::fits(op, x, weights, target));
+    if has_planes || in_band && has_band() {
+        return None;
+    }
+    let has_pairs = target.pixel_pairs && op.sums.is_some() && op.groups == 1;
+    (target.borders == Borders::Memory || op.border != 0 || has_pairs || has_band()).then_some(op.border)
 }
 
-/// Whether a convolution has schedules that read bytes in memory, with a border or in a band.
-fn has_band(graph: &Graph, operands: &[Value], op: &Convolution, target: &Target) -> bool {
-    let weights = graph.constant(operands[1]);
-    weights.is_some_and(|weights| kernels::band::fits(op, graph.ty(operands[0]), weights, target))
+/// Takes a convolution's border away, and gives its extents.
+pub fn take_pads(op: &mut Convolution) -> Vec<(usize, usize)> {
+    op.border = 0;
+    let rank = op.pads.len();
+    std::mem::replace(&mut op.pads, vec![(0, 0); rank])
 }
 
 /// Whether a convolution of a graph has a border that can be in a band.
@@ -177,7 +195,10 @@ pub fn has_bands(graph: &Graph, target: &Target) -> bool {
     let is_one = |id| {
         let node = graph.node(id);
         let op = if let Op::Kernel(kernel) = &node.op { &kernel.anchor } else { &node.op };
-        matches!(op, Op::Convolution(op) if has_band(graph, &graph.operands(id), op, target))
+        let Op::Convolution(op) = op else { return false };
+        let operands = graph.operands(id);
+        let weights = graph.constant(operands[1]);
+        weights.is_some_and(|weights| kernels::band::fits(op, graph.ty(operands[0]), weights, target))
     };
     graph.node_ids().any(is_one)
 }

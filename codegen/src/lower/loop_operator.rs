@@ -4,8 +4,8 @@
 //! alternates between two places, one of which may be where its first value is. Captured values are where they are.
 
 use super::homes::{Buffer, BufferId, BufferKind, Homes};
-use super::maker::{Body, Item, Maker, bound};
-use super::part::{Binding, Carried, Loop, Part, Walk};
+use super::maker::{Body, Maker, bound};
+use super::part::{Binding, Carried, Label, Loop, Part, Walk};
 use crate::loops::spelling::comment;
 use mlc_ir::ops::{self, SliceAxis};
 use mlc_ir::{NodeId, Value};
@@ -27,6 +27,8 @@ impl Maker<'_> {
         let (given, captured) = operands.split_at(op.carried + op.scanned.len());
         let mut bindings: Vec<Binding> = given.iter().map(|&operand| bound(homes, operand, true)).collect();
         bindings.extend(results.iter().map(|&result| bound(homes, result, false)));
+        let places = results.iter().zip(given.len()..);
+        let places = places.map(|(&result, binding)| self.place(homes, result, binding)).collect();
         let captured: Vec<Binding> = captured.iter().map(|&operand| bound(homes, operand, true)).collect();
         let homes_of =
             |values: &[Value]| -> Vec<BufferId> { values.iter().map(|&value| homes.view(value).0).collect() };
@@ -52,18 +54,18 @@ impl Maker<'_> {
             let last = given.len() + number;
             let mut over = targets[number];
             let mut spare = last;
-            if op.trip_count > 1 {
+            if op.trip_count.is_none_or(|turns| turns > 1) {
                 let buffer = homes.buffer(BufferKind::Arena, bytes);
                 homes.buffers[buffer].values.push(format!("spare of {}", node.name));
                 spare = bindings.len();
                 bindings.push(Binding::Buffer { buffer, offset: 0, dtype: ty.dtype, constant: false });
                 locals.insert(buffer);
                 // The first turn writes the place that the last but an even number of turns writes.
-                if op.trip_count % 2 == 1 {
+                if op.trip_count.is_some_and(|turns| turns % 2 == 1) {
                     over = buffer;
                 }
             }
-            if op.trip_count != 1 {
+            if op.trip_count != Some(1) {
                 in_place.extend(homes.overwritten(&sources, number, over));
             }
             carried.push(Carried { bytes, read, written, initial: number, last, spare });
@@ -78,12 +80,17 @@ impl Maker<'_> {
         let outputs = carried.iter().map(|carried| carried.written).chain(stacked.iter().map(|walk| walk.slice));
         let body = place(body, homes, &inputs, &outputs.collect::<Vec<_>>(), &mut locals);
         let macs = node.op.work(&self.graph.operand_types(id), &node.results).macs;
+        let what = match op.trip_count {
+            Some(_) => "loop".to_owned(),
+            None => format!("loop until data end it; {} turns are counted", op.counted_turns()),
+        };
         let code = Loop {
             name: self.names.symbol(&node.name),
-            comment: comment(&self.comment(id, "loop", macs)),
+            comment: comment(&self.comment(id, &what, macs)),
             // The kernels of the body have the operations.
-            label: self.label(id, node.op.name().to_owned(), 0),
+            label: Label { bytes: 0, ..self.label(id, node.op.name().to_owned(), 0) },
             trip_count: op.trip_count,
+            counted_turns: op.counted_turns(),
             conditional: op.conditional,
             turn,
             carried,
@@ -92,9 +99,10 @@ impl Maker<'_> {
             bindings,
             body,
             locals,
+            results: places,
             in_place,
         };
-        self.items.push(Item { node: id, part: Part::Loop(Box::new(code)) });
+        self.push_part(id, Part::Loop(Box::new(code)));
     }
 }
 

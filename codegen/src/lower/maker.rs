@@ -1,7 +1,8 @@
 //! [`Maker`]: what all kinds of steps are made with.
 
 use super::homes::{Buffer, Homes};
-use super::part::{Binding, Label, Part};
+use super::part::{Binding, Label, Part, ResultPlace};
+use super::view::View;
 use crate::choice::Chooser;
 use crate::names::Names;
 use crate::target::Target;
@@ -49,11 +50,25 @@ pub(super) struct Maker<'a> {
 }
 
 impl Maker<'_> {
+    /// Adds the part of a node.
+    pub fn push_part(&mut self, node: NodeId, part: Part) {
+        self.items.push(Item { node, part });
+    }
+
     /// What a part of a node is called.
     pub fn label(&self, id: NodeId, operator: String, macs: u64) -> Label {
         let node = self.graph.node(id);
         let origins = node.origins.iter().map(ToString::to_string).collect();
-        Label { node: node.name.to_string(), operator, origins, results: node.results.to_vec(), macs }
+        let types = self.graph.operand_types(id);
+        let bytes = types.iter().chain(&node.results).map(|ty| ty.bytes() as u64).sum();
+        Label { node: node.name.to_string(), operator, origins, results: node.results.to_vec(), macs, bytes }
+    }
+
+    /// Where a result lies that the binding of this number points at.
+    pub fn place(&self, homes: &Homes, value: Value, binding: usize) -> ResultPlace {
+        let view = View { offset: 0, ..homes.view(value).1.clone() };
+        let node = self.graph.node(value.node).name.to_string();
+        ResultPlace { node, slot: value.slot as usize, binding, view }
     }
 
     /// What is said above the function of a part.

@@ -2,8 +2,10 @@
 //!
 //! [`legalize`](legalize::legalize) makes borders explicit where the target wants that, [`Homes`](homes::Homes) say which buffer each value is a view of,
 //! [`steps`](steps::steps) are the parts, [`order`](order::candidates) the orders to choose from, [`Layout`] says how long each buffer lives in
-//! the walk of the tree, [`plan`](plan::plan) finds the offsets. Bodies of loops become parts of the tree before it is planned.
+//! the walk of the tree, [`plan`](plan::plan) finds the offsets. [`blocks`](blocks::plans) says which nodes may be computed as [`Stripe`]s, row by
+//! row. Bodies of loops become parts of the tree before it is planned.
 
+mod blocks;
 mod exchange;
 mod external;
 pub mod homes;
@@ -12,24 +14,34 @@ mod legalize;
 mod loop_operator;
 mod maker;
 mod order;
+mod outline;
 mod part;
 pub mod plan;
 mod program;
+mod rings;
 mod roles;
 mod steps;
+mod stripe;
+mod turns;
 pub mod view;
 
 pub use exchange::{Action, Exchange, LoweredMessage};
 pub use layout::{Group, Layout};
-pub use part::{Binding, Carried, Entry, ExternRoutine, Label, Loop, Once, Part, Routine, Step, Walk, calls, entries};
+pub use part::{
+    Act, Binding, Carried, Entry, ExternRoutine, Label, Loop, Once, Part, ResultPlace, Routine, Step, Stripe, Walk,
+    calls, entries,
+};
 pub use program::Program;
+pub use rings::{Ring, RowWalk};
 pub use roles::is_view;
 
 use crate::choice::{Chooser, is_better};
 use crate::names::Names;
+use crate::target::Target;
+use blocks::Block;
 use homes::{Buffer, BufferId, Homes};
 use maker::{Body, Item};
-use mlc_ir::{Code, Diagnostic, Graph, Location};
+use mlc_ir::{Code, Diagnostic, Graph, Location, Objective};
 use order::Schedule;
 use std::rc::Rc;
 
@@ -43,24 +55,37 @@ pub const INTERFACE_ALIGNMENT: usize = 16;
 /// All nodes that the target can't run.
 pub fn lower(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
     let has_bands = legalize::has_bands(graph, &chooser.target);
-    let (alternatives, unused) = (chooser.alternatives(has_bands), names.clone());
+    let (mut alternatives, unused) = (chooser.alternatives(has_bands), names.clone());
     let objective = chooser.target.objective;
-    let mut best = sequence(graph, INTERFACE_ALIGNMENT, chooser, names)?;
-    for mut alternative in alternatives {
-        let mut own_names = unused.clone();
-        let other = sequence(graph, INTERFACE_ALIGNMENT, &mut alternative, &mut own_names)?;
-        if is_better(objective, other.cost(), best.cost()) {
-            best = other;
-            (*chooser, *names) = (alternative, own_names);
+    let mut best = sequence(graph, &[], INTERFACE_ALIGNMENT, chooser, names)?;
+    let mut from = None;
+    let plans = match objective {
+        Objective::Ram if graph.messages().is_empty() => blocks::plans(graph, &chooser.target),
+        _ => Vec::new(),
+    };
+    let plans: Vec<Vec<Block>> = [Vec::new()].into_iter().chain(plans).collect();
+    for (number, blocks) in plans.iter().enumerate() {
+        let choosers = [&mut *chooser].into_iter().chain(&mut alternatives).enumerate();
+        // The first of all is there.
+        for (own, chooser) in choosers.skip(usize::from(number == 0)) {
+            let mut own_names = unused.clone();
+            let other = sequence(graph, blocks, INTERFACE_ALIGNMENT, chooser, &mut own_names)?;
+            if is_better(objective, other.cost(), best.cost()) {
+                best = other;
+                (from, *names) = (own.checked_sub(1), own_names);
+            }
         }
     }
-    let Sequence { parts, messages, buffers, layout } = best;
+    if let Some(number) = from {
+        *chooser = alternatives.swap_remove(number);
+    }
+    let Sequence { parts, messages, buffers, layout, .. } = best;
     Ok(Program { parts, messages, buffers, layout })
 }
 
 /// Lowers the body of a loop: its inputs and outputs are slices, of which nobody knows more than the alignment of the elements.
 fn lower_body(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Body, Vec<Diagnostic>> {
-    let Sequence { parts, buffers, .. } = sequence(graph, 1, chooser, names)?;
+    let Sequence { parts, buffers, .. } = sequence(graph, &[], 1, chooser, names)?;
     Ok(Body { parts, buffers })
 }
 
@@ -70,13 +95,15 @@ struct Sequence {
     messages: Vec<LoweredMessage>,
     buffers: Vec<Buffer>,
     layout: Layout,
+    target: Rc<Target>,
 }
 
 impl Sequence {
-    /// Bytes of the arena, and the time of what schedules were chosen for.
+    /// Bytes of the arena, and the time of what schedules were chosen for and of stripes.
     fn cost(&self) -> (usize, u64) {
         let time = |entry: Entry<'_>| match entry.part {
             Part::Step(step) => step.choice.taken().map_or(0, |taken| taken.price.time.saturating_mul(entry.turns())),
+            Part::Stripe(code) => code.time(&self.target),
             _ => 0,
         };
         (self.layout.plan.arena_bytes, entries(&self.parts, 0).into_iter().map(time).sum())
@@ -85,14 +112,17 @@ impl Sequence {
 
 fn sequence(
     graph: &Graph,
+    blocks: &[Block],
     interface_alignment: usize,
     chooser: &mut Chooser,
     names: &mut Names,
 ) -> Result<Sequence, Vec<Diagnostic>> {
-    let target = &*Rc::clone(&chooser.target);
-    let graph = legalize::legalize(graph, target, |node| chooser.takes_band(node)).map_err(|error| vec![error])?;
+    let target = Rc::clone(&chooser.target);
+    let in_stripe = |node: &str| blocks.iter().any(|block| block.has(node));
+    let graph = legalize::legalize(graph, &target, |node| chooser.takes_band(node), in_stripe);
+    let graph = graph.map_err(|error| vec![error])?;
     let mut homes = Homes::assign(&graph, interface_alignment);
-    let (items, copies) = steps::steps(&graph, &mut homes, interface_alignment, chooser, names, lower_body)?;
+    let (items, copies) = steps::steps(&graph, blocks, &mut homes, interface_alignment, chooser, names, lower_body)?;
     let messages = exchange::messages(&graph, &homes, &copies);
     let buffers = homes.buffers;
     let candidates = order::candidates(&graph, &items, &buffers, &messages).into_iter();
@@ -108,7 +138,7 @@ fn sequence(
             "the order of the messages, or of calls with effects, can't be kept",
         )]);
     };
-    Ok(Sequence { parts: assembled(items, &schedule), messages, buffers, layout })
+    Ok(Sequence { parts: assembled(items, &schedule), messages, buffers, layout, target })
 }
 
 /// The parts in an order, and when the memory of messages is used: positions with buffers.

@@ -2,8 +2,12 @@
 
 use super::exchange::Exchange;
 use super::homes::BufferId;
+use super::rings::{Ring, RowWalk};
+use super::turns::WorkerTurns;
+use super::view::View;
 use crate::choice::Choice;
 use crate::loops::Function;
+use crate::target::Target;
 use mlc_ir::ops::{CallConvention, Extern};
 use mlc_ir::{Attribute, DType, TensorType};
 use std::collections::BTreeSet;
@@ -15,6 +19,8 @@ pub enum Part {
     Step(Box<Step>),
     /// Parts that run again and again.
     Loop(Box<Loop>),
+    /// Kernels that take turns.
+    Stripe(Box<Stripe>),
     /// Something that is done with a message; only in the outermost sequence.
     Exchange(Exchange),
 }
@@ -24,8 +30,28 @@ impl Part {
     pub fn positions(&self) -> usize {
         match self {
             Part::Step(_) => 1,
-            Part::Loop(code) => 1 + code.body.iter().map(Part::positions).sum::<usize>(),
+            Part::Loop(_) | Part::Stripe(_) => 1 + self.inner().map(|(part, _)| part.positions()).sum::<usize>(),
             Part::Exchange(_) => 0,
+        }
+    }
+
+    /// The parts inside of it, in order, each with how often it runs.
+    pub fn inner(&self) -> Box<dyn Iterator<Item = (&Part, u64)> + '_> {
+        match self {
+            Part::Loop(code) => Box::new(code.body.iter().map(|part| (part, code.counted_turns as u64))),
+            Part::Stripe(code) => {
+                Box::new(code.acts.iter().flat_map(|act| act.body.iter().map(|part| (part, act.turns.computed as u64))))
+            }
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+
+    /// Buffers of the arena that nothing outside of it touches.
+    pub fn locals(&self) -> Option<&BTreeSet<BufferId>> {
+        match self {
+            Part::Loop(code) => Some(&code.locals),
+            Part::Stripe(code) => Some(&code.locals),
+            Part::Step(_) | Part::Exchange(_) => None,
         }
     }
 
@@ -33,7 +59,7 @@ impl Part {
     pub fn can_fail(&self) -> bool {
         match self {
             Part::Step(step) => matches!(step.routine, Routine::Extern(_)),
-            Part::Loop(code) => code.body.iter().any(Part::can_fail),
+            Part::Loop(_) | Part::Stripe(_) => self.inner().any(|(part, _)| part.can_fail()),
             Part::Exchange(_) => true,
         }
     }
@@ -43,6 +69,7 @@ impl Part {
         match self {
             Part::Step(step) => step.routine.name(),
             Part::Loop(code) => &code.name,
+            Part::Stripe(code) => &code.name,
             Part::Exchange(_) => "",
         }
     }
@@ -52,6 +79,7 @@ impl Part {
         match self {
             Part::Step(step) => Some(&step.label),
             Part::Loop(code) => Some(&code.label),
+            Part::Stripe(code) => Some(&code.label),
             Part::Exchange(_) => None,
         }
     }
@@ -61,7 +89,17 @@ impl Part {
         match self {
             Part::Step(step) => &step.bindings,
             Part::Loop(code) => &code.bindings,
+            Part::Stripe(code) => &code.bindings,
             Part::Exchange(_) => &[],
+        }
+    }
+
+    /// Where the values lie that it computes.
+    pub fn results(&self) -> &[ResultPlace] {
+        match self {
+            Part::Step(step) => &step.results,
+            Part::Loop(code) => &code.results,
+            Part::Stripe(_) | Part::Exchange(_) => &[],
         }
     }
 
@@ -71,19 +109,29 @@ impl Part {
         match self {
             Part::Step(step) => &step.in_place,
             Part::Loop(code) => &code.in_place,
-            Part::Exchange(_) => &[],
+            Part::Stripe(_) | Part::Exchange(_) => &[],
         }
     }
 
     /// The buffers that it touches, the parts inside of it too, but for those that nothing else knows: each with whether it is read.
     pub fn touched(&self) -> Vec<(BufferId, bool)> {
-        let hidden = |buffer: BufferId| matches!(self, Part::Loop(code) if code.hides(buffer));
+        let hidden = |buffer: BufferId| self.hides(buffer);
         let all = entries([self], 0).into_iter().flat_map(|entry| entry.part.bindings());
         let touched = all.filter_map(|binding| match binding {
             Binding::Buffer { buffer, constant, .. } if !hidden(*buffer) => Some((*buffer, *constant)),
             _ => None,
         });
         touched.collect()
+    }
+
+    /// Whether a buffer is nothing but its own, or of a part inside of it.
+    fn hides(&self, buffer: BufferId) -> bool {
+        let own = match self {
+            Part::Loop(code) => code.moves(buffer) || code.locals.contains(&buffer),
+            Part::Stripe(code) => code.moves(buffer) || code.locals.contains(&buffer),
+            Part::Step(_) | Part::Exchange(_) => false,
+        };
+        own || self.inner().any(|(part, _)| part.hides(buffer))
     }
 
     /// Has all that it names be in other buffers, by a function from a buffer to another one and the first of its elements there.
@@ -107,48 +155,64 @@ impl Part {
                 code.moving().for_each(|buffer| *buffer = moved(*buffer).0);
                 code.body.iter_mut().for_each(|part| part.rebind(moved));
             }
+            Part::Stripe(code) => {
+                rebind(&mut code.bindings, &mut []);
+                code.locals = code.locals.iter().map(|&buffer| moved(buffer).0).collect();
+                for act in &mut code.acts {
+                    act.walks.iter_mut().for_each(|walk| walk.rows = moved(walk.rows).0);
+                    act.body.iter_mut().for_each(|part| part.rebind(moved));
+                }
+            }
             Part::Exchange(_) => {}
         }
     }
 }
 
-/// A step or a loop in the walk of a tree: every part comes before the parts inside of it, and those before the next part.
+/// A part around another one.
+#[derive(Debug, Clone, Copy)]
+pub struct Around<'a> {
+    /// The part.
+    pub part: &'a Part,
+    /// How often what is inside of it runs each time.
+    pub turns: u64,
+    /// Its first position.
+    pub first: usize,
+    /// Its last position.
+    pub last: usize,
+}
+
+/// A step, a loop or a stripe in the walk of a tree: every part comes before the parts inside of it, and those before the next part.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
-    /// The step or loop.
+    /// The step, loop or stripe.
     pub part: &'a Part,
     /// Its position.
     pub first: usize,
     /// The last position of what is inside of it.
     pub last: usize,
-    /// The loops around it, outermost first, with their first and last positions.
-    pub around: Vec<(&'a Loop, usize, usize)>,
+    /// The parts around it, outermost first.
+    pub around: Vec<Around<'a>>,
 }
 
 impl Entry<'_> {
-    /// How often it runs at most.
+    /// How often it runs, as [`Loop::counted_turns`] counts.
     pub fn turns(&self) -> u64 {
-        self.around.iter().fold(1, |turns: u64, (code, ..)| turns.saturating_mul(code.trip_count as u64))
+        self.around.iter().fold(1, |turns: u64, around| turns.saturating_mul(around.turns))
     }
 }
 
 /// The walk of a sequence, by positions from `first` on.
 pub fn entries<'a>(parts: impl IntoIterator<Item = &'a Part>, first: usize) -> Vec<Entry<'a>> {
-    fn walk<'a>(
-        part: &'a Part,
-        around: &[(&'a Loop, usize, usize)],
-        next: usize,
-        result: &mut Vec<Entry<'a>>,
-    ) -> usize {
+    fn walk<'a>(part: &'a Part, around: &[Around<'a>], next: usize, result: &mut Vec<Entry<'a>>) -> usize {
         let end = next + part.positions();
         if end == next {
             return next;
         }
         result.push(Entry { part, first: next, last: end - 1, around: around.to_vec() });
-        if let Part::Loop(code) = part {
-            let around = [around, &[(&**code, next, end - 1)]].concat();
-            code.body.iter().fold(next + 1, |next, part| walk(part, &around, next, result));
-        }
+        part.inner().fold(next + 1, |position, (inner, turns)| {
+            let around = [around, &[Around { part, turns, first: next, last: end - 1 }]].concat();
+            walk(inner, &around, position, result)
+        });
         end
     }
     let mut result = Vec::new();
@@ -181,6 +245,21 @@ pub struct Label {
     pub results: Vec<TensorType>,
     /// Multiply-accumulate operations of one time.
     pub macs: u64,
+    /// Bytes that are read and written if each element is once: of operands, constants and results, or of what is copied, twice.
+    pub bytes: u64,
+}
+
+/// Where a value lies when the part that computes it has run.
+#[derive(Debug, Clone)]
+pub struct ResultPlace {
+    /// Name of the value's node.
+    pub node: String,
+    /// Which result of the node it is.
+    pub slot: usize,
+    /// Number of the binding that points at its first element.
+    pub binding: usize,
+    /// How the elements lie from there on.
+    pub view: View,
 }
 
 /// What a kernel's parameter points at.
@@ -255,6 +334,8 @@ pub struct Step {
     pub bindings: Vec<Binding>,
     /// What is computed.
     pub label: Label,
+    /// Where the values lie that it computes, as far as they are whole then.
+    pub results: Vec<ResultPlace>,
     /// See [`Part::in_place`].
     pub in_place: Vec<(BufferId, BufferId)>,
     /// The schedules that there were.
@@ -270,8 +351,10 @@ pub struct Loop {
     pub comment: String,
     /// What it computes.
     pub label: Label,
-    /// The number of turns.
-    pub trip_count: usize,
+    /// The number of turns, at most if a condition ends them; `None` where nothing else does.
+    pub trip_count: Option<usize>,
+    /// The number of turns that prices count with.
+    pub counted_turns: usize,
     /// Whether the first carried value ends the loop when it is false.
     pub conditional: bool,
     /// The number of the turn: one i64.
@@ -284,6 +367,8 @@ pub struct Loop {
     pub stacked: Vec<Walk>,
     /// What carried, scanned and stacked values name by number.
     pub bindings: Vec<Binding>,
+    /// Where its results lie after the last turn.
+    pub results: Vec<ResultPlace>,
     /// What each turn does.
     pub body: Vec<Part>,
     /// Buffers of the arena that nothing outside of the loop touches.
@@ -300,13 +385,60 @@ impl Loop {
         [&mut self.turn].into_iter().chain(carried).chain(walks)
     }
 
-    /// Whether a buffer is nothing but the loop's own.
-    fn hides(&self, buffer: BufferId) -> bool {
+    /// Whether turns find a buffer elsewhere each time.
+    fn moves(&self, buffer: BufferId) -> bool {
         let carried = self.carried.iter().any(|carried| [carried.read, carried.written].contains(&buffer));
         let walked = self.scanned.iter().chain(&self.stacked).any(|walk| walk.slice == buffer);
-        let inner = self.body.iter().any(|part| matches!(part, Part::Loop(code) if code.hides(buffer)));
-        self.turn == buffer || carried || walked || inner || self.locals.contains(&buffer)
+        self.turn == buffer || carried || walked
     }
+}
+
+/// Kernels that take turns, some rows at a time, with rings of rows between them.
+#[derive(Debug)]
+pub struct Stripe {
+    /// C symbol.
+    pub name: String,
+    /// What it computes, as a C comment.
+    pub comment: String,
+    /// What it computes.
+    pub label: Label,
+    /// The number of turns.
+    pub turns: usize,
+    /// Who takes turns, in the order of a turn.
+    pub acts: Vec<Act>,
+    /// What walks and rings name by number.
+    pub bindings: Vec<Binding>,
+    /// The rings, and buffers of the arena inside of acts.
+    pub locals: BTreeSet<BufferId>,
+}
+
+impl Stripe {
+    /// Whether acts find a buffer elsewhere each time.
+    fn moves(&self, buffer: BufferId) -> bool {
+        self.acts.iter().any(|act| act.walks.iter().any(|walk| walk.rows == buffer))
+    }
+
+    /// What it takes beside its kernels, in the unit of prices.
+    pub fn time(&self, target: &Target) -> u64 {
+        let each = &target.machine.instructions;
+        let rings = self.acts.iter().filter_map(|act| Some((act, act.ring.as_ref()?)));
+        let moved: f64 = rings.map(|(act, ring)| (act.turns.appended * ring.kept()) as f64).sum();
+        let asked = each.turn * (self.turns * self.acts.len()) as f64;
+        (each.call + asked + each.copied_byte * moved).round() as u64
+    }
+}
+
+/// One who takes turns.
+#[derive(Debug)]
+pub struct Act {
+    /// When.
+    pub turns: WorkerTurns,
+    /// Where the rows of whole tensors are that it reads and writes.
+    pub walks: Vec<RowWalk>,
+    /// The ring that it appends to, unless it writes a whole tensor, or rows for this turn alone.
+    pub ring: Option<Ring>,
+    /// What it does.
+    pub body: Vec<Part>,
 }
 
 /// A carried value. It alternates between two places, so that a turn reads one and writes the other.

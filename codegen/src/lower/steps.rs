@@ -1,9 +1,10 @@
 //! The parts of a legal graph over the homes of its values, in the order of the graph.
 
+use super::blocks::Block;
 use super::exchange::{Copies, needs_copy};
 use super::homes::{BufferId, BufferKind, Homes, moved};
 use super::maker::{Item, Lower, Maker};
-use super::part::{Binding, Part, Routine, Step};
+use super::part::{Binding, Part, ResultPlace, Routine, Step};
 use super::roles::{is_computed, is_view};
 use super::view::View;
 use crate::choice::{Choice, Chooser};
@@ -12,19 +13,21 @@ use crate::loops::{self, Function, LoopBuilder, Parameter, Stmt, Var};
 use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::folding;
-use mlc_ir::ops::{Map, Pad, PadMode};
+use mlc_ir::ops::{Map, Pad, PadMode, Slice};
 use mlc_ir::scalar::Expression;
-use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, NodeId, Objective, Op, Value};
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, NodeId, Objective, Op, TensorType, Value};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// Makes the parts of a legal graph; adds the buffers of outputs that must be copied, and gives those of them that are sent, by
-/// number. `interface_alignment` is that of inputs and outputs in bytes; `lower_body` lowers the bodies of loops.
+/// Makes the parts of a legal graph, of which the nodes of each block become a stripe; adds the buffers of outputs that must be copied, and
+/// gives those of them that are sent, by number. `interface_alignment` is that of inputs and outputs in bytes; `lower_body` lowers the bodies
+/// of loops.
 ///
 /// # Errors
 /// All nodes that the target can't run.
 pub fn steps(
     graph: &Graph,
+    blocks: &[Block],
     homes: &mut Homes,
     interface_alignment: usize,
     chooser: &mut Chooser,
@@ -34,8 +37,13 @@ pub fn steps(
     let target = &*Rc::clone(&chooser.target);
     let (items, errors) = (Vec::new(), Vec::new());
     let mut maker = Maker { graph, target, chooser, names, items, errors, interface_alignment, lower_body };
+    let blocks: Vec<(Vec<NodeId>, usize)> = blocks.iter().map(|block| (block.found(graph), block.rows)).collect();
     for id in graph.topological_order() {
-        maker.node(homes, id);
+        match blocks.iter().find(|(nodes, _)| nodes.contains(&id)) {
+            Some((nodes, rows)) if nodes.last() == Some(&id) => maker.stripe(homes, nodes, *rows),
+            Some(_) => {}
+            None => maker.node(homes, id),
+        }
     }
     for (number, output) in graph.open_outputs().into_iter().enumerate() {
         let output = &graph.outputs()[output];
@@ -45,7 +53,7 @@ pub fn steps(
             homes.buffers[buffer].values.push(output.name.to_string());
             let target = (buffer, View::dense(ty.dtype, &ty.shape));
             let source = homes.view(output.value).clone();
-            maker.copy(output.value.node, "copy", &source, &target);
+            maker.copy(output.value.node, "copy", output.value, &source, &target);
         }
     }
     let copies = maker.copy_messages(homes);
@@ -53,7 +61,31 @@ pub fn steps(
     if maker.errors.is_empty() { Ok((maker.items, copies)) } else { Err(maker.errors) }
 }
 
-type Home = (BufferId, View);
+/// Where a value is.
+pub(super) type Home = (BufferId, View);
+
+/// A computed node, or some rows of it.
+pub(super) struct Computation<'a> {
+    /// What is computed.
+    pub op: &'a Op,
+    /// Where the operands are, each with the value of the graph that it is, or of which it is some rows.
+    pub operands: Vec<(Home, Option<Value>)>,
+    /// Where the results are to be.
+    pub results: Vec<Home>,
+    /// What the result may overwrite.
+    pub overlap: Overlap,
+}
+
+/// Which operands a result may lie over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overlap {
+    /// None: they are needed again.
+    None,
+    /// Those that die with it, where the schedule allows it.
+    Dying,
+    /// The last one, which is where the result is.
+    Last,
+}
 
 impl Maker<'_> {
     fn node(&mut self, homes: &mut Homes, id: NodeId) {
@@ -72,7 +104,7 @@ impl Maker<'_> {
                         starts[concat.axis] = start;
                         let place = whole.slice(&starts, shape, &vec![1; whole.rank()]);
                         let source = homes.view(part).clone();
-                        self.copy(id, "concat", &source, &(buffer, place));
+                        self.copy(id, "concat", part, &source, &(buffer, place));
                     }
                     start += shape[concat.axis];
                 }
@@ -82,7 +114,7 @@ impl Maker<'_> {
                 if !homes.is_inside(operands[0], value) {
                     let inside = (whole.0, whole.1.interior(&pad.pads));
                     let source = homes.view(operands[0]).clone();
-                    self.copy(id, "pad", &source, &inside);
+                    self.copy(id, "pad", operands[0], &source, &inside);
                 }
                 self.border(id, pad, &whole);
             }
@@ -106,7 +138,7 @@ impl Maker<'_> {
             homes.buffers[buffer].values.push(output.name.to_string());
             let source = homes.view(output.value).clone();
             let target = (buffer, View::dense(ty.dtype, &ty.shape));
-            self.copy(output.value.node, "message", &source, &target);
+            self.copy(output.value.node, "message", output.value, &source, &target);
             copies.insert(number, buffer);
         }
         copies
@@ -128,13 +160,13 @@ impl Maker<'_> {
             if matches!(homes.buffers[source.0].kind, BufferKind::State(_)) {
                 let aside = (homes.buffer(BufferKind::Arena, ty.bytes()), dense);
                 homes.buffers[aside.0].values.push(state.name.to_string());
-                self.copy(value.node, "aside", &source, &aside);
+                self.copy(value.node, "aside", value, &source, &aside);
                 source = aside;
             }
-            copies.push((value.node, source, target));
+            copies.push((value, source, target));
         }
-        for (node, source, target) in copies {
-            self.copy(node, "keep", &source, &target);
+        for (value, source, target) in copies {
+            self.copy(value.node, "keep", value, &source, &target);
         }
     }
 
@@ -147,7 +179,7 @@ impl Maker<'_> {
         };
         match view {
             Some((source, target)) => {
-                self.copy(id, "copy", &(buffer, source), &(result.0, target));
+                self.copy(id, "copy", id.into(), &(buffer, source), &(result.0, target));
             }
             None => self.errors.push(self.error(id, "the elements of this reshape can't be addressed")),
         }
@@ -159,12 +191,13 @@ impl Maker<'_> {
         Diagnostic::error(Code::TargetLimit, place, message)
     }
 
-    /// A step that moves elements.
-    pub(super) fn copy(&mut self, id: NodeId, what: &str, source: &Home, target: &Home) {
+    /// A step that moves the elements of a value.
+    pub(super) fn copy(&mut self, id: NodeId, what: &str, value: Value, source: &Home, target: &Home) {
         let mut made = Making::new(self.target);
         let operand = made.bindings.argument(&mut made.kernel, "x", source, true, None);
         made.kernel.operands.push(operand);
         let result = made.bindings.argument(&mut made.kernel, "y", target, false, None);
+        made.values.push((value, result.pointer, result.view.clone()));
         made.kernel.results.push(result);
         match self.write(&mut made, &Map { expression: Expression::operand(0) }.into(), id) {
             Ok(()) => self.push(made, id, what, 0, Vec::new()),
@@ -183,33 +216,43 @@ impl Maker<'_> {
 
     fn computed(&mut self, homes: &Homes, id: NodeId, operands: &[Value]) {
         let node = self.graph.node(id);
-        let types: Vec<_> = operands.iter().map(|&operand| self.graph.ty(operand).clone()).collect();
-        let (anchor, own, expression) = match &node.op {
+        let results = (0..node.results.len()).map(|slot| homes.view(Value { node: id, slot: slot as u32 }).clone());
+        let operands = operands.iter().map(|&operand| (homes.view(operand).clone(), Some(operand))).collect();
+        let results = results.collect();
+        self.compute(homes, id, &Computation { op: &node.op, operands, results, overlap: Overlap::Dying });
+    }
+
+    /// A step that computes a node, or some rows of it.
+    pub(super) fn compute(&mut self, homes: &Homes, id: NodeId, computation: &Computation<'_>) {
+        let Computation { op, operands, results, overlap } = computation;
+        let node = self.graph.node(id);
+        let ty = |(_, view): &Home| TensorType::new(view.dtype, &view.shape);
+        let types: Vec<TensorType> = operands.iter().map(|(home, _)| ty(home)).collect();
+        let (anchor, own, expression) = match op {
             Op::Kernel(kernel) => ((*kernel.anchor).clone(), kernel.anchor_operands, Some(kernel.expression.clone())),
             op => match op.expression(&types) {
                 Some(expression) => (Map { expression }.into(), operands.len(), None),
-                None => (op.clone(), operands.len(), None),
+                None => (Op::clone(op), operands.len(), None),
             },
         };
         let mut made = Making::new(self.target);
-        let result_homes: Vec<Home> =
-            (0..node.results.len()).map(|slot| homes.view(Value { node: id, slot: slot as u32 }).clone()).collect();
         let names = operand_names(&anchor, own, operands.len());
         let mut arguments: Vec<Argument> = Vec::new();
-        for (index, &operand) in operands.iter().enumerate() {
-            let home = homes.view(operand);
+        for (index, (home, value)) in operands.iter().enumerate() {
             let mut argument = made.bindings.argument(&mut made.kernel, &names[index], home, true, Some(index));
             if self.target.half_pairs && is_at_words(homes, home) {
                 made.kernel.b.pair_halves(argument.pointer);
             }
-            argument.constant = self.constant_values(operand);
+            argument.constant = value.and_then(|value| self.constant_values(value)).and_then(|all| first(all, &home.1));
             arguments.push(argument);
         }
         let extras = arguments.split_off(own);
         made.kernel.operands = arguments;
-        for (slot, home) in result_homes.iter().enumerate() {
-            let name = if result_homes.len() == 1 { "y".to_owned() } else { format!("y{slot}") };
+        for (slot, home) in results.iter().enumerate() {
+            let name = if results.len() == 1 { "y".to_owned() } else { format!("y{slot}") };
             let argument = made.bindings.argument(&mut made.kernel, &name, home, false, None);
+            let value = Value { node: id, slot: slot as u32 };
+            made.values.push((value, argument.pointer, argument.view.clone()));
             made.kernel.results.push(argument);
         }
         made.kernel.epilogue = expression.map(|expression| Epilogue { expression, operands: extras });
@@ -218,14 +261,21 @@ impl Maker<'_> {
             error.location = Location::default().at_operator(node.op.name(), node.name.to_string());
             return self.errors.push(error);
         }
-        let overwritable = self.overwritable(&anchor, &made.choice, &before, own);
-        let in_place = self.in_place(homes, operands, &overwritable, &result_homes[0]);
-        let what = if own < operands.len() || !matches!(node.op, Op::Kernel(_)) {
-            format!("{}{}", anchor.name(), if matches!(node.op, Op::Kernel(_)) { " with epilogue" } else { "" })
+        let in_place = match overlap {
+            Overlap::None => Vec::new(),
+            Overlap::Dying => {
+                let overwritable = self.overwritable(&anchor, &made.choice, &before, own);
+                in_place(homes, operands, &overwritable, &results[0])
+            }
+            Overlap::Last => vec![(results[0].0, results[0].0)],
+        };
+        let what = if own < operands.len() || !matches!(op, Op::Kernel(_)) {
+            format!("{}{}", anchor.name(), if matches!(op, Op::Kernel(_)) { " with epilogue" } else { "" })
         } else {
             format!("{} with epilogue", anchor.name())
         };
-        let macs = node.op.work(&types, &node.results).macs;
+        let results: Vec<TensorType> = results.iter().map(ty).collect();
+        let macs = op.work(&types, &results).macs;
         self.push(made, id, &what, macs, in_place);
     }
 
@@ -278,21 +328,6 @@ impl Maker<'_> {
         }
     }
 
-    /// The result's buffer with those of some operands, by number, that lie exactly as the result does and are read nowhere else in
-    /// the step.
-    fn in_place(
-        &self,
-        homes: &Homes,
-        operands: &[Value],
-        overwritable: &[usize],
-        result: &Home,
-    ) -> Vec<(BufferId, BufferId)> {
-        let buffers: Vec<BufferId> = operands.iter().map(|&operand| homes.view(operand).0).collect();
-        let lies_alike = |number: &usize| homes.view(operands[*number]).1 == result.1;
-        let candidates = overwritable.iter().copied().filter(lies_alike);
-        candidates.filter_map(|number| homes.overwritten(&buffers, number, result.0)).collect()
-    }
-
     fn push(&mut self, made: Making<'_>, id: NodeId, what: &str, macs: u64, in_place: Vec<(BufferId, BufferId)>) {
         let node = self.graph.node(id);
         let (vars, body) = made.kernel.b.finish();
@@ -300,7 +335,7 @@ impl Maker<'_> {
             return;
         }
         let used = used_pointers(&body);
-        let (mut parameters, mut bindings) = (Vec::new(), Vec::new());
+        let (mut parameters, mut bindings, mut results) = (Vec::new(), Vec::new(), Vec::new());
         let mut list = made.bindings.list;
         list.sort_by_key(|(var, binding)| {
             (matches!(binding, Binding::Buffer { constant: false, .. } | Binding::Scratch { .. }), *var)
@@ -308,6 +343,13 @@ impl Maker<'_> {
         for (var, binding) in list {
             if used.contains(&var) {
                 parameters.push(Parameter { var, restrict: in_place.is_empty() });
+                let values = made.values.iter().filter(|(_, pointer, _)| *pointer == var);
+                results.extend(values.map(|(value, _, view)| ResultPlace {
+                    node: self.graph.node(value.node).name.to_string(),
+                    slot: value.slot as usize,
+                    binding: bindings.len(),
+                    view: view.clone(),
+                }));
                 bindings.push(binding);
             }
         }
@@ -318,10 +360,38 @@ impl Maker<'_> {
             Function { name: self.names.symbol(&base), comment: self.comment(id, what, macs), parameters, vars, body };
         loops::parallel::mark(&mut function);
         let routine = Routine::Kernel(function);
-        let label = self.label(id, what.to_owned(), macs);
-        let step = Step { routine, bindings, label, in_place, choice: made.choice };
-        self.items.push(Item { node: id, part: Part::Step(Box::new(step)) });
+        let mut label = self.label(id, what.to_owned(), macs);
+        if moves {
+            let copied = |view: &View| (view.elements() * view.dtype.size()) as u64;
+            label.bytes = 2 * made.values.iter().map(|(_, _, view)| copied(view)).sum::<u64>();
+        }
+        let step = Step { routine, bindings, label, results, in_place, choice: made.choice };
+        self.push_part(id, Part::Step(Box::new(step)));
     }
+}
+
+/// The result's buffer with those of some operands, by number, that lie exactly as the result does and are read nowhere else in
+/// the step.
+fn in_place(
+    homes: &Homes,
+    operands: &[(Home, Option<Value>)],
+    overwritable: &[usize],
+    result: &Home,
+) -> Vec<(BufferId, BufferId)> {
+    let buffers: Vec<BufferId> = operands.iter().map(|(home, _)| home.0).collect();
+    let lies_alike = |number: &usize| operands[*number].0.1 == result.1;
+    let candidates = overwritable.iter().copied().filter(lies_alike);
+    candidates.filter_map(|number| homes.overwritten(&buffers, number, result.0)).collect()
+}
+
+/// The values of a constant that a view shows: all of them, or its first ones along some axes.
+fn first(all: Attribute, view: &View) -> Option<Attribute> {
+    if all.ty().shape == view.shape {
+        return Some(all);
+    }
+    let rank = view.rank();
+    let slice = Slice { starts: vec![0; rank], sizes: view.shape.to_vec(), steps: vec![1; rank] };
+    folding::compute(&slice.into(), &[&all]).ok()?.into_iter().next()
 }
 
 /// Names of the operands in C: by role where the operator gives roles; the epilogue's operands as its expression names them.
@@ -367,6 +437,8 @@ impl Bindings {
 struct Making<'a> {
     kernel: KernelWriter<'a>,
     bindings: Bindings,
+    /// What it computes, by the pointers that it is written through.
+    values: Vec<(Value, Var, View)>,
     choice: Choice,
 }
 
@@ -384,7 +456,7 @@ impl<'a> Making<'a> {
             halves: false,
             bounds: Vec::new(),
         };
-        Making { kernel, bindings: Bindings::default(), choice: Choice::default() }
+        Making { kernel, bindings: Bindings::default(), values: Vec::new(), choice: Choice::default() }
     }
 }
 

@@ -182,6 +182,7 @@ impl Counter<'_> {
                 counts.integer += registers * steps_of_lanes(rescaling.known);
             }
             Expr::Rescale(..) => counts.integer += 8.0,
+            Expr::Line(_) => counts.integer += 3.0 * registers,
             Expr::Saturate(..) => counts.integer += 1.0,
             Expr::Cast(to, x) => {
                 let from = self.ty(x);

@@ -4,10 +4,13 @@
 //! [`price`] walks a function. [`samples`] knows how often a statement runs, [`count`] the instructions of a block of statements,
 //! [`traffic`] the memory. Everything is computed in a fixed order, so that a price is the same on every machine.
 
+mod ceilings;
 mod count;
 mod samples;
 mod traffic;
 mod walk;
+
+pub use ceilings::Ceilings;
 
 use crate::loops::Function;
 use crate::target::{Cache, Overlap, Target};

@@ -120,6 +120,16 @@ fn what_lies_far_from_its_pointer_costs_more_where_loads_reach_less() {
 }
 
 #[test]
+fn turns_of_a_tile_end_where_its_weights_are_out_of_reach() {
+    let near = target("cortex-m55");
+    let mut far = near.clone();
+    far.machine.reach = None;
+    // A step has four vectors of weights: eight steps lie within 512 bytes, and twice as many would be written out.
+    let (some, all) = (matmul(&near, 1, 640, 64), matmul(&far, 1, 640, 64));
+    assert!(3 * some.code_bytes < 2 * all.code_bytes, "{some:?} {all:?}");
+}
+
+#[test]
 fn copies_of_few_elements_are_written_out() {
     let copy = |elements: usize| {
         let text = format!(

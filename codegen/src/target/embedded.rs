@@ -41,6 +41,10 @@ const FLAGS: [&str; 7] = [
     "-fdata-sections",
 ];
 
+/// Elements of x that a later turn of a tile's loop reads again aren't kept until then: there are no registers for them, and to keep them
+/// in memory took twice the time of some convolutions.
+const KEEPS_NO_ELEMENTS: &str = "-fno-predictive-commoning";
+
 /// A 32-bit core with a floating-point unit and its 32 registers, which the parts below differ from.
 const CORE: Part = Part {
     name: "",
@@ -75,7 +79,15 @@ const PARTS: [Part; 6] = [
         name: "cortex-m4",
         summary: "Arm Cortex-M4F: f32 in hardware",
         dsp: true,
-        machine_flags: &["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"],
+        // Sums of a tile are moved from register to register where loads are moved up.
+        machine_flags: &[
+            "-mcpu=cortex-m4",
+            "-mthumb",
+            "-mfpu=fpv4-sp-d16",
+            "-mfloat-abi=hard",
+            "-fno-schedule-insns",
+            KEEPS_NO_ELEMENTS,
+        ],
         machine: Machine::cortex_m,
         trust: Some(0.1),
         ..CORE
@@ -84,7 +96,7 @@ const PARTS: [Part; 6] = [
         name: "cortex-m7",
         summary: "Arm Cortex-M7: f32 and f64 in hardware",
         dsp: true,
-        machine_flags: &["-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard"],
+        machine_flags: &["-mcpu=cortex-m7", "-mthumb", "-mfpu=fpv5-d16", "-mfloat-abi=hard", KEEPS_NO_ELEMENTS],
         memories: (2048, 512),
         machine: Machine::cortex_m,
         trust: Some(0.1),
@@ -109,7 +121,13 @@ const PARTS: [Part; 6] = [
         summary: "32-bit RISC-V with f32 in hardware (rv32imafc)",
         tool_prefix: RISCV,
         // With 24 sums and what is multiplied in 32 registers there is no room for loads that gcc moves up.
-        machine_flags: &["-march=rv32imafc", "-mabi=ilp32f", "-mcmodel=medany", "-fno-schedule-insns"],
+        machine_flags: &[
+            "-march=rv32imafc",
+            "-mabi=ilp32f",
+            "-mcmodel=medany",
+            "-fno-schedule-insns",
+            KEEPS_NO_ELEMENTS,
+        ],
         machine: Machine::riscv,
         ..CORE
     },
@@ -138,6 +156,7 @@ impl Part {
             registers: self.registers,
             float_unit: self.float_unit,
             dsp: self.dsp,
+            half_vectors: self.vectors == VectorSpelling::Mve,
             half_pairs: self.dsp && self.float_unit && self.vectors == VectorSpelling::None,
             pixel_pairs: self.pixel_pairs,
             byte_dots: ByteDots::None,

@@ -11,6 +11,8 @@ struct Computer {
     vector_bytes: usize,
     registers: usize,
     byte_dots: ByteDots,
+    /// Whether vectors compute with halves.
+    half_vectors: bool,
     machine: fn() -> Machine,
     /// Options that choose the machine.
     machine_flags: &'static [&'static str],
@@ -27,6 +29,7 @@ const COMPUTER: Computer = Computer {
     vector_bytes: 16,
     registers: 32,
     byte_dots: ByteDots::None,
+    half_vectors: false,
     machine: Machine::host,
     machine_flags: &[],
     fast_flags: &[],
@@ -78,6 +81,7 @@ const COMPUTERS: [Computer; 9] = [
     Computer {
         name: "cortex-a76",
         summary: "Arm Cortex-A76, such as a Raspberry Pi 5's",
+        half_vectors: true,
         machine_flags: &["-mcpu=cortex-a76"],
         tool_prefix: AARCH64,
         ..COMPUTER
@@ -140,6 +144,7 @@ impl Computer {
             float_unit: true,
             dsp: false,
             half_pairs: false,
+            half_vectors: self.half_vectors,
             pixel_pairs: false,
             byte_dots: self.byte_dots,
             alignment: 64,

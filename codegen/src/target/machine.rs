@@ -91,7 +91,7 @@ pub enum Overlap {
 pub struct Machine {
     /// What instructions cost.
     pub instructions: Instructions,
-    /// Bytes behind a pointer that one instruction reaches; `None` where all that there is.
+    /// Bytes behind a pointer that one instruction reaches, of vectors where there are any; `None` where all that there is.
     pub reach: Option<i64>,
     /// Instructions up to which C compilers write the turns of a loop one after the other; 0 where prices don't know.
     pub written_out: f64,
@@ -131,6 +131,14 @@ const WIDE: Instructions = Instructions {
 };
 
 impl Machine {
+    /// What times of its prices are counted in: `cycles`, or executed `instructions`.
+    pub fn unit(&self) -> &'static str {
+        match self.overlap {
+            Overlap::None => "instructions",
+            Overlap::Ports { .. } => "cycles",
+        }
+    }
+
     /// A desktop or server processor of these days.
     pub fn host() -> Machine {
         Machine {
@@ -243,6 +251,7 @@ impl Machine {
             call: 100.0,
             ..machine.instructions
         };
+        machine.reach = Some(512);
         machine
     }
 

@@ -102,6 +102,8 @@ pub struct Target {
     pub dsp: bool,
     /// Whether it has instructions that make singles of either of two halves in a floating-point register: Arm's `vcvtb` and `vcvtt`.
     pub half_pairs: bool,
+    /// Whether its vectors compute with halves.
+    pub half_vectors: bool,
     /// Whether one product of 32 bits is the fastest way to two of bytes: its multiplier takes one cycle, and it has nothing wider.
     pub pixel_pairs: bool,
     /// Which instructions its vectors have for sums of products of bytes.
@@ -146,6 +148,7 @@ impl Target {
             float_unit: true,
             dsp: false,
             half_pairs: false,
+            half_vectors: false,
             pixel_pairs: false,
             byte_dots: ByteDots::None,
             alignment: 16,
@@ -173,6 +176,7 @@ impl Target {
             float_unit: true,
             dsp: false,
             half_pairs: false,
+            half_vectors: false,
             pixel_pairs: false,
             byte_dots: ByteDots::None,
             alignment: 64,

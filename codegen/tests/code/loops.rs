@@ -50,7 +50,7 @@ fn scan(axis: usize, reverse: bool, trip_count: usize) -> Graph {
     let h = graph.add(Broadcast { shape: vec![1, width].into() }, &[one], "wide").unwrap();
     let (scanned, stacked) = (vec![way(axis, reverse)], vec![way(axis, !reverse)]);
     let body = Subgraph::new(cell(width, &mut random));
-    let op = Loop { body, trip_count, carried: 1, scanned, stacked, conditional: false };
+    let op = Loop { body, trip_count: Some(trip_count), carried: 1, scanned, stacked, conditional: false };
     let node = graph.add(op, &[h.into(), view.into()], "scan").unwrap();
     let (last, all) = (Value { node, slot: 0 }, Value { node, slot: 1 });
     let joined = graph.add(Concat { axis: 2 }, &[all, view.into()], "joined").unwrap();
@@ -91,7 +91,7 @@ fn nested() -> Graph {
     let scale = outer.add_input("scale", f32(&[]));
     let op = Loop {
         body: Subgraph::new(inner),
-        trip_count: 3,
+        trip_count: Some(3),
         carried: 2,
         scanned: vec![],
         stacked: vec![],
@@ -104,7 +104,7 @@ fn nested() -> Graph {
     let mut graph = Graph::new("nested");
     let a = graph.add_input("a", f32(&[3]));
     let scale = graph.add_constant("scale", Literal::float(DType::F32, 0.5).to_attribute());
-    let op = Loop { body: Subgraph::new(outer), trip_count: 4, stacked: vec![way(1, false)], ..op };
+    let op = Loop { body: Subgraph::new(outer), trip_count: Some(4), stacked: vec![way(1, false)], ..op };
     let node = graph.add(op, &[a, a, scale], "outer loop").unwrap();
     for slot in 0..3 {
         graph.add_output(&format!("y{slot}"), Value { node, slot });
@@ -112,8 +112,8 @@ fn nested() -> Graph {
     graph
 }
 
-/// Doubles until the sum exceeds a limit, `from` on or never, at most `trip_count` times.
-fn conditional(limit: f64, going: bool, trip_count: usize) -> Graph {
+/// Doubles until the sum exceeds a limit, `from` on or never, at most `trip_count` times if that is given.
+fn conditional(limit: f64, going: bool, trip_count: Option<usize>) -> Graph {
     let mut body = Graph::new("doubling");
     body.add_input("turn", TensorType::new(DType::I64, []));
     body.add_input("go", TensorType::new(DType::Bool, [1]));
@@ -128,7 +128,7 @@ fn conditional(limit: f64, going: bool, trip_count: usize) -> Graph {
     body.add_output("go", go);
     body.add_output("x", double);
     body.add_output("k", untouched);
-    let mut graph = Graph::new(format!("conditional {going} {trip_count}"));
+    let mut graph = Graph::new(format!("conditional {going} {trip_count:?}"));
     let x = graph.add_input("x", f32(&[4]));
     let k = graph.add_input("k", f32(&[2]));
     let start = Attribute::from_tensor(&mlc_ir::Tensor::splat(
@@ -151,7 +151,10 @@ fn loops_nest_and_end_early() {
     for (limit, going, trip_count) in
         [(1e4, true, 50), (1e4, false, 50), (1e30, true, 7), (1e30, true, 8), (5e2, true, 8), (0.0, true, 0)]
     {
-        graphs.push(conditional(limit, going, trip_count));
+        graphs.push(conditional(limit, going, Some(trip_count)));
+    }
+    for (limit, going) in [(1e4, true), (4e4, true), (1e30, true), (0.0, true), (0.0, false)] {
+        graphs.push(conditional(limit, going, None));
     }
     for target in targets() {
         let modules = check(&graphs, &target, 1e-5);
@@ -176,7 +179,7 @@ fn equal_constants_of_bodies_are_one() {
     let h = graph.add_input("h", f32(&[1, 4]));
     let op = |reverse| Loop {
         body: Subgraph::new(body.clone()),
-        trip_count: 6,
+        trip_count: Some(6),
         carried: 1,
         scanned: vec![way(0, reverse)],
         stacked: vec![way(0, reverse)],
@@ -217,7 +220,7 @@ fn around(trip_count: usize, width: usize) -> Graph {
     let shift = backwards(&mut graph, first, width);
     let op = Loop {
         body: Subgraph::new(body),
-        trip_count,
+        trip_count: Some(trip_count),
         carried: 1,
         scanned: vec![],
         stacked: vec![],
@@ -281,7 +284,7 @@ fn what_turns_hand_on_may_lie_where_its_first_value_was_unless_that_is_needed() 
         }
         let op = Loop {
             body: Subgraph::new(body),
-            trip_count,
+            trip_count: Some(trip_count),
             carried,
             scanned: vec![],
             stacked: vec![],

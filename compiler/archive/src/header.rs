@@ -40,6 +40,11 @@ impl Header {
         })
     }
 
+    /// Whether the header declares the model's function of this name, such as `reset`.
+    pub fn declares(&self, function: &str) -> bool {
+        self.text.contains(&format!("{}_{function}(", self.prefix.to_ascii_lowercase()))
+    }
+
     /// The bytes that a pool must have.
     pub fn pool_bytes(&self, pool: &str) -> Option<u64> {
         let prefix = &self.prefix;

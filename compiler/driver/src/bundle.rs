@@ -3,6 +3,7 @@
 //! An archive is untrusted data: [`mlc_archive`] checks it, and so are identifiers that reach generated C. Building and
 //! running it, which `mlc run` does on request, runs its code.
 
+use crate::kernel::Kernel;
 use crate::targets;
 use bytes::Bytes;
 use mlc_archive::{Archive, Executor, Header, Interface, Metadata, Model, Style, is_identifier};
@@ -46,22 +47,6 @@ pub enum Call {
         /// The most axes of a tensor.
         axes: usize,
     },
-}
-
-/// A generated kernel, or a loop over those that follow it, as the archive describes it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Kernel {
-    /// Its C function.
-    pub function: String,
-    /// The node that it computes.
-    pub node: String,
-    /// What it computes, such as `convolution with epilogue`.
-    pub operator: String,
-    /// How many of those behind it are inside of it; archives say it of loops only.
-    #[serde(default)]
-    pub inside: usize,
-    /// Multiply-accumulate operations.
-    pub macs: u64,
 }
 
 /// A model of a Model Library Format archive in memory.

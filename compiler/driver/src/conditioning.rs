@@ -41,6 +41,9 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// Nothing beyond the tolerance.
+    pub const STRICT: Bound = Bound::Within(0.0);
+
     /// Whether an element may be `found` where `right` is right.
     pub fn allows(self, found: f64, right: f64) -> bool {
         match self {
@@ -125,6 +128,12 @@ impl Bounds {
     /// What the elements of an output may be; none of an output that there isn't.
     pub fn of_output(&self, output: usize) -> &[Bound] {
         self.bounds.get(output).map_or(&[], Vec::as_slice)
+    }
+
+    /// The same; none where noise moves every element, which would say nothing of a program.
+    pub fn telling(&self, output: usize) -> Vec<Bound> {
+        let bounds = self.of_output(output);
+        if bounds.iter().all(|bound| *bound == Bound::Loose) { Vec::new() } else { bounds.to_vec() }
     }
 
     /// Compares outputs with the evaluator's.

@@ -79,3 +79,36 @@ fn one_decision_finds_what_decisions_one_after_the_other_miss() {
         assert!(once < apart, "{target}: {once} at once, {apart} one by one");
     }
 }
+
+/// E-nodes that a chain of so many residual blocks grows to.
+fn nodes_of_residual_blocks(count: usize) -> usize {
+    let mut source = "mlc 1\ngraph @deep(%x0: f32[1, 4, 4, 8]) -> (\"y\": f32[1, 4, 4, 8]) {\n".to_owned();
+    for block in 0..count {
+        source += &format!(
+            "  %w{block} = constant f32[3, 3, 8, 8] random(seed = {block})\n  \
+             %b{block} = constant f32[8] random(seed = {block})\n  \
+             %c{block} = convolution %x{block}, %w{block} {{strides = [1, 1], dilations = [1, 1], \
+             pads = [[1, 1], [1, 1]], groups = 1}} : f32[1, 4, 4, 8]\n  \
+             %s{block} = binary %c{block}, %b{block} {{function = add}} : f32[1, 4, 4, 8]\n  \
+             %a{block} = binary %s{block}, %x{block} {{function = add}} : f32[1, 4, 4, 8]\n  \
+             %x{} = unary %a{block} {{function = relu}} : f32[1, 4, 4, 8]\n",
+            block + 1
+        );
+    }
+    let graph = text::parse(&format!("{source}  return %x{count}\n}}\n"), &()).unwrap();
+    let target = mlc::targets::find("cortex-m4").unwrap();
+    let prices = Rc::new(TargetPrices::new(&target, &graph));
+    let options = OptimizeOptions { prices, weights: Objective::Speed.of_graphs(), ..OptimizeOptions::default() };
+    let (_, report) = optimize(graph, &options, &mut |_, _| {}).unwrap();
+    report.stages.iter().filter_map(|stage| stage.saturation.as_ref()).map(|saturated| saturated.nodes).max().unwrap()
+}
+
+/// All elementwise operators of a chain of residual blocks hang together, and each block has an anchor: kernels of each block's anchor with what any
+/// other block computes would be as many as pairs of blocks.
+#[test]
+fn a_block_more_is_as_many_e_nodes_more() {
+    let [few, twice, more] = [12, 24, 36].map(nodes_of_residual_blocks);
+    let (first, second) = (twice - few, more - twice);
+    assert!(second * 10 <= first * 11, "12 blocks more have {first} e-nodes, 12 further ones {second}");
+    assert!(first < 12 * 45, "a block has {} e-nodes", first / 12);
+}

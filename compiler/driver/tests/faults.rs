@@ -283,9 +283,9 @@ fn archives_and_projects_for_microcontrollers_build_without_a_hint() {
     let folder = Folder::new();
     archive_for(&folder, "cortex-m4");
     run(Command::new("make").current_dir(folder.path("archive")));
-    folder.succeed(&["project", "m.tar", "--template", "posix", "-o", "posix"]);
-    run(Command::new("make").current_dir(folder.path("posix")));
-    assert!(is_for_arm(&folder.path("posix/build/default")));
+    folder.succeed(&["project", "m.tar", "--template", "bare-metal", "-o", "firmware"]);
+    run(Command::new("make").current_dir(folder.path("firmware")));
+    assert!(is_for_arm(&folder.path("firmware/build/default.elf")));
     if is_missing("cmake") {
         return;
     }
@@ -374,4 +374,28 @@ fn c_compiler_is_not_given_weights_as_text_to_run_them() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let sizes = std::fs::read_to_string(folder.path("sizes")).unwrap_or_default();
     assert!(sizes.lines().all(|size| size.trim().parse::<usize>().unwrap() < 10_000), "{sizes}");
+}
+
+/// A loop that data never end.
+const ENDLESS: &str = r#"mlc 1
+graph @endless(%x: i64[]) -> ("y": i64[]) {
+  %go = constant bool[] [true]
+  %y = loop %go, %x {body = graph @body(%i: i64[], %go: bool[], %x: i64[]) -> ("go": bool[], "x": i64[]) {
+    %one = constant i64[] [1]
+    %n = binary %x, %one {function = add} : i64[]
+    %l = binary %n, %x {function = not_equal} : bool[]
+    return %l, %n
+  }, trip_count = none, carried = 2, scanned = [], stacked = [], conditional = true} : bool[], i64[]
+  return %y:1
+}
+"#;
+
+#[test]
+fn a_loop_without_an_end_is_compiled_and_not_verified_for_ever() {
+    let folder = Folder::new();
+    folder.write("endless.mlc", ENDLESS);
+    folder.succeed(&["compile", "endless.mlc", "-o", "endless.tar"]);
+    let output = folder.output(&["verify", "endless.mlc"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("the loop hasn't ended after 262144 turns"), "{said}");
 }

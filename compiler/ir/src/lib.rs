@@ -38,8 +38,8 @@ pub use attribute::{Attribute, AttributeError};
 pub use diagnostics::{Code, Diagnostic, Location, Severity};
 pub use distribution::{Distribution, Message, Transfer};
 pub use evaluator::{
-    evaluate, evaluate_all, evaluate_runs, evaluate_runs_with, evaluate_with, evaluation_order, in_a_row,
-    known_operands,
+    evaluate, evaluate_all, evaluate_all_with, evaluate_runs, evaluate_runs_with, evaluate_with, evaluation_order,
+    in_a_row, known_operands,
 };
 pub use fields::{Field, FieldValue, Fields};
 pub use foreign::Foreign;
@@ -47,7 +47,7 @@ pub use generator::Generator;
 pub use graph::{Graph, InterfaceQuantization, Node, NodeId, Output, State, Value};
 pub use literal::Literal;
 pub use objective::Objective;
-pub use operator::{Category, IntegerForm, Operator, OperatorError, Work};
+pub use operator::{Category, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work};
 pub use ops::{Op, OpKind, ops_table};
 pub use prices::{Cost, Known, PricedOperand, Prices, Weights};
 pub use subgraph::Subgraph;

@@ -106,6 +106,34 @@ pub enum IntegerForm {
     None,
 }
 
+/// Which rows of an operand a row of the result reads. Rows are along axis 1 of tensors [1, rows, …, channels].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RowWindow {
+    /// How many it reads.
+    pub taps: usize,
+    /// How many further down the next row of the result reads.
+    pub stride: usize,
+    /// Distance of those that are read.
+    pub dilation: usize,
+    /// Rows of the border before and after the operand's.
+    pub pads: (usize, usize),
+    /// What the border consists of.
+    pub border: i64,
+}
+
+impl RowWindow {
+    /// The row that has the result's number.
+    pub const ROW: RowWindow = RowWindow { taps: 1, stride: 1, dilation: 1, pads: (0, 0), border: 0 };
+
+    /// Rows from the first that some neighbouring rows of the result read to the last.
+    pub fn reach(&self, rows: usize) -> usize {
+        rows.saturating_sub(1) * self.stride + self.taps.saturating_sub(1) * self.dilation + 1
+    }
+}
+
+/// The rows that are read of each operand; `None` of what is read wholly for each row.
+pub type RowReads = Vec<Option<RowWindow>>;
+
 /// An operator of the intermediate representation.
 pub trait Operator: Fields + Clone + Eq {
     /// Name in the text form, in C comments and in the documentation.
@@ -123,6 +151,14 @@ pub trait Operator: Fields + Clone + Eq {
 
     /// How it computes with integers that stand for real numbers.
     fn integer_form(&self) -> IntegerForm;
+
+    /// The operator that computes neighbouring rows of the result from the rows of the operands that they read, the border's among them,
+    /// and which these are; `None` where rows aren't computed alike, each from some of its operands' rows.
+    fn by_rows(&self, operands: &[TensorType]) -> Option<(Self, RowReads)>;
+
+    /// Where the result is a sum over all rows of the first operand: the operator whose results for `rows` rows after the other add up to it,
+    /// times the factor. It takes as many rows of weights, which must all be alike.
+    fn share_of_rows(&self, operands: &[TensorType], rows: usize) -> Option<(Self, f64)>;
 
     /// Types of the results: the only shape logic there is.
     ///

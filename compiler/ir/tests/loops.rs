@@ -77,6 +77,25 @@ fn a_condition_ends_a_loop() {
     }
 }
 
+#[test]
+fn data_alone_may_end_a_loop() {
+    let text = COUNT.replace("trip_count = 10", "trip_count = none");
+    assert_eq!(print(&graph(&text)), text);
+    let number = |dtype, value: i64| Tensor::from_integers(TensorType::new(dtype, []), vec![value]);
+    let inputs = |go, x, limit| [number(DType::Bool, go), number(DType::I64, x), number(DType::I64, limit)];
+    for (go, x, limit, expected) in [(1, 0, 4, [0.0, 4.0]), (0, 7, 9, [0.0, 7.0]), (1, 0, 9999, [0.0, 9999.0])] {
+        assert_eq!(outputs(&text, &inputs(go, x, limit)).concat(), expected);
+    }
+    let error = evaluate(&graph(&text), &inputs(1, 0, i64::MAX)).unwrap_err();
+    assert!(error.message.contains("the loop hasn't ended after 262144 turns"), "{error}");
+    let endless = scan("false", 0).replace("trip_count = 3", "trip_count = none");
+    assert_eq!(refusal(&endless), "loop: a loop without a number of turns must be conditional, or it never ends");
+    let walking =
+        text.replace("scanned = []", "scanned = [[0, false]]").replace("loop %go, %x, %limit", "loop %go, %x, %many");
+    let walking = walking.replace("(%go: bool[], %x: i64[], %limit: i64[])", "(%go: bool[], %x: i64[], %many: i64[3])");
+    assert_eq!(refusal(&walking), "loop: a loop without a number of turns neither scans nor stacks anything");
+}
+
 /// What is wrong with a text.
 fn refusal(text: &str) -> String {
     match parse(text, &()) {

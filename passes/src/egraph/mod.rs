@@ -6,6 +6,7 @@
 pub mod explain;
 pub mod extract;
 pub mod language;
+mod maps;
 pub mod provenance;
 pub mod rebuild;
 pub mod regions;

@@ -4,9 +4,10 @@
 //! from the two graphs alone, so that no rule has to know about names.
 
 use super::extract::Selection;
+use super::maps::{Map, Set};
 use super::space::Space;
 use egg::Id;
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexSet;
 use mlc_ir::{Category, NodeId, Op, OpKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,18 +16,18 @@ use std::sync::Arc;
 pub struct Ancestry<'s> {
     space: &'s Space,
     selection: &'s Selection,
-    sources: IndexMap<Id, Vec<NodeId>>,
-    built_for: IndexMap<Id, IndexSet<Id>>,
+    sources: Map<Id, Vec<NodeId>>,
+    built_for: Map<Id, Set<Id>>,
 }
 
 impl<'s> Ancestry<'s> {
     /// Indexes source nodes by their class.
     pub fn new(space: &'s Space, selection: &'s Selection) -> Self {
-        let mut sources: IndexMap<Id, Vec<NodeId>> = IndexMap::new();
+        let mut sources: Map<Id, Vec<NodeId>> = Map::default();
         for (&node, &id) in &space.ids {
             sources.entry(space.egraph.find(id)).or_default().push(node);
         }
-        let mut built_for: IndexMap<Id, IndexSet<Id>> = IndexMap::new();
+        let mut built_for: Map<Id, Set<Id>> = Map::default();
         for (&built, sites) in &space.built_for {
             let entry = built_for.entry(space.egraph.find(built)).or_default();
             entry.extend(sites.iter().map(|&site| space.egraph.find(site)));
@@ -65,7 +66,9 @@ impl<'s> Ancestry<'s> {
                 }
             }
         }
-        self.space.ids.keys().copied().filter(|node| seen.contains(node)).collect()
+        let mut replaced: Vec<NodeId> = seen.into_iter().collect();
+        replaced.sort_by_key(|node| self.space.ids.get_index_of(node));
+        replaced
     }
 
     /// Where in the source a class has its place: its first source node's, or that of the classes it was built for.

@@ -2,9 +2,9 @@
 //! in, [`super::rebuild::from_egraph`] lets the chosen one out.
 
 use super::language::{self, ENode, Graph as EGraph, Head, TypeAnalysis};
+use super::maps::{Map, Set};
 use crate::rewrite::{Application, Class, Term, View};
 use egg::Id;
-use indexmap::{IndexMap, IndexSet};
 use mlc_ir::{Attribute, Graph, Literal, NodeId, Op, TensorType};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ pub struct Space {
     /// The graph that came in.
     pub source: Graph,
     /// For each node of the source, the id of its e-node, which names the term as it came in.
-    pub ids: IndexMap<NodeId, Id>,
+    pub ids: Map<NodeId, Id>,
     /// The root, whose children are the outputs, and behind them what has effects, used or not.
     pub root: Id,
     /// For each class that rules built, the ids of the classes on which they fired.
-    pub built_for: IndexMap<Id, IndexSet<Id>>,
+    pub built_for: Map<Id, Set<Id>>,
     /// For each e-node that a rule built, the rule's name.
-    pub built_by: IndexMap<Id, &'static str>,
+    pub built_by: Map<Id, &'static str>,
     /// For classes that a graph was chosen of already, the node that was taken: see [`View::applications`].
-    chosen: IndexMap<Id, ENode>,
-    operators: IndexMap<Arc<Op>, u32>,
-    outputs: IndexSet<Id>,
+    chosen: Map<Id, ENode>,
+    operators: Set<Arc<Op>>,
+    outputs: Set<Id>,
     /// The e-nodes in the order in which they were made. What egg keeps for explanations beside them isn't among them, so
     /// that whatever is counted and decided by these is the same with and without.
     made: Vec<Id>,
@@ -41,13 +41,13 @@ impl Space {
         }
         let mut space = Space {
             egraph,
-            ids: IndexMap::new(),
+            ids: Map::default(),
             root: Id::from(0),
-            built_for: IndexMap::new(),
-            built_by: IndexMap::new(),
-            chosen: IndexMap::new(),
-            operators: IndexMap::new(),
-            outputs: IndexSet::new(),
+            built_for: Map::default(),
+            built_by: Map::default(),
+            chosen: Map::default(),
+            operators: Set::default(),
+            outputs: Set::default(),
             made: Vec::new(),
             source: Graph::default(),
         };
@@ -74,7 +74,7 @@ impl Space {
             return;
         }
         let children = source.operands(id).into_iter().map(|value| self.value_id(source, value)).collect();
-        let (head, op) = self.intern(node.op.clone());
+        let (head, op) = self.intern(&node.op);
         let added = self.add(head, Some(op), children, results);
         self.ids.insert(id, added);
     }
@@ -89,11 +89,12 @@ impl Space {
         self.add(Head::Projection(value.slot), None, SmallVec::from_slice(&[id]), ty)
     }
 
-    fn intern(&mut self, op: Op) -> (Head, Arc<Op>) {
-        let next = self.operators.len() as u32;
-        let entry = self.operators.entry(Arc::new(op));
-        let op = entry.key().clone();
-        (Head::Op(*entry.or_insert(next)), op)
+    fn intern(&mut self, op: &Op) -> (Head, Arc<Op>) {
+        let number = match self.operators.get_index_of(op) {
+            Some(number) => number,
+            None => self.operators.insert_full(Arc::new(op.clone())).0,
+        };
+        (Head::Op(number as u32), self.operators[number].clone())
     }
 
     fn add(&mut self, head: Head, op: Option<Arc<Op>>, children: SmallVec<[Id; 4]>, results: Arc<[TensorType]>) -> Id {
@@ -106,7 +107,7 @@ impl Space {
     }
 
     /// Has rules look at these nodes before others of the same class.
-    pub fn prefer(&mut self, nodes: &IndexMap<Id, ENode>) {
+    pub fn prefer(&mut self, nodes: &Map<Id, ENode>) {
         self.chosen = nodes.iter().map(|(&class, node)| (self.egraph.find(class), node.clone())).collect();
     }
 
@@ -116,6 +117,14 @@ impl Space {
             chosen.head == node.head && pairs.all(|(&own, &other)| self.egraph.find(own) == self.egraph.find(other))
         };
         self.chosen.get(&class).is_some_and(same)
+    }
+
+    /// The class of an application of one result that there is already. Explanations tell the same e-node in two places apart.
+    fn known(&self, op: &Op, children: &SmallVec<[Id; 4]>) -> Option<Id> {
+        let number = self.operators.get_index_of(op).filter(|_| !self.egraph.are_explanations_enabled())?;
+        let (head, children) = (Head::Op(number as u32), children.clone());
+        let class = self.egraph.lookup(ENode { head, op: None, children, results: Arc::from([]) })?;
+        (self.egraph[class].data.results.len() == 1).then_some(class)
     }
 
     /// The e-nodes in the order in which they were made.
@@ -132,6 +141,10 @@ impl Space {
                 for operand in operands {
                     children.push(self.build(operand, site, rule)?);
                 }
+                if let Some(known) = self.known(op, &children) {
+                    self.built_for.entry(known).or_default().insert(site);
+                    return Some(known);
+                }
                 let types: Vec<TensorType> =
                     children.iter().map(|&child| language::ty(&self.egraph, child).clone()).collect();
                 let results = op.infer(&types).ok()?;
@@ -139,7 +152,7 @@ impl Space {
                     return None;
                 }
                 let before = self.made.len();
-                let (head, op) = self.intern((**op).clone());
+                let (head, op) = self.intern(op);
                 let added = self.add(head, Some(op), children, results.into());
                 if self.made.len() > before {
                     self.built_by.insert(added, rule);

@@ -5,7 +5,7 @@ use super::real::{Real, is_narrow, reals};
 use super::rules;
 use crate::canonicalise::simplifier::Simplifier;
 use crate::rewrite::{Match, Rule};
-use mlc_ir::{DType, Graph, Op, OperatorError};
+use mlc_ir::{DType, Graph, IntegerForm, OperatorError};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -38,8 +38,7 @@ pub fn reasons(graph: &Graph) -> Result<Vec<Reason>, OperatorError> {
         let [ty] = &node.results[..] else { return None };
         let operands: Vec<_> = built.operands(id).into_iter().map(|value| simplifier.class_of(value)).collect();
         let names: Vec<&str> = built.operands(id).into_iter().map(|value| &*built.node(value.node).name).collect();
-        let is_product = matches!(node.op, Op::Convolution(_) | Op::Matmul(_) | Op::TransposedConvolution(_));
-        let text = if is_product {
+        let text = if node.op.integer_form() == IntegerForm::Products {
             product(&Match { view: &simplifier, op: &node.op, operands: &operands, ty }, &names)?
         } else if ty.dtype.is_float() && node.op.work(&built.operand_types(id), &node.results).macs > 0 {
             format!("the operator {} has no form of integers", node.op.name())

@@ -30,6 +30,7 @@ impl Printer<'_> {
             Expr::HalfOf { is_upper, .. } => (Intrinsic::HalfOf { is_upper: *is_upper }, None),
             Expr::Quad { pointer, index } => (Intrinsic::Quad, Some(self.address(*pointer, index))),
             Expr::QuadDot(_) => (Intrinsic::QuadDot(self.ty(expr).lanes), None),
+            Expr::Line(_) => (Intrinsic::Line(self.ty(expr).lanes), None),
             Expr::Saturate(dtype, _) => (Intrinsic::Saturate(*dtype, self.ty(expr).lanes), None),
             _ => (Intrinsic::Dot, None),
         };

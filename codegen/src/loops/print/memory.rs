@@ -21,7 +21,7 @@ impl Printer<'_> {
     /// A lane of a vector; of halves, its bits.
     pub(super) fn lane(&mut self, vector: &Expr, lane: usize) -> String {
         let text = self.expr(vector);
-        match mve::bits(self.ty(vector)).filter(|_| self.intrinsics.is_mve()) {
+        match self.intrinsics.half_bits(self.ty(vector)) {
             Some(bits) => {
                 self.intrinsics.use_type(bits);
                 format!("(({}){text})[{lane}]", value_type_name(bits))
@@ -55,7 +55,7 @@ impl Printer<'_> {
             return lanes[0].clone();
         }
         let (name, lanes) = (value_type_name(ty), lanes.join(", "));
-        match mve::bits(ty).filter(|_| self.intrinsics.is_mve()) {
+        match self.intrinsics.half_bits(ty) {
             Some(bits) => {
                 self.intrinsics.use_type(bits);
                 format!("({name})({}){{{lanes}}}", value_type_name(bits))

@@ -1,20 +1,23 @@
 //! The arguments of every command. Their documentation here is what `--help` prints.
 
-use super::bindings::{BindingOptions, NamedPlace, Output, OutputOptions, output};
+use super::bindings::{BindingOptions, Inputs, NamedPlace, Output, OutputOptions, output};
+use super::catalogue::{Completions, Explain, Listing, Manual, Ops};
+use super::comparison::{LayerOptions, ToleranceOptions};
 use super::console::Common;
 use super::convert::Convert;
 use super::hardware::{Machine, Memory};
-use super::modes::{Fp, Int8Reference, Optimize, WeightsType};
+use super::modes::{ArchivePart, Emit, Fp, Int8Reference, Optimize, Picture, WeightsType};
 use super::operators::OperatorOptions;
 use super::opgen::Opgen;
 use super::packaging::Packaging;
 use super::project::Project;
 use super::quantize::options::{self, QuantizeOptions};
 use super::ranks::options::RanksOptions;
-use super::values::{clock, dimension, input_dtype, input_shape, input_value, schedule, state, tolerance};
+use super::results::ResultOptions;
+use super::values::{clock, dimension, input_dtype, input_shape, input_value, schedule, state};
 use crate::format::Format;
 use crate::simulation::Link;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use mlc_ir::DType;
 use std::path::PathBuf;
 
@@ -59,6 +62,8 @@ pub enum Command {
     Simulate(Simulate),
     /// Show what is in a model or an archive
     Inspect(Inspect),
+    /// Make a page about a compiled model: its graph, its memory, its kernels; or compare two
+    Report(Report),
     /// Make a model of 8-bit integers from one of floating point and typical inputs
     Quantize(Quantize),
     /// Make a project for a build system around an archive
@@ -75,6 +80,10 @@ pub enum Command {
     Ops(Ops),
     /// List the machines that code can be generated for
     Targets(Listing),
+    /// Print what a shell needs to complete mlc's commands and options
+    Completions(Completions),
+    /// Write pages for 'man'
+    Man(Manual),
 }
 
 impl Command {
@@ -86,6 +95,7 @@ impl Command {
             Command::Bench(command) => command.model.outputs.clone_from(&command.named.outputs),
             Command::Verify(command) => command.model.outputs.clone_from(&command.named.outputs),
             Command::Inspect(command) => command.model.outputs.clone_from(&command.named.outputs),
+            Command::Report(command) => command.model.outputs = Output::places(&command.output),
             _ => {}
         }
     }
@@ -99,18 +109,12 @@ impl Command {
             Command::Verify(command) => Some(&mut command.model.operators),
             Command::Simulate(command) => Some(&mut command.model.operators),
             Command::Inspect(command) => Some(&mut command.model.operators),
+            Command::Report(command) => Some(&mut command.model.operators),
             Command::Quantize(command) => Some(&mut command.model.operators),
             Command::Convert(command) => Some(&mut command.operators),
             _ => None,
         }
     }
-}
-
-/// A file of an archive that says what the model is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ArchivePart {
-    /// The Relay text; the parameters are bound to its variables, and checked by running the archive's code
-    Relay,
 }
 
 /// A model file.
@@ -192,31 +196,6 @@ pub struct CodeOptions {
     pub schedules: Vec<(String, String)>,
 }
 
-/// The tensors that a model is run on.
-#[derive(Debug, Clone, Args)]
-pub struct Inputs {
-    /// An input as a .npy file; without NAME= the next input in order; with several ranks R:[NAME=]FILE.npy for rank R; may
-    /// be repeated
-    #[arg(long = "input", value_name = "[NAME=]FILE.npy")]
-    pub files: Vec<String>,
-    /// Seed of the random inputs that are used when no file is given
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
-}
-
-/// What `mlc compile` writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Emit {
-    /// The archive
-    Tar,
-    /// The archive's files in a folder
-    Dir,
-    /// The optimised graph as text
-    Ir,
-    /// The generated C sources and header, in a folder
-    C,
-}
-
 /// `mlc compile`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -290,9 +269,9 @@ pub struct Run {
     /// What it runs on.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// Folder for the outputs; with several ranks, each has a folder in it
-    #[arg(long, value_name = "DIR")]
-    pub output_dir: Option<PathBuf>,
+    /// What becomes of what it computes.
+    #[command(flatten)]
+    pub results: ResultOptions,
     /// How several ranks run.
     #[command(flatten)]
     pub ranks: RanksOptions,
@@ -307,9 +286,11 @@ Examples:
   mlc bench model.pnnx.param --on cortex-m4 --per-kernel
 
 The JSON object has the keys runs, min_ns, median_ns and ns_per_inference, the list
-of all times; with --per-kernel also kernels, a list of objects with function, node,
-operator, macs and min_ns. The model runs for a tenth of a second before the first
-measured run. With --on, executed instructions are counted instead, in the keys
+of all times; with --per-kernel also peak_gflops, what a core of this machine computes
+at most in single precision, and kernels, a list of objects with function, node,
+operator, macs, bytes (each element read or written once), min_ns, gigabytes_per_second
+and, of multiply-adds in single precision, peak_share. The model runs for a tenth of a
+second before the first measured run. With --on, executed instructions are counted instead, in the keys
 min_instructions, median_instructions, instructions_per_inference.")]
 pub struct Bench {
     /// The model, or an archive made by mlc.
@@ -370,12 +351,12 @@ pub struct Verify {
     /// A known output as a .npy file; NAME= can be left out for a model with one output; may be repeated
     #[arg(long, value_name = "[NAME=]FILE.npy")]
     pub expect: Vec<String>,
-    /// Absolute tolerance [default: by data type; one step of a quantised output against a file]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = tolerance)]
-    pub atol: Option<f64>,
-    /// Relative tolerance [default: by data type]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = tolerance)]
-    pub rtol: Option<f64>,
+    /// What counts as equal.
+    #[command(flatten)]
+    pub tolerance: ToleranceOptions,
+    /// What is compared beside the outputs.
+    #[command(flatten)]
+    pub layers: LayerOptions,
     /// Print the differences as JSON
     #[arg(long)]
     pub json: bool,
@@ -428,6 +409,9 @@ pub struct Inspect {
     /// Print it as JSON
     #[arg(long)]
     pub json: bool,
+    /// Print the graph, as it was imported, in Graphviz's language
+    #[arg(long, conflicts_with_all = ["json", "schedules"])]
+    pub dot: bool,
     /// List the schedules of every kernel with their prices, and say which is taken
     #[arg(long, conflicts_with = "json")]
     pub schedules: bool,
@@ -442,6 +426,51 @@ pub struct Inspect {
     pub weights_type: Option<WeightsType>,
 }
 
+/// `mlc report`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc report model.onnx -o report.html
+  mlc report model.onnx --target cortex-m4 --json -o -
+  mlc report model.onnx --target host --measure
+  mlc report model.onnx --on cortex-m4 --measure
+  mlc report model.onnx --svg memory -o memory.svg
+  mlc report old.onnx new.onnx
+  mlc report model.onnx --target cortex-m4 --versus '--target cortex-m4 --optimize size'
+
+The page is one file, which needs no network. Times are predicted, unless they are
+measured; they are cycles on machines that do several things at once, else executed
+instructions.")]
+pub struct Report {
+    /// The model.
+    #[command(flatten)]
+    pub model: Model,
+    /// Another model, compiled with the same options, to compare with the first
+    #[arg(value_name = "MODEL", conflicts_with = "versus")]
+    pub other: Option<PathBuf>,
+    /// Where to write, '-' for standard output [default: the model's name with .html in this folder]
+    #[arg(short, long, value_name = "OUT", value_parser = output)]
+    pub output: Vec<Output>,
+    /// What the code is for.
+    #[command(flatten)]
+    pub code: CodeOptions,
+    /// The machine that kernels are measured on.
+    #[command(flatten)]
+    pub machine: Machine,
+    /// Compare with the same model by other options of the code
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true)]
+    pub versus: Option<String>,
+    /// Measure each kernel, on this machine or the one of --on
+    #[arg(long)]
+    pub measure: bool,
+    /// Write what the report says as JSON; of two models what differs
+    #[arg(long)]
+    pub json: bool,
+    /// Write a picture alone
+    #[arg(long, value_enum, value_name = "PICTURE", conflicts_with = "json")]
+    pub svg: Option<Picture>,
+}
+
 /// `mlc quantize`
 #[derive(Debug, Args)]
 #[command(after_help = options::EXAMPLES)]
@@ -452,40 +481,6 @@ pub struct Quantize {
     /// How it is quantised.
     #[command(flatten)]
     pub options: QuantizeOptions,
-}
-
-/// `mlc explain`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  mlc explain MLC0201
-  mlc explain                                      lists all codes")]
-pub struct Explain {
-    /// The code in brackets after 'error' or 'warning'; without it, all codes are listed
-    pub code: Option<String>,
-}
-
-/// A command that lists what mlc knows.
-#[derive(Debug, Args)]
-pub struct Listing {
-    /// Print it as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `mlc ops`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  mlc ops                    operators of the intermediate representation
-  mlc ops --format onnx      operators of ONNX models, since which version they are supported")]
-pub struct Ops {
-    /// List the operators of this format instead
-    #[arg(long, value_enum)]
-    pub format: Option<Format>,
-    /// Print it as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[cfg(test)]

@@ -33,6 +33,18 @@ pub struct OutputOptions {
     pub outputs: Vec<NamedPlace>,
 }
 
+/// The tensors that a model is run on.
+#[derive(Debug, Clone, Args)]
+pub struct Inputs {
+    /// An input as a .npy file; without NAME= the next input in order; with several ranks R:[NAME=]FILE.npy for rank R; may
+    /// be repeated
+    #[arg(long = "input", value_name = "[NAME=]FILE.npy")]
+    pub files: Vec<String>,
+    /// Seed of the random inputs that are used when no file is given
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+}
+
 /// What `mlc compile` takes as `--output`: where to write, or an output of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {

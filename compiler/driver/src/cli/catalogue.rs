@@ -1,16 +1,74 @@
 //! What mlc knows: `mlc explain`, `mlc passes`, `mlc ops` and `mlc targets`.
 
-use super::arguments::{Explain, Listing, Ops};
 use super::console::Console;
 use super::words::mismatch;
 use crate::format::Format;
 use crate::pipeline::Failure;
 use crate::pipeline::frontends;
 use crate::targets;
+use clap::Args;
 use mlc_import::OperatorSupport;
 use mlc_ir::{Code, OpKind};
 use mlc_passes::Pipeline;
 use serde::Serialize;
+use std::path::PathBuf;
+
+/// `mlc explain`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc explain MLC0201
+  mlc explain                                      lists all codes")]
+pub struct Explain {
+    /// The code in brackets after 'error' or 'warning'; without it, all codes are listed
+    pub code: Option<String>,
+}
+
+/// A command that lists what mlc knows.
+#[derive(Debug, Args)]
+pub struct Listing {
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `mlc completions`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc completions bash > ~/.local/share/bash-completion/completions/mlc
+  mlc completions fish > ~/.config/fish/completions/mlc.fish")]
+pub struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// `mlc man`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  mlc man -o ~/.local/share/man/man1               then 'man mlc-compile'")]
+pub struct Manual {
+    /// Folder for the pages
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
+}
+
+/// `mlc ops`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  mlc ops                    operators of the intermediate representation
+  mlc ops --format onnx      operators of ONNX models, since which version they are supported")]
+pub struct Ops {
+    /// List the operators of this format instead
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 pub(super) fn explain(arguments: &Explain, console: &Console) -> Result<(), Failure> {
     let Some(text) = &arguments.code else {

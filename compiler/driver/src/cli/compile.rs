@@ -1,14 +1,16 @@
 //! `mlc compile`
 
-use super::arguments::{CodeOptions, Compile, Emit, Model};
+use super::arguments::{CodeOptions, Compile, Model};
 use super::bindings::Output;
 use super::console::Console;
+use super::modes::Emit;
 use super::ranks::description::description;
 use super::ranks::select::{self, are_ranks, rank_name};
 use super::schedules::schedules_text;
 use super::subject::{compile_options, in_model, load_for};
+use super::summary::{large_weights, summary};
 use super::texts;
-use super::words::{STANDARD_OUTPUT, bytes, folder, is_standard_output, mismatch};
+use super::words::{STANDARD_OUTPUT, folder, is_standard_output, mismatch};
 use crate::files;
 use crate::pipeline::{self, CompileOptions, Compiled, Failure, Loaded};
 use crate::render::Sources;
@@ -43,6 +45,9 @@ pub(super) fn compile(arguments: &Compile, console: &Console) -> Result<(), Fail
     if let Some(path) = written {
         for compiled in &compiled {
             console.status(&summary(&path, compiled));
+            if let Some(advice) = large_weights(arguments, compiled) {
+                console.status(&advice);
+            }
         }
     }
     Ok(())
@@ -300,18 +305,6 @@ pub(super) fn stem(path: &Path) -> String {
         stem = stem.strip_suffix(extension).unwrap_or(stem);
     }
     if stem.is_empty() { "model".into() } else { stem.to_owned() }
-}
-
-fn summary(path: &Path, compiled: &Compiled) -> String {
-    let module = &compiled.module;
-    let macs: u64 = module.kernels.iter().map(|kernel| kernel.macs).sum();
-    format!(
-        "wrote {}: {} kernels, {macs} MACs, {} of constants, {} of working memory",
-        path.display(),
-        module.kernels.len(),
-        bytes(module.constants_bytes() as u64),
-        bytes(module.workspace_bytes() as u64),
-    )
 }
 
 #[cfg(test)]

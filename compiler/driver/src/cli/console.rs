@@ -1,4 +1,5 @@
-//! Standard output and standard error: the only place that prints.
+//! Standard output and standard error: the only place that prints. A command that a program asks for in its own process prints
+//! nothing; what it would have is kept for the program.
 
 use crate::files;
 use crate::render::{self, MessageFormat, Sources};
@@ -7,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use mlc_ir::{Code, Diagnostic, Location, Severity};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -35,6 +37,28 @@ pub struct Console {
     verbose: bool,
     color: bool,
     messages: MessageFormat,
+    /// Where everything goes in the place of standard output and standard error.
+    record: Option<Arc<Mutex<Record>>>,
+}
+
+/// What a command has said.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// What would have gone to standard output.
+    pub output: Vec<u8>,
+    /// Errors and warnings in order.
+    pub findings: Vec<Finding>,
+    /// What else would have gone to standard error.
+    pub remarks: String,
+}
+
+/// An error or a warning.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// What was found, and where.
+    pub diagnostic: Diagnostic,
+    /// The same as text for people.
+    pub text: String,
 }
 
 impl Console {
@@ -46,11 +70,27 @@ impl Console {
             verbose: common.verbose,
             color: !no_color && std::io::stderr().is_terminal(),
             messages: common.message_format,
+            record: None,
         }
+    }
+
+    /// A console that keeps what is said.
+    pub fn recording(common: &Common, record: &Arc<Mutex<Record>>) -> Console {
+        Console { color: false, record: Some(Arc::clone(record)), ..Console::new(common) }
+    }
+
+    /// Has the record, if there is one, take something; whether it did.
+    fn record(&self, take: impl FnOnce(&mut Record)) -> bool {
+        // Whoever panicked in between has left nothing half done.
+        let record = self.record.as_ref().map(|record| record.lock().unwrap_or_else(PoisonError::into_inner));
+        record.map(|mut record| take(&mut record)).is_some()
     }
 
     /// Prints a result to standard output. A reader that closed its end, such as `head`, is no error.
     pub fn print(&self, text: &str) {
+        if self.record(|record| record.output.extend_from_slice(text.as_bytes())) {
+            return;
+        }
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
@@ -60,6 +100,9 @@ impl Console {
     /// # Errors
     /// `MLC0002` when what standard output leads to refuses.
     pub fn write(&self, contents: &[u8]) -> Result<(), Diagnostic> {
+        if self.record(|record| record.output.extend_from_slice(contents)) {
+            return Ok(());
+        }
         let mut out = std::io::stdout().lock();
         match out.write_all(contents).and_then(|()| out.flush()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -78,13 +121,15 @@ impl Console {
 
     /// Prints a result to standard error, where standard output is another one's.
     pub fn remark(&self, text: &str) {
-        say(text);
+        if !self.record(|record| record.remarks.push_str(text)) {
+            say(text);
+        }
     }
 
     /// Says what was done, unless the user wants silence.
     pub fn status(&self, text: &str) {
         if !self.quiet && self.messages == MessageFormat::Human {
-            say(&format!("{text}\n"));
+            self.remark(&format!("{text}\n"));
         }
     }
 
@@ -97,7 +142,8 @@ impl Console {
 
     /// Shows that something goes on while the returned value lives, if it takes longer than a second and a person watches.
     pub fn progress(&self, what: &'static str) -> Progress {
-        if self.quiet || self.messages == MessageFormat::Json || !std::io::stderr().is_terminal() {
+        let is_watched = self.record.is_none() && std::io::stderr().is_terminal();
+        if self.quiet || self.messages == MessageFormat::Json || !is_watched {
             return Progress(None);
         }
         let (stop, stopped) = std::sync::mpsc::channel::<()>();
@@ -119,6 +165,10 @@ impl Console {
     pub fn report(&self, diagnostics: &[Diagnostic], sources: &Sources) {
         for diagnostic in diagnostics {
             if self.quiet && diagnostic.severity != Severity::Error {
+                continue;
+            }
+            let text = || render::human(diagnostic, sources, false);
+            if self.record(|record| record.findings.push(Finding { diagnostic: diagnostic.clone(), text: text() })) {
                 continue;
             }
             say(&match self.messages {

@@ -3,87 +3,123 @@
 use super::arguments::{Bench, Run};
 use super::console::Console;
 use super::hardware;
-use super::subject::{build, bundle, check_built, read_inputs};
+use super::layers::{self, Seen};
+use super::results::write_outputs;
+use super::subject::{archive_bundle, build, bundle, check_built, compiled, read_inputs};
 use super::words::mismatch;
-use crate::bundle::{Call, Kernel, Port};
+use crate::bundle::{Call, Port};
+use crate::functions::CFunctions;
 use crate::inputs::InputPort;
+use crate::kernel::Kernel;
+use crate::layers::ModelValues;
 use crate::pipeline::Failure;
-use crate::{files, npy};
-use indexmap::IndexSet;
-use mlc_ir::Tensor;
+use crate::toolchain::{Cost, Footprint, Program, Toolchain};
+use mlc_codegen::Target;
+use mlc_ir::{DType, Tensor};
 use serde::Serialize;
 use std::path::Path;
 
 pub(super) fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
-    let (program, inputs) = build(&arguments.model, &arguments.code, &arguments.machine, &arguments.inputs, console)?;
-    let inputs = read_inputs(&inputs, &input_ports(&program.inputs), console)?;
-    let (outputs, cost) = program.run_counted(&inputs)?;
-    match &arguments.output_dir {
+    let (program, outputs, cost) = match &arguments.results.layers {
+        Some(folder) => run_watched(arguments, folder, console)?,
+        None => {
+            let Run { model, code, machine, .. } = arguments;
+            let (program, inputs) = build(model, code, machine, &arguments.inputs, console)?;
+            let inputs = read_inputs(&inputs, &input_ports(&program.inputs), console)?;
+            let (outputs, cost) = program.run_counted(&inputs)?;
+            (program, outputs, cost)
+        }
+    };
+    match &arguments.results.output_dir {
         Some(folder) => {
             write_outputs(folder, &program.outputs, &outputs)?;
             console.status(&format!("wrote {} outputs to {}", outputs.len(), folder.display()));
         }
+        None if arguments.results.json => {}
         None => {
             for (port, output) in program.outputs.iter().zip(&outputs) {
                 console.print(&describe(&port.name, output));
             }
         }
     }
-    if let (Some(cost), Some(footprint)) = (&cost, &program.footprint) {
+    let took = cost.as_ref().zip(program.footprint.as_ref());
+    if arguments.results.json {
+        let took = took.map(|(cost, footprint)| Took { cost: *cost, footprint: *footprint });
+        let outputs = program.outputs.iter().zip(&outputs).map(|(port, output)| Values::of(port, output)).collect();
+        console.print_json(&RunReport { outputs, took });
+    } else if let Some((cost, footprint)) = took {
         hardware::report(footprint, cost, console);
     }
     Ok(())
 }
 
-pub(super) fn input_ports(ports: &[Port]) -> Vec<InputPort<'_>> {
-    ports.iter().map(|port| (port.name.as_str(), &port.ty)).collect()
+/// What `mlc run --json` prints.
+#[derive(Serialize)]
+struct RunReport<'a> {
+    outputs: Vec<Values<'a>>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    took: Option<Took>,
 }
 
-/// An entry of `outputs.json`.
+/// What an emulated board has counted.
 #[derive(Serialize)]
-struct OutputEntry<'a> {
+struct Took {
+    #[serde(flatten)]
+    cost: Cost,
+    #[serde(flatten)]
+    footprint: Footprint,
+}
+
+/// An output with its elements, slowest axis first. JSON has no infinities and no NaN: these are null.
+#[derive(Serialize)]
+struct Values<'a> {
     name: &'a str,
-    file: String,
     dtype: &'static str,
     shape: &'a [usize],
+    values: serde_json::Value,
 }
 
-/// Writes every output as an array, and the list of them.
-pub(super) fn write_outputs(folder: &Path, ports: &[Port], outputs: &[Tensor]) -> Result<(), Failure> {
-    let names = file_names(ports);
-    let entries: Vec<OutputEntry> = ports
-        .iter()
-        .zip(&names)
-        .map(|(port, file)| OutputEntry {
-            name: &port.name,
-            file: file.clone(),
-            dtype: port.ty.dtype.name(),
-            shape: &port.ty.shape,
-        })
-        .collect();
-    // Structures of strings, numbers and lists: writing them to memory can't fail.
-    let list = serde_json::to_string_pretty(&entries).unwrap_or_default() + "\n";
-    let mut contents: Vec<(&str, Vec<u8>)> =
-        names.iter().zip(outputs).map(|(name, output)| (name.as_str(), npy::format(output))).collect();
-    contents.push(("outputs.json", list.into_bytes()));
-    files::write_folder(folder, contents.iter().map(|(name, bytes)| (*name, bytes.as_slice())))?;
-    Ok(())
+impl<'a> Values<'a> {
+    fn of(port: &'a Port, output: &'a Tensor) -> Values<'a> {
+        let values = match output.values() {
+            mlc_ir::Values::Float(values) => serde_json::json!(values),
+            mlc_ir::Values::Integer(values) => serde_json::json!(values),
+        };
+        Values { name: &port.name, dtype: output.ty().dtype.name(), shape: output.shape(), values }
+    }
 }
 
-/// Safe file names, all different even where file names don't tell upper from lower case.
-fn file_names(ports: &[Port]) -> Vec<String> {
-    let mut taken: IndexSet<String> = IndexSet::new();
-    let unique = |port: &Port| {
-        let base = files::safe_file_name(&port.name);
-        let mut name = base.clone();
-        let mut number = 1;
-        while !taken.insert(name.to_ascii_lowercase()) {
-            number += 1;
-            name = format!("{base}_{number}");
+/// Runs the model and writes what every kernel computes. What that costs says nothing of the model.
+fn run_watched(
+    arguments: &Run,
+    folder: &Path,
+    console: &Console,
+) -> Result<(Program, Vec<Tensor>, Option<Cost>), Failure> {
+    let Run { model, code, machine, .. } = arguments;
+    let toolchain = machine.toolchain()?;
+    let (graph, bundle, inputs) = match archive_bundle(model, code, machine, &arguments.inputs.files)? {
+        Some(bundle) => (None, bundle, arguments.inputs.clone()),
+        None => {
+            let (graph, compiled, inputs) = compiled(model, code, machine, &arguments.inputs, console)?;
+            (Some(graph), compiled.bundle()?, inputs)
         }
-        format!("{name}.npy")
     };
-    ports.iter().map(unique).collect()
+    let program = toolchain.build_to_watch(&bundle)?;
+    let inputs = read_inputs(&inputs, &input_ports(&program.inputs), console)?;
+    let (outputs, tensors) = program.run_watched(&inputs)?;
+    let progress = console.progress("evaluating");
+    let functions = CFunctions::new(Toolchain::from_variable(std::env::var("CC").ok().as_deref()));
+    let values = graph.map(|graph| ModelValues::of(&graph, &inputs, &functions)).transpose()?;
+    drop(progress);
+    let kernels = bundle.origin.as_ref().map_or(&[][..], |origin| &origin.kernels);
+    let seen = Seen { model: &bundle.model.name, kernels, results: &program.results, tensors: &tensors };
+    layers::write(folder, &seen, values.as_ref())?;
+    console.status(&format!("wrote what {} kernels compute to {}", kernels.len(), folder.display()));
+    Ok((program, outputs, None))
+}
+
+pub(super) fn input_ports(ports: &[Port]) -> Vec<InputPort<'_>> {
+    ports.iter().map(|port| (port.name.as_str(), &port.ty)).collect()
 }
 
 /// Name, type, range and first values of an output.
@@ -109,6 +145,9 @@ struct Times<'a> {
     min_ns: u64,
     median_ns: u64,
     ns_per_inference: &'a [u64],
+    /// What one core of this machine computes at most in single precision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_gflops: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kernels: Option<Vec<KernelTime>>,
 }
@@ -131,8 +170,15 @@ struct KernelTime {
     node: String,
     operator: String,
     macs: u64,
+    bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     min_ns: Option<u64>,
+    /// Bytes in a nanosecond, each element read or written once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gigabytes_per_second: Option<f64>,
+    /// How much of the machine's peak its multiply-adds in single precision reach.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_share: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     min_instructions: Option<u64>,
 }
@@ -151,11 +197,22 @@ pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure>
     let inputs = read_inputs(&inputs, &input_ports(&program.inputs), console)?;
     let runs = arguments.runs.unwrap_or(0);
     let times = program.bench(&inputs, runs)?;
-    let kernels = match (arguments.per_kernel, &bundle.origin) {
+    let mut peak_gflops = None;
+    let kernels: Option<Vec<KernelTime>> = match (arguments.per_kernel, &bundle.origin) {
         // A program of its own, so that watching the kernels doesn't slow the other figures.
         (true, Some(origin)) if matches!(bundle.call, Call::CInterface(_)) => {
             let times = toolchain.build_to_profile(&bundle)?.bench_kernels(&inputs, runs)?;
-            Some(kernel_times(&origin.kernels, &times, counted))
+            Some(match counted {
+                true => {
+                    origin.kernels.iter().zip(times).map(|(kernel, count)| KernelTime::counted(kernel, count)).collect()
+                }
+                false => {
+                    let peak = toolchain.peak_gflops(&bundle.target().unwrap_or_else(Target::generic))?;
+                    peak_gflops = Some(peak);
+                    let kernels = origin.kernels.iter().zip(times);
+                    kernels.map(|(kernel, nanos)| KernelTime::timed(kernel, nanos, peak)).collect()
+                }
+            })
         }
         (true, _) => {
             let message = "the kernels can't be told apart in this archive".into();
@@ -168,10 +225,17 @@ pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure>
     let least = sorted.first().copied().unwrap_or_default();
     let middle = median(&sorted);
     let runs = times.len();
-    let lines: String = kernels.iter().flatten().map(describe_kernel).collect();
+    let lines: String = kernels.iter().flatten().map(KernelTime::describe).collect();
     match (arguments.json, counted) {
         (true, false) => {
-            console.print_json(&Times { runs, min_ns: least, median_ns: middle, ns_per_inference: &times, kernels });
+            console.print_json(&Times {
+                runs,
+                min_ns: least,
+                median_ns: middle,
+                ns_per_inference: &times,
+                peak_gflops,
+                kernels,
+            });
         }
         (true, true) => console.print_json(&Counts {
             runs,
@@ -182,7 +246,8 @@ pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure>
         }),
         (false, false) => {
             let (least, middle) = (micros(least), micros(middle));
-            console.print(&format!("{runs} runs: min {least:.3} us, median {middle:.3} us\n{lines}"));
+            let peak = peak_gflops.map_or(String::new(), |peak| format!("; one core's peak is {peak:.0} GFLOP/s"));
+            console.print(&format!("{runs} runs: min {least:.3} us, median {middle:.3} us{peak}\n{lines}"));
         }
         (false, true) => console.print(&format!("{least} executed instructions\n{lines}")),
     }
@@ -193,32 +258,56 @@ fn micros(nanos: u64) -> f64 {
     nanos as f64 / 1000.0
 }
 
-fn kernel_times(kernels: &[Kernel], times: &[u64], counted: bool) -> Vec<KernelTime> {
-    let time = |(kernel, &time): (&Kernel, &u64)| KernelTime {
-        function: kernel.function.clone(),
-        node: kernel.node.clone(),
-        operator: kernel.operator.clone(),
-        macs: kernel.macs,
-        min_ns: (!counted).then_some(time),
-        min_instructions: counted.then_some(time),
-    };
-    kernels.iter().zip(times).map(time).collect()
-}
+impl KernelTime {
+    fn of(kernel: &Kernel) -> KernelTime {
+        KernelTime {
+            function: kernel.function.clone(),
+            node: kernel.node.clone(),
+            operator: kernel.operator.clone(),
+            macs: kernel.macs,
+            bytes: kernel.bytes,
+            min_ns: None,
+            gigabytes_per_second: None,
+            peak_share: None,
+            min_instructions: None,
+        }
+    }
 
-/// A line about a kernel: what it took, and how that relates to its work.
-fn describe_kernel(kernel: &KernelTime) -> String {
-    let KernelTime { node, operator, macs, .. } = kernel;
-    let (took, rate) = match (kernel.min_ns, kernel.min_instructions.unwrap_or_default()) {
-        (Some(nanos), _) => {
-            let rate = format!("{:>7.1} GFLOP/s", 2.0 * *macs as f64 / nanos.max(1) as f64);
-            (format!("{:>12.3} us", micros(nanos)), rate)
+    fn counted(kernel: &Kernel, instructions: u64) -> KernelTime {
+        KernelTime { min_instructions: Some(instructions), ..KernelTime::of(kernel) }
+    }
+
+    /// On a machine with such a peak.
+    fn timed(kernel: &Kernel, nanos: u64, peak_gflops: f64) -> KernelTime {
+        let per_nano = |count: u64| count as f64 / nanos.max(1) as f64;
+        let is_single = kernel.results.first().is_some_and(|result| result.ty.dtype == DType::F32);
+        KernelTime {
+            min_ns: Some(nanos),
+            gigabytes_per_second: (kernel.bytes > 0).then(|| per_nano(kernel.bytes)),
+            peak_share: (is_single && kernel.macs > 0).then(|| 2.0 * per_nano(kernel.macs) / peak_gflops),
+            ..KernelTime::of(kernel)
         }
-        (None, count) => {
-            (format!("{count:>12} instructions"), format!("{:>6.2} per MAC", count as f64 / (*macs).max(1) as f64))
-        }
-    };
-    let rate = if *macs > 0 { rate } else { " ".repeat(15) };
-    format!("{took} {rate}  {node} ({operator})\n")
+    }
+
+    /// A line: what it took, and how that relates to its work.
+    fn describe(&self) -> String {
+        let KernelTime { node, operator, macs, .. } = self;
+        let column = |figure: Option<String>, width: usize| format!("{:>width$}", figure.unwrap_or_default());
+        let (took, rates) = match (self.min_ns, self.min_instructions.unwrap_or_default()) {
+            (Some(nanos), _) => {
+                let flops = (*macs > 0).then(|| format!("{:.1} GFLOP/s", 2.0 * *macs as f64 / nanos.max(1) as f64));
+                let share = self.peak_share.map(|share| format!("{:.0} % of peak", 100.0 * share));
+                let moved = self.gigabytes_per_second.map(|rate| format!("{rate:.1} GB/s"));
+                let rates = [column(flops, 15), column(share, 14), column(moved, 12)].join(" ");
+                (format!("{:>12.3} us", micros(nanos)), rates)
+            }
+            (None, count) => {
+                let per_mac = (*macs > 0).then(|| format!("{:.2} per MAC", count as f64 / *macs as f64));
+                (format!("{count:>12} instructions"), column(per_mac, 15))
+            }
+        };
+        format!("{took} {rates}  {node} ({operator})\n")
+    }
 }
 
 /// The middle of sorted times, or the mean of the two in the middle.
@@ -234,23 +323,9 @@ fn median(sorted: &[u64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mlc_ir::{DType, TensorType};
 
     #[test]
     fn medians() {
         assert_eq!((median(&[]), median(&[3]), median(&[1, 4]), median(&[1, 2, 9])), (0, 3, 2, 2));
-    }
-
-    #[test]
-    fn files_of_outputs_never_meet() {
-        let port = |name: &str| Port {
-            name: name.into(),
-            field: "x".into(),
-            ty: TensorType::new(DType::F32, []),
-            quantization: None,
-            shape_known: true,
-        };
-        let names = file_names(&[port("a/b"), port("a:b"), port("A_b"), port("c")]);
-        assert_eq!(names, ["a_b.npy", "a_b_2.npy", "A_b_3.npy", "c.npy"]);
     }
 }

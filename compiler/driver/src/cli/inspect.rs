@@ -12,6 +12,7 @@ use crate::format::Format;
 use crate::pipeline::frontends::{self, Contents, Memory, ModelFile};
 use crate::pipeline::{self, CompileOptions, Failure};
 use mlc_ir::{DType, Graph, Objective, Quantization, TensorType};
+use mlc_report::{Diagram, dot};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -75,6 +76,12 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
     let format = pipeline::detect(path, &file, arguments.model.format)?;
     if format == Format::Mlf && arguments.model.from.is_none() {
         return archive::inspect(path, &file, arguments.json, console);
+    }
+    if arguments.dot {
+        let loaded = pipeline::load(path, &load_options(&arguments.model, "default", Vec::new()))?;
+        console.report(&loaded.warnings, &loaded.sources);
+        console.print(&dot::dot(&loaded.graph.name, &Diagram::of(&loaded.graph)));
+        return Ok(());
     }
     // What the file says is shown even when the model can't be compiled; why it can't is reported after that.
     let options = load_options(&arguments.model, "default", Vec::new());

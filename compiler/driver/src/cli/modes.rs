@@ -87,3 +87,34 @@ impl From<Optimize> for Objective {
         }
     }
 }
+
+/// A picture of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Picture {
+    /// The optimised graph
+    Graph,
+    /// The memory plan
+    Memory,
+    /// Kernels beside what the machine can do
+    Roofline,
+}
+
+/// What `mlc compile` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// The archive
+    Tar,
+    /// The archive's files in a folder
+    Dir,
+    /// The optimised graph as text
+    Ir,
+    /// The generated C sources and header, in a folder
+    C,
+}
+
+/// A file of an archive that says what the model is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArchivePart {
+    /// The Relay text; the parameters are bound to its variables, and checked by running the archive's code
+    Relay,
+}

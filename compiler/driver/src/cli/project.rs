@@ -15,6 +15,7 @@ use std::path::PathBuf;
 Examples:
   mlc project model.tar --template cmake -o demo
   mlc project model.tar --template cargo -o model-crate
+  mlc project cortex-m4.tar --template bare-metal -o firmware
 
 The archive is put into the project as it is, in the folder model/; of Arduino, which
 compiles no other folder, its sources are in src/.")]
@@ -46,6 +47,9 @@ pub(super) fn project(arguments: &Project, console: &Console) -> Result<(), Fail
     let output = folder(arguments.output.clone())?;
     let made = project::project(&bundle, arguments.template).map_err(|error| error.in_file(&file))?;
     files::write_folder(&output, made.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())))?;
-    console.status(&format!("wrote {} files to {}", made.len(), arguments.output.display()));
+    console.status(&format!("wrote {} files to {}; what to do next:", made.len(), arguments.output.display()));
+    for command in project::next_commands(&bundle, arguments.template, &arguments.output) {
+        console.status(&format!("  {command}"));
+    }
     Ok(())
 }

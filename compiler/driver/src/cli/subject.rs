@@ -1,20 +1,22 @@
 //! What a command works on: a model to be loaded and compiled, or an archive that was compiled before.
 
-use super::arguments::{ArchivePart, CodeOptions, Inputs, Model};
+use super::arguments::{CodeOptions, Model};
+use super::bindings::Inputs;
 use super::console::Console;
 use super::hardware::Machine;
+use super::modes::ArchivePart;
 use super::words::mismatch;
 use crate::bundle::Bundle;
 use crate::format::Format;
 use crate::inputs::{self, InputPort};
-use crate::pipeline::{self, CompileOptions, Failure, LoadOptions, Loaded};
+use crate::pipeline::{self, CompileOptions, Compiled, Failure, LoadOptions, Loaded};
 use crate::render::Sources;
 use crate::toolchain::{Program, Toolchain};
 use crate::{files, targets};
 use indexmap::IndexMap;
 use mlc_codegen::{Target, WeightsAs};
 use mlc_ir::stateful;
-use mlc_ir::{Code, DType, Diagnostic, Objective, Tensor};
+use mlc_ir::{Code, DType, Diagnostic, Graph, Objective, Tensor};
 use mlc_passes::Reference;
 
 /// What the options say about loading a model, which is the one of a name where an archive holds several. `updated` are names of
@@ -200,13 +202,25 @@ pub(super) fn bundle(
     if let Some(bundle) = archive_bundle(model, code, machine, &inputs.files)? {
         return Ok((bundle, inputs.clone()));
     }
+    let (_, compiled, inputs) = compiled(model, code, machine, inputs, console)?;
+    Ok((compiled.bundle()?, inputs))
+}
+
+/// A model as it was imported, its code to be run here, and its inputs under the names that it has for them.
+pub(super) fn compiled(
+    model: &Model,
+    code: &CodeOptions,
+    machine: &Machine,
+    inputs: &Inputs,
+    console: &Console,
+) -> Result<(Graph, Compiled, Inputs), Failure> {
     let loaded = load_for(model, code, &inputs.files, console)?;
     let inputs = renamed(inputs, &loaded.aliases);
     let options = program_options(code, machine, console)?;
     let _progress = console.progress("compiling");
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})
         .map_err(|diagnostics| in_model(diagnostics, model, loaded.sources))?;
-    Ok((compiled.bundle()?, inputs))
+    Ok((loaded.graph, compiled, inputs))
 }
 
 /// The archive that the user gave, if it is one.

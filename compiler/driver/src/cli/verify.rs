@@ -3,6 +3,8 @@
 use super::arguments::Verify;
 use super::console::Console;
 use super::execute::input_ports;
+use super::layers::Seen;
+use super::per_layer::{self, Layer};
 use super::subject::{bundle, check_built, in_model, load_for, program_options, read_inputs, renamed};
 use super::words::mismatch;
 use crate::compare::{Comparison, Tolerance, compare_within};
@@ -38,6 +40,12 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     let path = &arguments.model.path;
     let format = pipeline::detect(path, &files::read(path)?, arguments.model.format)?;
     let is_archive = format == Format::Mlf && arguments.model.from.is_none();
+    if is_archive && arguments.layers.per_layer {
+        let message = "--per-layer compares with the graph that code was generated of, which an archive doesn't give";
+        return Err(mismatch(message.into())
+            .with_help("give the model itself; 'mlc run --layers' takes archives and writes what kernels compute")
+            .into());
+    }
     if is_archive && !arguments.expect.is_empty() {
         return verify_archive(arguments, console);
     }
@@ -60,15 +68,23 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     let progress = console.progress("compiling, building and evaluating");
     let compiled = pipeline::compile(graph, &options, &mut |_, _| {})
         .map_err(|diagnostics| in_model(diagnostics, &arguments.model, loaded.sources))?;
-    let program = arguments.machine.toolchain()?.build(&compiled.bundle()?)?;
+    let (toolchain, bundle) = (arguments.machine.toolchain()?, compiled.bundle()?);
+    let program =
+        if arguments.layers.per_layer { toolchain.build_to_watch(&bundle) } else { toolchain.build(&bundle) }?;
     check_built(&program, &arguments.code)?;
     // Rounded weights are the model, not an error of the code.
     let graph = if options.weights_type.is_some() { &compiled.graph } else { graph };
     // States show from the second run on only. Known outputs are those of the first.
     let runs = if graph.states.is_empty() || !known.is_empty() { 1 } else { RUNS };
-    let outputs = (0..runs).map(|earlier| program.run_after(&inputs, earlier)).collect::<Result<Vec<_>, _>>()?;
-
     let functions = CFunctions::new(Toolchain::from_variable(std::env::var("CC").ok().as_deref()));
+    let layers = if arguments.layers.per_layer {
+        let kernels = bundle.origin.as_ref().map_or(&[][..], |origin| &origin.kernels);
+        let (_, tensors) = program.run_watched(&inputs)?;
+        let seen = Seen { model: &bundle.model.name, kernels, results: &program.results, tensors: &tensors };
+        Some(per_layer::compare(arguments, &seen, (graph, &compiled.graph), &inputs, &functions)?)
+    } else {
+        None
+    };
     // The evaluator is slow; it isn't needed where goldens are given.
     let expected: Vec<(usize, usize, Tensor, &str)> = if known.is_empty() {
         let all = mlc_ir::evaluate_runs_with(graph, &vec![inputs.clone(); runs as usize], &functions)?;
@@ -79,6 +95,8 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     } else {
         known.into_iter().map(|(index, output, against)| (0, index, output, against)).collect()
     };
+    // Behind the evaluator, which takes so many turns of a loop only.
+    let outputs = (0..runs).map(|earlier| program.run_after(&inputs, earlier)).collect::<Result<Vec<_>, _>>()?;
     drop(progress);
     let names = output_names(graph);
     let mut results = Vec::new();
@@ -88,27 +106,24 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
         let (name, actual) = (names[index], &outputs[run][index]);
         let quantization = graph.quantization.outputs.get(&numbers[index]).copied();
         let default = default_tolerance(&expected, quantization, against);
-        let mut comparison = compared(arguments, name, actual, &expected, default, &|_| STRICT)?;
-        let is_default = arguments.atol.is_none() && arguments.rtol.is_none();
+        let mut comparison = compared(arguments, name, actual, &expected, default, &|_| Bound::STRICT)?;
+        let is_default = arguments.tolerance.is_default();
         if !comparison.passes() && against == EVALUATOR && is_default {
             let _progress = console.progress("evaluating with noise of the size of rounding errors");
             let bounds = conditioning.of(run, index)?;
             comparison = compared(arguments, name, actual, &expected, default, &|element| {
-                bounds.get(element).copied().unwrap_or(STRICT)
+                bounds.get(element).copied().unwrap_or(Bound::STRICT)
             })?;
         }
         let run = (runs > 1).then_some(run as u32 + 1);
         let steps = quantization.and_then(|quantization| Steps::of(actual, &expected, quantization));
         results.push(OutputResult { name, run, against, passed: comparison.passes(), comparison, steps });
     }
-    report(arguments, &results, console)
+    report(arguments, &results, layers.as_deref(), console)
 }
 
 /// What outputs are compared with where none is known.
 const EVALUATOR: &str = "evaluator";
-
-/// Nothing beyond the tolerance.
-const STRICT: Bound = Bound::Within(0.0);
 
 /// How far rounding alone may move the elements of a model's outputs; found out when it is asked for.
 struct Conditioning<'a> {
@@ -124,13 +139,8 @@ impl Conditioning<'_> {
         if self.bounds.is_none() {
             self.bounds = Some(Bounds::of_runs(self.graph, &self.runs, self.functions)?);
         }
-        let bounds =
-            self.bounds.as_ref().and_then(|all| all.get(run)).map_or(&[][..], |bounds| bounds.of_output(output));
-        Ok(if bounds.contains(&Bound::Loose) && bounds.iter().all(|bound| *bound == Bound::Loose) {
-            Vec::new()
-        } else {
-            bounds.to_vec()
-        })
+        let bounds = self.bounds.as_ref().and_then(|all| all.get(run));
+        Ok(bounds.map(|bounds| bounds.telling(output)).unwrap_or_default())
     }
 }
 
@@ -161,11 +171,11 @@ fn verify_archive(arguments: &Verify, console: &Console) -> Result<(), Failure> 
         let name = ports[index].name.as_str();
         let quantization = ports[index].quantization;
         let default = default_tolerance(&expected, quantization, against);
-        let comparison = compared(arguments, name, &outputs[index], &expected, default, &|_| STRICT)?;
+        let comparison = compared(arguments, name, &outputs[index], &expected, default, &|_| Bound::STRICT)?;
         let steps = quantization.and_then(|quantization| Steps::of(&outputs[index], &expected, quantization));
         results.push(OutputResult { name, run: None, against, passed: comparison.passes(), comparison, steps });
     }
-    report(arguments, &results, console)
+    report(arguments, &results, None, console)
 }
 
 /// The tolerance where the options say none: that of the data type. Integers that stand for real numbers may be off by one step from what
@@ -187,23 +197,30 @@ fn compared(
     default: Tolerance,
     bound: &dyn Fn(usize) -> Bound,
 ) -> Result<Comparison, Diagnostic> {
-    let tolerance = Tolerance {
-        absolute: arguments.atol.unwrap_or(default.absolute),
-        relative: arguments.rtol.unwrap_or(default.relative),
-    };
+    let tolerance = arguments.tolerance.or(default);
     compare_within(actual, expected, tolerance, bound).map_err(|message| differs(name, message))
 }
 
 /// Prints the differences; fails when some are too large.
-fn report(arguments: &Verify, results: &[OutputResult], console: &Console) -> Result<(), Failure> {
-    if arguments.json {
+fn report(
+    arguments: &Verify,
+    results: &[OutputResult],
+    layers: Option<&[Layer]>,
+    console: &Console,
+) -> Result<(), Failure> {
+    if let (true, Some(layers)) = (arguments.json, layers) {
+        console.print_json(&serde_json::json!({ "kernels": layers, "outputs": results }));
+    } else if arguments.json {
         console.print_json(&results);
     } else {
+        console.print(&layers.map_or(String::new(), per_layer::describe));
         for result in results {
             console.print(&describe(result));
         }
     }
-    let faults: Vec<Diagnostic> = results.iter().filter(|result| !result.passed).map(fault).collect();
+    let mut faults =
+        layers.map_or_else(Vec::new, |layers| per_layer::faults(layers, arguments.layers.against.as_deref()));
+    faults.extend(results.iter().filter(|result| !result.passed).map(fault));
     if faults.is_empty() { Ok(()) } else { Err(faults.into()) }
 }
 

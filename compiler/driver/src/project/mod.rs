@@ -3,11 +3,18 @@
 //! The templates are the files below `compiler/driver/templates/`, with words in `@…@` that [`Values`] fills in.
 
 mod crate_values;
+mod firmware;
+mod machines;
+mod python;
+mod steps;
 mod template;
 mod values;
 
+pub use steps::next_commands;
 pub use template::Template;
 
+#[cfg(test)]
+mod structures;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +26,8 @@ use values::Values;
 /// The files of a project, by path.
 ///
 /// # Errors
-/// `MLC0006` when the archive has another interface than C's, or leaves its constants to the caller.
+/// `MLC0006` when the archive has another interface than C's, leaves its constants to the caller, or is for a machine that the
+/// template has no place for.
 pub fn project(bundle: &Bundle, template: Template) -> Result<IndexMap<String, Vec<u8>>, Diagnostic> {
     let Call::CInterface(header) = &bundle.call else {
         return Err(unsuitable("projects call the C interface, which this archive doesn't have")
@@ -43,14 +51,15 @@ pub fn project(bundle: &Bundle, template: Template) -> Result<IndexMap<String, V
         return Err(unsuitable("Arduino compiles sources, this archive holds object files")
             .with_help("compile the model with '--weights-as c' and without '--emit-lib'"));
     }
-    let values = Values::new(bundle, header, template)?;
+    let board = machines::board(bundle.target().as_ref(), template)?;
+    let values = Values::new(bundle, header, template, board)?;
     let mut files = IndexMap::new();
     if template == Template::Arduino {
         arduino_library(bundle, &values, &mut files)?;
     } else {
         archive(bundle, &values, &mut files);
     }
-    for (path, text) in template.files() {
+    for (path, text) in template.files(board) {
         files.insert(values.fill(path), values.fill(text).into_bytes());
     }
     files.sort_unstable_keys();

@@ -1,5 +1,7 @@
 //! The build systems and their files.
 
+use crate::toolchain::Board;
+
 /// A build system that a project is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Template {
@@ -7,6 +9,8 @@ pub enum Template {
     Posix,
     /// A CMake project with a program
     Cmake,
+    /// A Makefile and a program for a microcontroller, which an emulator runs
+    BareMetal,
     /// A Zephyr application
     Zephyr,
     /// An Arduino library with a sketch
@@ -15,6 +19,8 @@ pub enum Template {
     Platformio,
     /// An ESP-IDF project with the model as a component
     EspIdf,
+    /// A Python package with the model as a function on numpy arrays
+    Python,
     /// A Rust crate without the standard library, with a safe function around the C
     Cargo,
 }
@@ -29,9 +35,23 @@ macro_rules! template {
 }
 
 impl Template {
-    /// Its files.
-    pub(super) fn files(self) -> Files {
+    /// Its files, for a board that is emulated or for anything else.
+    pub(super) fn files(self, board: Option<&Board>) -> Files {
         match self {
+            Template::BareMetal => template! {
+                "Makefile": "bare-metal/Makefile",
+                "memory.ld": "bare-metal/memory.ld",
+                "src/main.c": "bare-metal/main.c",
+            },
+            Template::Cmake if board.is_some() => template! {
+                "CMakeLists.txt": "cmake/CMakeLists.txt",
+                "memory.ld": "bare-metal/memory.ld",
+                "src/main.c": "bare-metal/main.c",
+            },
+            Template::Platformio if board.is_some() => template! {
+                "platformio.ini": "platformio/board.ini",
+                "src/main.c": "common/firmware.c",
+            },
             Template::Posix => template! { "Makefile": "posix/Makefile", "src/main.c": "common/main.c", },
             Template::Cmake => template! { "CMakeLists.txt": "cmake/CMakeLists.txt", "src/main.c": "common/main.c", },
             Template::Zephyr => template! {
@@ -52,6 +72,13 @@ impl Template {
                 "main/CMakeLists.txt": "esp-idf/main.cmake",
                 "main/main.c": "common/firmware.c",
                 "components/tvmgen_@MODEL@/CMakeLists.txt": "esp-idf/component.cmake",
+            },
+            Template::Python => template! {
+                "pyproject.toml": "python/pyproject.toml",
+                "setup.py": "python/setup.py",
+                "library.c": "python/library.c",
+                "tvmgen_@MODEL@/__init__.py": "python/init.py",
+                "tvmgen_@MODEL@/_library.py": "../../python/package/mlc/_library.py",
             },
             Template::Cargo => template! {
                 "Cargo.toml": "cargo/Cargo.toml",

@@ -9,8 +9,13 @@ use std::process::Command;
 const CASE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/pnnx/net_lenet_relu_maxpool");
 
 fn bundle(execution: Execution) -> Bundle {
+    bundle_for("generic", execution)
+}
+
+fn bundle_for(target: &str, execution: Execution) -> Bundle {
+    let target = crate::targets::find(target).unwrap();
     let loaded = load(&Path::new(CASE).join("model.pnnx.param"), &LoadOptions::default()).unwrap();
-    let options = CompileOptions { execution, ..CompileOptions::default() };
+    let options = CompileOptions { execution, target, ..CompileOptions::default() };
     let compiled = compile(&loaded.graph, &options, &mut |_, _| {}).unwrap();
     Bundle::parse(&compiled.archive().unwrap()).unwrap()
 }
@@ -51,6 +56,11 @@ fn is_missing(program: &str) -> bool {
         eprintln!("skipped: there is no {program}");
     }
     missing
+}
+
+/// The templates that take code for any machine.
+fn made_for_any_machine() -> impl Iterator<Item = Template> {
+    Template::value_variants().iter().copied().filter(|template| *template != Template::BareMetal)
 }
 
 #[test]
@@ -98,8 +108,8 @@ fn crate_builds_and_computes_the_golden_output() {
 #[test]
 fn projects_hold_the_archive_unchanged_and_no_open_word() {
     let bundle = bundle(Execution::default());
-    for template in Template::value_variants() {
-        let files = project(&bundle, *template).unwrap();
+    for template in made_for_any_machine() {
+        let files = project(&bundle, template).unwrap();
         for (path, bytes) in bundle.archive().files() {
             let moved = match template {
                 Template::Arduino => path
@@ -110,7 +120,7 @@ fn projects_hold_the_archive_unchanged_and_no_open_word() {
             };
             assert!(moved.is_none_or(|path| files[&path] == bytes.as_ref()), "{template:?} {path}");
         }
-        for (path, _) in template.files() {
+        for (path, _) in template.files(None) {
             let path = path.replace("@MODEL@", "default");
             let text = String::from_utf8(files[&path].clone()).unwrap();
             let open = text
@@ -130,14 +140,18 @@ fn templates_are_as_reviewed() {
     settings.set_snapshot_path("../../../../snapshots/project");
     settings.set_prepend_module_to_snapshot(false);
     settings.bind(|| {
-        for template in Template::value_variants() {
-            let files = project(&bundle, *template).unwrap();
+        let firmware = bundle_for("cortex-m55", Execution::default());
+        let boards = [Template::BareMetal, Template::Cmake].map(|template| (template, &firmware));
+        for (template, bundle) in made_for_any_machine().map(|template| (template, &bundle)).chain(boards) {
+            let board = machines::board(bundle.target().as_ref(), template).unwrap();
+            let files = project(bundle, template).unwrap();
             let mut text = String::new();
-            for (path, _) in template.files() {
+            for (path, _) in template.files(board) {
                 let path = path.replace("@MODEL@", "default");
                 text += &format!("==== {path}\n{}\n", String::from_utf8_lossy(&files[&path]));
             }
-            insta::assert_snapshot!(format!("{template:?}").to_ascii_lowercase(), text);
+            let machine = if board.is_some() { "-firmware" } else { "" };
+            insta::assert_snapshot!(format!("{template:?}{machine}").to_ascii_lowercase(), text);
         }
     });
 }

@@ -1,8 +1,11 @@
 //! What the words in `@…@` of a template stand for.
 
 use super::crate_values;
+use super::firmware;
+use super::python;
 use super::template::Template;
 use crate::bundle::{Bundle, Port};
+use crate::toolchain::Board;
 use mlc_archive::Header;
 use mlc_codegen::package::build_files::{cmake_c_library, cmake_tools, make_c_library, make_tools};
 use mlc_codegen::{Target, Tools, c_type};
@@ -19,36 +22,16 @@ pub(super) struct Values {
     pub needs_workspace: bool,
 }
 
-/// Options of the linker for a program on a microcontroller with picolibc: start-up code, files, and how large the memories are.
-fn link_flags(target: &Target) -> String {
-    let sizes = target.memories.map_or(String::new(), |memories| {
-        let (flash, ram) = (memories.flash_bytes, memories.ram_bytes);
-        format!(" -Wl,--defsym=__flash_size={flash:#x},--defsym=__ram_size={ram:#x}")
-    });
-    format!("--oslib=semihost --crt0=semihost{sizes}")
-}
-
-/// Lines of a Makefile for a program on a microcontroller.
-const MAKE_PROGRAM: &str = "\
-# Files of the program go through a debugger or an emulator; the memories are those of a usual part. Or set LDFLAGS.
-ifneq ($(C_LIBRARY),)
-LDFLAGS ?= @FLAGS@
-endif
-";
-
-/// As [`MAKE_PROGRAM`].
-const CMAKE_PROGRAM: &str = "\
-# Files of the program go through a debugger or an emulator; the memories are those of a usual part. Or set linker flags.
-if(CMAKE_C_FLAGS MATCHES \"picolibc\" AND NOT CMAKE_EXE_LINKER_FLAGS)
-  set(CMAKE_EXE_LINKER_FLAGS \"@FLAGS@\")
-endif()
-";
-
 /// Options for code of other generators.
 const FOREIGN_FLAGS: &str = "-std=gnu11 -O2";
 
 impl Values {
-    pub(super) fn new(bundle: &Bundle, header: &Header, template: Template) -> Result<Values, Diagnostic> {
+    pub(super) fn new(
+        bundle: &Bundle,
+        header: &Header,
+        template: Template,
+        board: Option<&Board>,
+    ) -> Result<Values, Diagnostic> {
         let model = bundle.model.name.to_ascii_lowercase();
         let sources: Vec<String> = bundle.sources()?.into_iter().map(|path| format!("model/{path}")).collect();
         let objects: Vec<String> = bundle.objects().into_iter().map(|path| format!("model/{path}")).collect();
@@ -71,6 +54,9 @@ impl Values {
         values.set("OBJECTS", objects.join(" "));
         values.set("C_FLAGS", flags.join(" "));
         values.set_tools(&bundle.target().unwrap_or_else(Target::generic));
+        for (word, text) in firmware::texts(&model, board) {
+            values.set(word, text);
+        }
         let filter: Vec<String> = model_sources.iter().map(|source| format!("+<../{source}>")).collect();
         values.set("PLATFORMIO_SOURCES", filter.join(" "));
         values.set("MACRO", format!("TVMGEN_{}", model.to_ascii_uppercase()));
@@ -93,7 +79,8 @@ impl Values {
         values.set("RUST_SOURCES", quoted(&model_sources).iter().map(|item| format!("        {item},\n")).collect());
         values.set("RUST_OBJECTS", quoted(&objects).join(", "));
         values.set("RUST_FLAGS", quoted(&machine_free(&flags)).join(", "));
-        for (word, text) in crate_values::texts(&model, bundle) {
+        let python = python::texts(bundle, &model_sources, &objects, &flags);
+        for (word, text) in crate_values::texts(&model, bundle).into_iter().chain(python) {
             values.set(word, text);
         }
         Ok(values)
@@ -102,14 +89,12 @@ impl Values {
     /// What chooses the tools of the machine that the archive is for.
     fn set_tools(&mut self, target: &Target) {
         let is_foreign = target.tools.as_ref().is_some_and(Tools::are_bare_metal);
-        let for_other_machines = |text: String| if is_foreign { text } else { String::new() };
-        let program = |lines: &str| lines.replace("@FLAGS@", &link_flags(target));
-        self.set("MAKE_TOOLS", make_tools(target) + &for_other_machines(program(MAKE_PROGRAM)));
+        self.set("MAKE_TOOLS", make_tools(target));
         self.set("MAKE_C_LIBRARY", make_c_library(target).to_owned());
         self.set("CMAKE_TOOLS", cmake_tools(target));
         let flags = format!("set(CMAKE_C_FLAGS \"${{CMAKE_C_FLAGS}} {}\")\n", target.c_flags.join(" "));
-        let machine = flags + cmake_c_library(target) + &program(CMAKE_PROGRAM);
-        self.set("CMAKE_MACHINE", for_other_machines(machine));
+        let machine = flags + cmake_c_library(target);
+        self.set("CMAKE_MACHINE", if is_foreign { machine } else { String::new() });
     }
 
     fn set(&mut self, word: &'static str, text: String) {

@@ -37,7 +37,18 @@ pub struct Board {
     pub(super) counter: Counter,
     /// Debian's names of the packages that hold compiler, C library and emulator.
     packages: &'static str,
+    /// The register whose lowest bit is a light.
+    light: Option<u32>,
 }
+
+/// File name of the linker script of a board.
+pub(crate) const MEMORY_SCRIPT: &str = "memory.ld";
+
+/// Options of the linker for a program with `main`: start-up code, and files that go through a debugger or an emulator.
+pub(crate) const START_UP: [&str; 2] = ["--crt0=semihost", "--oslib=semihost"];
+
+/// Options of `objcopy` that take the vectors out of a program.
+pub(crate) const VECTORS_ONLY: [&str; 4] = ["-O", "binary", "-j", ".init"];
 
 /// Bytes of the stack of a program on a board.
 pub(super) const STACK_BYTES: u32 = 64 << 10;
@@ -60,6 +71,7 @@ const fn mps2(target: &'static str, machine: &'static str, ram: Region) -> Board
         ram,
         counter: Counter::SysTick(4000),
         packages: ARM_PACKAGES,
+        light: Some(0x4002_8000),
     }
 }
 
@@ -73,6 +85,7 @@ const fn virt(target: &'static str) -> Board {
         ram: mebibytes(0x8400_0000, 64),
         counter: Counter::Retired,
         packages: RISCV_PACKAGES,
+        light: None,
     }
 }
 
@@ -84,6 +97,7 @@ static BOARDS: [Board; 6] = [
         // The memory at address 0 is too small for some models.
         flash: mebibytes(0x6000_0000, 32),
         counter: Counter::SysTick(3125),
+        light: Some(0x4930_2000),
         ..mps2("cortex-m55", "mps3-an547", mebibytes(0x6200_0000, 32))
     },
     virt("riscv32"),
@@ -101,26 +115,34 @@ impl Board {
         format!("Debian and its kin have what it takes in the packages {}", self.packages)
     }
 
-    /// Options of the cross compiler, used as a linker, that choose the C library and the memories.
-    pub(super) fn link_flags(&self) -> Vec<String> {
-        let Board { flash, ram, .. } = self;
-        let symbols = [
-            ("flash", flash.start),
-            ("flash_size", flash.bytes),
-            ("ram", ram.start),
-            ("ram_size", ram.bytes),
-            ("stack_size", STACK_BYTES),
-        ];
-        symbols.iter().map(|(name, value)| format!("-Wl,--defsym=__{name}={value:#x}")).collect()
+    /// The board of a target, by its name.
+    pub fn of_target(target: &str) -> Option<&'static Board> {
+        boards().find(|board| board.target == target)
+    }
+
+    /// The linker script [`MEMORY_SCRIPT`]: where code, data and stack lie; the rest is that of the C library.
+    pub fn memory_script(&self) -> String {
+        let Board { machine, flash, ram, .. } = self;
+        format!(
+            "/* Memories of the board {machine}, and bytes of the stack. */\n\
+             __flash = {:#010x};\n__flash_size = {:#x};\n__ram = {:#010x};\n__ram_size = {:#x};\n__stack_size = {STACK_BYTES:#x};\n\
+             INCLUDE picolibc.ld\n",
+            flash.start, flash.bytes, ram.start, ram.bytes,
+        )
+    }
+
+    /// The register whose lowest bit is a light, if the board has one.
+    pub fn light(&self) -> Option<u32> {
+        self.light
     }
 
     /// Whether the processor looks for its vectors, the section `.init`, elsewhere than where the linker puts them.
-    pub(super) fn moves_vectors(&self) -> bool {
+    pub(crate) fn moves_vectors(&self) -> bool {
         self.counter != Counter::Retired && self.flash.start != 0
     }
 
     /// The command that runs a program with arguments; `vectors` is the file of the section `.init`.
-    pub(super) fn command(&self, executable: &Path, vectors: &Path, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, executable: &Path, vectors: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.emulator);
         command.args(["-M", self.machine]).args(self.options).arg("-kernel").arg(executable);
         if self.moves_vectors() {

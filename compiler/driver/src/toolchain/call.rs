@@ -1,5 +1,6 @@
-//! How the `main` of a program calls a model: C text for each interface that an archive may have. All of them define
-//! `prepare`, which is called once, and `invoke`, which runs the model on `input` into `output`.
+//! How a program or a shared library calls a model: C text for each interface that an archive may have. All of them define
+//! `prepare`, which is called once, `set_tensors`, which is called whenever the tensors' memory is another, and `invoke`, which runs the
+//! model on `input` into `output`.
 
 use crate::bundle::{Bundle, Call, Port};
 use mlc_archive::{Executor, Header};
@@ -19,7 +20,7 @@ pub(super) fn includes(bundle: &Bundle) -> String {
     }
 }
 
-/// `prepare` and `invoke`.
+/// `prepare`, `set_tensors` and `invoke`.
 pub(super) fn functions(bundle: &Bundle, folder: &Path) -> String {
     let model = bundle.model.name.to_ascii_lowercase();
     match &bundle.call {
@@ -68,7 +69,7 @@ __attribute__((weak)) int TVMBackendFreeWorkspace(int type, int id, void* memory
 fn c_interface(model: &str, header: &Header, bundle: &Bundle, folder: &Path) -> String {
     let mut text =
         format!("\nstatic struct tvmgen_{model}_inputs inputs;\nstatic struct tvmgen_{model}_outputs outputs;\n");
-    let mut prepare = String::new();
+    let (mut prepare, mut bind) = (String::new(), String::new());
     // No formatting of a String fails.
     if !header.pools.is_empty() {
         let _ = writeln!(text, "static struct tvmgen_{model}_workspace_pools pools;");
@@ -104,10 +105,10 @@ fn c_interface(model: &str, header: &Header, bundle: &Bundle, folder: &Path) -> 
         }
     } else {
         for (index, port) in bundle.inputs.iter().enumerate() {
-            let _ = writeln!(prepare, "  inputs.{} = input[{index}].data;", port.field);
+            let _ = writeln!(bind, "  inputs.{} = input[{index}].data;", port.field);
         }
         for (index, port) in bundle.outputs.iter().enumerate() {
-            let _ = writeln!(prepare, "  outputs.{} = output[{index}].data;", port.field);
+            let _ = writeln!(bind, "  outputs.{} = output[{index}].data;", port.field);
         }
         let pools = if pools.is_empty() { String::new() } else { format!(", {pools}") };
         let is_rank = bundle.origin.as_ref().is_some_and(|origin| origin.ranks.is_some());
@@ -115,7 +116,7 @@ fn c_interface(model: &str, header: &Header, bundle: &Bundle, folder: &Path) -> 
         let _ = writeln!(invoke, "  status = tvmgen_{model}_run(&inputs, &outputs{pools}{transport});");
     }
     text + &format!(
-        "\nstatic int prepare(void) {{\n{prepare}  return 0;\n}}\n\n\
+        "\nstatic int prepare(void) {{\n{prepare}  return 0;\n}}\n\nstatic void set_tensors(void) {{\n{bind}}}\n\n\
          static int32_t invoke(void) {{\n  int32_t status;\n{invoke}  return status;\n}}\n"
     )
 }
@@ -153,11 +154,12 @@ fn packed(model: &str, bundle: &Bundle) -> String {
          int* out_type_code, void* resource_handle);\n\n{}{}\n\
          static TVMValue values[{}];\nstatic int codes[{}];\n\n\
          static int prepare(void) {{\n  size_t i;\n  \
-         for (i = 0; i < {inputs}; ++i) {{\n    input_tensor[i].data = input[i].data;\n    \
-         values[i].v_handle = &input_tensor[i];\n  }}\n  \
-         for (i = 0; i < {outputs}; ++i) {{\n    output_tensor[i].data = output[i].data;\n    \
-         values[{inputs} + i].v_handle = &output_tensor[i];\n  }}\n  \
+         for (i = 0; i < {inputs}; ++i) {{\n    values[i].v_handle = &input_tensor[i];\n  }}\n  \
+         for (i = 0; i < {outputs}; ++i) {{\n    values[{inputs} + i].v_handle = &output_tensor[i];\n  }}\n  \
          for (i = 0; i < {count}; ++i) {{\n    codes[i] = kTVMDLTensorHandle;\n  }}\n  return 0;\n}}\n\n\
+         static void set_tensors(void) {{\n  size_t i;\n  \
+         for (i = 0; i < {inputs}; ++i) {{\n    input_tensor[i].data = input[i].data;\n  }}\n  \
+         for (i = 0; i < {outputs}; ++i) {{\n    output_tensor[i].data = output[i].data;\n  }}\n}}\n\n\
          static int32_t invoke(void) {{\n  TVMValue result;\n  int result_code = kTVMNullptr;\n  result.v_handle = NULL;\n  \
          return tvmgen_{model}_run(values, codes, {count}, &result, &result_code, NULL);\n}}\n",
         tensors("input", &bundle.inputs),
@@ -189,12 +191,11 @@ fn graph_executor(bundle: &Bundle, graph: &Path, parameters: &Path) -> String {
         (c_string(graph.as_os_str().as_encoded_bytes()), c_string(parameters.as_os_str().as_encoded_bytes()));
     format!(
         "{}{}{GRAPH}\
-         static int prepare(void) {{\n  static const char* const names[] = {{ {} }};\n  size_t i;\n  \
-         for (i = 0; i < {inputs}; ++i) {{\n    input_tensor[i].data = input[i].data;\n  }}\n  \
+         static int prepare(void) {{\n  return load({graph}, {parameters});\n}}\n\n\
+         static void set_tensors(void) {{\n  static const char* const names[] = {{ {} }};\n  size_t i;\n  \
          for (i = 0; i < {outputs}; ++i) {{\n    output_tensor[i].data = output[i].data;\n  }}\n  \
-         if (load({graph}, {parameters})) {{\n    return 1;\n  }}\n  \
-         for (i = 0; i < {inputs}; ++i) {{\n    \
-         TVMGraphExecutor_SetInput(executor, names[i], &input_tensor[i]);\n  }}\n  return 0;\n}}\n\n\
+         for (i = 0; i < {inputs}; ++i) {{\n    input_tensor[i].data = input[i].data;\n    \
+         TVMGraphExecutor_SetInput(executor, names[i], &input_tensor[i]);\n  }}\n}}\n\n\
          static int32_t invoke(void) {{\n  int32_t i;\n  TVMGraphExecutor_Run(executor);\n  \
          for (i = 0; i < {outputs}; ++i) {{\n    \
          const int status = TVMGraphExecutor_GetOutput(executor, i, &output_tensor[i]);\n    \

@@ -1,8 +1,9 @@
 //! What a cross compiler makes for an emulated board: options, the link against a C library whose files go through the
 //! emulator, and the image that tells how much memory the model takes.
 
-use super::board::Board;
+use super::board::{Board, MEMORY_SCRIPT, START_UP, VECTORS_ONLY};
 use super::compiler::Toolchain;
+use super::faults::temporary;
 use super::footprint::Footprint;
 use crate::bundle::Bundle;
 use mlc_codegen::{Target, VectorSpelling};
@@ -50,10 +51,10 @@ impl Toolchain {
         objects: &[PathBuf],
         executable: &Path,
     ) -> Result<(), Diagnostic> {
-        self.link(board, flags, &["--crt0=semihost", "--oslib=semihost"], objects, executable)?;
+        self.link(board, flags, &START_UP, objects, executable)?;
         if board.moves_vectors() {
             let mut command = Command::new(self.binary_tool("objcopy"));
-            command.args(["-O", "binary", "-j", ".init"]).arg(executable).arg(executable.with_file_name("vectors"));
+            command.args(VECTORS_ONLY).arg(executable).arg(executable.with_file_name("vectors"));
             self.tool(board, command, executable)?;
         }
         Ok(())
@@ -90,8 +91,10 @@ impl Toolchain {
         objects: &[PathBuf],
         image: &Path,
     ) -> Result<(), Diagnostic> {
+        let script = image.with_file_name(MEMORY_SCRIPT);
+        std::fs::write(&script, board.memory_script()).map_err(|error| temporary(&error))?;
         let mut command = self.command();
-        command.args(flags).args(board.link_flags()).args(options).args(objects).arg("-o").arg(image).arg("-lm");
+        command.args(flags).arg("-T").arg(script).args(options).args(objects).arg("-o").arg(image).arg("-lm");
         self.tool(board, command, image).map(|_| ())
     }
 

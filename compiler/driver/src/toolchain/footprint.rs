@@ -1,8 +1,10 @@
 //! How much memory a built model takes: the sections of an image that holds the model and the library functions it needs,
 //! and nothing else.
 
+use serde::Serialize;
+
 /// What a model takes of a machine's memories in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Footprint {
     /// Code, constants and initial values.
     pub flash_bytes: usize,

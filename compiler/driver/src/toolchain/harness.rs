@@ -1,6 +1,7 @@
 //! The `main` of a program that runs a compiled model on raw files.
 
 use super::board::Board;
+use super::watch::{self, Watch};
 use super::{call, platform};
 use crate::bundle::Bundle;
 use std::fmt::Write;
@@ -166,19 +167,20 @@ void __cyg_profile_func_exit(void* function, void* site) {
 
 /// Text of `main.c`: arguments are a mode, a number of runs, the files of all inputs and those of all outputs. `folder` is where
 /// the archive is unpacked.
-pub(super) fn main(bundle: &Bundle, profile: bool, board: Option<&Board>, folder: &Path) -> String {
+pub(super) fn main(bundle: &Bundle, watch: Watch, board: Option<&Board>, folder: &Path) -> String {
     let (inputs, outputs) = (bundle.inputs.len(), bundle.outputs.len());
     let mut text = format!(
         "#define _POSIX_C_SOURCE 200809L\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
-         #include <string.h>\n#include <time.h>\n{}{}{COMMON}\n#define INPUTS {inputs}\n\
+         #include <string.h>\n#include <time.h>\n{}{}{}{COMMON}\n#define INPUTS {inputs}\n\
          static buffer_t input[{}];\nstatic buffer_t output[{}];\n\n{}",
         call::includes(bundle),
         platform::text(board),
+        watch::text(watch, &watch::watched_results(bundle)),
         inputs.max(1),
         outputs.max(1),
         call::functions(bundle, folder),
     );
-    if profile {
+    if watch == Watch::Times {
         let kernels = bundle.origin.iter().flat_map(|origin| &origin.kernels);
         let inside: Vec<String> = kernels.map(|kernel| kernel.inside.to_string()).chain(["0".into()]).collect();
         text += &format!("#define KERNELS {}\n", inside.len() - 1);
@@ -206,10 +208,10 @@ pub(super) fn main(bundle: &Bundle, profile: bool, board: Option<&Board>, folder
          memcpy(copy[i].data, input[i].data, input_bytes[i]);\n  }}\n  \
          for (i = 0; i < {outputs}; ++i) {{\n    \
          if (make(&output[i], output_bytes[i], timing ? 0 : 16)) {{\n      return 2;\n    }}\n  }}\n  \
-         if (prepare()) {{\n    return 2;\n  }}\n",
+         if (prepare()) {{\n    return 2;\n  }}\n  set_tensors();\n",
         3 + inputs + outputs,
     );
-    text + RUN + if profile { REPORT } else { "" } + &checks(inputs, outputs)
+    text + RUN + if watch == Watch::Times { REPORT } else { "" } + &checks(inputs, outputs)
 }
 
 pub(super) fn sizes(ports: &[crate::bundle::Port]) -> String {
@@ -247,6 +249,7 @@ const RUN: &str = "  if (!timing) {
       }
     }
     if (status == 0) {
+      begin_watch();
       before_run();
       status = invoke();
       after_run();

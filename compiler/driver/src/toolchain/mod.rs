@@ -12,26 +12,33 @@ mod firmware;
 mod footprint;
 mod guest;
 mod harness;
+mod library;
 mod objects;
+mod peak;
 mod platform;
 mod program;
 mod ranks;
 mod recipe;
+mod watch;
 
 pub use board::{Board, boards};
+pub(crate) use board::{MEMORY_SCRIPT, START_UP, VECTORS_ONLY};
 pub use compiler::Toolchain;
 pub use footprint::Footprint;
 pub use guest::{Guest, guests};
+pub(crate) use library::source as library_source;
 pub use program::{Cost, Program};
 pub use ranks::{Event, Rank, RanksProgram, RanksRun, Timeline, Transport};
+pub use watch::WatchedResult;
 
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Call};
 pub(crate) use faults::temporary;
 use mlc_codegen::{FloatingPoint, Target};
 use mlc_ir::{Code, Diagnostic, Location};
 use recipe::{Recipe, Unit};
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use watch::Watch;
 
 impl Toolchain {
     /// Builds the program of an archive, with the options of its target. The sources are compiled side by side.
@@ -40,7 +47,7 @@ impl Toolchain {
     /// `MLC0004` when the code is for another machine, `MLC0005` when there is no C compiler, or it refuses the code, `MLC0402` when
     /// the program doesn't fit the board.
     pub fn build(&self, bundle: &Bundle) -> Result<Program, Diagnostic> {
-        self.build_with(bundle, false)
+        self.build_with(bundle, Watch::Nothing)
     }
 
     /// Builds a program that can also tell the time of each kernel ([`Program::bench_kernels`]): the compiler adds a call at
@@ -49,22 +56,30 @@ impl Toolchain {
     /// # Errors
     /// As [`Toolchain::build`].
     pub fn build_to_profile(&self, bundle: &Bundle) -> Result<Program, Diagnostic> {
-        self.build_with(bundle, true)
+        self.build_with(bundle, Watch::Times)
     }
 
-    fn build_with(&self, bundle: &Bundle, profile: bool) -> Result<Program, Diagnostic> {
-        if let Some(ranks) = bundle.origin.as_ref().and_then(|origin| origin.ranks.as_ref()) {
-            let message =
-                format!("the model is rank {} of {}, and runs together with the others only", ranks.rank, ranks.count);
+    /// Builds a program that also tells what each kernel has computed ([`Program::run_watched`]), by the hooks of the generated code.
+    ///
+    /// # Errors
+    /// As [`Toolchain::build`], and `MLC0004` when the archive doesn't say where its kernels' results are.
+    pub fn build_to_watch(&self, bundle: &Bundle) -> Result<Program, Diagnostic> {
+        if watch::watched_results(bundle).is_empty() || matches!(bundle.call, Call::Graph { .. }) {
+            let message = "the results of kernels can't be seen in this archive";
             return Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
-                .with_help("'mlc run' takes the models of all ranks, in order"));
+                .with_help("it takes a model, or an archive with the AOT executor that this version of mlc has made"));
         }
+        self.build_with(bundle, Watch::Results)
+    }
+
+    fn build_with(&self, bundle: &Bundle, watch: Watch) -> Result<Program, Diagnostic> {
+        library::refuse_ranks(bundle)?;
         let folder = tempfile::Builder::new().prefix("mlc-").tempdir().map_err(|error| temporary(&error))?;
         bundle.unpack(folder.path()).map_err(|error| temporary(&error))?;
-        let text = harness::main(bundle, profile, self.board, folder.path());
+        let text = harness::main(bundle, watch, self.board, folder.path());
         let generic = || Target::generic().with_floating_point(FloatingPoint::default());
         let flags = self.flags(&bundle.target().unwrap_or_else(generic))?;
-        let objects = self.compile_model(bundle, folder.path(), &text, &flags, profile)?;
+        let objects = self.compile_model(bundle, folder.path(), &text, &flags, watch)?;
         let executable = folder.path().join("program");
         let footprint = match self.board {
             None => {
@@ -80,16 +95,17 @@ impl Toolchain {
                 self.link_firmware(board, &flags, &objects, &executable)?;
                 // The last object is that of `main.c`; what watches the kernels is there, too.
                 let own = objects.split_last().map_or(&*objects, |(_, own)| own);
-                match profile {
-                    true => None,
-                    false => Some(self.measure(board, bundle, &flags, own, &folder.path().join("model"))?),
+                match watch {
+                    Watch::Times | Watch::Results => None,
+                    Watch::Nothing => Some(self.measure(board, bundle, &flags, own, &folder.path().join("model"))?),
                 }
             }
         };
         let (inputs, outputs) = (bundle.inputs.clone(), bundle.outputs.clone());
         let limit = if self.board.is_some() { Some(self.patience) } else { self.limit };
         let (board, guest) = (self.board, self.guest);
-        Ok(Program { folder, executable, board, guest, limit, inputs, outputs, footprint })
+        let results = if watch == Watch::Results { watch::watched_results(bundle) } else { Vec::new() };
+        Ok(Program { folder, executable, board, guest, limit, inputs, outputs, results, footprint })
     }
 
     /// Compiles an archive that is unpacked in a folder, and `main` as its `main.c`; gives the objects, that of `main.c` last.
@@ -99,7 +115,7 @@ impl Toolchain {
         folder: &Path,
         main: &str,
         flags: &[String],
-        profile: bool,
+        watch: Watch,
     ) -> Result<Vec<PathBuf>, Diagnostic> {
         std::fs::write(folder.join("main.c"), main).map_err(|error| temporary(&error))?;
         let recipe = Recipe::new(bundle, folder, flags, self)?;
@@ -109,9 +125,8 @@ impl Toolchain {
             let object = folder.join(format!("{index}.o"));
             let mut command = self.command();
             command.args(flags);
-            if profile && source.ends_with("_lib1.c") {
-                // The small functions inside the kernels would cost more to watch than they take.
-                command.args(["-finstrument-functions", "-finstrument-functions-exclude-function-list=mlc_"]);
+            if source.ends_with("_lib1.c") {
+                command.args(watch.flags(&bundle.model.name));
             }
             command.args(&recipe.includes).args(["-c", source, "-o"]).arg(&object);
             compilations.push(self.start(command, folder)?);

@@ -4,9 +4,11 @@ use super::board::Board;
 use super::faults::{start_of, temporary};
 use super::footprint::Footprint;
 use super::guest::Guest;
+use super::watch::{self, WatchedResult};
 use crate::bundle::Port;
 use crate::files;
 use mlc_ir::{Code, Diagnostic, Location, Tensor};
+use serde::Serialize;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -26,12 +28,14 @@ pub struct Program {
     pub inputs: Vec<Port>,
     /// Outputs in order.
     pub outputs: Vec<Port>,
-    /// How much memory it takes; of programs for boards only, unless they tell kernels apart.
+    /// Results of kernels that it tells.
+    pub results: Vec<WatchedResult>,
+    /// How much memory it takes; of programs for boards only, unless they watch kernels.
     pub footprint: Option<Footprint>,
 }
 
 /// What one run of a model costs, as an emulated board has counted it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Cost {
     /// Executed instructions; on Arm, up to a tick of the timer, which is 40 instructions.
     pub instructions: u64,
@@ -63,6 +67,7 @@ struct Remains {
     /// What it counted, one number per line.
     figures: Vec<u64>,
     outputs: Vec<PathBuf>,
+    results: Vec<PathBuf>,
 }
 
 impl Program {
@@ -97,6 +102,22 @@ impl Program {
     /// As [`Program::run`].
     pub fn run_counted(&self, inputs: &[Tensor]) -> Result<(Vec<Tensor>, Option<Cost>), Diagnostic> {
         self.execute(&Mode::Run, 0, &[inputs]).and_then(|remains| self.read_outputs(&remains))
+    }
+
+    /// Runs the model once, and gives what each kernel has computed beside the outputs, in the order of [`Program::results`]. For programs
+    /// of `Toolchain::build_to_watch`.
+    ///
+    /// # Errors
+    /// As [`Program::run`], and when the code shows other results than the archive describes.
+    pub fn run_watched(&self, inputs: &[Tensor]) -> Result<(Vec<Tensor>, Vec<Tensor>), Diagnostic> {
+        let remains = self.execute(&Mode::Run, 0, &[inputs])?;
+        let (outputs, _) = self.read_outputs(&remains)?;
+        let results = self.results.iter().zip(&remains.results).map(|(WatchedResult { result, .. }, file)| {
+            let bytes = std::fs::read(file).ok().filter(|bytes| bytes.len() == result.span);
+            let missing = || failed(format!("the program doesn't show the result '{}' of a kernel", result.node));
+            bytes.map(|bytes| result.tensor(&bytes)).ok_or_else(missing)
+        });
+        Ok((outputs, results.collect::<Result<_, _>>()?))
     }
 
     fn read_outputs(&self, remains: &Remains) -> Result<(Vec<Tensor>, Option<Cost>), Diagnostic> {
@@ -182,7 +203,8 @@ impl Program {
         let figures = if self.board.is_some() { &said } else { &printed };
         let figures = figures.lines().filter_map(|line| line.trim().parse().ok()).collect();
         let outputs = (0..self.outputs.len()).map(|index| run.join(format!("output{index}"))).collect();
-        Ok(Remains { figures, outputs })
+        let results = (0..self.results.len()).map(|number| run.join(watch::file_name(number))).collect();
+        Ok(Remains { figures, outputs, results })
     }
 
     fn not_started(&self, error: &std::io::Error) -> Diagnostic {

@@ -40,8 +40,13 @@ impl<'m, F: Operators> Importer<'m, F> {
             let taken = if decided { then } else { otherwise };
             return self.import_region(taken, inputs.to_vec(), format!("{}.", site.name));
         }
-        let first = self.import_region(then, inputs.to_vec(), format!("{}.then.", site.name))?;
-        let second = self.import_region(otherwise, inputs.to_vec(), format!("{}.else.", site.name))?;
+        self.undecided += 1;
+        let first = self.import_region(then, inputs.to_vec(), format!("{}.then.", site.name));
+        let both = first.and_then(|first| {
+            Ok((first, self.import_region(otherwise, inputs.to_vec(), format!("{}.else.", site.name))?))
+        });
+        self.undecided -= 1;
+        let (first, second) = both?;
         if first.len() != second.len() {
             let message = format!("one branch gives {} results, the other one {}", first.len(), second.len());
             return Err(Fault::new(Code::OperandCount, message));

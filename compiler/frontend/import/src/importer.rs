@@ -119,6 +119,8 @@ pub struct Importer<'m, F: Format> {
     pub(crate) entries: IndexMap<(&'static str, &'static str), Entry<F>>,
     /// What the user describes.
     pub(crate) custom: CustomCalls,
+    /// How many branches on which data decide are around what is being imported.
+    pub(crate) undecided: usize,
     /// Operators imported so far.
     operators: usize,
 }
@@ -138,6 +140,7 @@ impl<'m, F: Operators> Importer<'m, F> {
             notes: vec![IndexMap::new()],
             entries: F::entries().map(|entry| ((entry.domain, entry.kind), entry)).collect(),
             custom: CustomCalls::new(options.custom.clone()),
+            undecided: 0,
             operators: 0,
         }
     }
@@ -316,6 +319,12 @@ impl<'m, F: Format> Importer<'m, F> {
         }
         let Importer { bodies, builder, notes, .. } = self;
         item.map(&mut |value| bodies.captured(value, depth, builder, notes))
+    }
+
+    /// What a value of the graph around the innermost body is inside of it.
+    pub(crate) fn seen_in_body(&mut self, value: Value) -> Value {
+        let Importer { bodies, builder, notes, .. } = self;
+        bodies.captured(value, bodies.depth() - 1, builder, notes)
     }
 
     /// Starts a body of a loop: from now on the importer's builder is the body's.

@@ -1,11 +1,12 @@
-//! Turns of loops that end when a graph of their own says so: where that hangs on constants alone, they are counted while the model
-//! is imported.
+//! Loops that end when a graph of their own says so. Where that hangs on constants alone, their turns are counted while the model is
+//! imported; else data end them when the model runs.
 
 use crate::call::Site;
 use crate::fault::Fault;
 use crate::format::Format;
 use crate::importer::{Importer, Operators, new_builder};
 use crate::item::Item;
+use crate::turns::Turns;
 use mlc_ir::{Attribute, Category, Code, DType, Graph, Tensor, evaluate};
 
 /// Most elements of a carried value on which the end of a loop may hang.
@@ -27,6 +28,15 @@ pub struct Conditional<'m, F: Format> {
     pub carried: Vec<F::Item>,
 }
 
+/// What is known of the number of turns while a model is imported.
+enum Count {
+    Turns(usize),
+    /// Data decide on it, or it is too large to be counted.
+    ByData,
+    /// An operator stands in the way, which has been told.
+    Failed,
+}
+
 /// What a loop's end hangs on.
 struct Counter {
     /// From those of the carried values that are known to the condition, and to themselves behind one more turn.
@@ -36,11 +46,39 @@ struct Counter {
 }
 
 impl<'m, F: Operators> Importer<'m, F> {
-    /// The number of turns of a loop; `None` when an operator stands in the way, which has been told.
+    /// The last carried values of a loop.
     ///
     /// # Errors
-    /// When data decide on the number, or it is too large to be counted.
-    pub fn count_turns(&mut self, site: &Site<'m, F>, turns: &Conditional<'m, F>) -> Result<Option<usize>, Fault> {
+    /// When carried values change their types, or the loop can't be one for another reason.
+    pub fn import_conditional(&mut self, site: &Site<'m, F>, turns: Conditional<'m, F>) -> Result<Vec<F::Item>, Fault> {
+        let unknown = vec![F::Item::unknown(); turns.carried.len()];
+        let counted = self.count_turns(site, &turns)?;
+        let mut whole = Turns {
+            body: turns.body,
+            trip_count: None,
+            bound: None,
+            condition: None,
+            again: None,
+            numbered: false,
+            carried: turns.carried,
+            scanned: Vec::new(),
+            stacked: Vec::new(),
+        };
+        match counted {
+            Count::Failed => return Ok(unknown),
+            Count::Turns(count) => whole.trip_count = Some(count),
+            Count::ByData => {
+                let prefix = format!("{}.", site.name);
+                let first = self.import_condition(turns.condition, whole.carried.clone(), prefix)?;
+                let Some(first) = first.tensor() else { return Ok(unknown) };
+                (whole.condition, whole.again) = (Some(first), Some(turns.condition));
+            }
+        }
+        self.import_turns(site, &whole)
+    }
+
+    /// The number of turns of a loop.
+    fn count_turns(&mut self, site: &Site<'m, F>, turns: &Conditional<'m, F>) -> Result<Count, Fault> {
         let graph = self.builder.graph();
         let known = |item: &F::Item| graph.constant(item.tensor()?).filter(|own| own.ty().elements() <= MOST_COUNTED);
         let mut known: Vec<Option<Attribute>> = turns.carried.iter().map(|item| known(item).cloned()).collect();
@@ -48,12 +86,12 @@ impl<'m, F: Operators> Importer<'m, F> {
             let (mark, unsupported) = (self.findings.mark(), self.findings.count_unsupported());
             let outputs = self.counter(site, turns, &known)?;
             if self.is_full() || self.findings.count_unsupported() > unsupported {
-                return Ok(None);
+                return Ok(Count::Failed);
             }
             // Without the values that aren't known much can't be imported, which the turns themselves tell if it is so.
             drop(self.findings.take_since(mark));
-            let (mut builder, condition, next) = outputs.ok_or_else(data_decide)?;
-            let Some(condition) = condition.tensor() else { return Err(data_decide()) };
+            let Some((mut builder, condition, next)) = outputs else { return Ok(Count::ByData) };
+            let Some(condition) = condition.tensor() else { return Ok(Count::ByData) };
             let stays = |(own, next): (&Option<Attribute>, &F::Item)| {
                 let (own, next) = (own.as_ref()?, builder.ty(next.tensor()?));
                 ((next.dtype, &next.shape) == (own.ty().dtype, &own.ty().shape)).then(|| own.clone())
@@ -69,11 +107,11 @@ impl<'m, F: Operators> Importer<'m, F> {
             }
             builder.output("condition", condition);
             for (number, item) in next.iter().enumerate().filter(|(number, _)| known[*number].is_some()) {
-                let Some(value) = item.tensor() else { return Err(data_decide()) };
+                let Some(value) = item.tensor() else { return Ok(Count::ByData) };
                 builder.output(&number.to_string(), value);
             }
             let first = known.iter().flatten().map(Attribute::to_tensor).collect();
-            return Counter { graph: builder.finish(), first }.count().map(Some);
+            return Counter { graph: builder.finish(), first }.count();
         }
     }
 
@@ -93,28 +131,23 @@ impl<'m, F: Operators> Importer<'m, F> {
         let inputs: Vec<F::Item> = known.iter().enumerate().map(input).collect();
         self.begin_body(builder);
         let prefix = format!("{}.", site.name);
-        let condition = self.import_region(turns.condition, inputs.clone(), prefix.clone());
+        let condition = self.import_condition(turns.condition, inputs.clone(), prefix.clone());
         let next = condition.and_then(|condition| Ok((condition, self.import_region(turns.body, inputs, prefix)?)));
         let ended = self.end_body();
         let (condition, next) = next?;
-        let [condition] = &condition[..] else {
-            let message = format!("the condition's graph gives {} results, one expected", condition.len());
-            return Err(Fault::new(Code::OperandCount, message));
-        };
         if next.len() != turns.carried.len() {
             let message = format!("the body gives {} results, {} expected", next.len(), turns.carried.len());
             return Err(Fault::new(Code::OperandCount, message));
         }
-        let condition = condition.clone();
         Ok(ended.filter(|(_, captured)| captured.is_empty()).map(|(builder, _)| (builder, condition, next)))
     }
 }
 
 impl Counter {
-    fn count(mut self) -> Result<usize, Fault> {
+    fn count(mut self) -> Result<Count, Fault> {
         self.graph.remove_dead();
         if self.graph.node_ids().any(|id| self.graph.node(id).op.category() == Category::Control) {
-            return Err(data_decide());
+            return Ok(Count::ByData);
         }
         let elements = self.graph.node_ids().map(|id| {
             let results = &self.graph.node(id).results;
@@ -130,15 +163,10 @@ impl Counter {
             let mut found = found.map_err(|finding| Fault::new(finding.code, finding.message))?;
             let next = found.split_off(1);
             if found[0].to_integers() == [0] {
-                return Ok(turn);
+                return Ok(Count::Turns(turn));
             }
             values = next;
         }
-        Err(Fault::new(Code::DataDependentShape, format!("the loop doesn't end within {most} turns")))
+        Ok(Count::ByData)
     }
-}
-
-fn data_decide() -> Fault {
-    Fault::new(Code::DataDependentShape, "data decide how many turns the loop takes, and nothing bounds their number")
-        .with_help("let constants decide: a counter that begins as one, and is compared with one")
 }

@@ -5,7 +5,8 @@ use crate::fault::Fault;
 use crate::format::Format;
 use crate::importer::{Importer, Operators, new_builder};
 use crate::item::Item;
-use mlc_ir::ops::{Loop, SliceAxis};
+use mlc_ir::ops::{Binary, Loop, SliceAxis};
+use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{Code, DType, Literal, Subgraph, TensorType, Value};
 
 /// A loop whose turns have no more operators than this in all is written out.
@@ -18,10 +19,14 @@ const MOST_FORCED: usize = 4096;
 pub struct Turns<'m, F: Format> {
     /// What each turn does.
     pub body: F::Region<'m>,
-    /// The number of turns, if anything but the condition bounds it.
+    /// The number of turns, at most where a condition ends them, if constants decide on it.
     pub trip_count: Option<usize>,
+    /// The same, one i64, where data decide on it.
+    pub bound: Option<Value>,
     /// Whether the first turn is taken, where that isn't sure.
     pub condition: Option<Value>,
+    /// What finds by the carried values whether another turn is taken, where that isn't the body.
+    pub again: Option<F::Region<'m>>,
     /// Whether the body's inputs start with the number of the turn and the condition, its outputs with the next condition.
     pub numbered: bool,
     /// First carried values.
@@ -86,6 +91,11 @@ impl<'m, F: Format> Turns<'m, F> {
         Ok(Outputs { condition: outputs.pop().unwrap_or_else(F::Item::absent), carried, slices })
     }
 
+    /// Whether data may end it, as far as that is known before the body is.
+    fn is_conditional(&self) -> bool {
+        self.condition.is_some() || self.bound.is_some() || self.again.is_some()
+    }
+
     fn results(&self) -> usize {
         self.carried.len() + self.stacked.len()
     }
@@ -119,14 +129,13 @@ impl<'m, F: Operators> Importer<'m, F> {
                 Unrolled::TooLong | Unrolled::Conditional => drop(self.findings.take_since(mark)),
             }
         }
-        let Some(trip_count) = turns.trip_count else { return Err(unbounded()) };
         if sequences {
             return Err(Fault::variant("the loop carries a sequence, and data decide how often it runs"));
         }
-        let rolled = match self.rolled(site, turns, trip_count, turns.condition.is_some()) {
+        let rolled = match self.rolled(site, turns, turns.is_conditional()) {
             Ok(Rolled::Conditional) => {
                 drop(self.findings.take_since(mark));
-                self.rolled(site, turns, trip_count, true)
+                self.rolled(site, turns, true)
             }
             other => other,
         };
@@ -135,7 +144,8 @@ impl<'m, F: Operators> Importer<'m, F> {
             Ok(Rolled::Failed | Rolled::Conditional) => None,
             Err(fault) => Some(fault),
         };
-        let possible = operators.is_some_and(|operators| operators <= MOST_FORCED) && !few && trip_count > 0;
+        let possible =
+            operators.is_some_and(|operators| operators <= MOST_FORCED) && !few && turns.trip_count > Some(0);
         if possible && self.findings.count_unsupported() == unsupported {
             let reported = self.findings.take_since(mark);
             if let Unrolled::Done(results) = self.unrolled(site, turns)? {
@@ -151,6 +161,39 @@ impl<'m, F: Operators> Importer<'m, F> {
 
     fn scalar(&mut self, dtype: DType, value: i64) -> F::Item {
         F::Item::of(self.builder.literal(Literal::integer(dtype, value)))
+    }
+
+    /// What a region finds of carried values: whether another turn is taken.
+    pub fn import_condition(
+        &mut self,
+        region: F::Region<'m>,
+        carried: Vec<F::Item>,
+        prefix: String,
+    ) -> Result<F::Item, Fault> {
+        let mut results = self.import_region(region, carried, prefix)?;
+        match (results.pop(), &results[..]) {
+            (Some(condition), []) => Ok(condition),
+            (last, others) => {
+                let count = others.len() + usize::from(last.is_some());
+                let message = format!("the condition's graph gives {count} results, one expected");
+                Err(Fault::new(Code::OperandCount, message))
+            }
+        }
+    }
+
+    /// A truth value as one without axes.
+    fn truth(&mut self, item: &F::Item) -> Result<Value, Fault> {
+        let condition = tensors(std::slice::from_ref(item), "conditions")?[0];
+        self.decided(condition)?;
+        Ok(self.builder.reshape(condition, &[])?)
+    }
+
+    /// Whether a condition holds and a turn's number is below a bound, if there is one.
+    fn within(&mut self, bound: Option<Value>, turn: Value, condition: Value) -> Result<Value, Fault> {
+        let Some(bound) = bound else { return Ok(condition) };
+        let bound = self.builder.reshape(bound, &[])?;
+        let below = self.builder.apply(Binary { function: BinaryFunction::Less }, &[turn, bound])?;
+        Ok(self.builder.apply(Binary { function: BinaryFunction::And }, &[below, condition])?)
     }
 
     /// The bool that a value is known to be.
@@ -170,6 +213,7 @@ impl<'m, F: Operators> Importer<'m, F> {
             match self.known_bool(&going) {
                 Some(false) => break,
                 None if !going.is_absent() => return Ok(Unrolled::Conditional),
+                _ if turns.bound.is_some() => return Ok(Unrolled::Conditional),
                 _ => {}
             }
             if turns.trip_count.is_none() && turn * count::<F>(turns.body) > MOST_FORCED {
@@ -193,6 +237,12 @@ impl<'m, F: Operators> Importer<'m, F> {
             }
             let outputs = turns.split(outputs)?;
             (going, carried) = (outputs.condition, outputs.carried);
+            if let Some(again) = turns.again {
+                going = self.import_condition(again, carried.clone(), format!("{}.{turn}.", site.name))?;
+                if going.is_unknown() || self.findings.failed_since(mark) {
+                    return Ok(Unrolled::Done(turns.unknown()));
+                }
+            }
             for (list, slice) in slices.iter_mut().zip(tensors(&outputs.slices, "stacked results")?) {
                 list.push(slice);
             }
@@ -216,11 +266,14 @@ impl<'m, F: Operators> Importer<'m, F> {
         &mut self,
         site: &Site<'m, F>,
         turns: &Turns<'m, F>,
-        trip_count: usize,
         conditional: bool,
     ) -> Result<Rolled<F::Item>, Fault> {
         let first = tensors(&turns.carried, "carried values")?;
-        if conditional && !turns.stacked.is_empty() {
+        let unbounded = turns.trip_count.is_none();
+        if unbounded && self.undecided > 0 {
+            return Err(undecided());
+        }
+        if (conditional || unbounded) && !turns.stacked.is_empty() {
             return Err(Fault::new(
                 Code::DataDependentShape,
                 "data decide how many turns the loop takes, and it stacks results of each turn: their size isn't known",
@@ -249,12 +302,17 @@ impl<'m, F: Operators> Importer<'m, F> {
             Ok(outputs) => outputs,
             Err(ended) => return Ok(ended),
         };
+        if unbounded && !conditional {
+            return Err(Fault::variant(
+                "the loop never ends: nothing bounds its turns, and its condition is always true",
+            ));
+        }
         for (number, value) in outputs.into_iter().enumerate() {
             builder.output(&format!("{number}"), value);
         }
         let op = Loop {
             body: Subgraph::new(builder.finish()),
-            trip_count,
+            trip_count: turns.trip_count,
             carried: usize::from(conditional) + first.len(),
             scanned: turns.scanned.iter().map(|(_, way)| *way).collect(),
             stacked: turns.stacked.clone(),
@@ -263,10 +321,12 @@ impl<'m, F: Operators> Importer<'m, F> {
         self.builder.begin(&site.name);
         let mut operands = Vec::new();
         if conditional {
-            operands.push(match turns.condition {
-                Some(condition) => self.builder.reshape(condition, &[])?,
+            let first = match turns.condition {
+                Some(condition) => self.truth(&F::Item::of(condition))?,
                 None => self.builder.literal(Literal::integer(DType::Bool, 1)),
-            });
+            };
+            let turn = self.builder.literal(Literal::integer(DType::I64, 0));
+            operands.push(self.within(turns.bound, turn, first)?);
         }
         operands.extend(first);
         operands.extend(turns.scanned.iter().map(|(whole, _)| *whole));
@@ -300,7 +360,13 @@ impl<'m, F: Operators> Importer<'m, F> {
         if outputs.iter().any(Item::is_unknown) || self.findings.failed_since(mark) {
             return Ok(Err(Rolled::Failed));
         }
-        let outputs = turns.split(outputs)?;
+        let mut outputs = turns.split(outputs)?;
+        if let Some(again) = turns.again {
+            outputs.condition = self.import_condition(again, outputs.carried.clone(), format!("{}.", site.name))?;
+            if outputs.condition.is_unknown() || self.findings.failed_since(mark) {
+                return Ok(Err(Rolled::Failed));
+            }
+        }
         let sure = outputs.condition.is_absent() || self.known_bool(&outputs.condition) == Some(true);
         if !sure && !conditional {
             return Ok(Err(Rolled::Conditional));
@@ -308,8 +374,14 @@ impl<'m, F: Operators> Importer<'m, F> {
         self.builder.begin(&site.name);
         let mut all = Vec::new();
         if conditional {
-            let next = tensors(&[outputs.condition], "conditions")?[0];
-            all.push(self.builder.reshape(next, &[])?);
+            let next = match outputs.condition.is_absent() {
+                true => self.builder.literal(Literal::integer(DType::Bool, 1)),
+                false => self.truth(&outputs.condition)?,
+            };
+            let one = self.builder.literal(Literal::integer(DType::I64, 1));
+            let behind = self.builder.apply(Binary { function: BinaryFunction::Add }, &[turn, one])?;
+            let bound = turns.bound.map(|bound| self.seen_in_body(bound));
+            all.push(self.within(bound, behind, next)?);
         }
         let carried = tensors(&outputs.carried, "carried values")?;
         for (number, (&value, expected)) in carried.iter().zip(&expected).enumerate() {
@@ -326,7 +398,8 @@ impl<'m, F: Operators> Importer<'m, F> {
     }
 }
 
-fn unbounded() -> Fault {
-    Fault::new(Code::DataDependentShape, "data decide how many turns the loop takes, and nothing bounds their number")
-        .with_help("give the loop a constant number of turns at most")
+/// Of a branch that data decide on both sides are computed, and the loop in the one that isn't taken might have no end.
+fn undecided() -> Fault {
+    let message = "data decide how many turns the loop takes, and whether it is run at all";
+    Fault::variant(message).with_help("give the loop a constant number of turns at most, or take it out of the branch")
 }

@@ -3,11 +3,11 @@
 use super::numbers::{expect_values, indices};
 use super::window::{SampleAxis, spatial_shape};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
-use super::window::Window;
+use super::window::{Window, without_rows};
 
 crate::operator_fields! {
     /// Mean of each window of x [N, spatial…, C].
@@ -39,6 +39,23 @@ impl Operator for AveragePool {
 
     fn integer_form(&self) -> IntegerForm {
         IntegerForm::Means
+    }
+
+    fn by_rows(&self, operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
+        let rows = window.rows(operands.first()?, self.window[0], 0)?;
+        // The divisor of a row doesn't depend on which one it is.
+        let is_even = self.counted_pads[0] == self.pads[0];
+        let (pads, counted_pads) = (without_rows(&self.pads), without_rows(&self.counted_pads));
+        is_even.then(|| (AveragePool { pads, counted_pads, ..self.clone() }, vec![Some(rows)]))
+    }
+
+    fn share_of_rows(&self, operands: &[TensorType], rows: usize) -> Option<(Self, f64)> {
+        let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
+        let covers = window.covers_rows(operands.first()?, self.window[0], rows);
+        let taps = [rows].into_iter().chain(self.window.iter().copied().skip(1)).collect();
+        let factor = rows as f64 / self.window[0] as f64;
+        covers.then(|| (AveragePool { window: taps, ..self.clone() }, factor))
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

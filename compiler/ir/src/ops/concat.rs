@@ -2,7 +2,7 @@
 
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -29,6 +29,14 @@ impl Operator for Concat {
 
     fn integer_form(&self) -> IntegerForm {
         IntegerForm::Elements
+    }
+
+    fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {
+        None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -5,12 +5,12 @@ use super::sums::{self, sums_dtype};
 use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::rounding::wrap_integer;
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, Shape, TensorType};
-use super::window::Window;
+use super::window::{Window, without_rows};
 
 crate::operator_fields! {
     /// N-D cross-correlation.
@@ -45,6 +45,20 @@ impl Operator for Convolution {
 
     fn integer_form(&self) -> IntegerForm {
         IntegerForm::Products
+    }
+
+    fn by_rows(&self, operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        let [x, weights] = operands else { return None };
+        let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
+        let rows = window.rows(x, weights.shape[0], self.border)?;
+        let inner = Convolution { pads: without_rows(&self.pads), ..self.clone() };
+        Some((inner, vec![Some(rows), None]))
+    }
+
+    fn share_of_rows(&self, operands: &[TensorType], rows: usize) -> Option<(Self, f64)> {
+        let [x, weights] = operands else { return None };
+        let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
+        window.covers_rows(x, weights.shape[0], rows).then(|| (self.clone(), 1.0))
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

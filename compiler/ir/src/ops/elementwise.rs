@@ -1,6 +1,6 @@
 //! What all elementwise operators share: types, evaluation and work follow from their scalar expression.
 
-use crate::operator::{OperatorError, Work};
+use crate::operator::{OperatorError, RowReads, RowWindow, Work};
 use crate::scalar::{Expression, Scalar, ScalarNode, evaluate_scalar};
 use crate::tensor::{Tensor, Values};
 use crate::types::{TensorType, broadcast_shapes, row_major_strides};
@@ -14,6 +14,17 @@ pub fn infer(expression: &Expression, operands: &[TensorType]) -> Result<Vec<Ten
         OperatorError::types(format!("the shapes of {} don't broadcast", list.join(", ")))
     })?;
     Ok(vec![TensorType::new(dtype, shape)])
+}
+
+/// How operands that broadcast to a result of a shape are read for its rows: see [`Operator::by_rows`](crate::Operator::by_rows).
+pub fn rows(operands: &[TensorType], result: &[usize]) -> Option<RowReads> {
+    let [1, height, _, ..] = *result else { return None };
+    let read = |ty: &TensorType| match (result.len() - ty.rank(), &ty.shape[..]) {
+        (0, [_, rows, ..]) => Some((*rows == height && height > 1).then_some(RowWindow::ROW)),
+        (1, [rows, ..]) if *rows > 1 => None,
+        _ => Some(None),
+    };
+    operands.iter().map(read).collect()
 }
 
 /// Evaluates the expression for each element of the result.
@@ -124,6 +135,19 @@ macro_rules! elementwise_operator {
 
             fn integer_form(&self) -> $crate::operator::IntegerForm {
                 $crate::operator::IntegerForm::Function
+            }
+
+            fn by_rows(
+                &self,
+                operands: &[$crate::types::TensorType],
+            ) -> Option<(Self, $crate::operator::RowReads)> {
+                let results = $crate::operator::Operator::infer(self, operands).ok()?;
+                let reads = $crate::ops::elementwise::rows(operands, &results.first()?.shape)?;
+                Some((self.clone(), reads))
+            }
+
+            fn share_of_rows(&self, _operands: &[$crate::types::TensorType], _rows: usize) -> Option<(Self, f64)> {
+                None
             }
 
             fn infer(

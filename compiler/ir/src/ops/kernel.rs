@@ -5,7 +5,7 @@
 use super::{Op, OpKind};
 use super::elementwise;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work};
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
@@ -50,6 +50,18 @@ impl Operator for Kernel {
 
     fn integer_form(&self) -> IntegerForm {
         IntegerForm::None
+    }
+
+    fn by_rows(&self, operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        let results = self.anchor_results(operands).ok()?;
+        let (own, others) = operands.split_at(self.anchor_operands);
+        let (anchor, mut reads) = self.anchor.by_rows(own)?;
+        reads.extend(elementwise::rows(others, &results.first()?.shape)?);
+        Some((Kernel { anchor: Box::new(anchor), ..self.clone() }, reads))
+    }
+
+    fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {
+        None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -1,11 +1,11 @@
-//! `loop`: Runs a graph a constant number of times. Operands: the first values of what turns hand on (carried values), tensors of which each turn gets the next slice (scanned), and values that are the same in every turn (captured). The body's inputs are the number of the turn (i64[]), the carried values, a slice of each scanned tensor without its axis, and the captured values; its outputs are the next carried values and a slice of each stacked result. Results: the last carried values, then the stacked ones.
+//! `loop`: Runs a graph a constant number of times, or until it says so itself. Operands: the first values of what turns hand on (carried values), tensors of which each turn gets the next slice (scanned), and values that are the same in every turn (captured). The body's inputs are the number of the turn (i64[]), the carried values, a slice of each scanned tensor without its axis, and the captured values; its outputs are the next carried values and a slice of each stacked result. Results: the last carried values, then the stacked ones.
 
 use crate::evaluator;
 use crate::fields::{Field, FieldValue};
 use crate::foreign::{Foreign, Nobody};
 use crate::generator::Generator;
 use crate::graph::Graph;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work};
 use crate::ops::{Binary, Cast, Unary};
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::subgraph::Subgraph;
@@ -13,12 +13,12 @@ use crate::tensor::{Tensor, Values};
 use crate::types::{DType, Shape, TensorType};
 
 crate::operator_fields! {
-    /// A graph that runs a constant number of times.
+    /// A graph that runs again and again.
     pub struct Loop {
         /// What each turn computes.
         pub body: Subgraph,
-        /// The number of turns.
-        pub trip_count: usize,
+        /// The number of turns, at most if the loop is conditional; none where nothing but its condition bounds it.
+        pub trip_count: Option<usize>,
         /// How many values turns hand on.
         pub carried: usize,
         /// For each scanned operand the axis that is walked, and whether it is walked backwards.
@@ -58,8 +58,14 @@ impl Field for SliceAxis {
     }
 }
 
-/// Most turns of a loop: its counter is a 32-bit integer on small machines.
+/// Largest number of turns that a loop can have as its bound: its counter is a 32-bit integer on small machines.
 pub const MAXIMUM_TRIP_COUNT: usize = i32::MAX as usize;
+
+/// Turns that are counted, for prices and operations, where nothing bounds their number.
+const ASSUMED_TURNS: usize = 16;
+
+/// Most turns that the evaluator takes until a condition must have ended them: a loop without an end mustn't hang who compiles it.
+const MOST_EVALUATED_TURNS: usize = 1 << 18;
 
 fn same(left: &TensorType, right: &TensorType) -> bool {
     left.dtype == right.dtype && left.shape == right.shape
@@ -80,6 +86,30 @@ impl Loop {
     /// How many operands are captured. Precondition: the body has the inputs that the fields ask for.
     pub fn captured(&self) -> usize {
         self.body.inputs().len() - 1 - self.carried - self.scanned.len()
+    }
+
+    /// The number of turns to count with: the most that there may be, or 16 where nothing bounds them.
+    pub fn counted_turns(&self) -> usize {
+        self.trip_count.unwrap_or(ASSUMED_TURNS)
+    }
+
+    /// Checks the bound of the turns.
+    fn check_trip_count(&self) -> Result<(), OperatorError> {
+        match self.trip_count {
+            Some(turns) if turns > MAXIMUM_TRIP_COUNT => {
+                Err(OperatorError::field(format!("{turns} turns, at most {MAXIMUM_TRIP_COUNT} are possible")))
+            }
+            None if !self.conditional => {
+                Err(OperatorError::field("a loop without a number of turns must be conditional, or it never ends"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The number of slices of what is walked or stacked.
+    fn slices(&self) -> Result<usize, OperatorError> {
+        let missing = || OperatorError::field("a loop without a number of turns neither scans nor stacks anything");
+        self.trip_count.ok_or_else(missing)
     }
 
     /// Types of the body's inputs and outputs.
@@ -114,9 +144,9 @@ impl Loop {
 
     /// The slice type of a scanned operand.
     fn slice_type(&self, number: usize, operand: &TensorType) -> Result<TensorType, OperatorError> {
-        let axis = self.scanned[number].axis;
-        if operand.shape.get(axis) != Some(&self.trip_count) {
-            let message = format!("scanned operand {number} {operand} has no axis {axis} of {}", self.trip_count);
+        let (axis, slices) = (self.scanned[number].axis, self.slices()?);
+        if operand.shape.get(axis) != Some(&slices) {
+            let message = format!("scanned operand {number} {operand} has no axis {axis} of {slices}");
             return Err(OperatorError::types(message));
         }
         let mut slice = plain(operand);
@@ -130,7 +160,7 @@ impl Loop {
             return Err(OperatorError::field(format!("slices {} can't be stacked along axis {axis}", plain(slice))));
         }
         let mut stacked = plain(slice);
-        stacked.shape.insert(axis, self.trip_count);
+        stacked.shape.insert(axis, self.slices()?);
         Ok(stacked)
     }
 }
@@ -173,16 +203,21 @@ impl Operator for Loop {
         IntegerForm::None
     }
 
+    fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {
+        None
+    }
+
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {
         let (inputs, outputs) = self.body_types()?;
         if operands.len() + 1 != inputs.len() {
             let expected = (inputs.len() - 1).to_string();
             return Err(OperatorError::OperandCount { expected, found: operands.len() });
         }
-        if self.trip_count > MAXIMUM_TRIP_COUNT {
-            let message = format!("{} turns, at most {MAXIMUM_TRIP_COUNT} are possible", self.trip_count);
-            return Err(OperatorError::field(message));
-        }
+        self.check_trip_count()?;
         if self.conditional {
             self.check_condition(&inputs)?;
         }
@@ -208,7 +243,7 @@ impl Operator for Loop {
     }
 
     fn work(&self, operands: &[TensorType], results: &[TensorType]) -> Work {
-        let turns = self.trip_count as u64;
+        let turns = self.counted_turns() as u64;
         let mut total = Work::moving(operands, results);
         for id in self.body.node_ids() {
             let node = self.body.node(id);
@@ -253,14 +288,19 @@ impl Loop {
         let mut inputs = vec![counter(0)];
         inputs.extend(operands.iter().map(|&operand| operand.clone()));
         let mut slices: Vec<Vec<Tensor>> = vec![Vec::new(); self.stacked.len()];
-        for turn in 0..self.trip_count {
+        let trip_count = self.trip_count.unwrap_or(usize::MAX);
+        for turn in 0..trip_count {
             if self.conditional && inputs[1].to_integers() == [0] {
                 break;
+            }
+            if self.conditional && turn == MOST_EVALUATED_TURNS {
+                let message = format!("the loop hasn't ended after {MOST_EVALUATED_TURNS} turns");
+                return Err(OperatorError::Evaluation(message));
             }
             inputs[0] = counter(turn);
             for (number, way) in self.scanned.iter().enumerate() {
                 let (operand, input) = (self.carried + number, 1 + self.carried + number);
-                inputs[input] = slice(operands[operand], way.axis, way.place(turn, self.trip_count), &types[input]);
+                inputs[input] = slice(operands[operand], way.axis, way.place(turn, trip_count), &types[input]);
             }
             let outputs = evaluator::run(&self.body, &inputs, foreign);
             let outputs = outputs.map_err(|error| OperatorError::Evaluation(format!("turn {turn}: {error}")))?;
@@ -280,7 +320,7 @@ impl Loop {
 
 /// A running `tanh((h + x) * w + turn)`, with or without each of its parts.
 fn sample(generator: &mut Generator) -> Result<(Loop, Vec<TensorType>), OperatorError> {
-    let trip_count = generator.choose(&[0, 1, 2, 2, 3, 3, 5]);
+    let slices = generator.choose(&[0, 1, 2, 2, 3, 3, 5]);
     let shape = generator.shape(0, 2);
     let state = TensorType::new(DType::F32, &shape);
     let conditional = generator.one_in(4);
@@ -305,7 +345,7 @@ fn sample(generator: &mut Generator) -> Result<(Loop, Vec<TensorType>), Operator
         let x = body.add_input("x", state.clone());
         scanned.push(way(generator));
         let mut whole = shape.clone();
-        whole.insert(scanned[0].axis, trip_count);
+        whole.insert(scanned[0].axis, slices);
         operands.push(TensorType::new(DType::F32, whole));
         value = body.add(Binary { function: BinaryFunction::Add }, &[value, x], "sum")?.into();
     }
@@ -331,5 +371,7 @@ fn sample(generator: &mut Generator) -> Result<(Loop, Vec<TensorType>), Operator
         stacked.push(way(generator));
         body.add_output("y", generator.choose(&[before, next.into()]));
     }
+    let bounded = !conditional || !scanned.is_empty() || generator.one_in(2);
+    let trip_count = bounded.then_some(slices);
     Ok((Loop { body: Subgraph::new(body), trip_count, carried, scanned, stacked, conditional }, operands))
 }

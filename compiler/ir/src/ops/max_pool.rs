@@ -4,7 +4,7 @@ use super::numbers::{Number, expect_values, indices, lowest_integer, order_key};
 use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -38,6 +38,17 @@ impl Operator for MaxPool {
 
     fn integer_form(&self) -> IntegerForm {
         IntegerForm::Elements
+    }
+
+    fn by_rows(&self, operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
+        let rows = window.rows(operands.first()?, self.window[0], 0)?;
+        // No element that stands for padding is the least of all types.
+        (self.pads[0] == (0, 0)).then(|| (self.clone(), vec![Some(rows)]))
+    }
+
+    fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {
+        None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

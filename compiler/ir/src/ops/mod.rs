@@ -10,7 +10,7 @@ pub use table::ops_table;
 
 use crate::fields::{Field, FieldValue, Fields, Nested};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -129,6 +129,24 @@ impl Field for Box<Op> {
             /// See [`Operator::integer_form`].
             pub fn integer_form(&self) -> IntegerForm {
                 match self { $(Op::$name(operator) => operator.integer_form(),)+ }
+            }
+
+            /// See [`Operator::by_rows`].
+            pub fn by_rows(&self, operands: &[TensorType]) -> Option<(Op, RowReads)> {
+                match self {
+                    $(Op::$name(operator) => {
+                        operator.by_rows(operands).map(|(operator, reads)| (Op::from(operator), reads))
+                    })+
+                }
+            }
+
+            /// See [`Operator::share_of_rows`].
+            pub fn share_of_rows(&self, operands: &[TensorType], rows: usize) -> Option<(Op, f64)> {
+                match self {
+                    $(Op::$name(operator) => {
+                        operator.share_of_rows(operands, rows).map(|(operator, factor)| (Op::from(operator), factor))
+                    })+
+                }
             }
 
             /// See [`Operator::infer`].
@@ -274,6 +292,9 @@ impl Op {
         }
     }
 }
+
+#[cfg(test)]
+mod row_tests;
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use super::numbers::{dot, expect_values, indices};
 use crate::tensor::Values;
 use crate::types::{Shape, row_major_strides};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -50,6 +50,14 @@ impl Operator for Pad {
 
     fn integer_form(&self) -> IntegerForm {
         IntegerForm::Elements
+    }
+
+    fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {
+        None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -3,7 +3,7 @@
 mod cell;
 
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product};
 use crate::ops::elementwise::expression_cost;
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::tensor::Tensor;
@@ -116,6 +116,14 @@ impl Operator for Recurrent {
 
     fn integer_form(&self) -> IntegerForm {
         IntegerForm::None
+    }
+
+    fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {
+        None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -3,7 +3,7 @@
 use super::numbers::{Number, expect_values, groups, order_key};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, Shape, TensorType};
@@ -67,6 +67,21 @@ impl Operator for Reduce {
             ReduceFunction::Sum | ReduceFunction::Mean => IntegerForm::Means,
             _ => IntegerForm::None,
         }
+    }
+
+    fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn share_of_rows(&self, operands: &[TensorType], rows: usize) -> Option<(Self, f64)> {
+        let x = operands.first()?;
+        let divides = x.rank() > 2 && x.shape[0] == 1 && rows > 0 && x.shape[1].is_multiple_of(rows);
+        let factor = match self.function {
+            ReduceFunction::Sum => 1.0,
+            ReduceFunction::Mean if divides => rows as f64 / x.shape[1] as f64,
+            _ => return None,
+        };
+        (divides && self.axes.contains(&1)).then(|| (self.clone(), factor))
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -5,7 +5,7 @@ use super::window::spatial_shape;
 use crate::types::{Shape, row_major_strides};
 use smallvec::{SmallVec, smallvec};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -66,6 +66,14 @@ impl Operator for Resize {
 
     fn integer_form(&self) -> IntegerForm {
         if self.mode == ResizeMode::Nearest { IntegerForm::Elements } else { IntegerForm::None }
+    }
+
+    fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {
+        None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -2,7 +2,7 @@
 
 use super::numbers::expect_values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::{Tensor, Values};
 use crate::types::{DType, TensorType};
@@ -29,6 +29,14 @@ impl Operator for SearchSorted {
 
     fn integer_form(&self) -> IntegerForm {
         IntegerForm::None
+    }
+
+    fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {
+        None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

@@ -2,7 +2,7 @@
 
 use super::numbers::{Number, expect_values, groups, order_key};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::{Tensor, Values};
 use crate::types::{DType, TensorType};
@@ -34,6 +34,14 @@ impl Operator for Sort {
 
     fn integer_form(&self) -> IntegerForm {
         IntegerForm::None
+    }
+
+    fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {
+        None
     }
 
     fn infer(&self, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {

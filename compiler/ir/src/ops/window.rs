@@ -1,7 +1,7 @@
 //! The geometry that convolutions and pools share.
 
 use crate::generator::Generator;
-use crate::operator::OperatorError;
+use crate::operator::{OperatorError, RowWindow};
 use crate::types::{DType, Shape, TensorType, row_major_strides};
 use std::ops::Range;
 
@@ -69,6 +69,20 @@ impl Window<'_> {
         }
         Ok(TensorType::new(x.dtype, shape))
     }
+
+    /// How rows of a window of `taps` rows read x, whose border consists of `border`; `None` for several images.
+    pub fn rows(&self, x: &TensorType, taps: usize, border: i64) -> Option<RowWindow> {
+        let window =
+            RowWindow { taps, stride: self.strides[0], dilation: self.dilations[0], pads: self.pads[0], border };
+        (x.shape[0] == 1).then_some(window)
+    }
+
+    /// Whether a window of `taps` rows is all rows of x, and some rows divide them.
+    pub fn covers_rows(&self, x: &TensorType, taps: usize, rows: usize) -> bool {
+        let is_whole = x.shape[0] == 1 && x.shape[1] == taps && self.dilations[0] == 1 && self.pads[0] == (0, 0);
+        is_whole && rows > 0 && taps.is_multiple_of(rows)
+    }
+
     /// The taps of the window at an output position that meet the tensor: row-major number of the tap in a window of
     /// `taps`, and of the element among spatial `extents`.
     pub fn taps(&self, position: &[usize], extents: &[usize], taps: &[usize]) -> Vec<(usize, usize)> {
@@ -97,6 +111,11 @@ impl Window<'_> {
         let end = places.end.saturating_sub(first).div_ceil(dilation).min(taps);
         start..end.max(start)
     }
+}
+
+/// Pads without those of the first spatial axis.
+pub(super) fn without_rows(pads: &[(usize, usize)]) -> Vec<(usize, usize)> {
+    [(0, 0)].into_iter().chain(pads.iter().copied().skip(1)).collect()
 }
 
 /// x [N, spatial…, C].

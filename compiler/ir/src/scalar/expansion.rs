@@ -33,10 +33,9 @@ impl Expression {
 impl ExpressionBuilder {
     /// A function of one step, expanded down to primitive functions.
     fn expanded_unary(&mut self, function: UnaryFunction, x: ScalarId, dtype: DType) -> ScalarId {
-        let first_new = self.nodes.len();
+        let first_new = self.len();
         let Some(result) = function.expand(self, x, dtype) else { return self.unary(function, x) };
-        let mut scratch = ExpressionBuilder { nodes: self.nodes.split_off(first_new) };
-        let added: Vec<ScalarNode> = scratch.nodes.drain(..).collect();
+        let added = self.split_off(first_new);
         let mut map: Vec<ScalarId> = Vec::new();
         for node in added {
             let resolve = |child: ScalarId| {

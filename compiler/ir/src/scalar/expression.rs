@@ -3,7 +3,12 @@
 use super::functions::{BinaryFunction, Rounding, UnaryFunction};
 use crate::literal::Literal;
 use crate::types::DType;
+use indexmap::IndexMap;
+use smallvec::SmallVec;
 use std::sync::Arc;
+
+/// So many steps are looked through more quickly than hashed.
+const SCANNED: usize = 16;
 
 /// The place of a node in its expression.
 pub type ScalarId = u32;
@@ -31,7 +36,7 @@ pub enum ScalarNode {
 
 impl ScalarNode {
     /// The steps it reads.
-    pub fn children(&self) -> impl Iterator<Item = ScalarId> + use<> {
+    pub fn children(&self) -> impl DoubleEndedIterator<Item = ScalarId> + use<> {
         let (list, count) = match *self {
             ScalarNode::Operand(_) | ScalarNode::Literal(_) => ([0; 3], 0),
             ScalarNode::Unary(_, x) | ScalarNode::Cast(_, x) | ScalarNode::BitCast(_, x) => ([x, 0, 0], 1),
@@ -206,6 +211,18 @@ impl Expression {
 
     /// Renumbers the operands.
     pub fn renumber(&self, number: impl Fn(u32) -> u32) -> Expression {
+        let renumbered = |node: &ScalarNode| match *node {
+            ScalarNode::Operand(k) => ScalarNode::Operand(number(k)),
+            other => other,
+        };
+        let nodes: Arc<[ScalarNode]> = self.nodes.iter().map(renumbered).collect();
+        let is_operand = |node: &&ScalarNode| matches!(node, ScalarNode::Operand(_));
+        let mut operands: SmallVec<[ScalarNode; 8]> = nodes.iter().filter(is_operand).copied().collect();
+        operands.sort_unstable();
+        if operands.windows(2).all(|pair| pair[0] != pair[1]) {
+            return Expression { nodes };
+        }
+        // Steps over operands that are one now may be one, too.
         Expression::build(|b| {
             let mut map: Vec<ScalarId> = Vec::new();
             for node in self.nodes.iter() {
@@ -229,13 +246,38 @@ impl std::fmt::Debug for Expression {
 /// Builds an [`Expression`]; equal steps are shared.
 #[derive(Default)]
 pub struct ExpressionBuilder {
-    pub(super) nodes: indexmap::IndexSet<ScalarNode>,
+    nodes: SmallVec<[ScalarNode; 12]>,
+    /// The place of each of the first steps, where there are many.
+    places: IndexMap<ScalarNode, ScalarId>,
 }
 
 impl ExpressionBuilder {
     /// Adds a step; its children must be steps of this builder.
     pub fn push(&mut self, node: ScalarNode) -> ScalarId {
-        self.nodes.insert_full(node).0 as ScalarId
+        self.place(&node).unwrap_or_else(|| {
+            self.nodes.push(node);
+            (self.nodes.len() - 1) as ScalarId
+        })
+    }
+
+    fn place(&mut self, node: &ScalarNode) -> Option<ScalarId> {
+        if self.nodes.len() <= SCANNED {
+            return self.nodes.iter().position(|other| other == node).map(|place| place as ScalarId);
+        }
+        let known = self.places.len();
+        self.places.extend(self.nodes[known..].iter().copied().zip(known as ScalarId..));
+        self.places.get(node).copied()
+    }
+
+    /// How many steps there are.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Takes off the steps from the one at `first`.
+    pub(super) fn split_off(&mut self, first: usize) -> Vec<ScalarNode> {
+        self.places.truncate(first);
+        self.nodes.drain(first..).collect()
     }
 
     /// Operand `k`.
@@ -324,17 +366,16 @@ impl ExpressionBuilder {
         let mut kept = Vec::new();
         let mut stack = vec![result];
         while let Some(&id) = stack.last() {
-            let (Some(node), None) = (self.nodes.get_index(id as usize), places[id as usize]) else {
+            let (Some(node), None) = (self.nodes.get(id as usize), places[id as usize]) else {
                 stack.pop();
                 continue;
             };
-            let missing: Vec<ScalarId> = node.children().filter(|&child| places[child as usize].is_none()).collect();
-            if missing.is_empty() {
+            let before = stack.len();
+            stack.extend(node.children().rev().filter(|&child| places[child as usize].is_none()));
+            if stack.len() == before {
                 places[id as usize] = Some(kept.len() as ScalarId);
                 kept.push(node.map_children(|child| places[child as usize].unwrap_or_default()));
                 stack.pop();
-            } else {
-                stack.extend(missing.into_iter().rev());
             }
         }
         Expression { nodes: kept.into() }
@@ -344,6 +385,25 @@ impl ExpressionBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_steps_are_shared_among_few_and_among_many() {
+        let sums = |b: &mut ExpressionBuilder| {
+            let x = b.operand(0);
+            (0..2 * SCANNED as u32).fold(x, |sum, k| {
+                let y = b.operand(k + 1);
+                b.binary(BinaryFunction::Add, sum, y)
+            })
+        };
+        Expression::build(|b| {
+            let first = sums(b);
+            let count = b.len();
+            assert_eq!((sums(b), b.len()), (first, count));
+            assert_eq!(b.split_off(3).len(), count - 3);
+            assert_eq!((sums(b), b.len()), (first, count));
+            first
+        });
+    }
 
     #[test]
     fn steps_are_in_the_order_of_evaluation() {

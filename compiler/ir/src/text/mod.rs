@@ -15,7 +15,7 @@ mod values;
 
 pub use expression::parse_expression;
 pub use parse::parse;
-pub use print::{print, print_with_constants};
+pub use print::{print, print_node, print_with_constants};
 pub use suggest::nearest;
 pub use values::parse_type;
 

@@ -28,6 +28,23 @@ pub fn print_with_constants(graph: &Graph) -> (String, IndexMap<String, Attribut
     (text, constants)
 }
 
+/// The line of one node, as [`print()`] has it; of an input its type.
+pub fn print_node(graph: &Graph, id: NodeId) -> String {
+    match &graph.node(id).op {
+        Op::Input(_) => input_text(graph.node(id)),
+        _ => node_text(graph, id, &mut Constants::new(), ""),
+    }
+}
+
+fn node_text(graph: &Graph, id: NodeId, constants: &mut Constants, indent: &str) -> String {
+    let node = graph.node(id);
+    let body = match &node.op {
+        Op::Constant(constant) => format!("constant {}", stored_text(&node.name, &constant.value, constants)),
+        op => operator_text(graph, id, op, constants, indent),
+    };
+    format!("%{} = {body}{}", plain_or_quoted(&node.name), origins_text(node))
+}
+
 /// The graph without the version, its lines behind the first one indented.
 fn graph_text(graph: &Graph, constants: &mut Constants, indent: &str) -> String {
     let inputs: Vec<String> = graph.inputs().iter().map(|&input| input_text(graph.node(input))).collect();
@@ -37,13 +54,9 @@ fn graph_text(graph: &Graph, constants: &mut Constants, indent: &str) -> String 
     let (name, inputs, outputs) = (plain_or_quoted(&graph.name), inputs.join(", "), outputs.join(", "));
     let mut text = format!("graph @{name}({inputs}) -> ({outputs}) {{\n");
     for id in graph.topological_order() {
-        let node = graph.node(id);
-        let body = match &node.op {
-            Op::Input(_) => continue,
-            Op::Constant(constant) => format!("constant {}", stored_text(&node.name, &constant.value, constants)),
-            op => operator_text(graph, id, op, constants, indent),
-        };
-        let _ = writeln!(text, "{indent}  %{} = {body}{}", plain_or_quoted(&node.name), origins_text(node));
+        if !matches!(graph.node(id).op, Op::Input(_)) {
+            let _ = writeln!(text, "{indent}  {}", node_text(graph, id, constants, indent));
+        }
     }
     for state in &graph.states {
         let (Some(&input), Some(output)) = (graph.inputs().get(state.input), graph.outputs().get(state.output)) else {

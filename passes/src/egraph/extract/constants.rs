@@ -2,14 +2,14 @@
 //! of such a class can be evaluated.
 
 use crate::egraph::language::ENode;
+use crate::egraph::maps::Map;
 use crate::egraph::space::Space;
 use egg::Id;
-use indexmap::IndexMap;
 
 /// For each constant class a node whose operands come before it; a constant itself if there is one. `classes` are those of
 /// the space.
-pub(super) fn computed_by(space: &Space, classes: &[Id]) -> IndexMap<Id, ENode> {
-    let mut known: IndexMap<Id, ENode> = IndexMap::new();
+pub(super) fn computed_by(space: &Space, classes: &[Id]) -> Map<Id, ENode> {
+    let mut known: Map<Id, ENode> = Map::default();
     let mut open: Vec<Id> = classes.iter().copied().filter(|&id| space.egraph[id].data.constant).collect();
     loop {
         let before = known.len();

@@ -7,22 +7,24 @@
 mod constants;
 mod greedy;
 mod moves;
+mod price_list;
 mod problem;
 
 use super::language::ENode;
+use super::maps::Map;
 use super::space::Space;
 use egg::Id;
-use indexmap::IndexMap;
 use problem::Choice;
 
-pub use problem::{Goal, Problem};
+pub use price_list::{Goal, PriceList};
+pub use problem::Problem;
 
 /// What was chosen.
 pub struct Selection {
     /// For each class that the graph needs, the node that computes it; operands before users. Constants are leaves.
-    pub nodes: IndexMap<Id, ENode>,
+    pub nodes: Map<Id, ENode>,
     /// For each constant class of the space, the node that computes it from constants that don't depend on it.
-    pub constants: IndexMap<Id, ENode>,
+    pub constants: Map<Id, ENode>,
     /// Cost of the graph as it was.
     pub cost_before: u64,
     /// Cost of the chosen graph.

@@ -1,12 +1,13 @@
 //! The e-graph as extraction sees it: the options of each class, what they need and what they cost.
 
 use super::constants;
+use super::price_list::{Goal, PriceList, operands};
 use crate::egraph::language::{ENode, Head};
+use crate::egraph::maps::Map;
 use crate::egraph::space::Space;
 use crate::rewrite::View;
 use egg::{Id, Language};
-use indexmap::IndexMap;
-use mlc_ir::{Category, Known, Op, PricedOperand, Prices, TensorType, Weights};
+use mlc_ir::{Category, Known, Op, TensorType};
 use std::sync::Arc;
 
 /// What any application costs beside its price, so that of equal prices the smaller graph is taken.
@@ -54,24 +55,30 @@ impl Candidate {
     }
 }
 
-/// Prices, and what their parts are worth.
-#[derive(Clone, Copy)]
-pub struct Goal<'a> {
-    /// What things cost.
-    pub prices: &'a dyn Prices,
-    /// How costs are compared.
-    pub weights: Weights,
+/// The number of the class of each e-node.
+struct Numbers(Vec<usize>);
+
+impl Numbers {
+    fn new(space: &Space, classes: &[Id]) -> Numbers {
+        let mut own = vec![0; space.egraph.nodes().len()];
+        classes.iter().enumerate().for_each(|(number, &class)| own[usize::from(class)] = number);
+        Numbers((0..own.len()).map(|id| own[usize::from(space.egraph.find(Id::from(id)))]).collect())
+    }
+
+    fn of(&self, id: Id) -> usize {
+        self.0[usize::from(id)]
+    }
 }
 
 /// The e-graph with dense class numbers and costs.
 pub struct Problem {
     /// Class of each number.
     pub(super) ids: Vec<Id>,
-    numbers: IndexMap<Id, usize>,
+    numbers: Numbers,
     pub(super) options: Vec<Vec<Candidate>>,
     pub(super) root: usize,
     pub(super) start: Vec<Option<usize>>,
-    pub(super) constants: IndexMap<Id, ENode>,
+    pub(super) constants: Map<Id, ENode>,
 }
 
 /// For each class number the option chosen, where the class can be computed.
@@ -79,16 +86,16 @@ pub(super) type Choice = Vec<Option<usize>>;
 
 impl Problem {
     /// Reads a space.
-    pub fn new(space: &Space, goal: Goal<'_>) -> Problem {
+    pub fn new(space: &Space, prices: &mut PriceList<'_>) -> Problem {
         let ids = space.classes();
         let constants = constants::computed_by(space, &ids);
-        let numbers: IndexMap<Id, usize> = ids.iter().enumerate().map(|(number, &id)| (id, number)).collect();
+        let numbers = Numbers::new(space, &ids);
         let mut options: Vec<Vec<Candidate>> =
-            ids.iter().map(|&id| options(space, id, &numbers, &constants, goal)).collect();
-        link(space, &numbers, &mut options, goal);
+            ids.iter().map(|&id| options(space, id, &numbers, &constants, prices)).collect();
+        link(space, &numbers, &mut options, prices.goal);
         let mut start = vec![None; ids.len()];
         for (&node, &id) in &space.ids {
-            let number = numbers[&space.egraph.find(id)];
+            let number = numbers.of(id);
             if constants.contains_key(&ids[number]) {
                 // Its only option is as good as the source's own way to compute it: both are leaves.
                 start[number] = Some(0);
@@ -106,7 +113,7 @@ impl Problem {
             }
             debug_assert!(space.source.node(node).results.len() != 1 || !options[number].is_empty());
         }
-        let root = numbers[&space.egraph.find(space.root)];
+        let root = numbers.of(space.root);
         for (number, options) in options.iter().enumerate() {
             let structural = |option: &Candidate| matches!(option.node.head, Head::Projection(_) | Head::Outputs);
             if start[number].is_none() && options.iter().any(structural) {
@@ -117,11 +124,11 @@ impl Problem {
     }
 
     /// What was chosen of the space earlier, as far as its classes are needed still.
-    pub(super) fn choice_of(&self, space: &Space, earlier: &IndexMap<Id, ENode>) -> Choice {
+    pub(super) fn choice_of(&self, space: &Space, earlier: &Map<Id, ENode>) -> Choice {
         let mut choice: Choice = vec![None; self.ids.len()];
         for (&class, node) in earlier {
             let node = node.clone().map_children(|child| space.egraph.find(child));
-            let number = self.numbers[&space.egraph.find(class)];
+            let number = self.numbers.of(class);
             let is_leaf = self.constants.contains_key(&self.ids[number]);
             let same = |option: &Candidate| is_leaf || option.node == node;
             choice[number] = choice[number].or(self.options[number].iter().position(same));
@@ -164,47 +171,31 @@ impl Problem {
 fn options(
     space: &Space,
     id: Id,
-    numbers: &IndexMap<Id, usize>,
-    constants: &IndexMap<Id, ENode>,
-    goal: Goal<'_>,
+    numbers: &Numbers,
+    constants: &Map<Id, ENode>,
+    prices: &mut PriceList<'_>,
 ) -> Vec<Candidate> {
     let class = &space.egraph[id];
     if let Some(node) = constants.get(&id) {
         let known = if class.data.splat.is_some() { Known::Splat } else { Known::Constant };
-        let cost = goal.weights.weigh(goal.prices.constant(&class.data.results[0], known));
+        let cost = prices.goal.weights.weigh(prices.goal.prices.constant(&class.data.results[0], known));
         return vec![Candidate { cost, children: Vec::new(), node: node.clone(), links: Vec::new() }];
     }
-    let option = |node: &ENode| {
+    let mut option = |node: &ENode| {
         let cost = match (&node.head, &node.op) {
-            (Head::Op(_), Some(op)) => {
-                let cost = goal.prices.application(op, &operands(space, node), &node.results);
-                goal.weights.weigh(cost).saturating_add(NODE)
-            }
+            (Head::Op(_), Some(op)) => prices.application(space, node, op).saturating_add(NODE),
             _ => 0,
         };
         let mut children: Vec<usize> = Vec::new();
         for child in &node.children {
-            let number = numbers[&space.egraph.find(*child)];
+            let number = numbers.of(*child);
             if !children.contains(&number) {
                 children.push(number);
             }
         }
         Candidate { cost, children, node: node.clone(), links: Vec::new() }
     };
-    class.nodes.iter().map(option).collect()
-}
-
-fn operands(space: &Space, node: &ENode) -> Vec<PricedOperand> {
-    let operand = |&child: &Id| {
-        let facts = &space.egraph[child].data;
-        let known = match facts.splat {
-            Some(_) => Known::Splat,
-            None if facts.constant => Known::Constant,
-            None => Known::Type,
-        };
-        facts.results.first().map(|ty| PricedOperand { ty: ty.clone(), known })
-    };
-    node.children.iter().filter_map(operand).collect()
+    class.nodes.iter().map(&mut option).collect()
 }
 
 /// A view or an input, and the type of what it shows.
@@ -225,14 +216,15 @@ const DEPTH: usize = 2;
 const CHAINS: usize = 256;
 
 /// Finds what nodes cost more where an operand is a view, or an input.
-fn link(space: &Space, numbers: &IndexMap<Id, usize>, options: &mut [Vec<Candidate>], goal: Goal<'_>) {
+fn link(space: &Space, numbers: &Numbers, options: &mut [Vec<Candidate>], goal: Goal<'_>) {
     let sources: Sources = options
         .iter()
         .map(|options| options.iter().map(|option| source(space, numbers, &option.node)).collect())
         .collect();
     for option in options.iter_mut().flatten() {
         let (Head::Op(_), Some(op)) = (&option.node.head, &option.node.op) else { continue };
-        if option.children.is_empty() {
+        let is_made = |&child: &usize| sources[child].iter().all(Option::is_none);
+        if option.children.iter().all(is_made) {
             continue;
         }
         let operands = operands(space, &option.node);
@@ -240,7 +232,7 @@ fn link(space: &Space, numbers: &IndexMap<Id, usize>, options: &mut [Vec<Candida
             let price = |chain: &[(&Op, &TensorType)]| {
                 goal.weights.weigh(goal.prices.operand(op, &operands, &option.node.results, number, chain))
             };
-            let class = numbers[&space.egraph.find(*child)];
+            let class = numbers.of(*child);
             let shown = sources[class].iter().flatten().filter_map(|source| source.shown);
             let is_orbit = shown.map(|shown| sources[shown].iter().flatten().count()).sum::<usize>() > CHAINS;
             let found = chains(&sources, class, &mut Vec::new(), 0, if is_orbit { 1 } else { DEPTH }, &price);
@@ -281,13 +273,13 @@ fn chains<'s>(
 }
 
 /// The view or input that a node is.
-fn source(space: &Space, numbers: &IndexMap<Id, usize>, node: &ENode) -> Option<Source> {
+fn source(space: &Space, numbers: &Numbers, node: &ENode) -> Option<Source> {
     let op = node.op.clone()?;
     match (&node.head, &node.children[..]) {
         (Head::Input(_), _) => Some(Source { ty: node.results[0].clone(), shown: None, op }),
         (Head::Op(_), [child]) if op.category() == Category::View => {
             let ty = space.egraph[*child].data.results.first()?.clone();
-            Some(Source { op, ty, shown: Some(numbers[&space.egraph.find(*child)]) })
+            Some(Source { op, ty, shown: Some(numbers.of(*child)) })
         }
         _ => None,
     }

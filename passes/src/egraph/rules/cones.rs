@@ -1,8 +1,8 @@
 //! Cones: the elementwise operators behind a value that one map or epilogue could take in, and what is left of a program to look at
 //! when some of it has been looked at before.
 
+use crate::egraph::maps::{Map, Set};
 use crate::rewrite::{Application, Class, View};
-use indexmap::{IndexMap, IndexSet};
 use mlc_ir::scalar::{Expression, ExpressionBuilder, ScalarId};
 use mlc_ir::{Category, Op};
 use petgraph::algo::is_cyclic_directed;
@@ -12,6 +12,9 @@ use petgraph::graph::DiGraph;
 const CONE: usize = 32;
 /// Of the values at which a cone may end, so many are tried as the only one.
 const ENDS: usize = 4;
+/// Results of anchors that a cone joins at most: two for each gate of a recurrent cell. In a chain of residual blocks, all that is elementwise is
+/// one cone, with an anchor for each block; what joins more of them is never worth it, and there would be as many such kernels as pairs of blocks.
+const JOINED: usize = 8;
 /// Forms of a value that are looked at.
 const FORMS: usize = 4;
 
@@ -19,19 +22,19 @@ const FORMS: usize = 4;
 pub(super) type Form = (Expression, Vec<Class>);
 
 /// Operators that are taken in: the form of each, that of the root first.
-pub(super) type Cone<'a> = IndexMap<Class, &'a Form>;
+pub(super) type Cone<'a> = Map<Class, &'a Form>;
 
 /// The ways to compute each value element by element, and what could need it.
 pub(super) struct Forms<'v> {
     view: &'v dyn View,
     seen: Seen,
     /// Who uses a value in that graph.
-    chosen_users: IndexMap<Class, IndexSet<Class>>,
+    chosen_users: Map<Class, Set<Class>>,
 }
 
 impl<'v> Forms<'v> {
     fn new(view: &'v dyn View) -> Self {
-        let mut forms = Forms { view, seen: Seen::default(), chosen_users: IndexMap::new() };
+        let mut forms = Forms { view, seen: Seen::default(), chosen_users: Map::default() };
         let mut views: Vec<(Class, Class)> = Vec::new();
         for class in view.classes().into_iter().filter(|&class| !view.is_constant(class)) {
             let applications = view.applications(class);
@@ -98,7 +101,8 @@ impl<'v> Forms<'v> {
         inner: &dyn Fn(Class, &Cone<'_>) -> Option<&'a Form>,
         ends: &dyn Fn(Class) -> bool,
     ) -> Cone<'a> {
-        let mut cone = Cone::from([(root, form)]);
+        let mut cone = Cone::default();
+        cone.insert(root, form);
         let mut next = 0;
         while next < cone.len() {
             for &operand in &cone[next].1 {
@@ -129,6 +133,9 @@ impl<'v> Forms<'v> {
             is_needed(self.view, &self.seen.users, *class, &all) || self.seen.anchors.contains_key(class)
         };
         let ends: Vec<Class> = all.keys().skip(1).copied().filter(is_end).collect();
+        if ends.is_empty() {
+            return vec![all];
+        }
         let mut cones = vec![self.cone(root, form, &inner, &|class| ends.contains(&class))];
         for &end in ends.iter().take(ENDS) {
             cones.push(self.cone(root, form, &inner, &|class| class == end));
@@ -143,7 +150,7 @@ impl<'v> Forms<'v> {
         let Some(own) = form(root) else { return Vec::new() };
         let inner = |class: Class, _: &Cone<'_>| form(class);
         let all = self.cone(root, own, &inner, &|_| false);
-        let mut ends: IndexSet<Class> = IndexSet::new();
+        let mut ends: Set<Class> = Set::default();
         loop {
             let cone = self.cone(root, own, &inner, &|class| ends.contains(&class));
             let before = ends.len();
@@ -162,16 +169,16 @@ impl<'v> Forms<'v> {
 
     /// The expression of a cone, and its operands in the order in which the expression numbers them; `None` where forms need
     /// each other, as those of a graph chosen earlier do once values of it have been found equal.
-    fn fused(&self, cone: &Cone<'_>) -> Option<(Expression, IndexSet<Class>)> {
+    fn fused(&self, cone: &Cone<'_>) -> Option<(Expression, Set<Class>)> {
         let place = |class: &Class| cone.get_index_of(class).map(|place| place as u32);
         let edges = cone
             .values()
             .zip(0_u32..)
             .flat_map(|((_, operands), user)| operands.iter().filter_map(place).map(move |operand| (operand, user)));
         (!is_cyclic_directed(&DiGraph::<(), ()>::from_edges(edges))).then(|| {
-            let mut operands = IndexSet::new();
+            let mut operands = Set::default();
             let root = cone.keys()[0];
-            let expression = Expression::build(|b| self.inline(cone, root, b, &mut IndexMap::new(), &mut operands));
+            let expression = Expression::build(|b| self.inline(cone, root, b, &mut Map::default(), &mut operands));
             (expression, operands)
         })
     }
@@ -181,8 +188,8 @@ impl<'v> Forms<'v> {
         cone: &Cone<'_>,
         class: Class,
         b: &mut ExpressionBuilder,
-        known: &mut IndexMap<Class, ScalarId>,
-        operands: &mut IndexSet<Class>,
+        known: &mut Map<Class, ScalarId>,
+        operands: &mut Set<Class>,
     ) -> ScalarId {
         if let Some(&id) = known.get(&class) {
             return id;
@@ -207,8 +214,8 @@ fn is_anchor(application: &Application<'_>) -> bool {
 }
 
 /// Whether something outside a cone could need a value of it.
-fn is_needed(view: &dyn View, users: &IndexMap<Class, IndexSet<Class>>, class: Class, cone: &Cone<'_>) -> bool {
-    let outside = |users: &IndexSet<Class>| users.iter().any(|user| !cone.contains_key(user));
+fn is_needed(view: &dyn View, users: &Map<Class, Set<Class>>, class: Class, cone: &Cone<'_>) -> bool {
+    let outside = |users: &Set<Class>| users.iter().any(|user| !cone.contains_key(user));
     view.is_output(class) || users.get(&class).is_some_and(outside)
 }
 
@@ -222,17 +229,17 @@ fn fused_size(op: &Op) -> usize {
 }
 
 /// Is told a cone, its expression and its operands.
-pub(super) type Found<'a> = dyn FnMut(&Forms<'_>, &Cone<'_>, &Expression, &IndexSet<Class>) + 'a;
+pub(super) type Found<'a> = dyn FnMut(&Forms<'_>, &Cone<'_>, &Expression, &Set<Class>) + 'a;
 
 /// What decides on cones, of each value: a cone is as it was where nothing of it has changed.
 #[derive(Default)]
 pub(super) struct Seen {
-    elementwise: IndexMap<Class, Vec<Form>>,
-    users: IndexMap<Class, IndexSet<Class>>,
+    elementwise: Map<Class, Vec<Form>>,
+    users: Map<Class, Set<Class>>,
     /// The operands of those that an epilogue can follow.
-    anchors: IndexMap<Class, Vec<Vec<Class>>>,
+    anchors: Map<Class, Vec<Vec<Class>>>,
     /// Of the graph that was chosen earlier, values whose form, the first one, is elementwise.
-    chosen: IndexSet<Class>,
+    chosen: Set<Class>,
 }
 
 impl Seen {
@@ -241,21 +248,27 @@ impl Seen {
         let forms = Forms::new(view);
         let stale = self.stale(&forms.seen);
         for (&root, own) in forms.seen.elementwise.iter().filter(|(root, _)| stale.contains(*root)) {
-            let mut before: Vec<(Expression, IndexSet<Class>)> = Vec::new();
+            let mut cones: Vec<Cone<'_>> = Vec::new();
+            let mut before: Vec<(Expression, Set<Class>)> = Vec::new();
             for cone in forms.chosen_cones(root).into_iter().chain(own.iter().flat_map(|form| forms.cones(root, form)))
             {
+                if cones.iter().any(|other| other.as_slice() == cone.as_slice()) {
+                    continue;
+                }
                 let Some(fused) = forms.fused(&cone) else { continue };
-                if !before.contains(&fused) {
+                let joined = fused.1.iter().filter(|operand| forms.seen.anchors.contains_key(*operand)).count();
+                if joined <= JOINED && !before.contains(&fused) {
                     found(&forms, &cone, &fused.0, &fused.1);
                     before.push(fused);
                 }
+                cones.push(cone);
             }
         }
         *self = forms.seen;
     }
 
     /// The values of which something has changed, and those that are computed from them element by element.
-    fn stale(&self, now: &Seen) -> IndexSet<Class> {
+    fn stale(&self, now: &Seen) -> Set<Class> {
         let is_changed = |class: &Class| {
             self.elementwise.get(class) != now.elementwise.get(class)
                 || self.users.get(class) != now.users.get(class)
@@ -263,7 +276,7 @@ impl Seen {
                 || self.chosen.contains(class) != now.chosen.contains(class)
         };
         let values = now.elementwise.keys().chain(now.users.keys()).chain(now.anchors.keys());
-        let mut stale: IndexSet<Class> = values.copied().filter(is_changed).collect();
+        let mut stale: Set<Class> = values.copied().filter(is_changed).collect();
         let mut next = 0;
         while let Some(class) = stale.get_index(next) {
             let users: Vec<Class> = now.users.get(class).into_iter().flatten().copied().collect();

@@ -5,9 +5,9 @@
 //! compute it: at all such values, and at each of them. Which of these pays, and whether anything outside does need the value, is the extractor's decision.
 
 use super::cones::Seen;
+use crate::egraph::maps::Set;
 use crate::rewrite::{Application, Class, Exactness, Rule, Search, Term, View, Watch};
 use crate::sketch::{Sketch, binary, unary};
-use indexmap::IndexSet;
 use mlc_ir::ops::{Kernel, Map};
 use mlc_ir::scalar::{BinaryFunction as B, Expression, UnaryFunction as U};
 use mlc_ir::{DType, Generator, Graph, Value};
@@ -66,7 +66,7 @@ impl Watch for Epilogues {
 }
 
 /// The kernel of an anchor that computes `operand`, with an epilogue over all `operands`.
-fn kernel(anchor: &Application<'_>, operand: Class, expression: &Expression, operands: &IndexSet<Class>) -> Term {
+fn kernel(anchor: &Application<'_>, operand: Class, expression: &Expression, operands: &Set<Class>) -> Term {
     let place = operands.get_index_of(&operand).unwrap_or(0) as u32;
     let expression = expression.renumber(|k| match k.cmp(&place) {
         std::cmp::Ordering::Less => k + 1,

@@ -3,9 +3,11 @@
 use super::options::TransportKind;
 use super::select::{check, models, of_rank, rank_name};
 use crate::bundle::Bundle;
-use crate::cli::arguments::{Inputs, Model, Run};
+use crate::cli::arguments::{Model, Run};
+use crate::cli::bindings::Inputs;
 use crate::cli::console::Console;
-use crate::cli::execute::{describe, input_ports, write_outputs};
+use crate::cli::execute::{describe, input_ports};
+use crate::cli::results::write_outputs;
 use crate::cli::subject::{archive_bundle, in_model, load_for, program_options, read_inputs, renamed};
 use crate::cli::words::mismatch;
 use crate::files;
@@ -56,7 +58,7 @@ pub fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
         files::write_atomically(file, text.as_bytes())?;
         console.status(&format!("wrote the timeline to {}", file.display()));
     }
-    show(arguments.output_dir.as_deref(), &program, &outputs, console)
+    show(arguments.results.output_dir.as_deref(), &program, &outputs, console)
 }
 
 fn show(

@@ -11,6 +11,7 @@ use super::Toolchain;
 use super::faults::{start_of, temporary};
 use super::program::native_endian;
 use super::recipe::put_files;
+use super::watch::Watch;
 use crate::bundle::{Bundle, Port};
 use crate::files;
 use mlc_codegen::{FloatingPoint, Target};
@@ -71,13 +72,14 @@ impl Toolchain {
         let ranks = ranks.collect::<Result<Vec<Rank>, _>>()?;
         let is_open_mpi = transport == Transport::Mpi && find_mpi()?;
         let folder = tempfile::Builder::new().prefix("mlc-").tempdir().map_err(|error| temporary(&error))?;
+        let watch = if traced { Watch::Times } else { Watch::Nothing };
         let mut objects = Vec::new();
         for (number, bundle) in bundles.iter().enumerate() {
             let own = folder.path().join(format!("rank{number}"));
             bundle.unpack(&own).map_err(|error| temporary(&error))?;
             let flags = self.flags(&bundle.target().unwrap_or_else(plain))?;
             let text = source::rank(bundle, number, &own);
-            objects.extend(self.compile_model(bundle, &own, &text, &flags, traced)?);
+            objects.extend(self.compile_model(bundle, &own, &text, &flags, watch)?);
         }
         let executable = self.link_ranks(folder.path(), &ranks, objects, transport)?;
         Ok(RanksProgram { folder, executable, transport, is_open_mpi, traced, ranks })

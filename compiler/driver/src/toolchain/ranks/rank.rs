@@ -1,6 +1,7 @@
 //! [`Rank`]: one of the models of a program of several.
 
-use crate::bundle::{Bundle, Kernel, Port, Ranks};
+use crate::bundle::{Bundle, Port, Ranks};
+use crate::kernel::Kernel;
 use mlc_ir::{Code, Diagnostic, Location};
 
 /// A rank of a program.

@@ -23,7 +23,7 @@ pub(super) fn rank(bundle: &Bundle, rank: usize, folder: &Path) -> String {
          if (make(&input[i], input_bytes[i], 0) || make(&copy[i], input_bytes[i], 0) || read_file(path, &input[i])) {{\n      \
          return 2;\n    }}\n    memcpy(copy[i].data, input[i].data, input_bytes[i]);\n  }}\n  \
          for (i = 0; i < {outputs}; ++i) {{\n    if (make(&output[i], output_bytes[i], 0)) {{\n      return 2;\n    }}\n  }}\n  \
-         if (prepare()) {{\n    return 2;\n  }}\n  \
+         if (prepare()) {{\n    return 2;\n  }}\n  set_tensors();\n  \
          for (; runs > 0; --runs) {{\n    int32_t status;\n    begin();\n    status = invoke();\n    \
          if (status != 0) {{\n      return (int)status;\n    }}\n  }}\n{}  return 0;\n}}\n",
         call::includes(bundle),

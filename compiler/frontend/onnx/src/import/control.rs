@@ -8,7 +8,7 @@ use mlc_import::Handler::Control;
 use mlc_import::normalized_axis;
 use mlc_import::{Attributes, Fault, Format, Turns, check_copies};
 use mlc_ir::ops::{MAXIMUM_TRIP_COUNT, SliceAxis};
-use mlc_ir::{Code, Value};
+use mlc_ir::{Code, DType, Value};
 
 pub(super) const OPERATORS: Table =
     &[("If", 1, Control(branch)), ("Loop", 1, Control(repeat)), ("Scan", 8, Control(scan))];
@@ -42,9 +42,9 @@ fn branch<'a>(importer: &mut Importer<'a>, site: &Site<'a>, inputs: Vec<Item>) -
 fn repeat<'a>(importer: &mut Importer<'a>, site: &Site<'a>, inputs: Vec<Item>) -> Result<Vec<Item>, Fault> {
     let attributes = Onnx::attributes(importer.scope(), site.operator)?;
     let body = graph(&attributes, "body")?;
-    let trip_count = match inputs.first() {
+    let (trip_count, bound) = match inputs.first() {
         Some(Item::Tensor(value)) => trip_count(importer, *value)?,
-        _ => None,
+        _ => (None, None),
     };
     let mut condition = match inputs.get(1) {
         Some(Item::Tensor(value)) => Some(*value),
@@ -68,7 +68,9 @@ fn repeat<'a>(importer: &mut Importer<'a>, site: &Site<'a>, inputs: Vec<Item>) -
     let turns = Turns {
         body: Region::Graph(body),
         trip_count: limit,
+        bound,
         condition,
+        again: None,
         numbered: true,
         carried,
         scanned: Vec::new(),
@@ -77,19 +79,17 @@ fn repeat<'a>(importer: &mut Importer<'a>, site: &Site<'a>, inputs: Vec<Item>) -
     importer.import_turns(site, &turns)
 }
 
-/// The constant number of turns; `None` when it is so large that it bounds nothing.
-fn trip_count(importer: &Importer<'_>, value: Value) -> Result<Option<usize>, Fault> {
-    let Some(attribute) = importer.builder.graph().constant(value) else {
-        return Err(Fault::new(
-            Code::DataDependentShape,
-            "the number of turns must be known while compiling, but it depends on the data",
-        ));
-    };
-    let numbers = attribute.ty().dtype.is_integer().then(|| attribute.to_tensor().to_integers());
-    match numbers.as_deref() {
-        Some(&[number]) => Ok(usize::try_from(number.max(0)).ok().filter(|&number| number <= MAXIMUM_TRIP_COUNT)),
-        _ => Err(Fault::operands(format!("the number of turns must be one whole number, found {}", attribute.ty()))),
+/// The number of turns if it is a constant, or the value that data give it; neither when it is so large that it bounds nothing.
+fn trip_count(importer: &mut Importer<'_>, value: Value) -> Result<(Option<usize>, Option<Value>), Fault> {
+    let ty = importer.builder.ty(value);
+    if !ty.dtype.is_integer() || ty.elements() != 1 {
+        return Err(Fault::operands(format!("the number of turns must be one whole number, found {ty}")));
     }
+    let Some(attribute) = importer.builder.graph().constant(value) else {
+        return Ok((None, Some(importer.builder.cast(value, DType::I64)?)));
+    };
+    let number = attribute.to_tensor().to_integers()[0].max(0);
+    Ok((usize::try_from(number).ok().filter(|&number| number <= MAXIMUM_TRIP_COUNT), None))
 }
 
 /// `Scan`: since version 9 over any axes, before that over axis 1 of each item of a batch.
@@ -170,7 +170,17 @@ fn turns<'a>(
         return Err(Fault::operands(format!("the scanned tensors have {extents:?} slices, one number expected")));
     }
     let trip_count = extents.first().copied();
-    Ok(Turns { body: Region::Graph(body), trip_count, condition: None, numbered: false, carried, scanned, stacked })
+    Ok(Turns {
+        body: Region::Graph(body),
+        trip_count,
+        bound: None,
+        condition: None,
+        again: None,
+        numbered: false,
+        carried,
+        scanned,
+        stacked,
+    })
 }
 
 /// Moves the outermost axis of stacked results to where a negative number means it; that takes their rank.

@@ -118,26 +118,65 @@ fn decided(nodes: Vec<NodeProto>, outputs: &[&str]) -> Result<Graph, Diagnostic>
 }
 
 #[test]
-fn data_may_end_a_loop_that_is_bounded_and_stacks_nothing() {
+fn data_may_end_a_loop_that_stacks_nothing() {
     let nodes = |bounded: bool, outputs: &[&str]| {
         let body = graph(&["i", "go", "h"], vec![node("MatMul", &["h", "x"], &["n"])], outputs);
         let limit = if bounded { "m" } else { "" };
         let results = if outputs.len() > 2 { vec!["y", "all"] } else { vec!["y"] };
         vec![number("m", 7, 9), with(node("Loop", &[limit, "", "x"], &results), vec![held("body", body)])]
     };
-    let graph = decided(nodes(true, &["c", "n"]), &["y"]).unwrap();
-    verify(&graph).unwrap();
-    let conditional = |id| matches!(&graph.node(id).op, Op::Loop(op) if op.conditional && op.trip_count == 9);
-    assert_eq!(graph.node_ids().filter(|&id| conditional(id)).count(), 1);
-    for (nodes, message) in [
-        (nodes(false, &["c", "n"]), "nothing bounds their number"),
-        (nodes(true, &["c", "n", "n"]), "their size isn't known"),
-    ] {
-        let error = decided(nodes, &["y"]).unwrap_err();
+    for (bounded, trip_count) in [(true, Some(9)), (false, None)] {
+        let graph = decided(nodes(bounded, &["c", "n"]), &["y"]).unwrap();
+        verify(&graph).unwrap();
+        let conditional =
+            |id| matches!(&graph.node(id).op, Op::Loop(op) if op.conditional && op.trip_count == trip_count);
+        assert_eq!(graph.node_ids().filter(|&id| conditional(id)).count(), 1);
+        let error = decided(nodes(bounded, &["c", "n", "n"]), &["y"]).unwrap_err();
         assert_eq!(error.code, Code::DataDependentShape);
         assert!(error.message.starts_with("Loop `y`: data decide how many turns the loop takes"), "{error}");
-        assert!(error.message.ends_with(message), "{error}");
+        assert!(error.message.ends_with("their size isn't known"), "{error}");
     }
+    let error = decided(nodes(false, &["go", "n"]), &["y"]).unwrap_err();
+    assert!(error.message.starts_with("Loop `y`: the loop never ends"), "{error}");
+}
+
+fn whole(name: &str, value: i64) -> AttributeProto {
+    AttributeProto { name: name.into(), i: Some(value), r#type: 2, ..AttributeProto::default() }
+}
+
+/// A number of turns from a tensor of one element.
+fn turns_of(name: &str) -> NodeProto {
+    with(node("Cast", &[name], &["turns"]), vec![whole("to", 7)])
+}
+
+/// `h' = h X` as often as data say.
+fn counted_by_data() -> NodeProto {
+    let body = graph(&["i", "go", "h"], vec![node("MatMul", &["h", "x"], &["n"])], &["go", "n"]);
+    with(node("Loop", &["turns", "", "x"], &["z"]), vec![held("body", body)])
+}
+
+#[test]
+fn data_may_be_the_number_of_turns() {
+    let sum = with(node("ReduceSum", &["w"], &["sum"]), vec![whole("keepdims", 0)]);
+    let graph = imported(vec![sum, turns_of("sum"), counted_by_data()], &["z"]);
+    assert_eq!(loops(&graph), 1);
+    let square = |values: [f64; 4]| Tensor::from_floats(TensorType::new(mlc_ir::DType::F32, [2, 2]), values.to_vec());
+    for (turns, expected) in [(-1.0, 2.0), (0.0, 2.0), (1.0, 4.0), (7.0, 256.0)] {
+        let inputs = [square([2.0, 0.0, 0.0, 2.0]), square([turns, 0.0, 0.0, 0.0])];
+        assert_eq!(evaluate(&graph, &inputs).unwrap()[0].to_floats(), [expected, 0.0, 0.0, expected], "{turns}");
+    }
+}
+
+#[test]
+fn a_loop_that_may_have_no_end_is_not_run_for_a_branch_that_is_not_taken() {
+    let then = graph(&[], vec![turns_of("c"), counted_by_data()], &["z"]);
+    let otherwise = graph(&[], vec![node("Identity", &["x"], &["b"])], &["b"]);
+    let branches = vec![held("then_branch", then), held("else_branch", otherwise)];
+    let error = decided(vec![with(node("If", &["c"], &["y"]), branches)], &["y"]).unwrap_err();
+    assert!(
+        error.message.ends_with("data decide how many turns the loop takes, and whether it is run at all"),
+        "{error}"
+    );
 }
 
 #[test]

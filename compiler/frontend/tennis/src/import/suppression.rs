@@ -37,7 +37,7 @@ fn suppress(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let boxes = if corners { boxes } else { with_corners(call, boxes)? };
     let body = turn(count, &thresholds)?;
     let stacked = vec![SliceAxis { axis: 0, reverse: false }];
-    let op = Loop { body, trip_count: kept, carried: 1, scanned: Vec::new(), stacked, conditional: false };
+    let op = Loop { body, trip_count: Some(kept), carried: 1, scanned: Vec::new(), stacked, conditional: false };
     let results = call.builder.apply_all(op, &[scores, boxes])?;
     let rest = most - kept as i64;
     Ok(call.builder.pad(results[1], &[(0, rest)], mlc_ir::ops::PadMode::Constant, -1.0)?)

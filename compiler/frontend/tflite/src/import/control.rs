@@ -2,10 +2,10 @@
 //! a branch that data decide on, both sides are computed and one is selected.
 
 use super::call::{Importer, Site, Table, is_quantized};
-use super::format::{Region, Tflite};
+use super::format::Region;
 use crate::model::Subgraph;
 use mlc_import::Handler::Control;
-use mlc_import::{Conditional, Fault, Item, Operand, Turns};
+use mlc_import::{Conditional, Fault, Item, Operand};
 use mlc_ir::Code;
 
 pub(super) const OPERATORS: Table = &[("IF", Control(branch)), ("WHILE", Control(repeat))];
@@ -66,20 +66,7 @@ fn repeat<'m>(importer: &mut Importer<'m>, site: &Site<'m>, inputs: Vec<Operand>
     }
     check_same_scales((outer, &own.inputs), (body.subgraph, &body.subgraph.outputs))?;
     check_same_scales((outer, &own.inputs), (outer, &own.outputs))?;
-    let turns = Conditional::<Tflite> { condition, body, carried: inputs };
-    let Some(trip_count) = importer.count_turns(site, &turns)? else {
-        return Ok(vec![Operand::Unknown; turns.carried.len()]);
-    };
-    let turns = Turns {
-        body,
-        trip_count: Some(trip_count),
-        condition: None,
-        numbered: false,
-        carried: turns.carried,
-        scanned: Vec::new(),
-        stacked: Vec::new(),
-    };
-    importer.import_turns(site, &turns)
+    importer.import_conditional(site, Conditional { condition, body, carried: inputs })
 }
 
 #[cfg(test)]

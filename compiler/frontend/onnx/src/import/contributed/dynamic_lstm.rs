@@ -195,7 +195,7 @@ fn steps_of(call: &Call<'_, '_>, recurrent: &Matrix, sizes: Sizes, reverse: bool
     let way = vec![SliceAxis { axis: 0, reverse }];
     Ok(Loop {
         body: body(&call.site.name, recurrent, sizes)?,
-        trip_count: sizes.steps,
+        trip_count: Some(sizes.steps),
         carried: 2,
         scanned: way.clone(),
         stacked: way,

@@ -99,15 +99,38 @@ fn constants_decide_on_a_branch_or_both_sides_are_computed() {
 }
 
 #[test]
-fn turns_on_which_data_decide_are_refused() {
+fn data_decide_how_many_turns_there_are() {
     let mut model = growth(3);
     model.subgraphs[0].tensors[1].data = None;
     model.subgraphs[0].inputs.push(1);
-    let message = "WHILE `y`: data decide how many turns the loop takes, and nothing bounds their number";
-    assert_eq!(refused(&model), [message]);
+    let graph = graph(&model);
+    let unbounded = |id| matches!(&graph.node(id).op, Op::Loop(op) if op.trip_count.is_none());
+    assert_eq!(graph.node_ids().filter(|&id| unbounded(id)).count(), 1);
+    for (first, turns) in [(3, 0), (9, 0), (2, 1), (-40, 43)] {
+        let first = Value::from_integers(TensorType::new(DType::I32, []), vec![first]);
+        let found = evaluate(&graph, &[floats(&[1.0, -2.0]), first.clone()]).unwrap();
+        let grown = (0..turns).fold(1f32, |x, _| x + x * 0.5);
+        assert_eq!(found[0].to_floats(), [f64::from(grown), -2.0 * f64::from(grown)], "{turns} turns");
+        assert_eq!(found[1].to_integers(), [first.to_integers()[0] + turns], "{turns} turns");
+    }
+}
+
+#[test]
+fn a_loop_without_an_end_is_imported_and_not_evaluated_for_ever() {
     let mut model = growth(3);
     model.subgraphs[2].operators[2] = operator("SUB", &[1, 4], &[6], &[]);
-    assert_eq!(refused(&model), ["WHILE `y`: the loop doesn't end within 65536 turns"]);
+    let error = evaluate(&graph(&model), &[floats(&[1.0, -2.0])]).unwrap_err();
+    assert!(error.message.contains("the loop hasn't ended after 262144 turns"), "{error}");
+}
+
+#[test]
+fn values_that_grow_from_turn_to_turn_are_refused() {
+    let mut model = growth(3);
+    model.subgraphs[0].tensors[1].data = None;
+    model.subgraphs[0].inputs.push(1);
+    model.subgraphs[2].operators[1] = operator("CONCATENATION", &[0, 3], &[5], &[]);
+    let message = "WHILE `y`: carried value 0 is f32[2] in the first turn and f32[4] behind it";
+    assert_eq!(refused(&model), [message]);
 }
 
 #[test]

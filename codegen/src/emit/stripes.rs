@@ -1,0 +1,129 @@
+//! Stripes as C: a function with a loop of turns, in which each kernel asks whether the turn is one of its own.
+
+use super::arguments::parameter;
+use super::emitter::{Emitter, Scope};
+use crate::lower::{Act, RowWalk, Stripe};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+impl Emitter {
+    /// The function of a stripe at a position, and the variables of its caller that it takes.
+    pub(super) fn stripe(
+        &mut self,
+        scope: Scope<'_>,
+        code: &Stripe,
+        position: usize,
+        name: &str,
+    ) -> (String, BTreeSet<String>) {
+        let mut writer = StripeWriter { emitter: self, scope, code, position, walks: 0, used: BTreeSet::new() };
+        let (mut before, mut turns, mut next) = (String::new(), String::new(), position + 1);
+        for act in &code.acts {
+            if let Some(ring) = &act.ring {
+                let place = writer.address(ring.binding);
+                let _ = writeln!(before, "  (void)memset({place}, {}, {});", ring.border, ring.bytes);
+            }
+            turns += &writer.act(act, next);
+            next += act.body.iter().map(crate::lower::Part::positions).sum::<usize>();
+        }
+        let used = writer.used;
+        let parameters: Vec<String> = used.iter().map(|name| parameter(name)).collect();
+        let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
+        let text = format!(
+            "\n{}static void {name}({parameters}) {{\n  int32_t turn = 0;\n{before}  \
+             for (turn = 0; turn < {}; ++turn) {{\n{turns}  }}\n}}\n",
+            code.comment, code.turns,
+        );
+        (text, used)
+    }
+}
+
+struct StripeWriter<'a, 'p> {
+    emitter: &'a mut Emitter,
+    scope: Scope<'p>,
+    code: &'p Stripe,
+    position: usize,
+    /// Walks so far.
+    walks: usize,
+    /// Variables of the calling function.
+    used: BTreeSet<String>,
+}
+
+impl StripeWriter<'_, '_> {
+    fn address(&mut self, number: usize) -> String {
+        let argument = self.emitter.argument(self.scope, (self.position, number), &self.code.bindings[number]);
+        self.used.extend(argument.variable.clone());
+        argument.as_operand()
+    }
+
+    /// What one does in a turn, whose first part has a position.
+    fn act(&mut self, act: &Act, position: usize) -> String {
+        let turns = &act.turns;
+        let mut own = BTreeSet::new();
+        let mut inside = String::new();
+        for walk in &act.walks {
+            inside += &self.walk(act, walk, &mut own);
+        }
+        let calls = self.emitter.sequence(self.scope, &act.body, position, 1);
+        self.used.extend(calls.used.into_iter().filter(|name| !own.contains(name)));
+        inside += &calls.text.lines().map(|line| format!("  {line}\n")).collect::<String>();
+        let mut text = String::new();
+        if let Some(ring) = &act.ring {
+            let place = self.address(ring.binding);
+            if ring.kept() > 0 {
+                let _ = writeln!(text, "    (void)memmove({place}, {place} + {}, {});", ring.appended, ring.kept());
+            }
+            if turns.computed < turns.appended {
+                let border = format!("(void)memset({place} + {}, {}, {});", ring.kept(), ring.border, ring.appended);
+                let end = turns.first + (turns.computed - 1) * turns.period;
+                inside =
+                    format!("    if (turn <= {end}) {{\n{}    }} else {{\n      {border}\n    }}\n", indented(&inside));
+            }
+        }
+        text += &inside;
+        let conditions = self.conditions(act);
+        match conditions.is_empty() {
+            true => format!("    {{\n{}    }}\n", indented(&text)),
+            false => format!("    if ({}) {{\n{}    }}\n", conditions.join(" && "), indented(&text)),
+        }
+    }
+
+    /// Which turns are its own.
+    fn conditions(&self, act: &Act) -> Vec<String> {
+        let turns = &act.turns;
+        let last = turns.first + (turns.appended - 1) * turns.period;
+        let mut conditions = Vec::new();
+        if turns.first > 0 {
+            conditions.push(format!("turn >= {}", turns.first));
+        }
+        if last + turns.period < self.code.turns {
+            conditions.push(format!("turn <= {last}"));
+        }
+        if turns.period > 1 {
+            conditions.push(format!("{} % {} == 0", since(turns.first), turns.period));
+        }
+        conditions
+    }
+
+    /// Names the rows of a turn.
+    fn walk(&mut self, act: &Act, walk: &RowWalk, own: &mut BTreeSet<String>) -> String {
+        let (what, qualifier) = if walk.constant { ("slice", "const ") } else { ("row", "") };
+        let ty = if walk.constant { "const uint8_t" } else { "uint8_t" };
+        let name = format!("{what}{}", self.walks);
+        self.walks += 1;
+        self.emitter.variables.insert(walk.rows, (name.clone(), name.clone()));
+        own.insert(name.clone());
+        let whole = self.address(walk.whole);
+        let (since, period) = (since(act.turns.first), act.turns.period);
+        let time = if period > 1 { format!("({since} / {period})") } else { since };
+        format!("    {qualifier}void *const {name} = ({ty} *){whole} + (ptrdiff_t){time} * {};\n", walk.stride)
+    }
+}
+
+/// Turns since the first one's own.
+fn since(first: usize) -> String {
+    if first == 0 { "turn".to_owned() } else { format!("(turn - {first})") }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}

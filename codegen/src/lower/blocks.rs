@@ -1,0 +1,208 @@
+//! Which nodes of a graph are computed row by row: [`plans`].
+//!
+//! In the order of the graph, neighbours that could be a stripe are a block, and any node alone is one. What a block needs is all whole
+//! tensors that live meanwhile and its rings. Under a limit of bytes, the blocks that move least in rings are a shortest path.
+
+use super::homes::is_constant;
+use super::outline::Outline;
+use super::roles::is_view;
+use crate::target::Target;
+use mlc_ir::{Graph, NodeId, Op, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Nodes that are computed row by row, as one stripe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// Their names, in the order of the graph.
+    nodes: Vec<String>,
+    /// How many rows are computed at a time.
+    pub rows: usize,
+}
+
+impl Block {
+    /// Whether a node is one of them.
+    pub fn has(&self, name: &str) -> bool {
+        self.nodes.iter().any(|node| node == name)
+    }
+
+    /// The nodes in a graph that has them.
+    pub fn found(&self, graph: &Graph) -> Vec<NodeId> {
+        self.nodes.iter().filter_map(|name| graph.find(name)).collect()
+    }
+}
+
+/// Limits that plans are made for, in hundredths of the least one.
+const LIMITS: [usize; 5] = [100, 115, 135, 170, 220];
+
+/// Nodes of one block at most.
+const MOST_NODES: usize = 64;
+
+/// Blocks that take less memory than the nodes one by one, those that take least first.
+pub fn plans(graph: &Graph, target: &Target) -> Vec<Vec<Block>> {
+    let chain = Chain::new(graph, target);
+    let choices = chain.choices();
+    let mut limits: Vec<usize> = choices.iter().flatten().map(|choice| choice.bytes).collect();
+    limits.sort_unstable();
+    limits.dedup();
+    let plain = (0..chain.nodes.len()).map(|node| chain.alone(node).bytes).max().unwrap_or(0);
+    // Higher limits allow all that lower ones do.
+    let least = limits.partition_point(|&limit| chain.path(&choices, limit).is_none());
+    let Some(&least) = limits.get(least) else { return Vec::new() };
+    let limits = LIMITS.iter().map(|hundredths| least.saturating_mul(*hundredths) / 100);
+    let mut plans: Vec<Vec<Block>> = Vec::new();
+    for blocks in limits.filter(|&limit| limit < plain).filter_map(|limit| chain.path(&choices, limit)) {
+        if !blocks.is_empty() && !plans.contains(&blocks) {
+            plans.push(blocks);
+        }
+    }
+    plans
+}
+
+/// Neighbours from one node on that are computed together.
+struct Choice {
+    count: usize,
+    rows: usize,
+    /// What lives meanwhile.
+    bytes: usize,
+    /// Bytes that are moved.
+    work: u64,
+}
+
+/// The nodes of a graph that compute or move something, in order, and the tensors between them.
+struct Chain<'a> {
+    graph: &'a Graph,
+    target: &'a Target,
+    nodes: Vec<NodeId>,
+    tensors: Vec<Tensor>,
+}
+
+/// A tensor of the arena.
+struct Tensor {
+    bytes: usize,
+    /// The first node that writes it, and the last one that reads it.
+    life: (usize, usize),
+}
+
+impl<'a> Chain<'a> {
+    fn new(graph: &'a Graph, target: &'a Target) -> Self {
+        let order = graph.topological_order();
+        let is_work = |id: &NodeId| {
+            let op = &graph.node(*id).op;
+            !is_view(op) && !matches!(op, Op::Input(_) | Op::Constant(_)) && !is_constant(graph, (*id).into())
+        };
+        let nodes: Vec<NodeId> = order.iter().copied().filter(is_work).collect();
+        let numbers: BTreeMap<NodeId, usize> = nodes.iter().enumerate().map(|(number, &id)| (id, number)).collect();
+        let wholes = wholes(graph, &order);
+        let outputs: BTreeSet<Value> = graph.outputs().iter().map(|output| wholes[&output.value]).collect();
+        let mut lives: BTreeMap<Value, Tensor> = BTreeMap::new();
+        for (&id, &number) in &numbers {
+            let results = (0..graph.node(id).results.len() as u32).map(|slot| Value { node: id, slot });
+            for value in results.chain(graph.operands(id)).map(|value| wholes[&value]) {
+                if !numbers.contains_key(&value.node) || outputs.contains(&value) {
+                    continue;
+                }
+                let bytes = graph.ty(value).bytes().next_multiple_of(target.alignment);
+                let tensor = lives.entry(value).or_insert(Tensor { bytes, life: (number, number) });
+                tensor.life = (tensor.life.0.min(number), tensor.life.1.max(number));
+            }
+        }
+        Chain { graph, target, nodes, tensors: lives.into_values().collect() }
+    }
+
+    /// What a node takes alone.
+    fn alone(&self, node: usize) -> Choice {
+        let alive = self.tensors.iter().filter(|tensor| tensor.life.0 <= node && node <= tensor.life.1);
+        let dies = |tensor: &&Tensor| tensor.life.1 == node && tensor.life.0 < node;
+        let mut bytes: usize = alive.clone().map(|tensor| tensor.bytes).sum();
+        // An elementwise result lies over an operand.
+        if self.graph.node(self.nodes[node]).op.category() == mlc_ir::Category::Elementwise {
+            bytes -= alive.filter(dies).map(|tensor| tensor.bytes).min().unwrap_or(0);
+        }
+        Choice { count: 1, rows: 0, bytes, work: 0 }
+    }
+
+    /// Bytes of whole tensors that live while nodes are computed together.
+    fn whole(&self, nodes: std::ops::Range<usize>) -> usize {
+        let is_inner = |tensor: &Tensor| tensor.life.0 >= nodes.start && tensor.life.1 < nodes.end;
+        let alive = |tensor: &&Tensor| tensor.life.0 < nodes.end && tensor.life.1 >= nodes.start && !is_inner(tensor);
+        self.tensors.iter().filter(alive).map(|tensor| tensor.bytes).sum()
+    }
+
+    /// For each node, what can be computed from it on.
+    fn choices(&self) -> Vec<Vec<Choice>> {
+        let has_rows: Vec<bool> = self.nodes.iter().map(|&id| self.has_rows(id)).collect();
+        let from = |first: usize| {
+            let together = has_rows[first..].iter().take(MOST_NODES).take_while(|&&has_rows| has_rows).count();
+            // One more may add up rows.
+            let together = if together == 0 { 0 } else { (together + 1).min(self.nodes.len() - first) };
+            let stripes = (2..=together).filter_map(move |count| self.stripe(first, count));
+            [self.alone(first)].into_iter().chain(stripes).collect()
+        };
+        (0..self.nodes.len()).map(from).collect()
+    }
+
+    fn has_rows(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        node.op.by_rows(&self.graph.operand_types(id)).is_some() && node.results.len() == 1
+    }
+
+    fn stripe(&self, first: usize, count: usize) -> Option<Choice> {
+        let rows = 1;
+        let outline = Outline::new(self.graph, &self.nodes[first..first + count], rows, self.target)?;
+        let bytes = self.whole(first..first + count) + outline.bytes(self.target.alignment);
+        let asked = outline.turns.count * outline.members.len();
+        Some(Choice { count, rows, bytes, work: (outline.moved_bytes(rows) + asked) as u64 })
+    }
+
+    /// The blocks of several nodes in the cheapest path that takes at most so many bytes.
+    fn path(&self, choices: &[Vec<Choice>], limit: usize) -> Option<Vec<Block>> {
+        let mut best: Vec<Option<(u64, &Choice)>> = vec![None; choices.len()];
+        for first in (0..choices.len()).rev() {
+            let allowed = choices[first].iter().filter(|choice| choice.bytes <= limit);
+            let total = |choice: &Choice| match best.get(first + choice.count) {
+                Some(rest) => rest.map(|(rest, _)| choice.work.saturating_add(rest)),
+                None => Some(choice.work),
+            };
+            best[first] = allowed.filter_map(|choice| Some((total(choice)?, choice))).min_by_key(|(work, _)| *work);
+        }
+        let (mut first, mut blocks) = (0, Vec::new());
+        while let Some(found) = best.get(first) {
+            let (_, choice) = (*found)?;
+            let nodes = &self.nodes[first..first + choice.count];
+            if choice.count > 1 {
+                let nodes = nodes.iter().map(|&id| self.graph.node(id).name.to_string()).collect();
+                blocks.push(Block { nodes, rows: choice.rows });
+            }
+            first += choice.count;
+        }
+        Some(blocks)
+    }
+}
+
+/// For each value, the one whose memory it lies in: views in their operand's, parts in the whole that they are joined to.
+fn wholes(graph: &Graph, order: &[NodeId]) -> BTreeMap<Value, Value> {
+    let mut hosts: BTreeMap<Value, Value> = BTreeMap::new();
+    for &id in order {
+        let op = &graph.node(id).op;
+        if is_view(op) {
+            hosts.insert(id.into(), graph.operands(id)[0]);
+        }
+        if op.category() == mlc_ir::Category::Movement {
+            for operand in graph.operands(id).into_iter().filter(|&operand| graph.uses(operand).len() == 1) {
+                hosts.entry(operand).or_insert(id.into());
+            }
+        }
+    }
+    let values = order.iter().flat_map(|&id| {
+        let slots = 0..graph.node(id).results.len() as u32;
+        slots.map(move |slot| Value { node: id, slot })
+    });
+    let whole = |value: Value| {
+        let mut whole = value;
+        while let Some(&host) = hosts.get(&whole) {
+            whole = host;
+        }
+        (value, whole)
+    };
+    values.map(whole).collect()
+}

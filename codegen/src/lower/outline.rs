@@ -1,0 +1,327 @@
+//! [`Outline`]: some nodes of a graph as kernels that take turns, and the rings between them.
+
+use super::homes::is_constant;
+use super::legalize::{anchor_mut, border_in_memory, take_pads};
+use super::turns::{Turns, Worker};
+use crate::target::Target;
+use mlc_ir::ops::{Kernel, Map};
+use mlc_ir::scalar::{BinaryFunction, Expression};
+use mlc_ir::{DType, Graph, NodeId, Op, RowWindow, Shape, TensorType, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Extents of the border around each axis of some rows.
+pub type Pads = Vec<(usize, usize)>;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Outline {
+    /// Who takes turns, in order; the last one's result is the stripe's.
+    pub members: Vec<Member>,
+    /// When.
+    pub turns: Turns,
+}
+
+/// One who takes turns.
+#[derive(Debug)]
+pub struct Member {
+    /// The node that it computes, or reads for.
+    pub node: NodeId,
+    /// The tensor whose rows it appends.
+    pub value: Value,
+    /// What it does.
+    pub work: Work,
+    /// The ring of its rows; the last member has none.
+    pub ring: RingOfRows,
+}
+
+/// What is done with rows.
+#[derive(Debug)]
+pub enum Work {
+    /// They are copied from a tensor outside of the stripe.
+    Copy,
+    /// They are computed.
+    Compute {
+        /// The operator, of as many rows as are computed at a time.
+        op: Box<Op>,
+        /// Where each operand is.
+        operands: Vec<Source>,
+    },
+    /// The sum of what all rows contribute to the result, which is computed of it behind the stripe.
+    Sum(Box<Sum>),
+}
+
+/// A result as a sum over rows.
+#[derive(Debug)]
+pub struct Sum {
+    /// What adds the share of some rows to the sum, its last operand.
+    pub op: Op,
+    /// Where the other operands are.
+    pub operands: Vec<Source>,
+    /// What the result is computed by from the sum and further operands.
+    pub finish: Op,
+    /// These operands.
+    pub others: Vec<Value>,
+}
+
+/// Where an operand is.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// Outside of the stripe, and read wholly.
+    Whole,
+    /// Outside of the stripe; all rows are alike, and some are read.
+    First(usize),
+    /// Outside of the stripe, and read row by row.
+    Rows(RowWindow),
+    /// In the ring of a member, with so much of the border around its columns.
+    Ring {
+        /// The member.
+        member: usize,
+        /// The rows that are read.
+        window: RowWindow,
+        /// Number of the read among those of rings.
+        read: usize,
+        /// The border.
+        pads: Pads,
+    },
+}
+
+/// A ring of rows with their border.
+#[derive(Debug, Clone)]
+pub struct RingOfRows {
+    /// The type of as many rows as it holds, the border's columns included.
+    pub ty: TensorType,
+    /// The border around its rows.
+    pub pads: Pads,
+    /// What the border consists of, if anything reads it.
+    pub border: Option<i64>,
+    /// The last member that reads it, if all do in the turn in which rows are appended, and nothing is left for the next one.
+    pub until: Option<usize>,
+}
+
+impl RingOfRows {
+    fn new(ty: &TensorType) -> RingOfRows {
+        RingOfRows { ty: ty.clone(), pads: vec![(0, 0); ty.rank()], border: None, until: None }
+    }
+
+    /// Has it have a border; `None` where it has another one.
+    fn surround(&mut self, pads: &Pads, border: i64) -> Option<()> {
+        if *self.border.get_or_insert(border) != border {
+            return None;
+        }
+        for (own, other) in self.pads.iter_mut().zip(pads) {
+            *own = (own.0.max(other.0), own.1.max(other.1));
+        }
+        Some(())
+    }
+
+    /// What each byte of the border is, where they are all alike.
+    pub fn border_byte(&self) -> Option<u8> {
+        match self.border.unwrap_or(0) {
+            0 => Some(0),
+            value if self.ty.dtype.size() == 1 => Some(value.to_le_bytes()[0]),
+            _ => None,
+        }
+    }
+
+    fn hold(&mut self, rows: usize) {
+        self.ty.shape[1] = rows;
+        for (extent, pad) in self.ty.shape.iter_mut().zip(&self.pads) {
+            *extent += pad.0 + pad.1;
+        }
+    }
+}
+
+impl Outline {
+    /// An outline of nodes, each behind those that it reads from, that compute `rows` rows at a time; `None` where that can't be: where
+    /// anything but the last one's result is needed elsewhere, or rows aren't computed alike.
+    pub fn new(graph: &Graph, nodes: &[NodeId], rows: usize, target: &Target) -> Option<Outline> {
+        let mut draft = Draft { graph, target, rows, members: Vec::new(), workers: Vec::new(), made: BTreeMap::new() };
+        let all: BTreeSet<NodeId> = nodes.iter().copied().collect();
+        let (last, inner) = nodes.split_last()?;
+        let is_needed = |id: &NodeId| {
+            let is_output = graph.outputs().iter().any(|output| output.value.node == *id);
+            is_output || graph.uses((*id).into()).iter().any(|(user, _)| !all.contains(user))
+        };
+        if inner.is_empty() || inner.iter().any(is_needed) {
+            return None;
+        }
+        inner.iter().try_for_each(|&id| draft.add(id))?;
+        draft.sum(*last).or_else(|| draft.add(*last))?;
+        let Draft { mut members, workers, .. } = draft;
+        let turns = Turns::new(&workers, rows)?;
+        let rings = workers.len() - 1;
+        for (number, (member, own)) in members.iter_mut().zip(&turns.workers).enumerate().take(rings) {
+            member.ring.border_byte()?;
+            member.ring.hold(own.ring);
+            let reads = |worker: &Worker| worker.reads.iter().any(|(other, _)| *other == number);
+            let mut readers = (0..workers.len()).filter(|&reader| reads(&workers[reader]));
+            let is_at_once = readers.clone().all(|reader| turns.workers[reader].first == own.first);
+            if own.ring == rows && member.ring.border.is_none() && is_at_once {
+                member.ring.until = readers.next_back();
+            }
+        }
+        Some(Outline { members, turns })
+    }
+
+    /// The rings of all members but the last one.
+    fn rings(&self) -> impl Iterator<Item = &RingOfRows> {
+        self.members.iter().take(self.members.len().saturating_sub(1)).map(|member| &member.ring)
+    }
+
+    /// Bytes of its rings and of a sum, each rounded up to an alignment: those that last, and the most of the others at one time.
+    pub fn bytes(&self, alignment: usize) -> usize {
+        let sum = self.members.last().filter(|member| matches!(member.work, Work::Sum(_)));
+        let sum = sum.map_or(0, |member| member.ring.ty.bytes().next_multiple_of(alignment));
+        let alive = |member: usize| {
+            let lives =
+                |(own, ring): &(usize, &RingOfRows)| ring.until.is_none_or(|last| *own <= member && member <= last);
+            let rings = self.rings().enumerate().filter(lives);
+            rings.map(|(_, ring)| ring.ty.bytes().next_multiple_of(alignment)).sum::<usize>()
+        };
+        sum + (0..self.members.len()).map(alive).max().unwrap_or(0)
+    }
+
+    /// Bytes that are moved up in rings, in all turns.
+    pub fn moved_bytes(&self, rows: usize) -> usize {
+        let moved = self.rings().zip(&self.turns.workers).map(|(ring, own)| {
+            let row = ring.ty.bytes() / own.ring.max(1);
+            (own.ring - rows) * row * own.appended
+        });
+        moved.sum()
+    }
+}
+
+struct Draft<'a> {
+    graph: &'a Graph,
+    target: &'a Target,
+    rows: usize,
+    members: Vec<Member>,
+    workers: Vec<Worker>,
+    /// Whose rows each member appends.
+    made: BTreeMap<Value, usize>,
+}
+
+impl Draft<'_> {
+    fn add(&mut self, id: NodeId) -> Option<()> {
+        let graph = self.graph;
+        let node = graph.node(id);
+        let ([result], operands) = (&node.results[..], graph.operands(id)) else { return None };
+        let types = graph.operand_types(id);
+        let (mut op, reads) = node.op.by_rows(&types)?;
+        if result.rank() < 3 || result.shape[0] != 1 || result.elements() == 0 {
+            return None;
+        }
+        let (border, columns) = self.border(&mut op, &operands, &reads);
+        let mut worker = Worker { rows: result.shape[1], reads: Vec::new() };
+        let mut sources = Vec::new();
+        for (number, (&operand, read)) in operands.iter().zip(reads).enumerate() {
+            let Some(mut window) = read else {
+                if self.made.contains_key(&operand) {
+                    return None;
+                }
+                sources.push(Source::Whole);
+                continue;
+            };
+            let mut pads = vec![(0, 0); types[number].rank()];
+            if number == 0 {
+                pads[2..2 + columns.len()].copy_from_slice(&columns);
+                window.border = border.unwrap_or(window.border);
+            }
+            let is_surrounded = window.pads != (0, 0) || pads.iter().any(|&pad| pad != (0, 0));
+            if !self.made.contains_key(&operand) {
+                if is_constant(graph, operand) {
+                    return None;
+                }
+                if !is_surrounded {
+                    sources.push(Source::Rows(window));
+                    continue;
+                }
+                self.push(id, operand, Work::Copy, Worker { rows: types[number].shape[1], reads: Vec::new() });
+            }
+            let member = self.made[&operand];
+            if is_surrounded {
+                self.members[member].ring.surround(&pads, window.border)?;
+            }
+            sources.push(Source::Ring { member, window, read: worker.reads.len(), pads });
+            worker.reads.push((member, window));
+        }
+        self.push(id, id.into(), Work::Compute { op: Box::new(op), operands: sources }, worker);
+        Some(())
+    }
+
+    /// A node whose result is a sum over rows that are computed in the stripe.
+    fn sum(&mut self, id: NodeId) -> Option<()> {
+        let graph = self.graph;
+        let node = graph.node(id);
+        let (operands, types) = (graph.operands(id), graph.operand_types(id));
+        let (anchor, own, expression) = match &node.op {
+            Op::Kernel(kernel) => (&*kernel.anchor, kernel.anchor_operands, kernel.expression.clone()),
+            op => (op, operands.len(), Expression::operand(0)),
+        };
+        let (x, others) = operands.split_first()?;
+        let &member = self.made.get(x)?;
+        let (share, factor) = anchor.share_of_rows(&types[..own], self.rows)?;
+        let [total] = &anchor.infer(&types[..own]).ok()?[..] else { return None };
+        let is_exact = factor == 1.0 && total.dtype.is_integer();
+        let reads_more = others.iter().any(|other| self.made.contains_key(other));
+        if reads_more || !(is_exact || total.dtype == DType::F32) || node.results.len() != 1 {
+            return None;
+        }
+        let rows = self.rows;
+        let mut sources =
+            vec![Source::Ring { member, window: RowWindow::ROW, read: 0, pads: vec![(0, 0); types[0].rank()] }];
+        for (&weights, ty) in operands[1..own].iter().zip(&types[1..own]) {
+            has_equal_rows(graph, weights, ty).then(|| sources.push(Source::First(rows)))?;
+        }
+        let op = Kernel {
+            anchor: Box::new(share),
+            anchor_operands: own,
+            expression: Expression::binary(BinaryFunction::Add),
+        };
+        let whole = Expression::build(|b| {
+            let x = b.operand(0);
+            if factor == 1.0 {
+                return x;
+            }
+            let factor = b.number(DType::F32, factor);
+            b.binary(BinaryFunction::Multiply, x, factor)
+        });
+        let others: Vec<Value> = operands[own..].to_vec();
+        let own_operands = (1..=others.len()).map(|number| Expression::operand(number as u32));
+        let finish = expression.substitute(&[whole].into_iter().chain(own_operands).collect::<Vec<_>>());
+        let worker = Worker { rows: types[0].shape[1], reads: vec![(member, RowWindow::ROW)] };
+        let sum = Sum { op: op.into(), operands: sources, finish: Map { expression: finish }.into(), others };
+        self.push(id, id.into(), Work::Sum(Box::new(sum)), worker);
+        self.members.last_mut()?.ring = RingOfRows::new(total);
+        Some(())
+    }
+
+    fn push(&mut self, node: NodeId, value: Value, work: Work, worker: Worker) {
+        self.made.insert(value, self.members.len());
+        let ring = RingOfRows::new(self.graph.ty(value));
+        self.members.push(Member { node, value, work, ring });
+        self.workers.push(worker);
+    }
+
+    /// What is to be around the columns of the first operand's rows, and how much; taken out of the operator.
+    fn border(&self, op: &mut Op, operands: &[Value], reads: &[Option<RowWindow>]) -> (Option<i64>, Pads) {
+        let nothing = (None, Pads::new());
+        let Op::Convolution(convolution) = anchor_mut(op) else { return nothing };
+        let [Some(window), ..] = reads else { return nothing };
+        let [x, weights, ..] = operands else { return nothing };
+        let mut shape: Shape = self.graph.ty(*x).shape.clone();
+        shape[1] = window.reach(self.rows);
+        let x = TensorType::new(self.graph.ty(*x).dtype, shape);
+        match border_in_memory(convolution, &x, self.graph.constant(*weights), self.target, false) {
+            Some(border) => (Some(border), take_pads(convolution).split_off(1)),
+            None => nothing,
+        }
+    }
+}
+
+/// Whether a constant repeats its first axis.
+fn has_equal_rows(graph: &Graph, value: Value, ty: &TensorType) -> bool {
+    let Op::Broadcast(_) = &graph.node(value.node).op else { return false };
+    let operand = graph.ty(graph.operands(value.node)[0]);
+    is_constant(graph, value) && (operand.rank() < ty.rank() || operand.shape[0] == 1)
+}

@@ -1,0 +1,36 @@
+//! [`Ring`]: the rows of a tensor that are in memory, and [`RowWalk`]: where the rows of a whole tensor are.
+
+use super::homes::BufferId;
+
+/// How the rows of a tensor are walked.
+#[derive(Debug)]
+pub struct RowWalk {
+    /// The rows of a turn: a buffer of kind [`Moving`](super::homes::BufferKind::Moving).
+    pub rows: BufferId,
+    /// Number of the tensor's binding.
+    pub whole: usize,
+    /// Whether it is only read.
+    pub constant: bool,
+    /// Bytes from one time to the next.
+    pub stride: i64,
+}
+
+/// A ring of rows.
+#[derive(Debug)]
+pub struct Ring {
+    /// Number of its binding.
+    pub binding: usize,
+    /// Its bytes.
+    pub bytes: usize,
+    /// Bytes that are appended at a time.
+    pub appended: usize,
+    /// Each byte of a border.
+    pub border: u8,
+}
+
+impl Ring {
+    /// Bytes that are moved up each time.
+    pub fn kept(&self) -> usize {
+        self.bytes - self.appended
+    }
+}

@@ -1,0 +1,210 @@
+//! Stripes: some nodes of a graph as one part, in which their kernels take turns.
+
+use super::homes::{BufferId, BufferKind, Homes};
+use super::maker::Maker;
+use super::outline::{Member, Outline, RingOfRows, Source, Sum, Work};
+use super::part::{Act, Binding, Part, Stripe};
+use super::rings::{Ring, RowWalk};
+use super::steps::{Computation, Home, Overlap};
+use super::view::View;
+use crate::loops::spelling::comment;
+use mlc_ir::{Code, DType, Diagnostic, Graph, Location, NodeId, Value};
+
+impl Maker<'_> {
+    /// The part of nodes that compute so many rows at a time.
+    pub(super) fn stripe(&mut self, homes: &mut Homes, nodes: &[NodeId], rows: usize) {
+        let Some(&last) = nodes.last() else { return };
+        let Some(outline) = Outline::new(self.graph, nodes, rows, self.target) else {
+            let node = self.graph.node(last);
+            let place = Location::default().at_operator(node.op.name(), node.name.to_string());
+            let message = "this and what it reads from can't be computed row by row";
+            return self.errors.push(Diagnostic::error(Code::TargetLimit, place, message));
+        };
+        let mut draft = Draft { rows, outline: &outline, bindings: Vec::new(), rings: Vec::new() };
+        draft.make_rings(self.graph, homes);
+        let acts: Vec<Act> = (0..outline.members.len()).map(|number| draft.act(self, homes, number)).collect();
+        let what = format!("stripe of {} kernels, {rows} {} at a time", nodes.len(), plural(rows));
+        let code = Stripe {
+            name: self.names.symbol(&format!("{}_stripe", self.graph.node(last).name)),
+            comment: comment(&self.comment(last, &what, 0)),
+            // The kernels have the operations.
+            label: self.label(last, what, 0),
+            turns: outline.turns.count,
+            acts,
+            locals: draft.rings.iter().take(outline.members.len() - 1).map(|&(buffer, _)| buffer).collect(),
+            bindings: draft.bindings,
+        };
+        let sum = draft.rings.get(outline.members.len() - 1).map(|&(buffer, _)| buffer);
+        self.push_part(last, Part::Stripe(Box::new(code)));
+        if let (Some(sum), Some(member)) = (sum, outline.members.last()) {
+            self.finish(homes, member, sum);
+        }
+    }
+
+    /// The step that computes a result from a sum over rows.
+    fn finish(&mut self, homes: &Homes, member: &Member, sum: BufferId) {
+        let Work::Sum(sum_of_rows) = &member.work else { return };
+        let Sum { finish, others, .. } = &**sum_of_rows;
+        let result = homes.view(member.value).clone();
+        let total = View::dense(member.ring.ty.dtype, &member.ring.ty.shape);
+        let others = others.iter().map(|&value| (homes.view(value).clone(), Some(value)));
+        let operands = [((sum, total), None)].into_iter().chain(others).collect();
+        let computation = Computation { op: finish, operands, results: vec![result], overlap: Overlap::Dying };
+        self.compute(homes, member.node, &computation);
+    }
+}
+
+fn plural(rows: usize) -> &'static str {
+    if rows == 1 { "row" } else { "rows" }
+}
+
+struct Draft<'a> {
+    rows: usize,
+    outline: &'a Outline,
+    bindings: Vec<Binding>,
+    /// The buffer of each ring, and the number of its binding where it lasts from one turn to the next.
+    rings: Vec<(BufferId, Option<usize>)>,
+}
+
+impl Draft<'_> {
+    fn make_rings(&mut self, graph: &Graph, homes: &mut Homes) {
+        for (number, member) in self.outline.members.iter().enumerate() {
+            // Rings are moved by bytes.
+            let (what, dtype) = match member.work {
+                Work::Sum(_) => ("sum", member.ring.ty.dtype),
+                _ if number + 1 == self.outline.members.len() => break,
+                _ => ("rows", DType::U8),
+            };
+            let buffer = homes.buffer(BufferKind::Arena, member.ring.ty.bytes());
+            homes.buffers[buffer].values.push(format!("{what} of {}", graph.node(member.value.node).name));
+            let lasts = member.ring.until.is_none();
+            self.rings.push((buffer, lasts.then_some(self.bindings.len())));
+            if lasts {
+                self.bindings.push(Binding::Buffer { buffer, offset: 0, dtype, constant: false });
+            }
+        }
+    }
+
+    /// Rows of a whole tensor that lie elsewhere each time: `count` of them, `stride` further down from one time to the next.
+    fn walk(&mut self, homes: &mut Homes, walks: &mut Vec<RowWalk>, walked: &Walked) -> Home {
+        let (buffer, view) = homes.view(walked.value).clone();
+        let rows = homes.buffer(BufferKind::Moving, view.dtype.size());
+        let whole = self.bindings.len();
+        self.bindings.push(Binding::Buffer { buffer, offset: 0, dtype: view.dtype, constant: walked.constant });
+        let stride = view.strides[1] * (walked.stride * view.dtype.size()) as i64;
+        walks.push(RowWalk { rows, whole, constant: walked.constant, stride });
+        (rows, some_rows(&view, 0, walked.count))
+    }
+
+    /// Rows of a ring from one on, with some of their border.
+    fn ring(&self, member: usize, first: usize, count: usize, pads: &[(usize, usize)]) -> Home {
+        let RingOfRows { ty, pads: all, .. } = &self.outline.members[member].ring;
+        let whole = some_rows(&View::dense(ty.dtype, &ty.shape), first, count);
+        let cut: Vec<(usize, usize)> = all.iter().zip(pads).map(|(all, own)| (all.0 - own.0, all.1 - own.1)).collect();
+        (self.rings[member].0, whole.interior(&cut))
+    }
+
+    fn act(&mut self, maker: &mut Maker<'_>, homes: &mut Homes, number: usize) -> Act {
+        let outline = self.outline;
+        let (member, turns) = (&outline.members[number], &outline.turns.workers[number]);
+        let mut walks = Vec::new();
+        let result = match &member.work {
+            Work::Sum(_) => (self.rings[number].0, View::dense(member.ring.ty.dtype, &member.ring.ty.shape)),
+            _ if number + 1 == outline.members.len() => {
+                let walked = Walked { value: member.value, count: self.rows, stride: self.rows, constant: false };
+                self.walk(homes, &mut walks, &walked)
+            }
+            _ => self.ring(number, turns.ring - self.rows, self.rows, &vec![(0, 0); member.ring.pads.len()]),
+        };
+        let before = maker.items.len();
+        match &member.work {
+            Work::Copy => {
+                let walked = Walked { value: member.value, count: self.rows, stride: self.rows, constant: true };
+                let source = self.walk(homes, &mut walks, &walked);
+                maker.copy(member.node, "rows", member.value, &source, &result);
+            }
+            Work::Compute { op, operands } => {
+                let operands = self.operands(maker, homes, &mut walks, number, operands);
+                let (results, overlap) = (vec![result], Overlap::None);
+                maker.compute(homes, member.node, &Computation { op, operands, results, overlap });
+            }
+            Work::Sum(sum) => {
+                let mut operands = self.operands(maker, homes, &mut walks, number, &sum.operands);
+                operands.push((result.clone(), None));
+                let (results, overlap) = (vec![result], Overlap::Last);
+                maker.compute(homes, member.node, &Computation { op: &sum.op, operands, results, overlap });
+            }
+        }
+        let mut body: Vec<Part> = maker.items.split_off(before).into_iter().map(|item| item.part).collect();
+        for part in &mut body {
+            // Some rows of a value, or a sum that it is made of, aren't the value.
+            if let Part::Step(step) = part {
+                step.results.clear();
+            }
+        }
+        let ring = self.rings.get(number).and_then(|_| self.appended_to(member, number));
+        Act { turns: turns.clone(), walks, ring, body }
+    }
+
+    /// Where the operands of a member are.
+    fn operands(
+        &mut self,
+        maker: &Maker<'_>,
+        homes: &mut Homes,
+        walks: &mut Vec<RowWalk>,
+        number: usize,
+        sources: &[Source],
+    ) -> Vec<(Home, Option<Value>)> {
+        let outline = self.outline;
+        let values = maker.graph.operands(outline.members[number].node);
+        let mut operands = Vec::new();
+        for (&value, source) in values.iter().zip(sources) {
+            let home = match source {
+                Source::Whole => homes.view(value).clone(),
+                Source::First(rows) => {
+                    let (buffer, view) = homes.view(value);
+                    let sizes: Vec<usize> = [*rows].into_iter().chain(view.shape.iter().copied().skip(1)).collect();
+                    (*buffer, view.slice(&vec![0; view.rank()], &sizes, &vec![1; view.rank()]))
+                }
+                Source::Rows(window) => {
+                    let (count, stride) = (window.reach(self.rows), window.stride * self.rows);
+                    self.walk(homes, walks, &Walked { value, count, stride, constant: true })
+                }
+                Source::Ring { member, window, read, pads } => {
+                    let first = outline.turns.workers[number].places[*read];
+                    self.ring(*member, first, window.reach(self.rows), pads)
+                }
+            };
+            operands.push((home, Some(value)));
+        }
+        operands
+    }
+
+    /// The ring of a member, if it lasts; a sum, of which nothing is moved.
+    fn appended_to(&self, member: &Member, number: usize) -> Option<Ring> {
+        let (bytes, binding) = (member.ring.ty.bytes(), self.rings[number].1?);
+        let appended = match member.work {
+            Work::Sum(_) => bytes,
+            _ => bytes / member.ring.ty.shape[1] * self.rows,
+        };
+        Some(Ring { binding, bytes, appended, border: member.ring.border_byte().unwrap_or(0) })
+    }
+}
+
+/// Rows that are walked.
+struct Walked {
+    value: Value,
+    count: usize,
+    /// Rows from one time to the next.
+    stride: usize,
+    constant: bool,
+}
+
+/// Rows of a view from one on.
+fn some_rows(view: &View, first: usize, count: usize) -> View {
+    let mut starts = vec![0; view.rank()];
+    starts[1] = first;
+    let mut sizes = view.shape.to_vec();
+    sizes[1] = count;
+    view.slice(&starts, &sizes, &vec![1; view.rank()])
+}

@@ -1,0 +1,102 @@
+//! `mlc report`
+
+use super::arguments::{CodeOptions, Model, Report};
+use super::bindings::Output;
+use super::compile::stem;
+use super::console::Console;
+use super::modes::Picture;
+use super::subject::{in_model, load_for, program_options};
+use super::texts;
+use super::words::{is_standard_output, mismatch};
+use crate::files;
+use crate::pipeline::{self, CompileOptions, Failure};
+use clap::Parser;
+use mlc_ir::Diagnostic;
+use mlc_report::{Comparison, Report as Findings, page, svg};
+use std::path::{Path, PathBuf};
+
+/// What `--versus` takes.
+#[derive(Debug, Parser)]
+#[command(name = "--versus", no_binary_name = true, disable_help_flag = true)]
+struct Versus {
+    #[command(flatten)]
+    code: CodeOptions,
+}
+
+pub(super) fn report(arguments: &Report, console: &Console) -> Result<(), Failure> {
+    let mut reports = vec![findings(arguments, &arguments.model, &arguments.code, console)?];
+    if let Some(path) = &arguments.other {
+        let model = Model { path: path.clone(), ..arguments.model.clone() };
+        reports.push(findings(arguments, &model, &arguments.code, console)?);
+    }
+    if let Some(options) = &arguments.versus {
+        reports.push(findings(arguments, &arguments.model, &versus(options)?, console)?);
+    }
+    let (text, extension) = match (arguments.svg, arguments.json, reports.as_slice()) {
+        (Some(_), _, [_, _, ..]) => {
+            return Err(mismatch("a picture alone is of one model".into()).into());
+        }
+        (Some(picture), _, [report, ..]) => (draw(picture, report)?, "svg"),
+        (None, true, [one, other]) => (Comparison::new(one, other).json(), "json"),
+        (None, true, [report, ..]) => (report.json(), "json"),
+        (None, ..) => (page::page(&reports), "html"),
+        // There is always a first one.
+        (Some(_), _, []) => (String::new(), "svg"),
+    };
+    write(arguments, &text, extension, console)
+}
+
+/// The options of the code that `--versus` names.
+fn versus(options: &str) -> Result<CodeOptions, Diagnostic> {
+    let parsed = Versus::try_parse_from(options.split_whitespace()).map_err(|error| {
+        let message = error.to_string();
+        let first = message.lines().next().unwrap_or_default();
+        mismatch(format!("--versus '{options}': {}", first.trim_start_matches("error: ")))
+            .with_help("it takes the options of the code, such as '--target cortex-m4 --optimize size'")
+    })?;
+    Ok(parsed.code)
+}
+
+fn findings(arguments: &Report, model: &Model, code: &CodeOptions, console: &Console) -> Result<Findings, Failure> {
+    let loaded = load_for(model, code, &[], console)?;
+    let options = CompileOptions { explain: true, ..program_options(code, &arguments.machine, console)? };
+    let progress = console.progress("compiling");
+    let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {});
+    drop(progress);
+    let compiled = match compiled {
+        Ok(compiled) => compiled,
+        Err(diagnostics) => return Err(in_model(diagnostics, model, loaded.sources)),
+    };
+    let measured = match arguments.measure {
+        true => {
+            let _progress = console.progress("measuring");
+            Some(crate::report::measure(&compiled, &arguments.machine.toolchain()?, 0)?)
+        }
+        false => None,
+    };
+    Ok(crate::report::report(&stem(&model.path), &loaded, &compiled, measured.as_ref()))
+}
+
+fn draw(picture: Picture, report: &Findings) -> Result<String, Diagnostic> {
+    let picture = match picture {
+        Picture::Graph => svg::graph(&report.optimized, "optimized"),
+        Picture::Memory => svg::memory(report),
+        Picture::Roofline => {
+            svg::roofline(report).ok_or_else(|| mismatch("no kernel of the model multiplies".into()))?
+        }
+    };
+    Ok(svg::alone(&picture))
+}
+
+fn write(arguments: &Report, text: &str, extension: &str, console: &Console) -> Result<(), Failure> {
+    let default = || PathBuf::from(format!("{}.{extension}", stem(&arguments.model.path)));
+    let path = Output::file(&arguments.output).map_or_else(default, Path::to_owned);
+    if is_standard_output(&path) {
+        return Ok(console.write(text.as_bytes())?);
+    }
+    let models = std::iter::once(&arguments.model.path).chain(&arguments.other);
+    texts::refuse_inputs(&path, models.chain(&arguments.model.weights).map(PathBuf::as_path))?;
+    files::write_atomically(&path, text.as_bytes())?;
+    console.status(&format!("wrote {}", path.display()));
+    Ok(())
+}

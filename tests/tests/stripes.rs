@@ -1,0 +1,152 @@
+//! Networks that are computed row by row where memory counts: what the evaluator computes, under sanitizers, in a fraction of the memory.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
+
+use mlc::pipeline::{self, CompileOptions};
+use mlc::toolchain::Toolchain;
+use mlc_codegen::{Execution, Interface, Target};
+use mlc_ir::{Generator, Graph, Objective, Tensor, evaluate, text};
+use mlc_tests::compare::{Tolerance, compare};
+use mlc_tests::compile::{Compiled, compile_kernels};
+use mlc_tests::firmware::{find, measure_for, missing};
+use mlc_tests::mode::Mode;
+use mlc_tests::program::{Unpacked, main_source};
+
+/// Convolutions with borders that differ above and below, with strides and dilations, depthwise ones and pools.
+const CHAIN: &str = r#"mlc 1
+graph @chain(%x: f32[1, 49, 10, 1]) -> ("y": f32[1, 6, 3, 8]) {
+  %w0 = constant f32[10, 4, 1, 8] random(seed = 1)
+  %b0 = constant f32[8] random(seed = 2)
+  %c0 = kernel %x, %w0, %b0 {anchor = convolution {strides = [2, 2], dilations = [1, 1], pads = [[4, 5], [1, 2]], groups = 1}, anchor_operands = 2, expression = relu(add(x0, x1))}
+  %w1 = constant f32[3, 3, 1, 8] random(seed = 3)
+  %c1 = kernel %c0, %w1, %b0 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 8}, anchor_operands = 2, expression = relu(add(x0, x1))}
+  %w2 = constant f32[1, 1, 8, 8] random(seed = 4)
+  %c2 = kernel %c1, %w2, %b0 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}, anchor_operands = 2, expression = relu(add(x0, x1))}
+  %w3 = constant f32[3, 3, 8, 8] random(seed = 5)
+  %c3 = convolution %c2, %w3 {strides = [2, 1], dilations = [2, 1], pads = [[2, 2], [0, 0]], groups = 1}
+  %p = max_pool %c3 {window = [2, 1], strides = [2, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]]}
+  %y = map %p {expression = relu(x0)}
+  return %y
+}
+"#;
+
+/// Residual additions, and a shortcut with the stride of what it goes around.
+const RESIDUAL: &str = r#"mlc 1
+graph @residual(%x: f32[1, 32, 12, 3]) -> ("y": f32[1, 16, 6, 8]) {
+  %w0 = constant f32[3, 3, 3, 8] random(seed = 1)
+  %c0 = convolution %x, %w0 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %w1 = constant f32[3, 3, 8, 8] random(seed = 2)
+  %c1 = convolution %c0, %w1 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %w2 = constant f32[3, 3, 8, 8] random(seed = 3)
+  %c2 = kernel %c1, %w2, %c0 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}, anchor_operands = 2, expression = relu(add(x0, x1))}
+  %c3 = convolution %c2, %w1 {strides = [2, 2], dilations = [1, 1], pads = [[0, 1], [0, 1]], groups = 1}
+  %w4 = constant f32[1, 1, 8, 8] random(seed = 4)
+  %c4 = kernel %c2, %w4, %c3 {anchor = convolution {strides = [2, 2], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}, anchor_operands = 2, expression = relu(add(x0, x1))}
+  %c5 = convolution %c4, %w2 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %y = binary %c4, %c5 {function = add}
+  return %y
+}
+"#;
+
+/// Bytes with borders that aren't zero.
+const BYTES: &str = r#"mlc 1
+graph @bytes(%x: i8[1, 24, 10, 4]) -> ("y": i8[1, 12, 5, 6]) {
+  %w0 = constant i8[3, 3, 4, 8] random(seed = 1)
+  %c0 = kernel %x, %w0 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1, border = -7, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 4_i32), -128_i32), 127_i32))}
+  %w1 = constant i8[3, 3, 1, 8] random(seed = 2)
+  %c1 = kernel %c0, %w1 {anchor = convolution {strides = [2, 2], dilations = [1, 1], pads = [[0, 1], [0, 1]], groups = 8, border = 3, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 2_i32), -128_i32), 127_i32))}
+  %w2 = constant i8[1, 1, 8, 6] random(seed = 3)
+  %y = kernel %c1, %w2 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 2_i32), -128_i32), 127_i32))}
+  return %y
+}
+"#;
+
+/// Runs what was compiled in a mode.
+fn run(compiled: &Compiled, mode: &Mode, inputs: &[Tensor]) -> Vec<Tensor> {
+    let unpacked = Unpacked::new(&compiled.archive).unwrap();
+    let program = unpacked.build(&main_source(&compiled.module), &mode.build).unwrap();
+    program.run(inputs, &compiled.module.outputs).unwrap()
+}
+
+fn modes() -> Vec<Mode> {
+    let boards = ["cortex-m4", "cortex-m0plus"].into_iter().filter_map(|name| Mode::microcontroller(name, true));
+    [Mode::generic(true), Mode::host(true)].into_iter().chain(boards).collect()
+}
+
+fn compiled(graph: &Graph, target: &Target) -> Compiled {
+    compile_kernels(graph, "test", target).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+#[test]
+fn stripes_compute_the_same_in_a_fraction_of_the_memory() {
+    for (source, share) in [(CHAIN, 3), (RESIDUAL, 2), (BYTES, 2)] {
+        let graph = text::parse(source, &()).unwrap();
+        let input = Generator::new(9).tensor(&graph.node(graph.inputs()[0]).results[0]);
+        let expected = evaluate(&graph, std::slice::from_ref(&input)).unwrap();
+        for mode in modes() {
+            let plain = compiled(&graph, &mode.target.clone().with_objective(Objective::Speed));
+            let mode = mode.with_objective(Objective::Ram);
+            let stripes = compiled(&graph, &mode.target);
+            let (own, whole) = (stripes.module.plan.arena_bytes, plain.module.plan.arena_bytes);
+            assert!(own * share <= whole, "{} on {}: {own} bytes instead of {whole}", graph.name, mode.name);
+            let outputs = run(&stripes, &mode, std::slice::from_ref(&input));
+            for (found, golden) in outputs.iter().zip(&expected) {
+                let is_float = golden.ty().dtype.is_float();
+                // Sums cancel: they are as exact as the largest of them.
+                let largest = golden.to_floats().into_iter().map(f64::abs).fold(0.0, f64::max);
+                let near = Tolerance { absolute: 2e-6 * largest, relative: 0.0 };
+                let tolerance = if is_float { near } else { Tolerance::EXACT };
+                let same = compare(found, golden, tolerance);
+                same.unwrap_or_else(|fault| panic!("{} on {}: {fault}", graph.name, mode.name));
+            }
+        }
+    }
+}
+
+/// Networks with the bytes of arena that they may take.
+const NETWORKS: [(&str, usize); 2] = [("net_mlperftiny_dscnn_kws", 22_700), ("net_mlperftiny_resnet8", 53_000)];
+
+#[test]
+fn executors_run_stripes() {
+    for (name, bytes) in NETWORKS {
+        let case = find(name).unwrap();
+        let loaded = mlc_tests::compile::load(&case).unwrap();
+        let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
+        let aot = |interface| Execution { aot: Some(interface), ..Execution::default() };
+        let graph = Execution { aot: None, graph: true, ..Execution::default() };
+        let both = Execution { graph: true, ..Execution::default() };
+        for execution in [aot(Interface::C), aot(Interface::Packed), graph, both] {
+            let target = Target::generic().with_objective(Objective::Ram);
+            let options = CompileOptions { target, execution, ..CompileOptions::default() };
+            let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).unwrap();
+            let arena = compiled.module.plan.arena_bytes;
+            assert!(arena <= bytes, "{name}: {arena} bytes");
+            let program = Toolchain::default().build(&compiled.bundle().unwrap()).unwrap();
+            for (output, golden) in program.run(&inputs).unwrap().iter().zip(&case.outputs) {
+                let same = compare(output, &golden.value, case.tolerance);
+                same.unwrap_or_else(|fault| panic!("{name} under {execution:?}: {fault}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn boards_run_stripes() {
+    let machine = "cortex-m4";
+    if let Some(reason) = missing(machine) {
+        eprintln!("skipped on {machine}: {reason}");
+        return;
+    }
+    for (name, bytes) in NETWORKS {
+        let case = find(name).unwrap();
+        let [ram, speed] =
+            [Objective::Ram, Objective::Speed].map(|objective| measure_for(&case, machine, objective).unwrap());
+        assert!(ram.arena_bytes <= bytes, "{name}: {} bytes", ram.arena_bytes);
+        let (own, least) = (ram.cost.instructions, speed.cost.instructions);
+        // Rows of few pixels fill no tiles: DS-CNN's have 5.
+        assert!(own * 100 <= least * 150, "{name}: {own} instructions instead of {least}");
+        eprintln!(
+            "{name}: {own} instructions and {} bytes of arena instead of {least} and {}",
+            ram.arena_bytes, speed.arena_bytes
+        );
+    }
+}
