@@ -60,6 +60,18 @@ graph @bytes(%x: i8[1, 24, 10, 4]) -> ("y": i8[1, 12, 5, 6]) {
 }
 "#;
 
+/// An operand that two nodes compute of constants, which are folded before anything is computed by rows.
+const MASKED: &str = r#"mlc 1
+graph @masked(%x: f32[1, 6, 7, 3]) -> ("y": f32[1, 6, 7, 3]) {
+  %m0 = constant bool[1, 6, 1, 1] [true, false, false, true, true, true]
+  %m1 = constant bool[1, 6, 7, 3] random(seed = 1)
+  %both = binary %m0, %m1 {function = xor} : bool[1, 6, 7, 3]
+  %mask = cast %both {dtype = f32} : f32[1, 6, 7, 3]
+  %y = binary %x, %mask {function = multiply} : f32[1, 6, 7, 3]
+  return %y
+}
+"#;
+
 /// Runs what was compiled in a mode.
 fn run(compiled: &Compiled, mode: &Mode, inputs: &[Tensor]) -> Vec<Tensor> {
     let unpacked = Unpacked::new(&compiled.archive).unwrap();
@@ -78,7 +90,7 @@ fn compiled(graph: &Graph, target: &Target) -> Compiled {
 
 #[test]
 fn stripes_compute_the_same_in_a_fraction_of_the_memory() {
-    for (source, share) in [(CHAIN, 3), (RESIDUAL, 2), (BYTES, 2)] {
+    for (source, share) in [(CHAIN, 3), (RESIDUAL, 2), (BYTES, 2), (MASKED, 1)] {
         let graph = text::parse(source, &()).unwrap();
         let input = Generator::new(9).tensor(&graph.node(graph.inputs()[0]).results[0]);
         let expected = evaluate(&graph, std::slice::from_ref(&input)).unwrap();

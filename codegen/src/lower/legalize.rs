@@ -1,8 +1,8 @@
 //! Legalisation: a graph in which every node is something that lowering knows how to place or to compute.
 //!
 //! Convolutions get their zero borders from `pad` nodes of their own where the target keeps borders in memory, so that no
-//! schedule checks bounds; several pads of one value become slices of the widest; loops walk outermost axes; nodes over
-//! constants only are folded.
+//! schedule checks bounds; several pads of one value become slices of the widest; loops walk outermost axes. Before all that, and before
+//! anything is planned, nodes over constants only are folded.
 
 use crate::kernels;
 use crate::target::{Borders, Target};
@@ -15,11 +15,22 @@ use std::collections::BTreeMap;
 /// Pads around each axis.
 type Pads = Vec<(usize, usize)>;
 
-/// Rewrites a verified graph for lowering; `in_band` says of a node whether its border is to be in a band, where it can be, `in_stripe`
+/// Computes the nodes of a verified graph whose operands are constants.
+///
+/// # Errors
+/// When one can't be computed: a defect of mlc.
+pub fn fold_constants(graph: &Graph) -> Result<Graph, Diagnostic> {
+    rewrite(graph, |graph, node, operands| match fold(graph, node, operands) {
+        Some(results) => results,
+        None => add(graph, node.op.clone(), operands, node),
+    })
+}
+
+/// Rewrites a graph of [`fold_constants`] for lowering; `in_band` says of a node whether its border is to be in a band, where it can be, `in_stripe`
 /// whether it is computed by rows, which are in rings with their borders.
 ///
 /// # Errors
-/// When a constant can't be folded or a rewritten operator doesn't fit: defects of mlc.
+/// When a rewritten operator doesn't fit: a defect of mlc.
 pub fn legalize(
     graph: &Graph,
     target: &Target,
@@ -48,13 +59,11 @@ fn rewrite(
     }
     for id in graph.topological_order() {
         let node = graph.node(id);
-        if matches!(node.op, Op::Input(_)) {
-            continue;
-        }
         let operands: Vec<Value> = graph.operands(id).iter().map(|operand| values[operand]).collect();
-        let results = match fold(&mut result, node, &operands) {
-            Some(results) => results,
-            None => apply(&mut result, node, &operands),
+        let results = match &node.op {
+            Op::Input(_) => continue,
+            Op::Constant(Constant { value }) => Ok(vec![result.add_constant(&node.name, value.clone())]),
+            _ => apply(&mut result, node, &operands),
         };
         let results = results.map_err(|error| {
             let place = Location::default().at_operator(node.op.name(), node.name.to_string());
@@ -79,9 +88,6 @@ fn add(graph: &mut Graph, op: Op, operands: &[Value], node: &Node) -> Result<Vec
 
 /// Computes a node whose operands are all constants.
 fn fold(graph: &mut Graph, node: &Node, operands: &[Value]) -> Option<Result<Vec<Value>, OperatorError>> {
-    if let Op::Constant(Constant { value }) = &node.op {
-        return Some(Ok(vec![graph.add_constant(&node.name, value.clone())]));
-    }
     // A broadcast stays a view of its operand: its elements are stored once.
     if operands.is_empty() || matches!(node.op, Op::Broadcast(_)) || !folding::is_computable(&node.op) {
         return None;

@@ -54,6 +54,7 @@ pub const INTERFACE_ALIGNMENT: usize = 16;
 /// # Errors
 /// All nodes that the target can't run.
 pub fn lower(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
+    let graph = &folded(graph)?;
     let has_bands = legalize::has_bands(graph, &chooser.target);
     let (mut alternatives, unused) = (chooser.alternatives(has_bands), names.clone());
     let objective = chooser.target.objective;
@@ -85,8 +86,12 @@ pub fn lower(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<
 
 /// Lowers the body of a loop: its inputs and outputs are slices, of which nobody knows more than the alignment of the elements.
 fn lower_body(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Body, Vec<Diagnostic>> {
-    let Sequence { parts, buffers, .. } = sequence(graph, &[], 1, chooser, names)?;
+    let Sequence { parts, buffers, .. } = sequence(&folded(graph)?, &[], 1, chooser, names)?;
     Ok(Body { parts, buffers })
+}
+
+fn folded(graph: &Graph) -> Result<Graph, Vec<Diagnostic>> {
+    legalize::fold_constants(graph).map_err(|error| vec![error])
 }
 
 /// A lowered graph, planned as if there were nothing else.
