@@ -10,7 +10,7 @@ use crate::target::{Borders, Target};
 use indexmap::IndexMap;
 use mlc_ir::scalar::Expression;
 use mlc_ir::{Code, Cost, Diagnostic, Location, Objective, Op};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// A schedule that a kernel could take, and what it would cost.
@@ -34,6 +34,8 @@ pub enum Reason {
     Cheapest,
     /// Time and memories together, it is the cheapest for what the program is made for.
     Weighed,
+    /// It is the fastest one whose scratch memory fits where nothing else is while the kernel runs.
+    Fits,
     /// The user asked for it.
     Forced,
 }
@@ -80,6 +82,17 @@ impl Problem {
     }
 }
 
+/// What makes a program the best one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// What it is made for.
+    Objective(Objective),
+    /// Time, within so many bytes of arena.
+    Arena(usize),
+    /// Memory, within such a share of time beyond the fastest one's, in thousandths.
+    Time(u64),
+}
+
 /// Chooses schedules for the kernels of a program.
 pub struct Chooser {
     /// The machine.
@@ -92,13 +105,16 @@ pub struct Chooser {
     /// Nodes so far.
     seen: BTreeSet<String>,
     known: IndexMap<Problem, Choice>,
+    /// Bytes of scratch memory that there is room for, by node.
+    room: BTreeMap<String, usize>,
 }
 
 impl Chooser {
     /// A chooser for a program that touches `working_set` bytes in all, about.
     pub fn new(target: &Target, working_set: usize, options: &ScheduleOptions) -> Chooser {
         let (target, options) = (Rc::new(target.clone()), options.clone());
-        Chooser { target, working_set, options, is_quick: false, seen: BTreeSet::new(), known: IndexMap::new() }
+        let (seen, known, room) = (BTreeSet::new(), IndexMap::new(), BTreeMap::new());
+        Chooser { target, working_set, options, is_quick: false, seen, known, room }
     }
 
     /// A chooser for callers who ask about far more kernels than will be written: it looks at one schedule of each, the one that is
@@ -128,6 +144,20 @@ impl Chooser {
         }
     }
 
+    /// What of the programs that there are is the best one.
+    pub fn goal(&self) -> Goal {
+        match (self.options.arena_bytes, self.options.extra_work) {
+            (Some(limit), _) => Goal::Arena(limit),
+            (None, Some(share)) if self.target.objective == Objective::Ram => Goal::Time(share),
+            _ => Goal::Objective(self.target.objective),
+        }
+    }
+
+    /// Has nodes take the fastest schedules whose scratch memory isn't larger than there is room for; others choose as before.
+    pub fn give_room(&mut self, room: BTreeMap<String, usize>) {
+        self.room = room;
+    }
+
     /// Whether the border of a convolution is to be in a band, where it can be: in all of the program, unless the user says a schedule.
     pub fn takes_band(&self, node: &str) -> bool {
         match self.options.forced.get(node) {
@@ -155,8 +185,23 @@ impl Chooser {
         self.seen.insert(node.to_owned());
         match self.options.forced.get(node) {
             Some(text) => forced(choice, node, text),
-            None => Ok(choice),
+            None => Ok(self.with_room(node, op, choice)),
         }
+    }
+
+    /// The fastest of the schedules that there is room for; of those that are as fast, one of little code.
+    fn with_room(&self, node: &str, op: &Op, choice: Choice) -> Choice {
+        let (Some(&room), Some(own)) = (self.room.get(node), choice.taken()) else { return choice };
+        let room = own.price.scratch_bytes.max(room as u64);
+        let fits = |number: &usize| choice.offers[*number].price.scratch_bytes <= room;
+        let numbers: Vec<usize> = (0..choice.offers.len()).filter(fits).collect();
+        let offers: Vec<Offer> = numbers.iter().map(|&number| choice.offers[number].clone()).collect();
+        let (mut best, _) = self.fastest(op, &offers);
+        if self.target.machine.trust.is_some() {
+            best = lightest(&offers, best, Objective::Balanced);
+        }
+        let taken = numbers[best];
+        if taken == choice.taken { choice } else { Choice { taken, reason: Reason::Fits, ..choice } }
     }
 
     /// Reports nodes that schedules were asked for, but that there aren't.
@@ -270,7 +315,7 @@ pub fn is_better(objective: Objective, (arena, time): (usize, u64), other: (usiz
         Objective::Balanced => {
             arena <= other.0 - other.0 / 10 && time.saturating_mul(100) <= other.1.saturating_mul(103)
         }
-        _ => arena < other.0,
+        _ => (arena, time) < other,
     }
 }
 

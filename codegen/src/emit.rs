@@ -19,7 +19,7 @@ use crate::execution::WeightsAs;
 use crate::graph::ExecutorGraph;
 use crate::loops::parallel::most_turns;
 use crate::loops::{Intrinsics, print};
-use crate::lower::{Binding, Entry, Layout, Part, Program, ResultPlace, Routine, lower};
+use crate::lower::{self, Binding, Entry, Layout, Part, Point, Program, ResultPlace, Routine, lower};
 use crate::module::{KeptState, KernelResult, KernelSummary, Module, Port, SourceFile};
 use crate::names::{Names, fields};
 use crate::price::Price;
@@ -85,6 +85,16 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         graph,
         sources: [SourceFile { name: format!("{model}_lib1.c"), text }].into_iter().chain(foreign).collect(),
     })
+}
+
+/// What C for a verified graph could take of memory and time: the programs of which none has less of both than another one, those of
+/// least memory first.
+///
+/// # Errors
+/// As [`generate`].
+pub fn explore(graph: &Graph, options: &Options) -> Result<Vec<Point>, Vec<Diagnostic>> {
+    let mut chooser = Chooser::new(&options.target, working_set(graph), &options.schedules);
+    lower::explore(graph, &mut chooser, &Names::new(&options.model_name))
 }
 
 fn kept_states(graph: &Graph, names: &mut Names) -> Vec<KeptState> {

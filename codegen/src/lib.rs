@@ -22,11 +22,12 @@ pub mod target;
 pub mod target_prices;
 
 pub use choice::{Choice, Offer, Reason};
-pub use emit::generate;
+pub use emit::{explore, generate};
 pub use execution::{Execution, Interface, Pools, WeightsAs};
 pub use graph::ExecutorGraph;
 pub use limits::{Contributor, Limits, ram_bytes, ram_contributors};
 pub use loops::spelling::c_type;
+pub use lower::{Point, front};
 pub use module::{
     Exchanged, KeptState, KernelResult, KernelSummary, MemoryPlan, MessageSummary, Module, PackedConstant,
     PlannedBuffer, Port, RankSummary, SourceFile,
@@ -57,4 +58,8 @@ pub struct ScheduleOptions {
     pub forced: BTreeMap<String, String>,
     /// Whether all schedules of each kernel are told with their prices; otherwise only those that are looked at to choose.
     pub tell_all: bool,
+    /// Bytes that the arena may have: the fastest program that has no more is taken, or the smallest one. The target's objective is memory.
+    pub arena_bytes: Option<usize>,
+    /// Thousandths of time beyond the fastest program's that the smallest one may take. The target's objective is memory.
+    pub extra_work: Option<u64>,
 }

@@ -13,10 +13,10 @@ use crate::names::Names;
 use crate::target::{ByteDots, Target};
 use indexmap::IndexMap;
 use mlc_ir::ops::{Kernel, Map};
-use mlc_ir::scalar::Expression;
+use mlc_ir::scalar::{Expression, UnaryFunction};
 use mlc_ir::{
-    Attribute, Category, Cost, Graph, Known, NodeId, Op, OperatorError, PricedOperand, Prices, Shape, TensorType,
-    Value, Work,
+    Attribute, Category, Cost, DType, Graph, Known, NodeId, Op, OperatorError, PricedOperand, Prices, Shape,
+    TensorType, Value, Work,
 };
 use std::cell::RefCell;
 use std::fmt;
@@ -105,8 +105,10 @@ impl TargetPrices {
         let in_registers = all.iter().map(|operand| along(operand, elements)).collect();
         let row = [TensorType::new(results[0].dtype, vec![elements])];
         let epilogue = self.answer(Question { op: map.clone(), operands: in_registers, source: None }, &row);
-        let copy: Op = Map { expression: Expression::operand(0) }.into();
-        let copied = self.answer(Question { op: copy, operands: vec![along(&all[0], elements)], source: None }, &row);
+        let copied = [TensorType::new(inner[0].dtype, vec![elements])];
+        let question =
+            Question { op: next_to_nothing(inner[0].dtype), operands: vec![along(&all[0], elements)], source: None };
+        let copied = self.answer(question, &copied);
         let read = source.filter(|source| source.number >= own).map_or_else(Cost::default, |source| {
             let source = Some(Source { number: source.number + 1 - own, ..source });
             let apart = self.answer(Question { op: map.clone(), operands: all.clone(), source }, results);
@@ -136,6 +138,12 @@ impl TargetPrices {
         }
         Some(cost)
     }
+}
+
+/// What does so little with each element that its price is that of coming and going. Elements that are only moved are moved by routines.
+fn next_to_nothing(dtype: DType) -> Op {
+    let function = if dtype.is_float() { UnaryFunction::Negate } else { UnaryFunction::Not };
+    Map { expression: Expression::unary(function) }.into()
 }
 
 /// What counting its operations and the bytes that it moves gives.

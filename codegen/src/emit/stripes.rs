@@ -2,7 +2,8 @@
 
 use super::arguments::parameter;
 use super::emitter::{Emitter, Scope};
-use crate::lower::{Act, RowWalk, Stripe};
+use crate::loops::{Helpers, Intrinsic};
+use crate::lower::{Act, Ring, RowWalk, Stripe};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -70,7 +71,7 @@ impl StripeWriter<'_, '_> {
         if let Some(ring) = &act.ring {
             let place = self.address(ring.binding);
             if ring.kept() > 0 {
-                let _ = writeln!(text, "    (void)memmove({place}, {place} + {}, {});", ring.appended, ring.kept());
+                text += &format!("    {}\n", self.moved_up(ring, &place));
             }
             if turns.computed < turns.appended {
                 let border = format!("(void)memset({place} + {}, {}, {});", ring.kept(), ring.border, ring.appended);
@@ -84,6 +85,18 @@ impl StripeWriter<'_, '_> {
         match conditions.is_empty() {
             true => format!("    {{\n{}    }}\n", indented(&text)),
             false => format!("    if ({}) {{\n{}    }}\n", conditions.join(" && "), indented(&text)),
+        }
+    }
+
+    /// The statement that moves rows up.
+    fn moved_up(&mut self, ring: &Ring, place: &str) -> String {
+        let (appended, kept) = (ring.appended, ring.kept());
+        match ring.routine {
+            Some(routine) => {
+                let name = self.emitter.intrinsics.call(Intrinsic::Routine(routine));
+                format!("{name}({place} + {appended}, {place}, {kept});")
+            }
+            None => format!("(void)memmove({place}, {place} + {appended}, {kept});"),
         }
     }
 

@@ -157,7 +157,7 @@ impl Band {
 
     fn copy(&self, kernel: &mut KernelWriter<'_>, from: (Var, Index), to: Index, count: usize) {
         kernel.b.push(Stmt::Routine {
-            routine: Routine::CopyBytes { dtype: self.dtype },
+            routine: Routine::CopyBytes { size: self.dtype.size() },
             pointers: vec![from, (self.pointer, to)],
             numbers: vec![count as i64],
         });

@@ -6,7 +6,7 @@ use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::transposed::Blocks;
 use super::walk::{AXIS_NAMES, for_full_vectors};
 use super::{Argument, KernelWriter};
-use crate::loops::{Expr, Index, Nest};
+use crate::loops::{Expr, Index, Nest, Routine, Stmt};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::ops::Map;
 use mlc_ir::scalar::Expression;
@@ -14,9 +14,45 @@ use mlc_ir::{DType, Diagnostic, Literal};
 
 impl Scheduled for Map {
     const KINDS: &'static [Kind<Self>] = &[
+        Kind::new("copies", copies, |op, _, kernel| copy_runs(op, kernel)).in_place(),
         Kind::new("rows", |_, _| vec![(1, Settings::default())], |op, _, kernel| map(op, false, kernel)).in_place(),
         Kind::new("blocks", blocks, |op, _, kernel| map(op, true, kernel)).in_place(),
     ];
+}
+
+/// Bytes of elements that follow each other from which on a routine copies them: fewer are loaded and stored one after the other.
+const LEAST_RUN: usize = 65;
+
+/// Elements that are only moved, and follow each other before and after: C compilers make calls of such loops, and libraries that are made to
+/// be small copy byte by byte.
+fn copies(op: &Map, kernel: &KernelWriter<'_>) -> Preferences {
+    if !op.expression.is_identity() || !kernel.target.copies_by_routine() {
+        return Preferences::new();
+    }
+    let walk = Walk::new(kernel, &op.expression, &kernel.operands, &kernel.results[0]);
+    match walk.run() {
+        Some(run) if walk.lanes == 1 && run >= LEAST_RUN => vec![(0, Settings::default())],
+        _ => Preferences::new(),
+    }
+}
+
+fn copy_runs(op: &Map, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    let (operand, result) = (kernel.operands[0].clone(), kernel.results[0].clone());
+    let walk = Walk::new(kernel, &op.expression, std::slice::from_ref(&operand), &result);
+    let Some(run) = walk.run() else { return Ok(()) };
+    let routine = Routine::CopyBytes { size: result.view.dtype.size() };
+    let outer = walk.views[0].shape.len() - 1;
+    let outer = walk.views[0].shape[..outer].to_vec();
+    kernel.for_shape(&AXIS_NAMES, &outer, &mut |kernel, indices| {
+        let first: Vec<Index> = indices.iter().cloned().chain([Index::default()]).collect();
+        let place = |argument: &Argument, view: &View| {
+            let argument = Argument { view: view.clone(), ..argument.clone() };
+            (argument.pointer, argument.address(&first))
+        };
+        let pointers = vec![place(&operand, &walk.views[1]), place(&result, &walk.views[0])];
+        kernel.b.push(Stmt::Routine { routine, pointers, numbers: vec![run as i64] });
+    });
+    Ok(())
 }
 
 fn blocks(op: &Map, kernel: &KernelWriter<'_>) -> Preferences {
@@ -70,6 +106,14 @@ impl Walk {
         let is_quads = dtype.is_none() && blocks.is_none() && has_quads(kernel, expression, &dtypes);
         let lanes = if is_quads { QUAD } else { lanes };
         Walk { views, dtype, lanes, blocks, blocks_pay }
+    }
+
+    /// Bytes of the elements along the last axis, where they follow each other in all tensors.
+    fn run(&self) -> Option<usize> {
+        let extent = *self.views[0].shape.last()?;
+        let bytes = extent * self.views[0].dtype.size();
+        let is_dense = self.views.iter().all(|view| view.strides.last() == Some(&1));
+        (is_dense && bytes > 0 && bytes <= i32::MAX as usize).then_some(bytes)
     }
 
     fn write(

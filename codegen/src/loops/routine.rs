@@ -25,10 +25,10 @@ pub enum Routine {
         /// What the byte is.
         dtype: DType,
     },
-    /// Copies bytes (a pointer to them, and one to where none of them is; a count).
+    /// Copies bytes (a pointer to them, and one to where they are to be, which may be among them, but nearer to the beginning; a count).
     CopyBytes {
-        /// What they are.
-        dtype: DType,
+        /// Bytes of an element.
+        size: usize,
     },
     /// Copies a channel into a *plane*, whose words are pairs of a column in rows 2i and 2i + 1 (pointers to the channel, to the word
     /// of its first column in row 0 of the plane; numbers of rows and columns, bytes between rows and between columns, words of a
@@ -119,7 +119,7 @@ impl Routine {
         match self {
             Routine::Widen { dtype, pixels } => format!("mlc_widen_{dtype}_{pixels}"),
             Routine::Copy { dtype } => format!("mlc_copy_{dtype}"),
-            Routine::CopyBytes { dtype } => format!("mlc_copy_bytes_{dtype}"),
+            Routine::CopyBytes { .. } => "mlc_copy_bytes".to_owned(),
             Routine::Helium(routine) => routine.name(),
             Routine::Dots { tile, bytes } => {
                 let of = bytes.map_or(String::new(), |dtype| format!("{dtype}_"));
@@ -167,7 +167,7 @@ impl Routine {
         let number = |place: usize| numbers.get(place).map_or(0, |&number| number.max(0) as usize);
         match self {
             Routine::Copy { .. } => vec![1; 2],
-            Routine::CopyBytes { .. } => vec![number(0); 2],
+            Routine::CopyBytes { size } => vec![number(0) / size.max(1); 2],
             Routine::Helium(routine) => routine.elements(numbers),
             Routine::Widen { pixels, .. } => vec![number(0), number(0).div_ceil(4) * 2 * pixels],
             Routine::JoinPixels => vec![number(0); 3],

@@ -17,7 +17,7 @@ pub fn definition(routine: Routine) -> String {
             "static inline void {name}(const {} *x, int16_t *y) {{\n  *(volatile int16_t *)y = (int16_t)*x;\n}}\n",
             c_type(dtype)
         ),
-        Routine::CopyBytes { dtype } => copy_bytes(&name, dtype),
+        Routine::CopyBytes { .. } => copy_bytes(&name),
         Routine::Helium(routine) => helium_text::definition(routine),
         Routine::Widen { dtype, pixels } => widen(&name, dtype, pixels),
         Routine::Dots { tile, bytes } => dots(&name, tile, bytes),
@@ -32,9 +32,8 @@ pub fn definition(routine: Routine) -> String {
 
 /// Libraries that are made to be small copy byte by byte. Words at a multiple of their size are taken four at a time, others one by one where
 /// the machine can.
-fn copy_bytes(name: &str, dtype: DType) -> String {
-    let byte = c_type(dtype);
-    let parameters = [format!("const {byte} *x"), format!("{byte} *y"), "int32_t count".to_owned()];
+fn copy_bytes(name: &str) -> String {
+    let parameters = ["const void *x", "void *y", "int32_t count"].map(str::to_owned);
     let dsp = "push {r4-r6, lr}\norr r3, r0, r1\ntst r3, #3\nbne 2f\nsubs r2, r2, #16\nblt 1f\n\
                0:\nldmia r0!, {r3-r6}\nstmia r1!, {r3-r6}\nsubs r2, r2, #16\nbge 0b\n1:\nadds r2, r2, #16\n\
                2:\nsubs r2, r2, #4\nblt 4f\n3:\nldr r3, [r0], #4\nstr r3, [r1], #4\nsubs r2, r2, #4\nbge 3b\n\
@@ -44,7 +43,31 @@ fn copy_bytes(name: &str, dtype: DType) -> String {
                  0:\nldmia r0!, {r3-r6}\nstmia r1!, {r3-r6}\nsubs r2, #16\nbge 0b\n1:\nadds r2, #16\n\
                  2:\ncmp r2, #0\nbeq 4f\n3:\nldrb r3, [r0]\nstrb r3, [r1]\nadds r0, #1\nadds r1, #1\nsubs r2, #1\nbne 3b\n4:";
     let portable = format!(
-        "static void {name}({}) {{\n  for (int32_t k = 0; k < count; ++k) {{\n    y[k] = x[k];\n  }}\n}}\n",
+        "static void {name}({}) {{\n  \
+           const uint8_t *from = x;\n  \
+           uint8_t *to = y;\n\
+         #if defined(__GNUC__)\n  \
+           typedef uint32_t word __attribute__((may_alias));\n  \
+           if ((((uintptr_t)x | (uintptr_t)y) & 3U) == 0U) {{\n    \
+             for (; count >= 16; count -= 16) {{\n      \
+               const word *words = (const word *)(const void *)from;\n      \
+               const word w0 = words[0];\n      \
+               const word w1 = words[1];\n      \
+               const word w2 = words[2];\n      \
+               const word w3 = words[3];\n      \
+               word *places = (word *)(void *)to;\n      \
+               places[0] = w0;\n      \
+               places[1] = w1;\n      \
+               places[2] = w2;\n      \
+               places[3] = w3;\n      \
+               from += 16;\n      \
+               to += 16;\n    \
+             }}\n  \
+           }}\n\
+         #endif\n  \
+           for (int32_t k = 0; k < count; ++k) {{\n    \
+             to[k] = from[k];\n  \
+           }}\n}}\n",
         parameters.join(", ")
     );
     in_both_assemblies(name, &parameters, [dsp, small], &portable)

@@ -32,7 +32,7 @@ impl Block {
 }
 
 /// Limits that plans are made for, in hundredths of the least one.
-const LIMITS: [usize; 5] = [100, 115, 135, 170, 220];
+const LIMITS: [usize; 8] = [100, 115, 135, 170, 220, 300, 420, 600];
 
 /// Nodes of one block at most.
 const MOST_NODES: usize = 64;

@@ -20,6 +20,7 @@ pub mod plan;
 mod program;
 mod rings;
 mod roles;
+mod search;
 mod steps;
 mod stripe;
 mod turns;
@@ -34,14 +35,15 @@ pub use part::{
 pub use program::Program;
 pub use rings::{Ring, RowWalk};
 pub use roles::is_view;
+pub use search::{Point, front};
 
-use crate::choice::{Chooser, is_better};
+use crate::choice::Chooser;
 use crate::names::Names;
 use crate::target::Target;
 use blocks::Block;
 use homes::{Buffer, BufferId, Homes};
 use maker::{Body, Item};
-use mlc_ir::{Code, Diagnostic, Graph, Location, Objective};
+use mlc_ir::{Code, Diagnostic, Graph, Location};
 use order::Schedule;
 use std::rc::Rc;
 
@@ -54,34 +56,16 @@ pub const INTERFACE_ALIGNMENT: usize = 16;
 /// # Errors
 /// All nodes that the target can't run.
 pub fn lower(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
-    let graph = &folded(graph)?;
-    let has_bands = legalize::has_bands(graph, &chooser.target);
-    let (mut alternatives, unused) = (chooser.alternatives(has_bands), names.clone());
-    let objective = chooser.target.objective;
-    let mut best = sequence(graph, &[], INTERFACE_ALIGNMENT, chooser, names)?;
-    let mut from = None;
-    let plans = match objective {
-        Objective::Ram if graph.messages().is_empty() => blocks::plans(graph, &chooser.target),
-        _ => Vec::new(),
-    };
-    let plans: Vec<Vec<Block>> = [Vec::new()].into_iter().chain(plans).collect();
-    for (number, blocks) in plans.iter().enumerate() {
-        let choosers = [&mut *chooser].into_iter().chain(&mut alternatives).enumerate();
-        // The first of all is there.
-        for (own, chooser) in choosers.skip(usize::from(number == 0)) {
-            let mut own_names = unused.clone();
-            let other = sequence(graph, blocks, INTERFACE_ALIGNMENT, chooser, &mut own_names)?;
-            if is_better(objective, other.cost(), best.cost()) {
-                best = other;
-                (from, *names) = (own.checked_sub(1), own_names);
-            }
-        }
-    }
-    if let Some(number) = from {
-        *chooser = alternatives.swap_remove(number);
-    }
-    let Sequence { parts, messages, buffers, layout, .. } = best;
+    let Sequence { parts, messages, buffers, layout, .. } = search::best(&folded(graph)?, chooser, names)?;
     Ok(Program { parts, messages, buffers, layout })
+}
+
+/// What a verified graph could be lowered to, see [`Point`].
+///
+/// # Errors
+/// All nodes that the target can't run.
+pub fn explore(graph: &Graph, chooser: &mut Chooser, names: &Names) -> Result<Vec<Point>, Vec<Diagnostic>> {
+    search::explore(&folded(graph)?, chooser, names)
 }
 
 /// Lowers the body of a loop: its inputs and outputs are slices, of which nobody knows more than the alignment of the elements.

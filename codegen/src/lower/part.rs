@@ -422,9 +422,9 @@ impl Stripe {
     pub fn time(&self, target: &Target) -> u64 {
         let each = &target.machine.instructions;
         let rings = self.acts.iter().filter_map(|act| Some((act, act.ring.as_ref()?)));
-        let moved: f64 = rings.map(|(act, ring)| (act.turns.appended * ring.kept()) as f64).sum();
+        let moved: f64 = rings.map(|(act, ring)| act.turns.appended as f64 * ring.time(each)).sum();
         let asked = each.turn * (self.turns * self.acts.len()) as f64;
-        (each.call + asked + each.copied_byte * moved).round() as u64
+        (each.call + asked + moved).round() as u64
     }
 }
 

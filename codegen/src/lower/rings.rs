@@ -1,6 +1,8 @@
 //! [`Ring`]: the rows of a tensor that are in memory, and [`RowWalk`]: where the rows of a whole tensor are.
 
 use super::homes::BufferId;
+use crate::loops::Routine;
+use crate::target::Instructions;
 
 /// How the rows of a tensor are walked.
 #[derive(Debug)]
@@ -26,11 +28,22 @@ pub struct Ring {
     pub appended: usize,
     /// Each byte of a border.
     pub border: u8,
+    /// What moves the rows up; the C library where there is nothing.
+    pub routine: Option<Routine>,
 }
 
 impl Ring {
     /// Bytes that are moved up each time.
     pub fn kept(&self) -> usize {
         self.bytes - self.appended
+    }
+
+    /// What moving them costs each time, in the unit of prices.
+    pub fn time(&self, each: &Instructions) -> f64 {
+        match self.routine {
+            _ if self.kept() == 0 => 0.0,
+            Some(routine) => routine.instructions(&[self.kept() as i64]),
+            None => each.call + each.copied_byte * self.kept() as f64,
+        }
     }
 }

@@ -7,6 +7,7 @@ use super::part::{Act, Binding, Part, Stripe};
 use super::rings::{Ring, RowWalk};
 use super::steps::{Computation, Home, Overlap};
 use super::view::View;
+use crate::loops::Routine;
 use crate::loops::spelling::comment;
 use mlc_ir::{Code, DType, Diagnostic, Graph, Location, NodeId, Value};
 
@@ -20,7 +21,8 @@ impl Maker<'_> {
             let message = "this and what it reads from can't be computed row by row";
             return self.errors.push(Diagnostic::error(Code::TargetLimit, place, message));
         };
-        let mut draft = Draft { rows, outline: &outline, bindings: Vec::new(), rings: Vec::new() };
+        let by_routine = self.target.copies_by_routine();
+        let mut draft = Draft { rows, by_routine, outline: &outline, bindings: Vec::new(), rings: Vec::new() };
         draft.make_rings(self.graph, homes);
         let acts: Vec<Act> = (0..outline.members.len()).map(|number| draft.act(self, homes, number)).collect();
         let what = format!("stripe of {} kernels, {rows} {} at a time", nodes.len(), plural(rows));
@@ -60,6 +62,8 @@ fn plural(rows: usize) -> &'static str {
 
 struct Draft<'a> {
     rows: usize,
+    /// Whether rows are moved by a routine of our own.
+    by_routine: bool,
     outline: &'a Outline,
     bindings: Vec<Binding>,
     /// The buffer of each ring, and the number of its binding where it lasts from one turn to the next.
@@ -187,7 +191,8 @@ impl Draft<'_> {
             Work::Sum(_) => bytes,
             _ => bytes / member.ring.ty.shape[1] * self.rows,
         };
-        Some(Ring { binding, bytes, appended, border: member.ring.border_byte().unwrap_or(0) })
+        let routine = self.by_routine.then_some(Routine::CopyBytes { size: 1 });
+        Some(Ring { binding, bytes, appended, border: member.ring.border_byte().unwrap_or(0), routine })
     }
 }
 

@@ -130,7 +130,7 @@ fn turns_of_a_tile_end_where_its_weights_are_out_of_reach() {
 }
 
 #[test]
-fn copies_of_few_elements_are_written_out() {
+fn copies_of_few_elements_are_written_out_and_others_made_by_a_routine() {
     let copy = |elements: usize| {
         let text = format!(
             "(%x: f32[64, {elements}], %v: f32[64, 2]) -> (\"y\": f32[64, {0}]) {{
@@ -142,9 +142,9 @@ fn copies_of_few_elements_are_written_out() {
         );
         prices(&target("riscv32"), &text)[0].time
     };
-    // A load and a store for each of 16, and a call that moves the bytes of 17 one by one.
+    // A load and a store for each of 16; a call of the C library, which moves bytes one by one, would take 20 for each.
     assert!(copy(16) < 64 * 16 * 3, "{}", copy(16));
-    assert!(copy(17) > 64 * 17 * 20, "{}", copy(17));
+    assert!((64 * 17..64 * 17 * 5).contains(&copy(17)), "{}", copy(17));
 }
 
 #[test]

@@ -234,6 +234,11 @@ impl Target {
         self.c_flags.iter().any(|flag| flag.starts_with("-std=gnu"))
     }
 
+    /// Whether memory is copied by a routine of our own: where one instruction runs after the other, C libraries are made to be small.
+    pub fn copies_by_routine(&self) -> bool {
+        self.machine.overlap == Overlap::None && self.has_extensions()
+    }
+
     /// Whether sums keep their order and steps are rounded one by one.
     pub fn is_strict(&self) -> bool {
         self.floating_point == FloatingPoint::Strict

@@ -9,7 +9,7 @@ use mlc_ir::{Attribute, DType, Generator, Graph, Objective, Op, Tensor, TensorTy
 use std::collections::BTreeMap;
 
 fn by(schedule: &str) -> ScheduleOptions {
-    ScheduleOptions { forced: BTreeMap::from([("result".into(), schedule.into())]), tell_all: false }
+    ScheduleOptions { forced: BTreeMap::from([("result".into(), schedule.into())]), ..ScheduleOptions::default() }
 }
 
 fn convolution(x: [usize; 4], window: [usize; 2], outputs: usize, pads: [(usize, usize); 2]) -> (Op, Vec<TensorType>) {

@@ -44,6 +44,7 @@ pub fn fill(name: &str, values: impl Serialize) -> String {
     environment.add_filter("grouped", |count: u64| grouped(count));
     environment.add_filter("percent", |share: f64| format!("{:.1} %", 100.0 * share));
     let source = match name {
+        "front.xml" => include_str!("templates/front.svg.jinja"),
         "graph.xml" => include_str!("templates/graph.svg.jinja"),
         "memory.xml" => include_str!("templates/memory.svg.jinja"),
         "roofline.xml" => include_str!("templates/roofline.svg.jinja"),

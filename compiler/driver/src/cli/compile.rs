@@ -1,9 +1,10 @@
 //! `mlc compile`
 
-use super::arguments::{CodeOptions, Compile, Model};
+use super::arguments::Compile;
 use super::bindings::Output;
 use super::console::Console;
 use super::modes::Emit;
+use super::options::{CodeOptions, Model};
 use super::ranks::description::description;
 use super::ranks::select::{self, are_ranks, rank_name};
 use super::schedules::schedules_text;

@@ -11,7 +11,8 @@ use mlc_ir::{Code, Diagnostic, Location};
 /// Limits of the machine's memory.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Memory {
-    /// Refuse a model that needs more RAM than this, such as '64K': working memory, states, inputs, outputs
+    /// Take no more RAM than this, such as '64K', for working memory, states, inputs, outputs: where the usual program needs more, the
+    /// fastest one that doesn't is made, and a model is refused if there is none
     #[arg(long, value_name = "N[K|M]", value_parser = size)]
     pub ram: Option<usize>,
     /// Refuse a model that needs more flash than this, such as '1M': constants, and code where it is built

@@ -11,12 +11,14 @@ mod compile;
 mod console;
 mod convert;
 mod execute;
+mod explore;
 mod hardware;
 mod inspect;
 mod layers;
 mod modes;
 mod operators;
 mod opgen;
+mod options;
 mod packaging;
 mod per_layer;
 mod project;
@@ -156,6 +158,7 @@ fn run(mut command: Command, console: &Console) -> i32 {
         Command::Verify(options) => verify::verify(options, console),
         Command::Simulate(options) => simulate::simulate(options, console),
         Command::Inspect(options) => inspect::inspect(options, console),
+        Command::Explore(options) => explore::explore(options, console),
         Command::Report(options) => report::report(options, console),
         Command::Project(options) => project::project(options, console),
         Command::Quantize(options) => quantize::quantize(options, console),

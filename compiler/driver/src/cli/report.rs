@@ -1,10 +1,11 @@
 //! `mlc report`
 
-use super::arguments::{CodeOptions, Model, Report};
+use super::arguments::Report;
 use super::bindings::Output;
 use super::compile::stem;
 use super::console::Console;
 use super::modes::Picture;
+use super::options::{CodeOptions, Model};
 use super::subject::{in_model, load_for, program_options};
 use super::texts;
 use super::words::{is_standard_output, mismatch};

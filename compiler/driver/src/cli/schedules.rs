@@ -36,6 +36,7 @@ fn reason(choice: &Choice, objective: Objective) -> String {
             let saved = 100.0 * (1.0 - time as f64 / first() as f64);
             format!("the cheapest, {saved:.0} % cheaper than the first")
         }
+        Reason::Fits => "the fastest whose scratch memory fits where nothing else is".to_owned(),
         Reason::Weighed => format!("the cheapest for {}", objective.name()),
         Reason::Forced => "the one that was asked for".into(),
     }

@@ -1,10 +1,10 @@
 //! What a command works on: a model to be loaded and compiled, or an archive that was compiled before.
 
-use super::arguments::{CodeOptions, Model};
 use super::bindings::Inputs;
 use super::console::Console;
 use super::hardware::Machine;
 use super::modes::ArchivePart;
+use super::options::{CodeOptions, Model};
 use super::words::mismatch;
 use crate::bundle::Bundle;
 use crate::format::Format;
@@ -127,11 +127,14 @@ pub(super) fn compile_options(
     let objective = code.optimize.map_or(target.objective, Objective::from);
     let target = target.with_floating_point(code.fp.into()).with_objective(objective);
     let (limits, modified) = (code.memory.limits(), source_date_epoch()?);
+    if code.extra_work.is_some() && objective != Objective::Ram {
+        return Err(mismatch("--extra-work goes with --optimize ram".into()).into());
+    }
     let schedules = code.schedules.iter().cloned().collect();
     let reference = code.int8_reference.map(Reference::from);
     let weights_type = code.weights_type.map(DType::from);
     let named = CompileOptions { model_name, target, limits, modified, schedules, ..CompileOptions::default() };
-    Ok(CompileOptions { reference, weights_type, ..named })
+    Ok(CompileOptions { reference, weights_type, extra_work: code.extra_work, ..named })
 }
 
 /// What the options say of code that is only run: nobody keeps the archive, so the linker gets the weights, as an object file where

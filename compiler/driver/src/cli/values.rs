@@ -46,6 +46,15 @@ pub(super) fn dimension(text: &str) -> Result<(String, usize), String> {
     }
 }
 
+/// `10%` or `2.5%`, in thousandths.
+pub(super) fn percent(text: &str) -> Result<u64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
+    match number.filter(|number| (0.0..=10_000.0).contains(number)) {
+        Some(number) => Ok((number * 10.0).round() as u64),
+        None => Err("it must be a share from 0% to 10000%, such as '10%'".into()),
+    }
+}
+
 /// `INPUT=OUTPUT`, or `INPUT` alone.
 pub(super) fn state(text: &str) -> Result<(String, Option<String>), String> {
     match text.split_once('=') {
@@ -82,6 +91,15 @@ pub(super) fn clock(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_percents() {
+        assert_eq!(percent("10%"), Ok(100));
+        assert_eq!(percent("2.5%"), Ok(25));
+        for text in ["10", "%", "-1%", "NaN%", "1e9%"] {
+            assert!(percent(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn data_types_are_parsed() {

@@ -1,58 +1,17 @@
 //! From a graph to the archive of its code.
 
+use super::fit::within_limits;
+use super::optimized::Optimized;
+use super::options::CompileOptions;
 use crate::bundle::Bundle;
 use crate::files;
 use bytes::Bytes;
 use indexmap::IndexMap;
-use mlc_codegen::package::{FormatVersion, Package, PackageError, PackageModel};
-use mlc_codegen::{Execution, Limits, Module, ScheduleOptions, Target, TargetPrices};
-use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, Objective, OperatorError};
-use mlc_passes::{NarrowedWeights, OptimizeOptions, OptimizeReport, Reference};
-use std::collections::BTreeMap;
+use mlc_codegen::package::{Package, PackageError, PackageModel};
+use mlc_codegen::{Module, Target};
+use mlc_ir::{Attribute, Code, Diagnostic, Graph, Location};
+use mlc_passes::{NarrowedWeights, OptimizeReport};
 use std::path::Path;
-use std::rc::Rc;
-
-/// How a graph is compiled.
-#[derive(Debug, Clone)]
-pub struct CompileOptions {
-    /// Name of the model: lower case letters, digits and `_`.
-    pub model_name: String,
-    /// The machine, and how closely code for it keeps to floating-point operations.
-    pub target: Target,
-    /// How other code runs the model.
-    pub execution: Execution,
-    /// Version of the archive's format.
-    pub version: FormatVersion,
-    /// How much memory the model may take.
-    pub limits: Limits,
-    /// Time stamp of the archive in seconds since 1970.
-    pub modified: u64,
-    /// Whether the report explains every changed node, and all schedules of each kernel are priced to be told; slower.
-    pub explain: bool,
-    /// Schedules that kernels are to take, by node.
-    pub schedules: BTreeMap<String, String>,
-    /// What defines how sums of quantised operators are rounded, if not the model's format.
-    pub reference: Option<Reference>,
-    /// The half-precision type that constant weights of dense operators on singles are kept in, if any.
-    pub weights_type: Option<DType>,
-}
-
-impl Default for CompileOptions {
-    fn default() -> Self {
-        CompileOptions {
-            model_name: "default".into(),
-            target: Target::generic(),
-            execution: Execution::default(),
-            version: FormatVersion::default(),
-            limits: Limits::default(),
-            modified: 0,
-            explain: false,
-            schedules: BTreeMap::new(),
-            reference: None,
-            weights_type: None,
-        }
-    }
-}
 
 /// A compiled model.
 #[derive(Debug)]
@@ -102,12 +61,9 @@ pub fn compile(
         let imported = graph.clone();
         RelayText(Box::new(move |out: &mut dyn std::io::Write| mlc_relay::write(&imported, out)))
     };
-    let compiled = match options.target.objective {
-        Objective::Ram => smallest_arena(graph, options, observer)?,
-        objective => compiled_for(graph, options, objective, observer)?,
-    };
+    let (fitted, compiled) = within_limits(graph, options, observer)?;
+    let options = fitted.as_ref().unwrap_or(options);
     let Optimized { graph, report, narrowed, module } = compiled;
-    options.limits.check(&[&module])?;
     let (graph_text, constants) = mlc_ir::text::print_with_constants(&graph);
     Ok(Compiled {
         module,
@@ -120,76 +76,6 @@ pub fn compile(
         #[cfg(feature = "relay")]
         relay,
     })
-}
-
-/// The graph with the rounding of another reference, if one is named.
-fn referenced(graph: Graph, reference: Option<Reference>) -> Result<Graph, Diagnostic> {
-    let Some(reference) = reference else { return Ok(graph) };
-    mlc_passes::reference::with_reference(&graph, reference).map_err(|error| {
-        let message = format!("another rounding gives a graph in which {error}");
-        Diagnostic::error(Code::InvalidGraph, Location::default(), message)
-    })
-}
-
-fn defect(error: &OperatorError) -> Diagnostic {
-    Diagnostic::error(Code::InvalidGraph, Location::default(), error.to_string())
-}
-
-/// A graph that was optimised, what was done to it, and its C.
-struct Optimized {
-    graph: Graph,
-    report: OptimizeReport,
-    narrowed: NarrowedWeights,
-    module: Module,
-}
-
-/// Optimises a graph by what things are worth to an objective, and generates C of it.
-fn compiled_for(
-    graph: &Graph,
-    options: &CompileOptions,
-    objective: Objective,
-    observer: &mut dyn FnMut(&str, &Graph),
-) -> Result<Optimized, Vec<Diagnostic>> {
-    let optimize_options = OptimizeOptions {
-        prices: Rc::new(TargetPrices::new(&options.target, graph)),
-        weights: objective.of_graphs(),
-        explain: options.explain,
-        exact: options.target.is_strict(),
-        ..OptimizeOptions::default()
-    };
-    let (graph, report) =
-        mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
-    let graph = referenced(graph, options.reference).map_err(|error| vec![error])?;
-    let (graph, narrowed) = match options.weights_type {
-        Some(half) => {
-            let narrowed = mlc_passes::weights::narrow(graph, half).map_err(|error| vec![defect(&error)])?;
-            mlc_ir::verify(&narrowed.0)?;
-            narrowed
-        }
-        None => (graph, NarrowedWeights::default()),
-    };
-    let CompileOptions { model_name, target, execution, schedules: forced, explain: tell_all, .. } = options.clone();
-    let schedules = ScheduleOptions { forced, tell_all };
-    let generator_options = mlc_codegen::Options { model_name, target, execution, schedules };
-    let module = mlc_codegen::generate(&graph, &generator_options)?;
-    Ok(Optimized { graph, report, narrowed, module })
-}
-
-/// What of the graphs that any objective takes has the smallest arena: how buffers fit together isn't known before they are
-/// planned. Where several do, that of the objective which runs fastest.
-fn smallest_arena(
-    graph: &Graph,
-    options: &CompileOptions,
-    observer: &mut dyn FnMut(&str, &Graph),
-) -> Result<Optimized, Vec<Diagnostic>> {
-    let mut best = (usize::MAX, Objective::Speed);
-    for objective in [Objective::Speed, Objective::Balanced, Objective::Size] {
-        let module = compiled_for(graph, options, objective, &mut |_, _| {})?.module;
-        if module.plan.arena_bytes < best.0 {
-            best = (module.plan.arena_bytes, objective);
-        }
-    }
-    compiled_for(graph, options, best.1, observer)
 }
 
 impl Compiled {

@@ -3,13 +3,18 @@
 
 mod compile;
 mod failure;
+mod fit;
 #[cfg(feature = "relay")]
 mod from_relay;
 pub mod frontends;
 mod load;
 mod model;
+mod optimized;
+mod options;
 
-pub use compile::{CompileOptions, Compiled, compile, files_of, model_name, write_archive, write_files};
+pub use compile::{Compiled, compile, files_of, model_name, write_archive, write_files};
 pub use failure::Failure;
+pub use fit::explore;
 pub use load::{detect, load};
 pub use model::{LoadOptions, Loaded};
+pub use options::CompileOptions;

@@ -1,9 +1,12 @@
-//! Pictures as SVG: the graph, the memory plan, the roofline. Each stands alone, and the page has the same ones.
+//! Pictures as SVG: the graph, the memory plan, the roofline, programs between memory and time. Each stands alone, and the page has the same ones.
 
+mod axis;
+mod front;
 mod graph;
 mod memory;
 mod roofline;
 
+pub use front::front;
 pub use graph::graph;
 pub use memory::memory;
 pub use roofline::roofline;

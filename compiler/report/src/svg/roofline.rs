@@ -1,5 +1,6 @@
 //! The roofline: what kernels do in a unit of time, beside what the machine can do where they move so many bytes.
 
+use super::axis::{Axis, Tick};
 use crate::report::Report;
 use crate::template::{fill, tenths};
 use serde::Serialize;
@@ -38,41 +39,6 @@ struct Dot {
     y: f64,
     radius: f64,
     title: String,
-}
-
-#[derive(Serialize)]
-struct Tick {
-    at: f64,
-    text: String,
-}
-
-/// A range of powers of ten on an axis of so many pixels.
-struct Axis {
-    low: f64,
-    high: f64,
-    pixels: f64,
-}
-
-impl Axis {
-    /// One that shows all numbers, which are positive.
-    fn of(numbers: &[f64], pixels: f64) -> Axis {
-        let low = numbers.iter().copied().fold(f64::INFINITY, f64::min).log10().floor();
-        let high = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max).log10().ceil();
-        Axis { low, high: high.max(low + 1.0), pixels }
-    }
-
-    fn at(&self, number: f64) -> f64 {
-        tenths((number.log10() - self.low) / (self.high - self.low) * self.pixels)
-    }
-
-    fn ticks(&self, place: impl Fn(f64) -> f64) -> Vec<Tick> {
-        let powers = self.low as i32..=self.high as i32;
-        let tick = |power: i32| {
-            let number = 10f64.powi(power);
-            Tick { at: place(self.at(number)), text: format!("{number}") }
-        };
-        powers.map(tick).collect()
-    }
 }
 
 /// Draws the kernels that multiply: products in a unit of time over products per byte that has to be moved. The machine's ceilings are
@@ -149,20 +115,4 @@ pub fn roofline(report: &Report) -> Option<String> {
 
 fn singular(unit: &str) -> &str {
     if unit == "ns" { unit } else { unit.trim_end_matches('s') }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_axis_shows_all_numbers_between_powers_of_ten() {
-        let axis = Axis::of(&[0.02, 3.0], 100.0);
-        assert_eq!((axis.at(0.01), axis.at(10.0)), (0.0, 100.0));
-        assert_eq!(
-            axis.ticks(|at| at).iter().map(|tick| tick.text.as_str()).collect::<Vec<_>>(),
-            ["0.01", "0.1", "1", "10"]
-        );
-        assert_eq!(Axis::of(&[1.0], 10.0).at(1.0), 0.0);
-    }
 }

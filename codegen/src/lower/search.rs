@@ -1,0 +1,234 @@
+//! [`best`]: which of the programs that a graph could be lowered to is taken, and [`explore`]: which there are.
+//!
+//! A program is made by a chooser of schedules, of a plan of blocks that are computed row by row. The smallest arena is one that kernels
+//! with little scratch memory have. Then kernels whose scratch memory fits where nothing else is at that time take faster schedules.
+
+use super::blocks::{self, Block};
+use super::part::{Binding, Part, entries};
+use super::{INTERFACE_ALIGNMENT, Sequence, legalize, sequence};
+use crate::choice::{Chooser, Goal, is_better};
+use crate::names::Names;
+use mlc_ir::{Diagnostic, Graph, Objective};
+use std::collections::BTreeMap;
+
+/// A program that was tried.
+struct Found {
+    sequence: Sequence,
+    names: Names,
+    /// Numbers of the plan and the chooser that it was made by.
+    by: (usize, usize),
+}
+
+/// The programs that a graph could be lowered to.
+struct Search<'a> {
+    graph: &'a Graph,
+    /// Who chooses schedules.
+    choosers: Vec<&'a mut Chooser>,
+    /// Blocks that are computed row by row.
+    plans: Vec<Vec<Block>>,
+    /// Symbols that are taken.
+    names: Names,
+}
+
+/// A program as a choice between memory and time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct Point {
+    /// Bytes of the arena.
+    pub arena_bytes: usize,
+    /// Predicted time, in the unit of the target's prices.
+    pub time: u64,
+}
+
+impl Search<'_> {
+    fn new<'a>(
+        graph: &'a Graph,
+        chooser: &'a mut Chooser,
+        alternatives: &'a mut [Chooser],
+        names: &Names,
+    ) -> Search<'a> {
+        let by_rows = match chooser.target.objective {
+            Objective::Ram if graph.messages().is_empty() => blocks::plans(graph, &chooser.target),
+            _ => Vec::new(),
+        };
+        let plans = [Vec::new()].into_iter().chain(by_rows).collect();
+        let choosers = [chooser].into_iter().chain(alternatives).collect();
+        Search { graph, choosers, plans, names: names.clone() }
+    }
+
+    fn try_out(&mut self, by: (usize, usize)) -> Result<Found, Vec<Diagnostic>> {
+        let (plan, chooser) = by;
+        let mut names = self.names.clone();
+        let blocks = &self.plans[plan];
+        let sequence = sequence(self.graph, blocks, INTERFACE_ALIGNMENT, &mut self.choosers[chooser], &mut names)?;
+        Ok(Found { sequence, names, by })
+    }
+
+    fn all(&self) -> Vec<(usize, usize)> {
+        let choosers = self.choosers.len();
+        (0..self.plans.len()).flat_map(|plan| (0..choosers).map(move |chooser| (plan, chooser))).collect()
+    }
+
+    /// The same program with the fastest schedules whose scratch memory fits into an arena of so many bytes; `None` where that is no
+    /// faster.
+    fn with_room(&mut self, found: &Found, arena_bytes: usize) -> Result<Option<Found>, Vec<Diagnostic>> {
+        let (arena, time) = found.sequence.cost();
+        let limit = arena_bytes.max(arena);
+        // How buffers fit together is known when they are planned, so that there may be less room than bytes.
+        for share in [100, 60, 30] {
+            let room = room(&found.sequence, arena + (limit - arena) * share / 100);
+            let room = room.into_iter().map(|(node, bytes)| (node, bytes * share / 100)).collect();
+            self.choosers[found.by.1].give_room(room);
+            let other = self.try_out(found.by);
+            self.choosers[found.by.1].give_room(BTreeMap::new());
+            let other = other?;
+            let (other_arena, other_time) = other.sequence.cost();
+            if other_arena <= limit && other_time < time {
+                return Ok(Some(other));
+            }
+        }
+        Ok(None)
+    }
+
+    fn best_for(&mut self, objective: Objective) -> Result<Option<Found>, Vec<Diagnostic>> {
+        let mut best: Option<Found> = None;
+        for by in self.all() {
+            let found = self.try_out(by)?;
+            if best.as_ref().is_none_or(|best| is_better(objective, found.sequence.cost(), best.sequence.cost())) {
+                best = Some(found);
+            }
+        }
+        let faster = match &best {
+            Some(best) if objective == Objective::Ram => self.with_room(best, best.sequence.cost().0)?,
+            _ => None,
+        };
+        Ok(faster.or(best))
+    }
+
+    /// The fastest program whose arena has no more than so many bytes; the smallest one where all have more.
+    fn fastest_within(&mut self, limit: usize) -> Result<Option<Found>, Vec<Diagnostic>> {
+        let mut best: Option<Found> = None;
+        for by in self.all() {
+            let mut found = self.try_out(by)?;
+            if found.sequence.cost().0 <= limit
+                && let Some(faster) = self.with_room(&found, limit)?
+            {
+                found = faster;
+            }
+            if best.as_ref().is_none_or(|best| fits_better(limit, found.sequence.cost(), best.sequence.cost())) {
+                best = Some(found);
+            }
+        }
+        Ok(best)
+    }
+
+    /// The smallest program that takes no more than such a share of time, in thousandths, beyond the fastest one's.
+    fn smallest_within(&mut self, share: u64) -> Result<Option<Found>, Vec<Diagnostic>> {
+        let front = self.front()?;
+        let time = |found: &Found| u128::from(found.sequence.cost().1);
+        let most = front.last().map_or(0, time) * u128::from(1000 + share) / 1000;
+        Ok(front.into_iter().find(|found| time(found) <= most))
+    }
+
+    /// The programs of which none has both a smaller arena and less time than another one, those of least memory first.
+    fn front(&mut self) -> Result<Vec<Found>, Vec<Diagnostic>> {
+        let mut front: Vec<Found> = Vec::new();
+        for by in self.all() {
+            let mut found = self.try_out(by)?;
+            let (arena, _) = found.sequence.cost();
+            // Scratch memory is a fraction of what there is.
+            for number in 0..LIMITS {
+                if let Some(faster) = self.with_room(&found, arena + arena * number / LIMITS)? {
+                    add(&mut front, std::mem::replace(&mut found, faster));
+                }
+            }
+            add(&mut front, found);
+        }
+        front.sort_by_key(|found| found.sequence.cost());
+        Ok(front)
+    }
+}
+
+/// Arenas between the least one of a plan and twice as many bytes that faster schedules are looked for.
+const LIMITS: usize = 8;
+
+/// Adds a program unless another one has no more of both, and takes out those that it has no more of both than.
+fn add(front: &mut Vec<Found>, found: Found) {
+    let covers = |own: (usize, u64), other: (usize, u64)| own.0 <= other.0 && own.1 <= other.1;
+    let cost = found.sequence.cost();
+    if !front.iter().any(|known| covers(known.sequence.cost(), cost)) {
+        front.retain(|known| !covers(cost, known.sequence.cost()));
+        front.push(found);
+    }
+}
+
+/// The best program; who chose its schedules takes the place of `chooser`.
+///
+/// # Errors
+/// All nodes that the target can't run.
+pub(super) fn best(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Sequence, Vec<Diagnostic>> {
+    let goal = chooser.goal();
+    let mut alternatives = chooser.alternatives(legalize::has_bands(graph, &chooser.target));
+    let mut search = Search::new(graph, chooser, &mut alternatives, names);
+    let best = match goal {
+        Goal::Objective(objective) => search.best_for(objective)?,
+        Goal::Arena(limit) => search.fastest_within(limit)?,
+        Goal::Time(share) => search.smallest_within(share)?,
+    };
+    let Some(best) = best else { return Err(Vec::new()) };
+    *names = best.names;
+    if let Some(number) = best.by.1.checked_sub(1) {
+        *chooser = alternatives.swap_remove(number);
+    }
+    Ok(best.sequence)
+}
+
+/// Whether a program is better than another one where the arena has a limit: the faster one of those that keep to it, otherwise the smaller one.
+fn fits_better(limit: usize, own: (usize, u64), other: (usize, u64)) -> bool {
+    match (own.0 <= limit, other.0 <= limit) {
+        (true, true) => (own.1, own.0) < (other.1, other.0),
+        (fits, other_fits) if fits != other_fits => fits,
+        _ => own < other,
+    }
+}
+
+/// Bytes of an arena of some size that nothing needs while a node is computed, but for its own scratch memory.
+fn room(sequence: &Sequence, arena_bytes: usize) -> BTreeMap<String, usize> {
+    let mut room: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in entries(&sequence.parts, 0) {
+        let Part::Step(step) = entry.part else { continue };
+        let is_alive = |first: usize, last: usize| first <= entry.first && entry.first <= last;
+        let buffers = sequence.layout.plan.buffers.iter();
+        let alive: usize = buffers.filter(|own| is_alive(own.first, own.last)).map(|own| own.bytes).sum();
+        let scratch = step.bindings.iter().map(|own| if let Binding::Scratch { bytes, .. } = own { *bytes } else { 0 });
+        let free = arena_bytes.saturating_sub(alive.saturating_sub(scratch.sum()));
+        let known = room.entry(step.label.node.clone()).or_insert(free);
+        *known = free.min(*known);
+    }
+    room
+}
+
+/// The points of which none has both a smaller arena and less time than another one, those of least memory first.
+pub fn front(mut points: Vec<Point>) -> Vec<Point> {
+    points.sort_unstable();
+    let mut least = u64::MAX;
+    points.retain(|point| {
+        let is_faster = point.time < least;
+        least = least.min(point.time);
+        is_faster
+    });
+    points
+}
+
+/// What there is to choose from, see [`Search::front`].
+///
+/// # Errors
+/// All nodes that the target can't run.
+pub(super) fn explore(graph: &Graph, chooser: &mut Chooser, names: &Names) -> Result<Vec<Point>, Vec<Diagnostic>> {
+    let mut alternatives = chooser.alternatives(legalize::has_bands(graph, &chooser.target));
+    let front = Search::new(graph, chooser, &mut alternatives, names).front()?;
+    let point = |found: Found| {
+        let (arena_bytes, time) = found.sequence.cost();
+        Point { arena_bytes, time }
+    };
+    Ok(front.into_iter().map(point).collect())
+}

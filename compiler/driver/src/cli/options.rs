@@ -1,0 +1,94 @@
+//! What commands that make code of a model take: the model, and what the code is for.
+
+use super::bindings::{BindingOptions, NamedPlace};
+use super::hardware::Memory;
+use super::modes::{ArchivePart, Fp, Int8Reference, Optimize, WeightsType};
+use super::operators::OperatorOptions;
+use super::values::{dimension, input_dtype, input_shape, input_value, percent, schedule, state};
+use crate::format::Format;
+use clap::Args;
+use mlc_ir::DType;
+use std::path::PathBuf;
+
+/// A model file.
+#[derive(Debug, Clone, Args)]
+pub struct Model {
+    /// The model file; a PNNX model is given by its .param file
+    #[arg(value_name = "MODEL")]
+    pub path: PathBuf,
+    /// Format of the model, if its content doesn't tell
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// File of the weights, if it isn't beside the model; with several ranks R:FILE for rank R, may be repeated then
+    #[arg(long, value_name = "FILE")]
+    pub weights: Vec<PathBuf>,
+    /// File of the parameters of a Relay text (.params), bound to the variables of @main by name
+    #[arg(long, value_name = "FILE")]
+    pub params: Option<PathBuf>,
+    /// Take the model of an archive from this file in it, instead of from its code
+    #[arg(long, value_enum, value_name = "FILE")]
+    pub from: Option<ArchivePart>,
+    /// Shape of an input that the model leaves open, such as 'image=1,3,224,224'; may be repeated
+    #[arg(long, value_name = "NAME=d,d,...", value_parser = input_shape)]
+    pub input_shape: Vec<(String, Vec<usize>)>,
+    /// Data type of what an input is given, such as 'image=uint8', for models that take any; may be repeated
+    #[arg(long, value_name = "NAME=TYPE", value_parser = input_dtype)]
+    pub input_dtype: Vec<(String, DType)>,
+    /// Array of what an input always is, such as 'size=size.npy', for models whose shapes depend on it; may be repeated
+    #[arg(long, value_name = "NAME=FILE", value_parser = input_value)]
+    pub input_value: Vec<(String, PathBuf)>,
+    /// Extent of a dimension that the model leaves open by name, such as 'batch=1'; may be repeated
+    #[arg(long = "dim", value_name = "NAME=N", value_parser = dimension)]
+    pub dimensions: Vec<(String, usize)>,
+    /// What the model's file leaves out.
+    #[command(flatten)]
+    pub bindings: BindingOptions,
+    /// Operators that mlc doesn't have.
+    #[command(flatten)]
+    pub operators: OperatorOptions,
+    /// Outputs that the user names: the command's own option has them.
+    #[arg(skip)]
+    pub outputs: Vec<NamedPlace>,
+}
+
+/// What the code is for.
+#[derive(Debug, Clone, Args)]
+pub struct CodeOptions {
+    /// The machine to generate code for; 'mlc targets' lists them [default: generic to compile, else that of --on, or host]
+    #[arg(long)]
+    pub target: Option<String>,
+    /// Limits of the machine's memory.
+    #[command(flatten)]
+    pub memory: Memory,
+    /// How closely the code keeps to the model's floating-point operations
+    #[arg(long, value_enum, default_value_t, value_name = "MODE")]
+    pub fp: Fp,
+    /// What defines how sums of 8-bit operators are rounded [default: as the model's format does, tflm for TFLite, else onnx]
+    #[arg(long, value_enum, value_name = "REFERENCE")]
+    pub int8_reference: Option<Int8Reference>,
+    /// What the code is made for [default: balanced for microcontrollers, else speed]
+    #[arg(long, value_enum, value_name = "OBJECTIVE")]
+    pub optimize: Option<Optimize>,
+    /// With --optimize ram, take the smallest program of those that are predicted to take at most so much more time than the fastest
+    /// one, such as '10%' [default: the smallest of all]
+    #[arg(long, value_name = "P%", value_parser = percent)]
+    pub extra_work: Option<u64>,
+    /// Keep the constant weights of convolutions and matrix products on f32 in half precision; sums stay f32
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub weights_type: Option<WeightsType>,
+    /// Name of the model in the C interface, such as in tvmgen_NAME_run; repeated for several models
+    /// [default: default; for several models the names of their files]
+    #[arg(long = "model-name", value_name = "NAME")]
+    pub model_names: Vec<String>,
+    /// Keep the states of recurrent operators from one run to the next; tvmgen_NAME_reset starts anew
+    #[arg(long)]
+    pub stateful: bool,
+    /// Give an input what an output was at the run before, and zeros at the first; both leave the interface; may be repeated.
+    /// The name alone of memory that the model itself updates keeps that from one run to the next
+    #[arg(long = "state", value_name = "INPUT[=OUTPUT]", value_parser = state)]
+    pub states: Vec<(String, Option<String>)>,
+    /// Have a kernel computed by a schedule that 'mlc inspect --schedules' lists, such as 'conv1=tiles' or
+    /// 'conv1=tiles:vectors=2', whatever its price; may be repeated
+    #[arg(long = "schedule", value_name = "NODE=KIND", value_parser = schedule)]
+    pub schedules: Vec<(String, String)>,
+}

@@ -1,0 +1,89 @@
+//! Programs that keep to little memory: [`within_limits`] finds one where the usual program doesn't, [`explore`] lists those that there are.
+//!
+//! How buffers fit together isn't known before they are planned, so that the graphs of all objectives are lowered.
+
+use super::optimized::{Optimized, compiled_for, generator_options, optimized_for};
+use super::options::CompileOptions;
+use mlc_codegen::{Module, Point, ram_bytes};
+use mlc_ir::{Diagnostic, Graph, Objective};
+
+/// The objectives whose graphs are tried, those that run fastest first.
+const OBJECTIVES: [Objective; 3] = [Objective::Speed, Objective::Balanced, Objective::Size];
+
+/// Told of each stage of the optimiser.
+type Observer<'a> = &'a mut dyn FnMut(&str, &Graph);
+
+/// The program for the options' objective; where that needs more RAM than the limit, the fastest one that doesn't, with the options that it
+/// was made by.
+///
+/// # Errors
+/// What stands in the way of any program, or `MLC0402` for each memory that is exceeded: of RAM by the least program that there is.
+pub(super) fn within_limits(
+    graph: &Graph,
+    options: &CompileOptions,
+    observer: Observer<'_>,
+) -> Result<(Option<CompileOptions>, Optimized), Vec<Diagnostic>> {
+    if options.target.objective == Objective::Ram {
+        let smallest = best(graph, options, observer, |module| (module.plan.arena_bytes, time(module)))?;
+        options.limits.check(&[&smallest.module])?;
+        return Ok((None, smallest));
+    }
+    let usual = compiled_for(graph, options, options.target.objective, observer)?;
+    let exceeded = options.limits.ram_bytes.filter(|&limit| ram_bytes(&usual.module) > limit);
+    // States, inputs and outputs are what they are.
+    let rest = ram_bytes(&usual.module) - usual.module.plan.arena_bytes;
+    let Some(arena) = exceeded.and_then(|limit| limit.checked_sub(rest)) else {
+        options.limits.check(&[&usual.module])?;
+        return Ok((None, usual));
+    };
+    let target = options.target.clone().with_objective(Objective::Ram);
+    let fitted = CompileOptions { target, arena_bytes: Some(arena), ..options.clone() };
+    let smaller = best(graph, &fitted, observer, |module| {
+        let (own, time) = (module.plan.arena_bytes, time(module));
+        if own <= arena { (0, time) } else { (own, time) }
+    })?;
+    options.limits.check(&[&smaller.module]).map_err(|faults| {
+        let more = 100.0 * (time(&smaller.module) as f64 / time(&usual.module).max(1) as f64 - 1.0);
+        let least =
+            format!("no program needs less; this one is predicted to take {more:.0} % more time than without a limit");
+        faults.into_iter().map(|fault| fault.with_note(least.clone())).collect::<Vec<_>>()
+    })?;
+    Ok((Some(fitted), smaller))
+}
+
+/// The programs of which none has both a smaller arena and less predicted time than another one, those of least memory first.
+///
+/// # Errors
+/// What stands in the way of any program.
+pub fn explore(graph: &Graph, options: &CompileOptions) -> Result<Vec<Point>, Vec<Diagnostic>> {
+    let target = options.target.clone().with_objective(Objective::Ram);
+    let options = CompileOptions { target, ..options.clone() };
+    let mut points = Vec::new();
+    for objective in OBJECTIVES {
+        let (graph, ..) = optimized_for(graph, &options, objective, &mut |_, _| {})?;
+        points.extend(mlc_codegen::explore(&graph, &generator_options(&options))?);
+    }
+    Ok(mlc_codegen::front(points))
+}
+
+/// The program of least cost; of several, that of the objective which runs fastest.
+fn best<T: Ord>(
+    graph: &Graph,
+    options: &CompileOptions,
+    observer: Observer<'_>,
+    cost: impl Fn(&Module) -> T,
+) -> Result<Optimized, Vec<Diagnostic>> {
+    let mut least: Option<(T, Objective)> = None;
+    for objective in OBJECTIVES {
+        let own = cost(&compiled_for(graph, options, objective, &mut |_, _| {})?.module);
+        if least.as_ref().is_none_or(|(least, _)| own < *least) {
+            least = Some((own, objective));
+        }
+    }
+    compiled_for(graph, options, least.map_or(Objective::Speed, |(_, objective)| objective), observer)
+}
+
+/// Predicted time of all kernels.
+fn time(module: &Module) -> u64 {
+    module.kernels.iter().map(|kernel| kernel.price.time).fold(0, u64::saturating_add)
+}
