@@ -38,6 +38,12 @@ fn no_command_is_passed_over() {
 }
 
 #[test]
+fn what_is_left_to_ci_is_in_its_script() {
+    let script = std::fs::read_to_string(paths::repository().join(".ci/run")).unwrap();
+    hold(pages().iter().flat_map(|page| book::missing_from_ci(page, &script)));
+}
+
+#[test]
 fn options_exist() {
     let options = Options::of_mlc();
     hold(pages().iter().flat_map(|page| book::unknown_options(page, &options, OTHERS)));

@@ -61,6 +61,26 @@ pub fn faults(page: &Page) -> Vec<String> {
     faults
 }
 
+/// What pages say that the script of continuous integration does, and that isn't in its text: commands that are a step of it, and
+/// packages that it installs.
+pub fn missing_from_ci(page: &Page, script: &str) -> Vec<String> {
+    let mut missing = Vec::new();
+    for block in &page.blocks {
+        let reason = block.mark("not run").unwrap_or_default();
+        let promised: Vec<&str> = if reason.contains("a step of .ci/run") {
+            block.text.lines().collect()
+        } else if reason.contains(".ci/run installs the same") {
+            let words = block.text.split_whitespace().filter(|word| !word.starts_with('-') && *word != "\\");
+            words.skip_while(|word| *word != "install").skip(1).collect()
+        } else {
+            Vec::new()
+        };
+        let missed = promised.into_iter().filter(|text| !script.contains(text));
+        missing.extend(missed.map(|text| format!("{}: .ci/run doesn't have '{text}'", page.place(block.line))));
+    }
+    missing
+}
+
 /// The first line that looks like a command.
 fn command(block: &Block) -> Option<&str> {
     // A grammar's rule may have the name of a program.
@@ -74,6 +94,18 @@ fn command(block: &Block) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_ci_is_said_to_do_is_in_its_script() {
+        let text = "<!-- not run: it installs programs; .ci/run installs the same -->\n```sh\napt-get install --fast one \\\n  two\n```\n\n\
+                    <!-- not run: it is a step of .ci/run -->\n```sh\ncargo test\n```\n";
+        let page = Page::parse("page.md", text);
+        assert_eq!(missing_from_ci(&page, "missing+=(one two=2)\ncargo test --release"), [] as [String; 0]);
+        assert_eq!(
+            missing_from_ci(&page, "two"),
+            ["page.md:3: .ci/run doesn't have 'one'", "page.md:9: .ci/run doesn't have 'cargo test'"]
+        );
+    }
 
     #[test]
     fn commands_can_not_hide() {

@@ -22,7 +22,7 @@ mod page;
 
 pub use commands::{Outcome, run};
 pub use links::{dead_links, missing_chapters};
-pub use marks::faults as faults_of_marks;
+pub use marks::{faults as faults_of_marks, missing_from_ci};
 pub use options::{Options, unknown_options};
 pub use page::Page;
 
