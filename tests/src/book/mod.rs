@@ -10,7 +10,7 @@
 //! | `needs: tools` | the next block, or commands, are left out where one of the programs is missing |
 //! | `in the repository` | the next block is run there, not in the page's folder |
 //! | `as: file` | the next block becomes this file in the page's folder |
-//! | `printed` | the lines of the next block are among what the commands before it have printed |
+//! | `printed` | the lines of the next block are among what the commands before it have printed; `printed, numbers apart`: but for their numbers, also of a block `console` |
 //!
 //! Commands find the repository's models in `$DATA`, and the repository in `$REPOSITORY`.
 
