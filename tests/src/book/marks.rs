@@ -1,12 +1,12 @@
 //! What a page must say of its blocks, so that no command is passed over.
 
-use super::page::{Block, Kind, Page};
+use super::page::{Block, Kind, Page, SPANS};
 
 /// The languages of blocks that aren't commands.
 const LANGUAGES: [&str; 8] = ["c", "cpp", "cmake", "json", "mlc", "python", "rust", "text"];
 
 /// The words of comments.
-const WORDS: [&str; 5] = ["not run: ", "needs: ", "in the repository", "as: ", "printed"];
+const WORDS: [&str; 6] = [SPANS, "not run: ", "needs: ", "in the repository", "as: ", "printed"];
 
 /// Words that commands begin with: a block that has one of them at the start of a line has commands.
 const PROGRAMS: [&str; 18] = [
@@ -51,7 +51,7 @@ pub fn faults(page: &Page) -> Vec<String> {
             }
             // C and others may begin with such a word.
             Kind::Fenced(language) if language != "text" => {}
-            Kind::Fenced(_) | Kind::Indented => {
+            Kind::Fenced(_) | Kind::Indented | Kind::Spans => {
                 if let Some(command) = command(block) {
                     say(format!("commands are in a block 'sh' or 'console': {command}"));
                 }

@@ -9,6 +9,7 @@
 //! | `not run: reason` | the next block isn't run |
 //! | `needs: tools` | the next block, or commands, are left out where one of the programs is missing |
 //! | `in the repository` | the next block is run there, not in the page's folder |
+//! | `commands in the text` | the commands of mlc within the next paragraph are run, but for those with words like `FILE` |
 //! | `as: file` | the next block becomes this file in the page's folder |
 //! | `printed` | the lines of the next block are among what the commands before it have printed; `printed, numbers apart`: but for their numbers, also of a block `console` |
 //!

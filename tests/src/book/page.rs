@@ -32,7 +32,12 @@ pub(super) enum Kind {
     Indented,
     /// A comment `run` with commands.
     Hidden,
+    /// The commands of mlc within a paragraph.
+    Spans,
 }
+
+/// The comment that says that the commands in the next paragraph are run.
+pub(super) const SPANS: &str = "commands in the text";
 
 impl Page {
     pub(super) fn read(root: &Path, name: &str) -> io::Result<Page> {
@@ -65,6 +70,14 @@ impl Page {
                     block.push(&line[4..]);
                 }
                 reader.add(number, Kind::Indented, block.into_iter());
+            } else if !is_after_blank && reader.marks.iter().any(|mark| mark == SPANS) {
+                let mut paragraph = vec![(number, line.to_owned())];
+                while let Some((number, line)) = lines.next_if(|(_, line)| !line.trim().is_empty()) {
+                    paragraph.push((number, line.to_owned()));
+                }
+                let text: String = paragraph.iter().map(|(_, line)| format!("{line}\n")).collect();
+                reader.add(number, Kind::Spans, commands(&text).into_iter());
+                reader.page.prose.extend(paragraph);
             } else {
                 if !is_after_blank {
                     reader.marks.clear();
@@ -79,6 +92,14 @@ impl Page {
     pub(super) fn place(&self, line: usize) -> String {
         format!("{}:{line}", self.name)
     }
+}
+
+/// The commands of mlc in a text, without those that have a word in capitals in the place of something, or are a name alone.
+fn commands(text: &str) -> Vec<&str> {
+    let is_placeholder = |word: &str| word.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_name = |span: &str| span.split_whitespace().count() == 2 && !span.contains("--");
+    let spans = text.split('`').skip(1).step_by(2).filter(|span| span.starts_with("mlc ") && !is_name(span));
+    spans.filter(|span| !span.split_whitespace().any(is_placeholder)).collect()
 }
 
 struct Reader {
@@ -110,19 +131,31 @@ impl Block {
     pub(super) fn language(&self) -> Option<&str> {
         match &self.kind {
             Kind::Fenced(language) => Some(language),
-            Kind::Indented | Kind::Hidden => None,
+            Kind::Indented | Kind::Hidden | Kind::Spans => None,
         }
     }
 
     /// Whether it has commands that readers type.
     pub(super) fn is_commands(&self) -> bool {
-        matches!(self.language(), Some("sh" | "console"))
+        self.kind == Kind::Spans || matches!(self.language(), Some("sh" | "console"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_in_a_paragraph_are_a_block() {
+        let text = "<!-- commands in the text -->\nUse `mlc --help` or\n`mlc ops --json`, `--json`, `mlc run`, not `mlc run DIR`.\n\n`mlc fly`\n";
+        let page = Page::parse("page.md", text);
+        let marks = vec![SPANS.to_owned()];
+        assert_eq!(
+            page.blocks,
+            [Block { line: 2, kind: Kind::Spans, text: "mlc --help\nmlc ops --json\n".into(), marks }]
+        );
+        assert!(page.blocks[0].is_commands() && page.prose.len() == 4);
+    }
 
     #[test]
     fn blocks_have_the_comments_before_them() {
