@@ -93,7 +93,8 @@ def test_the_command_line_is_the_module():
     def run(*arguments):
         return subprocess.run([sys.executable, "-m", "mlc", *arguments], capture_output=True, text=True)
 
-    assert run("--version").stdout.startswith("mlc ")
+    version = run("--version").stdout
+    assert version.startswith("mlc ") and "\ncommit: " in version and "\nformats: ark, " in version
     assert run("compile").returncode == 2
     missing = run("compile", "missing.onnx")
     assert missing.returncode == 1 and "missing.onnx" in missing.stderr

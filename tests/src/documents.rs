@@ -1,7 +1,10 @@
-//! The documents that are generated from the sources, so that they can't be wrong: operators and errors.
+//! The documents that are generated from the sources, so that they can't be wrong: operators, rules, targets and errors.
 
+use mlc::targets;
 use mlc_import::OperatorSupport;
 use mlc_ir::{Code, ops_table};
+use mlc_passes::Pipeline;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 const GENERATED: &str = "Generated from the sources by `MLC_BLESS=1 cargo test -p mlc-tests`; don't edit.";
@@ -50,6 +53,60 @@ fn refused(operators: &[OperatorSupport]) -> String {
         return rows;
     }
     format!("\nRefused, whatever the model:\n\n| operator | reason |\n|---|---|\n{rows}")
+}
+
+/// `docs/rules.md`: the stages of the optimiser, their passes, and the rules of each.
+pub fn rules() -> String {
+    let mut text = format!(
+        "# The optimiser's rules\n\n[optimiser.md](optimiser.md) says how they work together; `mlc passes` prints the same. Rules in \
+         *italics* round in another order, which `--fp strict` doesn't allow. {GENERATED}\n"
+    );
+    let mut listed = BTreeSet::new();
+    for stage in Pipeline::default().stages {
+        let _ = write!(text, "\n## {}\n\n{}.\n", stage.name, stage.summary);
+        for pass in stage.passes() {
+            let heading = format!("**{}**", pass.name);
+            if !listed.insert(pass.name) {
+                let _ = write!(text, "\n{heading}: as above.\n");
+                continue;
+            }
+            let _ = write!(text, "\n{heading}: {}.\n", pass.summary);
+            if !pass.rules.is_empty() {
+                text += "\n| rule | why it holds |\n|---|---|\n";
+            }
+            for rule in &pass.rules {
+                let mark = if rule.exactness.rounds_alike() { "" } else { "*" };
+                let _ = writeln!(text, "| {mark}{}{mark} | {} |", rule.name, in_table(rule.reason));
+            }
+        }
+    }
+    text
+}
+
+/// A text in a cell of a table, as it stands.
+fn in_table(text: &str) -> String {
+    let is_formula = text.contains(['*', '|', '^', '_', '<']);
+    // A bar ends a cell even within code.
+    let text = text.replace('|', "\\|");
+    if is_formula { format!("`{text}`") } else { text }
+}
+
+/// `docs/targets.md`: the machines that code can be generated for.
+pub fn targets() -> String {
+    let mut text = format!(
+        "# Targets\n\nThe names that `--target` takes; `mlc targets` prints them, `mlc targets --json` more. `--on` takes those with an \
+         emulator: [firmware.md](firmware.md), [computers.md](computers.md). {GENERATED}\n\n\
+         | target | machine | options of the C compiler | a usual part |\n|---|---|---|---|\n"
+    );
+    for target in targets::all() {
+        let is_host = target.name == "host";
+        let summary = if is_host { "this machine, with vectors as wide as it has them" } else { &target.summary };
+        let memories = target.memories.map_or(String::new(), |memories| {
+            format!("{} KiB of flash, {} KiB of RAM", memories.flash_bytes >> 10, memories.ram_bytes >> 10)
+        });
+        let _ = writeln!(text, "| `{}` | {summary} | `{}` | {memories} |", target.name, target.c_flags.join(" "));
+    }
+    text
 }
 
 /// `docs/errors.md`: every code of a finding.

@@ -20,6 +20,16 @@ fn the_operators_are_up_to_date() {
 }
 
 #[test]
+fn the_rules_are_up_to_date() {
+    check("rules.md", &documents::rules());
+}
+
+#[test]
+fn the_targets_are_up_to_date() {
+    check("targets.md", &documents::targets());
+}
+
+#[test]
 fn the_errors_are_up_to_date() {
     check("errors.md", &documents::errors());
 }

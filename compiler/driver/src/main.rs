@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    mlc::cli::main()
+    mlc::cli::main(mlc_commit::commit!())
 }

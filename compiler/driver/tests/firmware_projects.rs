@@ -120,33 +120,6 @@ fn the_light_is_the_boards() {
 }
 
 #[test]
-fn the_page_on_firmware_makes_a_board_blink() {
-    if is_missing("cortex-m4") {
-        return;
-    }
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/firmware.md")).unwrap();
-    let after = page.split("## A blinking board").nth(1).unwrap();
-    let commands: String = after
-        .lines()
-        .skip_while(|line| !line.starts_with("    "))
-        .take_while(|line| line.starts_with("    "))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    let said = after.split("command prints\n").nth(1).unwrap();
-    let promised: Vec<&str> =
-        said.lines().skip(1).take_while(|line| !line.is_empty()).map(|line| line.trim()).collect();
-    let folder = tempfile::tempdir().unwrap();
-    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/onnx/quantized_network_qdq/model.onnx");
-    std::fs::copy(model, folder.path().join("model.onnx")).unwrap();
-    let said = shell(folder.path(), &commands);
-    assert!(promised.len() >= 5, "{promised:?}");
-    for line in promised {
-        let found = said.lines().any(|found| found.trim() == line);
-        assert!(found, "'{line}' isn't in {said}");
-    }
-}
-
-#[test]
 fn projects_that_cannot_work_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

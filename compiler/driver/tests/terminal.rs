@@ -1,4 +1,4 @@
-//! What `mlc` says at a terminal: the summary of `mlc compile`, results as JSON, completions and pages for `man`.
+//! What `mlc` says at a terminal: the summary of `mlc compile`, results as JSON, its version, completions and pages for `man`.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod common;
@@ -95,4 +95,21 @@ fn shells_and_man_know_every_command() {
     let page = |name: &str| std::fs::read_to_string(folder.join("man").join(name)).unwrap();
     assert!(page("mlc.1").contains("mlc\\-verify(1)"), "{}", page("mlc.1"));
     assert!(page("mlc-verify.1").contains("per\\-layer"), "{}", page("mlc-verify.1"));
+}
+
+#[test]
+fn the_version_tells_commit_and_formats() {
+    let folder = folder();
+    let folder = folder.path();
+    let version = concat!("mlc ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(mlc(folder, 0, &["-V"]), version);
+    let text = mlc(folder, 0, &["--version"]);
+    let mut lines = text.strip_prefix(version).unwrap().lines();
+    let commit = lines.next().unwrap().strip_prefix("commit: ").unwrap();
+    assert!(commit == "unknown" || commit.len() >= 40, "{text}");
+    assert_eq!(lines.next(), Some("formats: ark, lightnet, mlf, onnx, pnnx, relay, tennis, tflite"));
+    // What mlc writes is the same whatever commit it is built from.
+    mlc(folder, 0, &["compile", "model.mlc", "-o", "m.tar"]);
+    let archive = String::from_utf8_lossy(&std::fs::read(folder.join("m.tar")).unwrap()).into_owned();
+    assert!(commit == "unknown" || !archive.contains(&commit[..12]));
 }

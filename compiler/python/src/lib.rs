@@ -32,7 +32,7 @@ mod _mlc {
     /// Runs the command line, the program's name first, and prints; gives the exit status.
     #[pyfunction]
     fn run_process(py: Python<'_>, arguments: Vec<OsString>) -> i32 {
-        py.detach(|| cli::run_process(arguments))
+        py.detach(|| cli::run_process(arguments, mlc_commit::commit!()))
     }
 
     /// Builds a model of an archive as a shared library in a folder, by the compiler that `CC` names or the system's; gives its path,

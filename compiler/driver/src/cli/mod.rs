@@ -34,11 +34,12 @@ mod summary;
 mod texts;
 mod values;
 mod verify;
+mod version;
 mod words;
 
 use crate::pipeline::Failure;
 use arguments::{Arguments, Command};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use console::{Console, Record};
 use mlc_ir::{Code, Diagnostic, Location};
 use std::ffi::OsString;
@@ -51,16 +52,16 @@ pub use console::Finding;
 /// Stack of the thread that does the work. Memory is used as far as it is needed only; models nest deeply.
 const STACK_BYTES: usize = 256 << 20;
 
-/// Parses the process's arguments and runs the command.
-pub fn main() -> ExitCode {
-    let status = run_process(std::env::args_os());
+/// Parses the process's arguments and runs the command; the commit is the one that the program is built from.
+pub fn main(commit: &str) -> ExitCode {
+    let status = run_process(std::env::args_os(), commit);
     u8::try_from(status).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 /// Runs the command that arguments ask for, of which the first is the program's name, as that of a process: it prints, and a panic is
-/// reported as a defect. Gives the exit status.
-pub fn run_process(arguments: impl IntoIterator<Item = OsString>) -> i32 {
-    let arguments = match parse(arguments) {
+/// reported as a defect. `--version` says that it is built from the commit. Gives the exit status.
+pub fn run_process(arguments: impl IntoIterator<Item = OsString>, commit: &str) -> i32 {
+    let arguments = match parse(arguments, commit) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version go to standard output with status 0, mistakes to standard error with status 2.
@@ -104,7 +105,7 @@ pub struct Answer {
 pub fn answer<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>) -> Answer {
     let program = OsString::from("mlc");
     let record = Arc::new(Mutex::new(Record::default()));
-    let status = match parse(std::iter::once(program).chain(arguments.into_iter().map(Into::into))) {
+    let status = match parse(std::iter::once(program).chain(arguments.into_iter().map(Into::into)), "unknown") {
         Ok(arguments) => {
             let console = Console::recording(&arguments.common, &record);
             match start(arguments.command, console.clone()) {
@@ -119,8 +120,9 @@ pub fn answer<A: Into<OsString>>(arguments: impl IntoIterator<Item = A>) -> Answ
     Answer { status, output, findings, remarks }
 }
 
-fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
-    let mut arguments = Arguments::try_parse_from(arguments)?;
+fn parse(arguments: impl IntoIterator<Item = OsString>, commit: &str) -> Result<Arguments, clap::Error> {
+    let matches = Arguments::command().long_version(version::text(commit)).try_get_matches_from(arguments)?;
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
     arguments.command.settle();
     Ok(arguments)
 }
