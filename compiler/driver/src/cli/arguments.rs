@@ -1,12 +1,13 @@
 //! The arguments of every command. Their documentation here is what `--help` prints.
 
-use super::bindings::{BindingOptions, Inputs, NamedPlace, Output, OutputOptions, output};
+use super::bindings::{Inputs, Output, OutputOptions, output};
 use super::catalogue::{Completions, Explain, Listing, Manual, Ops};
 use super::comparison::{LayerOptions, ToleranceOptions};
 use super::console::Common;
 use super::convert::Convert;
 use super::hardware::{Machine, Memory};
-use super::modes::{ArchivePart, Emit, Fp, Int8Reference, Optimize, Picture, WeightsType};
+use super::model::Model;
+use super::modes::{Emit, Fp, Int8Reference, Optimize, Picture, WeightsType};
 use super::operators::OperatorOptions;
 use super::opgen::Opgen;
 use super::packaging::Packaging;
@@ -14,11 +15,9 @@ use super::project::Project;
 use super::quantize::options::{self, QuantizeOptions};
 use super::ranks::options::RanksOptions;
 use super::results::ResultOptions;
-use super::values::{clock, dimension, input_dtype, input_shape, input_value, schedule, state};
-use crate::format::Format;
+use super::values::{clock, schedule, state};
 use crate::simulation::Link;
 use clap::{Args, Parser, Subcommand};
-use mlc_ir::DType;
 use std::path::PathBuf;
 
 /// Compiles trained models to plain C for embedded systems
@@ -115,47 +114,6 @@ impl Command {
             _ => None,
         }
     }
-}
-
-/// A model file.
-#[derive(Debug, Clone, Args)]
-pub struct Model {
-    /// The model file; a PNNX model is given by its .param file
-    #[arg(value_name = "MODEL")]
-    pub path: PathBuf,
-    /// Format of the model, if its content doesn't tell
-    #[arg(long, value_enum)]
-    pub format: Option<Format>,
-    /// File of the weights, if it isn't beside the model; with several ranks R:FILE for rank R, may be repeated then
-    #[arg(long, value_name = "FILE")]
-    pub weights: Vec<PathBuf>,
-    /// File of the parameters of a Relay text (.params), bound to the variables of @main by name
-    #[arg(long, value_name = "FILE")]
-    pub params: Option<PathBuf>,
-    /// Take the model of an archive from this file in it, instead of from its code
-    #[arg(long, value_enum, value_name = "FILE")]
-    pub from: Option<ArchivePart>,
-    /// Shape of an input that the model leaves open, such as 'image=1,3,224,224'; may be repeated
-    #[arg(long, value_name = "NAME=d,d,...", value_parser = input_shape)]
-    pub input_shape: Vec<(String, Vec<usize>)>,
-    /// Data type of what an input is given, such as 'image=uint8', for models that take any; may be repeated
-    #[arg(long, value_name = "NAME=TYPE", value_parser = input_dtype)]
-    pub input_dtype: Vec<(String, DType)>,
-    /// Array of what an input always is, such as 'size=size.npy', for models whose shapes depend on it; may be repeated
-    #[arg(long, value_name = "NAME=FILE", value_parser = input_value)]
-    pub input_value: Vec<(String, PathBuf)>,
-    /// Extent of a dimension that the model leaves open by name, such as 'batch=1'; may be repeated
-    #[arg(long = "dim", value_name = "NAME=N", value_parser = dimension)]
-    pub dimensions: Vec<(String, usize)>,
-    /// What the model's file leaves out.
-    #[command(flatten)]
-    pub bindings: BindingOptions,
-    /// Operators that mlc doesn't have.
-    #[command(flatten)]
-    pub operators: OperatorOptions,
-    /// Outputs that the user names: the command's own option has them.
-    #[arg(skip)]
-    pub outputs: Vec<NamedPlace>,
 }
 
 /// What the code is for.

@@ -1,8 +1,9 @@
 //! `mlc compile`
 
-use super::arguments::{CodeOptions, Compile, Model};
+use super::arguments::{CodeOptions, Compile};
 use super::bindings::Output;
 use super::console::Console;
+use super::model::Model;
 use super::modes::Emit;
 use super::ranks::description::description;
 use super::ranks::select::{self, are_ranks, rank_name};

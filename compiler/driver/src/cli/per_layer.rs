@@ -1,7 +1,8 @@
 //! `mlc verify --per-layer`: the error of every kernel, and which one is off.
 
-use super::arguments::{Model, Verify};
+use super::arguments::Verify;
 use super::layers::Seen;
+use super::model::Model;
 use super::subject::load_options;
 use super::words::mismatch;
 use crate::compare::{Comparison, Mismatch, Tolerance, compare_within};

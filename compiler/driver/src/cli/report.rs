@@ -1,9 +1,10 @@
 //! `mlc report`
 
-use super::arguments::{CodeOptions, Model, Report};
+use super::arguments::{CodeOptions, Report};
 use super::bindings::Output;
 use super::compile::stem;
 use super::console::Console;
+use super::model::Model;
 use super::modes::Picture;
 use super::subject::{in_model, load_for, program_options};
 use super::texts;

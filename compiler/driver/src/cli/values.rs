@@ -57,6 +57,14 @@ pub(super) fn state(text: &str) -> Result<(String, Option<String>), String> {
     }
 }
 
+/// `OLD=NEW`; the old name may hold the sign, too.
+pub(super) fn rename(text: &str) -> Result<(String, String), String> {
+    match text.rsplit_once('=') {
+        Some((old, new)) if !old.is_empty() && !new.is_empty() => Ok((old.to_owned(), new.to_owned())),
+        _ => Err("it must have the form OLD=NEW".into()),
+    }
+}
+
 /// A node and the schedule of its kernel.
 pub(super) fn schedule(text: &str) -> Result<(String, String), String> {
     // Settings of the schedule have the sign, too.
@@ -114,6 +122,14 @@ mod tests {
         assert_eq!(state("cache"), Ok(("cache".into(), None)));
         for wrong in ["", "=h", "h="] {
             assert!(state(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn new_names_stand_behind_the_last_sign() {
+        assert_eq!(rename("a=b=c"), Ok(("a=b".into(), "c".into())));
+        for wrong in ["a", "=a", "a=", ""] {
+            assert!(rename(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -3,10 +3,11 @@
 use super::options::TransportKind;
 use super::select::{check, models, of_rank, rank_name};
 use crate::bundle::Bundle;
-use crate::cli::arguments::{Model, Run};
+use crate::cli::arguments::Run;
 use crate::cli::bindings::Inputs;
 use crate::cli::console::Console;
 use crate::cli::execute::{describe, input_ports};
+use crate::cli::model::Model;
 use crate::cli::results::write_outputs;
 use crate::cli::subject::{archive_bundle, in_model, load_for, program_options, read_inputs, renamed};
 use crate::cli::words::mismatch;

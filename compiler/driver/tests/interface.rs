@@ -1,0 +1,97 @@
+//! Options that give a model the interface that its users want: the header, the metadata and every command follow.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod common;
+
+use common::mlc;
+use mlc::npy;
+use mlc_ir::{DType, Tensor, TensorType};
+use std::path::Path;
+
+/// sigmoid(x + b), and x + b, under names of a converter.
+const MODEL: &str = r#"mlc 1
+graph @tiny(%"serving/x:0": f32[2, 3]) -> ("Identity:0": f32[2, 3], "sum": f32[2, 3]) {
+  %b = constant f32[3] [0.5, -1.0, 2.0]
+  %sum = binary %"serving/x:0", %b {function = add}
+  %p = unary %sum {function = sigmoid}
+  return %p, %sum
+}
+"#;
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("model.mlc"), MODEL).unwrap();
+    write(folder.path(), "x.npy", &[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    folder
+}
+
+fn write(folder: &Path, name: &str, shape: &[usize], values: &[f64]) {
+    let tensor = Tensor::from_floats(TensorType::new(DType::F32, shape), values.to_vec());
+    std::fs::write(folder.join(name), npy::format(&tensor)).unwrap();
+}
+
+fn read(folder: &Path, name: &str, dtype: DType, shape: &[usize]) -> Vec<f64> {
+    npy::read_tensor(&folder.join(name), &TensorType::new(dtype, shape)).unwrap().to_floats()
+}
+
+fn text(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap()
+}
+
+const SUM: [f64; 6] = [0.5, 0.0, 4.0, 3.5, 3.0, 7.0];
+
+#[test]
+fn c_compiler_finds_inputs_and_outputs_under_their_new_names() {
+    let folder = folder();
+    let folder = folder.path();
+    let names = ["--rename", "serving/x:0=audio", "--rename", "Identity:0=scores"];
+    let with = |arguments: &[&str]| mlc(folder, 0, &[arguments, &names].concat());
+    with(&["compile", "model.mlc", "--emit", "dir", "-o", "c", "--model-name", "kws"]);
+    let header = text(folder, "c/codegen/host/include/tvmgen_kws.h");
+    for part in ["* audio; /* \"audio\"", "void* scores;", "TVMGEN_KWS_AUDIO_SIZE 24", "TVMGEN_KWS_SCORES_SIZE 24"] {
+        assert!(header.contains(part), "'{part}' isn't in {header}");
+    }
+    for file in ["metadata.json", "codegen/host/include/tvmgen_kws.h", "src/kws.json", "src/kws.mlc", "src/kws.relay"] {
+        let text = text(folder, &format!("c/{file}"));
+        assert!(text.contains("audio") && !text.contains("serving") && !text.contains("Identity"), "{file}: {text}");
+    }
+    with(&["compile", "model.mlc", "-o", "kws.tar"]);
+    mlc(folder, 0, &["run", "kws.tar", "--input", "audio=x.npy", "--output-dir", "archive"]);
+    with(&["run", "model.mlc", "--input", "audio=x.npy", "--output-dir", "model"]);
+    for name in ["archive", "model"] {
+        assert_eq!(read(folder, &format!("{name}/sum.npy"), DType::F32, &[2, 3]), SUM);
+        assert!(folder.join(name).join("scores.npy").is_file());
+    }
+    write(folder, "sum.npy", &[2, 3], &SUM);
+    let said = with(&["verify", "model.mlc", "--input", "audio=x.npy", "--expect", "sum=sum.npy"]);
+    assert!(said.contains("sum: ok"), "{said}");
+    let said = with(&["inspect", "model.mlc"]);
+    assert!(said.contains("  audio: f32[2, 3]") && said.contains("  scores: f32[2, 3]"), "{said}");
+    // The new name may be any; in C it is spelled as others are.
+    mlc(folder, 0, &["compile", "model.mlc", "--rename", "sum=for", "--emit", "c", "-o", "d"]);
+    assert!(text(folder, "d/tvmgen_default.h").contains("void* _for; /* \"for\""));
+}
+
+#[test]
+fn names_that_cannot_be_given_are_refused() {
+    let folder = folder();
+    let folder = folder.path();
+    for (wrong, said) in [
+        ("y=z", "no input and no output 'y'"),
+        ("y=z", "its inputs are: serving/x:0"),
+        ("y=z", "its outputs are: Identity:0, sum"),
+        ("Identity:0=sum", "'Identity:0' can't have the name 'sum'"),
+        ("sum=", "OLD=NEW"),
+        ("sum", "OLD=NEW"),
+    ] {
+        for command in ["compile", "run", "bench", "verify", "inspect", "report"] {
+            let told = mlc(folder, 2, &[command, "model.mlc", "--rename", wrong]);
+            assert!(told.contains(said), "{command} {wrong}: {told}");
+        }
+    }
+    mlc(folder, 0, &["compile", "model.mlc", "-o", "model.tar"]);
+    for command in ["run", "inspect"] {
+        let told = mlc(folder, 2, &[command, "model.tar", "--rename", "sum=total"]);
+        assert!(told.contains("was decided then") && told.contains("'mlc compile'"), "{told}");
+    }
+}
