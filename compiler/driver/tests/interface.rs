@@ -95,3 +95,27 @@ fn names_that_cannot_be_given_are_refused() {
         assert!(told.contains("was decided then") && told.contains("'mlc compile'"), "{told}");
     }
 }
+
+#[test]
+fn c_compiler_runs_archives_without_their_model() {
+    let folder = folder();
+    let folder = folder.path();
+    for (options, file) in [
+        (&[][..], "src/default.relay"),
+        (&["--executor", "graph", "--mlf-version", "5"], "src/relay.txt"),
+        (&["--interface-api", "packed"], "src/default.relay"),
+    ] {
+        mlc(folder, 0, &[&["compile", "model.mlc", "-o", "whole.tar"], options].concat());
+        mlc(folder, 0, &[&["compile", "model.mlc", "--no-source-model", "-o", "lean.tar"], options].concat());
+        let [whole, lean] = ["whole.tar", "lean.tar"].map(|name| std::fs::read(folder.join(name)).unwrap());
+        let holds = |archive: &[u8]| archive.windows(file.len()).any(|bytes| bytes == file.as_bytes());
+        assert!(holds(&whole) && !holds(&lean) && lean.len() < whole.len(), "{options:?}");
+        mlc(folder, 0, &["run", "lean.tar", "--input", "x.npy", "--output-dir", "out"]);
+        assert_eq!(read(folder, "out/sum.npy", DType::F32, &[2, 3]), SUM);
+        mlc(folder, 0, &["inspect", "lean.tar"]);
+        mlc(folder, 0, &["compile", "whole.tar", "--from", "relay", "-o", "again.tar"]);
+        let told = mlc(folder, 2, &["compile", "lean.tar", "--from", "relay", "-o", "again.tar"]);
+        let parts = [file, "--no-source-model", "give the model itself"];
+        assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+    }
+}

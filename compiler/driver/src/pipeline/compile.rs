@@ -33,6 +33,8 @@ pub struct CompileOptions {
     pub schedules: BTreeMap<String, String>,
     /// What defines how sums of quantised operators are rounded, if not the model's format.
     pub reference: Option<Reference>,
+    /// Whether the archive carries the model as it was imported, as Relay text.
+    pub source_model: bool,
     /// The half-precision type that constant weights of dense operators on singles are kept in, if any.
     pub weights_type: Option<DType>,
 }
@@ -49,6 +51,7 @@ impl Default for CompileOptions {
             explain: false,
             schedules: BTreeMap::new(),
             reference: None,
+            source_model: true,
             weights_type: None,
         }
     }
@@ -248,7 +251,7 @@ fn package<'a>(models: &'a [Compiled], options: &'a CompileOptions) -> Package<'
         module: &compiled.module,
         graph_text: &compiled.graph_text,
         #[cfg(feature = "relay")]
-        relay: Some(&*compiled.relay.0),
+        relay: options.source_model.then_some(&*compiled.relay.0),
         #[cfg(not(feature = "relay"))]
         relay: None,
     };
