@@ -119,3 +119,80 @@ fn c_compiler_runs_archives_without_their_model() {
         assert!(parts.iter().all(|part| told.contains(part)), "{told}");
     }
 }
+
+const IMAGES: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/pnnx/net_mlperftiny_resnet8/model.pnnx.param");
+
+#[test]
+fn c_compiler_computes_of_raw_numbers_what_the_model_computes_of_normalised_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let shape = [1, 3, 32, 32];
+    let pixels: Vec<i64> = (0..3 * 32 * 32).map(|place| (place * 7919 + place / 32 * 31) % 256).collect();
+    for (dtype, shift, options, means, deviations) in [
+        (DType::U8, 0, "123.675:116.28:103.53,58.395:57.12:57.375", [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]),
+        (DType::I8, 128, "0,64", [0.0; 3], [64.0; 3]),
+        (DType::I16, 0, "pnnx_input_0=127.5,100:120:140", [127.5; 3], [100.0, 120.0, 140.0]),
+    ] {
+        let raw: Vec<i64> = pixels.iter().map(|pixel| pixel - shift).collect();
+        let normal = |(place, &raw): (usize, &i64)| {
+            let channel = place / (32 * 32);
+            f64::from((raw as f32 - means[channel] as f32) / deviations[channel] as f32)
+        };
+        write(folder, "floats.npy", &shape, &raw.iter().enumerate().map(normal).collect::<Vec<_>>());
+        let tensor = Tensor::from_integers(TensorType::new(dtype, shape), raw.clone());
+        std::fs::write(folder.join("raw.npy"), npy::format(&tensor)).unwrap();
+        mlc(folder, 0, &["run", IMAGES, "--input", "floats.npy", "--output-dir", "expected"]);
+        let output = std::fs::read_dir(folder.join("expected")).unwrap().map(|entry| entry.unwrap().file_name());
+        let output = output.map(|name| name.into_string().unwrap()).find(|name| name.ends_with(".npy")).unwrap();
+        let (raw_type, expected) = (dtype.name(), format!("expected/{output}"));
+        let typed = [IMAGES, "--input-type", raw_type, "--normalize", options, "--input", "raw.npy"];
+        for fp in ["fast", "strict"] {
+            let tolerance = ["--fp", fp, "--expect", &expected, "--atol", "1e-5", "--rtol", "1e-4"];
+            mlc(folder, 0, &[&["verify"], &typed[..], &tolerance].concat());
+        }
+        mlc(folder, 0, &[&["verify"], &typed[..]].concat());
+        // Floats that are yet to be normalised, too.
+        let floats: Vec<f64> = raw.iter().map(|&raw| raw as f64).collect();
+        write(folder, "floats.npy", &shape, &floats);
+        let tolerance = ["--input", "floats.npy", "--expect", &expected, "--atol", "1e-5", "--rtol", "1e-4"];
+        mlc(folder, 0, &[&["verify", IMAGES, "--normalize", options], &tolerance[..]].concat());
+    }
+}
+
+#[test]
+fn raw_inputs_are_in_the_header_and_what_cannot_be_is_refused() {
+    let folder = folder();
+    let folder = folder.path();
+    mlc(
+        folder,
+        0,
+        &[
+            "compile",
+            "model.mlc",
+            "--input-type",
+            "serving/x:0=u8",
+            "--rename",
+            "serving/x:0=x",
+            "--emit",
+            "dir",
+            "-o",
+            "c",
+        ],
+    );
+    let header = text(folder, "c/codegen/host/include/tvmgen_default.h");
+    assert!(header.contains("\"x\": u8[2, 3]") && header.contains("TVMGEN_DEFAULT_X_SIZE 6"), "{header}");
+    assert!(mlc(folder, 0, &["inspect", "model.mlc", "--input-type", "i8"]).contains("serving/x:0: i8[2, 3]"));
+    for (options, said) in [
+        (&["--input-type", "f32"][..], "none of u8, i8, u16, i16"),
+        (&["--input-type", "y=u8"], "no input 'y'"),
+        (&["--input-type", "u8", "--input-type", "serving/x:0=i8"], "--input-type is given twice"),
+        (&["--normalize", "1"], "MEAN,DEVIATION"),
+        (&["--normalize", "1,0"], "divided by 0"),
+        (&["--normalize", "1:2:3:4,1"], "4 numbers are given for the channels of the input 'serving/x:0': f32[2, 3]"),
+        (&["--normalize", "1,1", "--normalize", "2,2"], "--normalize is given twice"),
+    ] {
+        let told = mlc(folder, 2, &[&["compile", "model.mlc", "-o", "no.tar"], options].concat());
+        assert!(told.contains(said), "{options:?}: {told}");
+    }
+}

@@ -1,7 +1,14 @@
-//! What callers see of a model: gives its inputs and outputs the names that they want, before the optimiser runs.
+//! What callers see of a model: gives its inputs and outputs the names, and makes of them what they want, before the optimiser runs.
+
+mod inputs;
+mod outputs;
+
+pub use inputs::{Normalization, RAW, find_input, take_raw};
+pub use outputs::index_of_largest;
 
 use crate::diagnostics::{Code, Diagnostic, Location};
 use crate::graph::Graph;
+use crate::operator::OperatorError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,17 +27,16 @@ pub fn rename(graph: &mut Graph, names: &[(String, String)]) -> Result<(), Diagn
     for old in renamed.keys() {
         if !ports.all().any(|name| &**name == *old) {
             let message = format!("the model has no input and no output '{old}'");
-            let [inputs, outputs] = [list("inputs", &ports.inputs), list("outputs", &ports.outputs)];
-            return Err(mismatch(message).with_note(inputs).with_note(outputs));
+            return Err(mismatch(message).with_note(ports.inputs.list()).with_note(ports.outputs.list()));
         }
     }
     refuse_doubles(graph, &ports, &renamed)?;
-    for (number, old) in ports.inputs {
+    for (number, old) in ports.inputs.named {
         if let Some(new) = renamed.get(&*old) {
             graph.rename(graph.inputs()[number], new);
         }
     }
-    for (number, old) in ports.outputs {
+    for (number, old) in ports.outputs.named {
         if let Some(new) = renamed.get(&*old) {
             graph.outputs[number].name = (*new).into();
         }
@@ -56,10 +62,16 @@ fn refuse_doubles(graph: &Graph, ports: &Ports, renamed: &BTreeMap<&str, &str>) 
     Ok(())
 }
 
-/// The inputs and outputs that callers have to do with: their numbers and names.
+/// The inputs and outputs that callers have to do with.
 struct Ports {
-    inputs: Vec<(usize, Arc<str>)>,
-    outputs: Vec<(usize, Arc<str>)>,
+    inputs: Side,
+    outputs: Side,
+}
+
+/// Inputs or outputs: their numbers and names.
+struct Side {
+    kind: &'static str,
+    named: Vec<(usize, Arc<str>)>,
 }
 
 impl Ports {
@@ -67,19 +79,42 @@ impl Ports {
         let input = |number: usize| (number, graph.node(graph.inputs()[number]).name.clone());
         let output = |number: usize| (number, graph.outputs()[number].name.clone());
         Ports {
-            inputs: graph.open_inputs().into_iter().map(input).collect(),
-            outputs: graph.open_outputs().into_iter().map(output).collect(),
+            inputs: Side { kind: "input", named: graph.open_inputs().into_iter().map(input).collect() },
+            outputs: Side { kind: "output", named: graph.open_outputs().into_iter().map(output).collect() },
         }
     }
 
     fn all(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.inputs.iter().chain(&self.outputs).map(|(_, name)| name)
+        self.inputs.named.iter().chain(&self.outputs.named).map(|(_, name)| name)
     }
 }
 
-fn list(kind: &str, ports: &[(usize, Arc<str>)]) -> String {
-    let names: Vec<&str> = ports.iter().map(|(_, name)| &**name).collect();
-    if names.is_empty() { format!("it has no {kind}") } else { format!("its {kind} are: {}", names.join(", ")) }
+impl Side {
+    /// Number of the one of a name, or of the only one.
+    fn find(&self, name: Option<&str>) -> Result<usize, Diagnostic> {
+        let message = match (name, &self.named[..]) {
+            (None, [(number, _)]) => return Ok(*number),
+            (None, all) => format!("the model has {} {}s, and none is named", all.len(), self.kind),
+            (Some(name), all) => match all.iter().find(|(_, own)| **own == *name) {
+                Some((number, _)) => return Ok(*number),
+                None => format!("the model has no {} '{name}'", self.kind),
+            },
+        };
+        Err(mismatch(message).with_note(self.list()))
+    }
+
+    fn list(&self) -> String {
+        let names: Vec<&str> = self.named.iter().map(|(_, name)| &**name).collect();
+        match names.is_empty() {
+            true => format!("it has no {}s", self.kind),
+            false => format!("its {}s are: {}", self.kind, names.join(", ")),
+        }
+    }
+}
+
+/// What a graph that can't be changed is told as, which is a defect.
+fn defect(error: OperatorError) -> Diagnostic {
+    Diagnostic::error(Code::InvalidGraph, Location::default(), error.to_string())
 }
 
 fn mismatch(message: String) -> Diagnostic {

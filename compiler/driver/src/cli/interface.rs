@@ -1,9 +1,13 @@
 //! What users want of a model's inputs and outputs, other than the model has them.
 
-use super::values::rename;
+use super::values::{normalization, raw_type, rename};
+use super::words::mismatch;
 use crate::pipeline::Loaded;
 use clap::Args;
-use mlc_ir::{Diagnostic, interface};
+use indexmap::IndexMap;
+use mlc_ir::interface::{self, Normalization};
+use mlc_ir::{DType, Diagnostic, Graph};
+use std::collections::BTreeMap;
 
 /// What `--help` has these options under.
 const HEADING: &str = "Interface";
@@ -15,28 +19,67 @@ pub struct InterfaceOptions {
     /// options the model's own; may be repeated
     #[arg(long = "rename", value_name = "OLD=NEW", value_parser = rename, help_heading = HEADING)]
     pub renamed: Vec<(String, String)>,
+    /// Have an input of floats take integers, u8, i8, u16 or i16, which the model converts; may be repeated
+    #[arg(long = "input-type", value_name = "[NAME=]TYPE", value_parser = raw_type, help_heading = HEADING)]
+    pub raw_types: Vec<(Option<String>, DType)>,
+    /// Have the model compute (x - MEAN) / DEVIATION of an input of floats first, or of the integers of --input-type. Both are one
+    /// number, or one for each channel with ':' between them, such as '123.7:116.3:103.5,58.4:57.1:57.4'; may be repeated
+    #[arg(
+        long = "normalize",
+        value_name = "[NAME=]MEAN,DEVIATION",
+        value_parser = normalization,
+        allow_hyphen_values = true,
+        help_heading = HEADING
+    )]
+    pub normalizations: Vec<(Option<String>, Normalization)>,
 }
 
 impl InterfaceOptions {
     /// Whether the user wants anything.
     pub(super) fn is_given(&self) -> bool {
-        !self.renamed.is_empty()
+        !(self.renamed.is_empty() && self.raw_types.is_empty() && self.normalizations.is_empty())
     }
 
     /// Changes the interface of a model.
     ///
     /// # Errors
-    /// `MLC0004` when the model has nothing of which an option speaks.
+    /// `MLC0004` when the model has nothing of which an option speaks, or not such that it can be changed.
     pub(super) fn apply(&self, loaded: &mut Loaded) -> Result<(), Diagnostic> {
-        let resolve = |(old, new): &(String, String)| (loaded.aliases.get(old).unwrap_or(old).clone(), new.clone());
+        let Loaded { graph, aliases, .. } = loaded;
+        self.apply_types(graph, aliases)?;
+        let resolve = |(old, new): &(String, String)| (aliases.get(old).unwrap_or(old).clone(), new.clone());
         let renamed: Vec<(String, String)> = self.renamed.iter().map(resolve).collect();
-        interface::rename(&mut loaded.graph, &renamed)?;
-        for name in loaded.aliases.values_mut() {
+        interface::rename(graph, &renamed)?;
+        for name in aliases.values_mut() {
             if let Some((_, new)) = renamed.iter().find(|(old, _)| old == name) {
                 name.clone_from(new);
             }
         }
         Ok(())
+    }
+
+    /// Changes what inputs and outputs are, but not their names.
+    ///
+    /// # Errors
+    /// As [`InterfaceOptions::apply`].
+    pub(super) fn apply_types(&self, graph: &mut Graph, aliases: &IndexMap<String, String>) -> Result<(), Diagnostic> {
+        let find = |graph: &Graph, name: &Option<String>| {
+            let name = name.as_ref().map(|name| aliases.get(name).unwrap_or(name).as_str());
+            interface::find_input(graph, name)
+        };
+        let mut changed: BTreeMap<usize, (Option<DType>, Option<&Normalization>)> = BTreeMap::new();
+        let twice = |option: &str| mismatch(format!("{option} is given twice for one input"));
+        for (name, raw) in &self.raw_types {
+            if changed.entry(find(graph, name)?).or_default().0.replace(*raw).is_some() {
+                return Err(twice("--input-type"));
+            }
+        }
+        for (name, normalization) in &self.normalizations {
+            if changed.entry(find(graph, name)?).or_default().1.replace(normalization).is_some() {
+                return Err(twice("--normalize"));
+            }
+        }
+        changed.into_iter().try_for_each(|(number, (raw, numbers))| interface::take_raw(graph, number, raw, numbers))
     }
 
     /// Files of inputs under the names that the model itself has for these.

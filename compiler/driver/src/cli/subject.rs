@@ -51,7 +51,8 @@ fn load(model: &Model, code: &CodeOptions, input_files: &[String], console: &Con
     if options.input_shapes.is_empty() && !input_files.is_empty() && leaves_types_open(&loaded) {
         let input_files = &model.interface.own_names(input_files);
         options.input_shapes = inputs::shapes(input_files);
-        if options.input_dtypes.is_empty() {
+        // Files of raw numbers don't have the type that the model is to have.
+        if options.input_dtypes.is_empty() && model.interface.raw_types.is_empty() {
             let types = inputs::types(input_files).into_iter();
             options.input_dtypes = types.map(|(name, ty)| (name, ty.dtype)).collect();
         }
@@ -273,7 +274,7 @@ pub(super) fn refuse_changes(model: &Model) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let message = "the archive is compiled: what its inputs and outputs are was decided then";
-    Err(mismatch(message.into()).with_help("give --rename to 'mlc compile'"))
+    Err(mismatch(message.into()).with_help("give what is said of the interface to 'mlc compile'"))
 }
 
 /// Input files under the names of the model's inputs, where they are given by other names of these.
