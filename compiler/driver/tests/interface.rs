@@ -196,3 +196,39 @@ fn raw_inputs_are_in_the_header_and_what_cannot_be_is_refused() {
         assert!(told.contains(said), "{options:?}: {told}");
     }
 }
+
+/// Logits of two rows, and their softmax.
+const CLASSES: &str = r#"mlc 1
+graph @classes(%x: f32[2, 4]) -> ("scores": f32[2, 4], "x": f32[2, 4]) {
+  %w = constant f32[4] [1.0, -1.0, 1.0, 2.0]
+  %l = binary %x, %w {function = multiply}
+  %s = softmax %l {axis = 1, logarithm = false}
+  return %s, %x
+}
+"#;
+
+#[test]
+fn c_compiler_finds_the_largest_entry_without_its_softmax() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::write(folder.join("classes.mlc"), CLASSES).unwrap();
+    write(folder, "x.npy", &[2, 4], &[1.0, -7.0, 2.0, 3.0, 5.0, 0.5, 5.0, 0.0]);
+    for fp in ["fast", "strict"] {
+        let options = ["--argmax=scores", "--fp", fp];
+        mlc(folder, 0, &[&["compile", "classes.mlc", "--emit", "dir", "-o", fp], &options[..]].concat());
+        let kernels = text(folder, &format!("{fp}/src/default.mlc"));
+        assert!(kernels.contains("arg_reduce") && !kernels.contains("softmax"), "{kernels}");
+        assert!(text(folder, &format!("{fp}/codegen/host/include/tvmgen_default.h")).contains("\"scores\": i32[2]"));
+        mlc(folder, 0, &[&["run", "classes.mlc", "--input", "x.npy", "--output-dir", "out"], &options[..]].concat());
+        assert_eq!(read(folder, "out/scores.npy", DType::I32, &[2]), [1.0, 0.0]);
+        mlc(folder, 0, &[&["verify", "classes.mlc"], &options[..]].concat());
+    }
+    // The only output needs no name, and the option takes no file for one.
+    assert!(mlc(folder, 0, &["inspect", "--argmax", IMAGES]).contains(": i32[1]"));
+    mlc(folder, 0, &["verify", "--argmax", IMAGES]);
+    for (option, said) in [("--argmax", "the model has 2 outputs, and none is named"), ("--argmax=y", "no output 'y'")]
+    {
+        let told = mlc(folder, 2, &["compile", "classes.mlc", option, "-o", "no.tar"]);
+        assert!(told.contains(said) && told.contains("its outputs are: scores, x"), "{option}: {told}");
+    }
+}

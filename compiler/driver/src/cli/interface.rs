@@ -32,12 +32,24 @@ pub struct InterfaceOptions {
         help_heading = HEADING
     )]
     pub normalizations: Vec<(Option<String>, Normalization)>,
+    /// Have an output, the only one unless it is named, be the index of its largest entry along the last axis, as i32. A softmax in
+    /// front of it isn't computed; may be repeated
+    #[arg(
+        long = "argmax",
+        value_name = "OUTPUT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        help_heading = HEADING
+    )]
+    pub indices: Vec<String>,
 }
 
 impl InterfaceOptions {
     /// Whether the user wants anything.
     pub(super) fn is_given(&self) -> bool {
-        !(self.renamed.is_empty() && self.raw_types.is_empty() && self.normalizations.is_empty())
+        let Self { renamed, raw_types, normalizations, indices } = self;
+        !(renamed.is_empty() && raw_types.is_empty() && normalizations.is_empty() && indices.is_empty())
     }
 
     /// Changes the interface of a model.
@@ -47,6 +59,9 @@ impl InterfaceOptions {
     pub(super) fn apply(&self, loaded: &mut Loaded) -> Result<(), Diagnostic> {
         let Loaded { graph, aliases, .. } = loaded;
         self.apply_types(graph, aliases)?;
+        for name in &self.indices {
+            interface::index_of_largest(graph, Some(name.as_str()).filter(|name| !name.is_empty()))?;
+        }
         let resolve = |(old, new): &(String, String)| (aliases.get(old).unwrap_or(old).clone(), new.clone());
         let renamed: Vec<(String, String)> = self.renamed.iter().map(resolve).collect();
         interface::rename(graph, &renamed)?;
@@ -58,7 +73,7 @@ impl InterfaceOptions {
         Ok(())
     }
 
-    /// Changes what inputs and outputs are, but not their names.
+    /// Changes what inputs are, but not their names.
     ///
     /// # Errors
     /// As [`InterfaceOptions::apply`].
