@@ -232,3 +232,33 @@ fn c_compiler_finds_the_largest_entry_without_its_softmax() {
         assert!(told.contains(said) && told.contains("its outputs are: scores, x"), "{option}: {told}");
     }
 }
+
+/// Constant data as input, and memory by a plain pointer as microTVM's structures have it.
+const POINTERS: &str = "#include \"tvmgen_default.h\"
+static const float constant[6] = {0, 1, 2, 3, 4, 5};
+static float p[6], sum[6];
+int main(void) {
+  void* plain = sum;
+  struct tvmgen_default_inputs inputs = {constant};
+  struct tvmgen_default_outputs outputs = {p, sum};
+  if (tvmgen_default_run(&inputs, &outputs) != 0 || sum[5] != 7.0f) return 1;
+  inputs.serving_x_0 = plain;
+  outputs.sum = p;
+  outputs.Identity_0 = sum;
+  return tvmgen_default_run(&inputs, &outputs);
+}
+";
+
+#[test]
+fn c_compiler_takes_constant_and_other_memory_as_inputs_without_a_cast() {
+    let folder = folder();
+    let folder = folder.path();
+    mlc(folder, 0, &["compile", "model.mlc", "--emit", "c", "-o", "c"]);
+    std::fs::write(folder.join("c/main.c"), POINTERS).unwrap();
+    let flags = ["-std=c99", "-Wall", "-Wextra", "-Wcast-qual", "-Werror", "-pedantic", "-o", "main", "main.c"];
+    let sources = ["default_lib0.c", "default_lib1.c", "default_lib2.c", "-lm"];
+    let mut compiler = std::process::Command::new("cc");
+    let built = compiler.args(flags).args(sources).current_dir(folder.join("c")).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    assert!(std::process::Command::new(folder.join("c/main")).status().unwrap().success());
+}
