@@ -26,6 +26,53 @@ pub fn read(arguments: &[String], ports: &[InputPort]) -> Result<Vec<Tensor>, Ve
     if faults.is_empty() { Ok(tensors) } else { Err(faults) }
 }
 
+/// Files for inputs, as [`read`] has them, of several runs in a row: with an axis of runs in front of the input's own, or without it for what
+/// is the same in all of them. Gives the inputs of each run.
+///
+/// # Errors
+/// As [`read`], and when the files don't say of how many runs they are.
+pub fn read_runs(arguments: &[String], ports: &[InputPort]) -> Result<Vec<Vec<Tensor>>, Vec<Diagnostic>> {
+    let files = assign(arguments, ports)?;
+    let mut given: Vec<Vec<Tensor>> = Vec::new();
+    let mut faults = Vec::new();
+    for (file, (name, ty)) in files.into_iter().zip(ports) {
+        match read_all(Path::new(file), ty) {
+            Ok(tensors) => given.push(tensors),
+            Err(fault) => faults.push(fault.with_note(format!("the file is for the input '{name}': {ty}"))),
+        }
+    }
+    let counts = given.iter().zip(ports).filter(|(tensors, _)| tensors.len() > 1);
+    let counts: Vec<(usize, &str)> = counts.map(|(tensors, (name, _))| (tensors.len(), *name)).collect();
+    let runs = counts.first().map_or(1, |(runs, _)| *runs);
+    if let Some((other, name)) = counts.iter().find(|(count, _)| *count != runs) {
+        faults.push(mismatch(format!("the input '{name}' is of {other} runs, '{}' is of {runs}", counts[0].1)));
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    // What is of one run is for all.
+    let of_run = |run: usize| given.iter().map(|tensors| tensors[run.min(tensors.len() - 1)].clone()).collect();
+    Ok((0..runs).map(of_run).collect())
+}
+
+/// The tensors of a file that has an axis of them in front, or is one.
+fn read_all(path: &Path, ty: &TensorType) -> Result<Vec<Tensor>, Diagnostic> {
+    let bytes = files::read(path)?;
+    let array = npy::parse(&bytes);
+    let stacked =
+        array.ok().filter(|array| array.shape.len() == ty.rank() + 1).and_then(|array| array.shape.first().copied());
+    let Some(count) = stacked else { return Ok(vec![npy::read_tensor(path, ty)?]) };
+    let mut all = ty.clone();
+    all.shape.insert(0, count);
+    let tensor = npy::read_tensor(path, &all)?;
+    if count == 0 {
+        let place = Location::default().in_file(path.display().to_string());
+        return Err(Diagnostic::error(Code::ArrayMismatch, place, "the array is of no run"));
+    }
+    let bytes = tensor.to_le_bytes();
+    Ok((0..count).map(|run| Tensor::from_le_bytes(ty.clone(), &bytes[run * ty.bytes()..][..ty.bytes()])).collect())
+}
+
 /// The file of each input.
 fn assign<'a>(arguments: &'a [String], ports: &[InputPort]) -> Result<Vec<&'a str>, Vec<Diagnostic>> {
     let mut files: Vec<Option<&str>> = vec![None; ports.len()];

@@ -262,3 +262,48 @@ fn c_compiler_takes_constant_and_other_memory_as_inputs_without_a_cast() {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     assert!(std::process::Command::new(folder.join("c/main")).status().unwrap().success());
 }
+
+/// A sum that goes on from run to run, times a factor.
+const STREAM: &str = r#"mlc 1
+graph @stream(%x: f32[2], %f: f32[], %s: f32[2]) -> ("y": f32[2], "next": f32[2]) {
+  %n = binary %s, %x {function = add}
+  %y = binary %n, %f {function = multiply}
+  return %y, %n
+}
+"#;
+
+#[test]
+fn c_compiler_runs_several_steps_in_one_process() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::write(folder.join("stream.mlc"), STREAM).unwrap();
+    write(folder, "x.npy", &[3, 2], &[1.0, 2.0, 10.0, 20.0, 100.0, 200.0]);
+    write(folder, "f.npy", &[], &[2.0]);
+    write(folder, "fs.npy", &[3], &[1.0, 2.0, 3.0]);
+    write(folder, "two.npy", &[2], &[1.0, 2.0]);
+    write(folder, "none.npy", &[0, 2], &[]);
+    mlc(folder, 0, &["compile", "stream.mlc", "--state", "s=next", "-o", "stream.tar"]);
+    for (model, factors, expected) in [
+        (&["stream.mlc", "--state", "s=next"][..], "f=f.npy", [2.0, 4.0, 22.0, 44.0, 222.0, 444.0]),
+        (&["stream.tar"], "f=fs.npy", [1.0, 2.0, 22.0, 44.0, 333.0, 666.0]),
+    ] {
+        let options = ["--steps", "--input", "x.npy", "--input", factors, "--output-dir", "out"];
+        mlc(folder, 0, &[&["run"], model, &options[..]].concat());
+        assert_eq!(read(folder, "out/y.npy", DType::F32, &[3, 2]), expected);
+        let list: serde_json::Value = serde_json::from_str(&text(folder, "out/outputs.json")).unwrap();
+        assert_eq!(list[0]["shape"], serde_json::json!([3, 2]));
+    }
+    // One run of one step is a run.
+    mlc(folder, 0, &["run", "stream.tar", "--steps", "--input", "two.npy", "--input", "f.npy", "--output-dir", "out"]);
+    assert_eq!(read(folder, "out/y.npy", DType::F32, &[1, 2]), [2.0, 4.0]);
+    for (inputs, status, said) in [
+        (&["--input", "x.npy", "--input", "two.npy"][..], 2, "the input 'f' is of 2 runs, 'x' is of 3"),
+        (&["--input", "none.npy", "--input", "f.npy"], 1, "the array is of no run"),
+        (&["--input", "fs.npy", "--input", "f.npy"], 1, "has shape [3], [2] expected"),
+        (&[], 2, "add --input"),
+        (&["--input", "x.npy", "--layers", "no"], 2, "cannot be used with"),
+    ] {
+        let told = mlc(folder, status, &[&["run", "stream.tar", "--steps"], inputs].concat());
+        assert!(told.contains(said), "{inputs:?}: {told}");
+    }
+}

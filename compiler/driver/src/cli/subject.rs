@@ -203,7 +203,7 @@ pub(super) fn bundle(
     inputs: &Inputs,
     console: &Console,
 ) -> Result<(Bundle, Inputs), Failure> {
-    if let Some(bundle) = archive_bundle(model, code, machine, &inputs.files)? {
+    if let Some(bundle) = archive_bundle(model, code, machine, inputs.typed())? {
         return Ok((bundle, inputs.clone()));
     }
     let (_, compiled, inputs) = compiled(model, code, machine, inputs, console)?;
@@ -218,7 +218,7 @@ pub(super) fn compiled(
     inputs: &Inputs,
     console: &Console,
 ) -> Result<(Graph, Compiled, Inputs), Failure> {
-    let loaded = load_for(model, code, &inputs.files, console)?;
+    let loaded = load_for(model, code, inputs.typed(), console)?;
     let inputs = renamed(inputs, &loaded.aliases);
     let options = program_options(code, machine, console)?;
     let _progress = console.progress("compiling");
