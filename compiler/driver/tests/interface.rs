@@ -307,3 +307,20 @@ fn c_compiler_runs_several_steps_in_one_process() {
         assert!(told.contains(said), "{inputs:?}: {told}");
     }
 }
+
+#[test]
+fn normalisation_goes_into_the_weights_of_a_convolution() {
+    let folder = folder();
+    let folder = folder.path();
+    let borderless = IMAGES.replace("net_mlperftiny_resnet8", "op_conv2d_1");
+    let pixels = "123.675:116.28:103.53,58.395:57.12:57.375";
+    for (model, numbers, left) in [(IMAGES, pixels, true), (IMAGES, "0,255", false), (&borderless, pixels, false)] {
+        let options = ["--input-type", "u8", "--normalize", numbers];
+        let graph = mlc(folder, 0, &[&["compile", model, "--emit", "ir", "-q"], &options[..]].concat());
+        let divides = ["divide", "multiply"].iter().any(|function| graph.contains(function));
+        assert!(graph.contains("cast") && !divides, "{model} {numbers}: {graph}");
+        // Means can't where a border of zeros is around what they are taken of.
+        assert_eq!(graph.contains("= map"), left, "{model} {numbers}: {graph}");
+        mlc(folder, 0, &[&["verify", model], &options[..]].concat());
+    }
+}

@@ -4,7 +4,7 @@ use super::{Ports, defect, mismatch};
 use crate::attribute::Attribute;
 use crate::diagnostics::Diagnostic;
 use crate::graph::{Graph, Value};
-use crate::ops::{Binary, Cast, Input};
+use crate::ops::{Binary, Cast, Input, Op};
 use crate::scalar::BinaryFunction;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
@@ -48,13 +48,15 @@ pub fn take_raw(
         return Err(mismatch(format!("raw numbers of the input '{name}' can't be {raw}"))
             .with_note(format!("they may be {}", RAW.map(DType::name).join(", "))));
     }
-    let numbers = normalization.map(|own_numbers| constants(&name, &own, own_numbers)).transpose()?;
-    let uses = graph.uses(input);
-    let mut value = input;
+    let (first, permutation) = behind_transpose(graph, input);
+    let numbers = normalization.map(|numbers| constants(&name, &own, numbers, &permutation)).transpose()?;
+    let uses = graph.uses(first);
+    let mut value = first;
     if let Some(raw) = raw {
-        let ty = TensorType::new(raw, &own.shape[..]);
-        graph.nodes[input.node].op = Input { ty: ty.clone() }.into();
-        graph.nodes[input.node].results = vec![ty];
+        retype(graph, input, raw);
+        if first != input {
+            graph.nodes[first.node].results[0].dtype = raw;
+        }
         value = graph.add(Cast { dtype: own.dtype }, &[value], &format!("{name}.real")).map_err(defect)?.into();
     }
     let functions = [(BinaryFunction::Subtract, "centred", 0.0), (BinaryFunction::Divide, "scaled", 1.0)];
@@ -70,21 +72,45 @@ pub fn take_raw(
         graph.replace_operand(node, operand, value);
     }
     for output in &mut graph.outputs {
-        if output.value == input {
+        if output.value == first {
             output.value = value;
         }
     }
     Ok(())
 }
 
-/// Means and deviations in shapes that broadcast to the input's.
-fn constants(name: &str, ty: &TensorType, numbers: &Normalization) -> Result<[Attribute; 2], Diagnostic> {
+/// The value in whose place the normalised one is to be, and the order of its axes: that of the transpose, if one alone takes the input.
+/// Importers of channels-first formats put it in front of a convolution, which takes up what stands right before it.
+fn behind_transpose(graph: &Graph, input: Value) -> (Value, Vec<usize>) {
+    let is_output = graph.outputs().iter().any(|output| output.value == input);
+    if let ([(node, _)], false) = (&graph.uses(input)[..], is_output)
+        && let Op::Transpose(transpose) = &graph.node(*node).op
+    {
+        return ((*node).into(), transpose.permutation.clone());
+    }
+    (input, (0..graph.ty(input).rank()).collect())
+}
+
+/// Gives an input another data type; what takes it isn't looked at.
+fn retype(graph: &mut Graph, input: Value, dtype: DType) {
+    let ty = TensorType::new(dtype, &graph.ty(input).shape[..]);
+    graph.nodes[input.node].op = Input { ty: ty.clone() }.into();
+    graph.nodes[input.node].results = vec![ty];
+}
+
+/// Means and deviations in shapes that broadcast to the input's with its axes in another order.
+fn constants(
+    name: &str,
+    ty: &TensorType,
+    numbers: &Normalization,
+    permutation: &[usize],
+) -> Result<[Attribute; 2], Diagnostic> {
     let constant = |numbers: &[f64]| {
         let shape = match numbers {
             [_] => Vec::new(),
             _ => {
                 let axis = channels(name, ty, numbers.len())?;
-                std::iter::once(numbers.len()).chain(std::iter::repeat_n(1, ty.rank() - axis - 1)).collect()
+                permutation.iter().map(|&own| if own == axis { numbers.len() } else { 1 }).collect()
             }
         };
         Ok(Attribute::from_tensor(&Tensor::from_floats(TensorType::new(ty.dtype, &shape[..]), numbers.to_vec())))
@@ -143,6 +169,26 @@ graph @g(%x: f32SHAPE, %k: i32[2]) -> (\"p\": f32SHAPE, \"k\": i32[2], \"x\": f3
             assert_eq!(outputs[2].to_floats(), expected.clone().collect::<Vec<_>>(), "{shape}");
             assert_eq!(outputs[0].to_floats(), expected.map(|x| -x).collect::<Vec<_>>(), "{shape}");
         }
+    }
+
+    #[test]
+    fn what_is_transposed_is_normalised_behind_that() {
+        let text = "mlc 1
+graph @g(%x: f32[1, 2, 2, 3]) -> (\"p\": f32[1, 2, 3, 2], \"t\": f32[1, 2, 3, 2]) {
+  %t = transpose %x {permutation = [0, 2, 3, 1]}
+  %p = unary %t {function = negate}
+  return %p, %t
+}
+";
+        let mut graph = text::parse(text, &()).unwrap();
+        take_raw(&mut graph, 0, Some(DType::I8), Some(&numbers(&[1.0, 2.0], &[0.5]))).unwrap();
+        verify(&graph).unwrap();
+        let transposed = graph.find("t").unwrap();
+        assert_eq!(graph.ty(transposed.into()).dtype, DType::I8);
+        let x = Tensor::from_integers(TensorType::new(DType::I8, [1, 2, 2, 3]), (0..12).collect());
+        let outputs = evaluate(&graph, &[x]).unwrap();
+        let expected = (0..6).flat_map(|place| [2.0 * (f64::from(place) - 1.0), 2.0 * (f64::from(place) + 4.0)]);
+        assert_eq!(outputs[1].to_floats(), expected.collect::<Vec<_>>());
     }
 
     #[test]
