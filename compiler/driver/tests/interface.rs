@@ -67,6 +67,12 @@ fn c_compiler_finds_inputs_and_outputs_under_their_new_names() {
     assert!(said.contains("sum: ok"), "{said}");
     let said = with(&["inspect", "model.mlc"]);
     assert!(said.contains("  audio: f32[2, 3]") && said.contains("  scores: f32[2, 3]"), "{said}");
+    // Of several models, each gets it.
+    std::fs::write(folder.join("other.mlc"), MODEL).unwrap();
+    mlc(folder, 0, &["compile", "model.mlc", "other.mlc", "--rename", "sum=total", "--emit", "c", "-o", "two"]);
+    for model in ["model", "other"] {
+        assert!(text(folder, &format!("two/tvmgen_{model}.h")).contains("void* total;"));
+    }
     // The new name may be any; in C it is spelled as others are.
     mlc(folder, 0, &["compile", "model.mlc", "--rename", "sum=for", "--emit", "c", "-o", "d"]);
     assert!(text(folder, "d/tvmgen_default.h").contains("void* _for; /* \"for\""));
@@ -231,6 +237,8 @@ fn c_compiler_finds_the_largest_entry_without_its_softmax() {
         let told = mlc(folder, 2, &["compile", "classes.mlc", option, "-o", "no.tar"]);
         assert!(told.contains(said) && told.contains("its outputs are: scores, x"), "{option}: {told}");
     }
+    let twice = ["compile", IMAGES, "--argmax", "--argmax=body.7", "-o", "no.tar"];
+    assert!(mlc(folder, 2, &twice).contains("--argmax is given twice for one output"));
 }
 
 /// Constant data as input, and memory by a plain pointer as microTVM's structures have it.
@@ -293,6 +301,11 @@ fn c_compiler_runs_several_steps_in_one_process() {
         let list: serde_json::Value = serde_json::from_str(&text(folder, "out/outputs.json")).unwrap();
         assert_eq!(list[0]["shape"], serde_json::json!([3, 2]));
     }
+    // A first axis of extent 1 may be that of the runs.
+    write(folder, "rows.npy", &[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    std::fs::write(folder.join("row.mlc"), MODEL.replace("[2, 3]", "[1, 3]")).unwrap();
+    mlc(folder, 0, &["run", "row.mlc", "--steps", "--input", "rows.npy", "--output-dir", "out"]);
+    assert_eq!(read(folder, "out/sum.npy", DType::F32, &[2, 1, 3]), SUM);
     // One run of one step is a run.
     mlc(folder, 0, &["run", "stream.tar", "--steps", "--input", "two.npy", "--input", "f.npy", "--output-dir", "out"]);
     assert_eq!(read(folder, "out/y.npy", DType::F32, &[1, 2]), [2.0, 4.0]);

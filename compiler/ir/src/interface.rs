@@ -4,7 +4,7 @@ mod inputs;
 mod outputs;
 
 pub use inputs::{Normalization, RAW, find_input, take_raw};
-pub use outputs::index_of_largest;
+pub use outputs::{find_output, index_of_largest};
 
 use crate::diagnostics::{Code, Diagnostic, Location};
 use crate::graph::Graph;

@@ -7,7 +7,7 @@ use clap::Args;
 use indexmap::IndexMap;
 use mlc_ir::interface::{self, Normalization};
 use mlc_ir::{DType, Diagnostic, Graph};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What `--help` has these options under.
 const HEADING: &str = "Interface";
@@ -59,9 +59,14 @@ impl InterfaceOptions {
     pub(super) fn apply(&self, loaded: &mut Loaded) -> Result<(), Diagnostic> {
         let Loaded { graph, aliases, .. } = loaded;
         self.apply_types(graph, aliases)?;
+        let mut indices = BTreeSet::new();
         for name in &self.indices {
-            interface::index_of_largest(graph, Some(name.as_str()).filter(|name| !name.is_empty()))?;
+            let name = Some(name.as_str()).filter(|name| !name.is_empty());
+            if !indices.insert(interface::find_output(graph, name)?) {
+                return Err(mismatch("--argmax is given twice for one output".into()));
+            }
         }
+        indices.into_iter().try_for_each(|number| interface::index_of_largest(graph, number))?;
         let resolve = |(old, new): &(String, String)| (aliases.get(old).unwrap_or(old).clone(), new.clone());
         let renamed: Vec<(String, String)> = self.renamed.iter().map(resolve).collect();
         interface::rename(graph, &renamed)?;

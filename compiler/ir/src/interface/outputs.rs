@@ -7,14 +7,21 @@ use crate::ops::{ArgFunction, ArgReduce, Binary, Cast, Op, Softmax, Unary};
 use crate::scalar::{BinaryFunction, UnaryFunction};
 use crate::types::DType;
 
-/// Makes an output, the only one unless it is named, the index of its largest entry along the last axis, as i32. What only makes
+/// Number of the output of a name, or of the only one.
+///
+/// # Errors
+/// `MLC0004` when there is none of the name, or not one only.
+pub fn find_output(graph: &Graph, name: Option<&str>) -> Result<usize, Diagnostic> {
+    Ports::of(graph).outputs.find(name)
+}
+
+/// Makes an output the index of its largest entry along the last axis, as i32. What only makes
 /// larger numbers of larger ones is left out in front of it, softmax above all: where that would round different numbers to equal
 /// ones, the index is that of the largest number before, the first of equal ones.
 ///
 /// # Errors
-/// `MLC0004` when there is no such output, or it has no axis or no number along it.
-pub fn index_of_largest(graph: &mut Graph, name: Option<&str>) -> Result<(), Diagnostic> {
-    let number = Ports::of(graph).outputs.find(name)?;
+/// `MLC0004` when it has no axis or no number along it.
+pub fn index_of_largest(graph: &mut Graph, number: usize) -> Result<(), Diagnostic> {
     let (name, mut value) = (graph.outputs()[number].name.clone(), graph.outputs()[number].value);
     let ty = graph.ty(value);
     let Some(axis) = ty.rank().checked_sub(1).filter(|&axis| ty.shape[axis] > 0 && ty.dtype != DType::Bool) else {
@@ -108,7 +115,7 @@ mod tests {
             let mut graph = graph(steps);
             let x = Tensor::from_floats(TensorType::new(DType::F32, [2, 3]), vec![1.0, 3.0, 2.0, 6.0, 4.0, 5.0]);
             let values = evaluate(&graph, std::slice::from_ref(&x)).unwrap()[0].to_floats();
-            index_of_largest(&mut graph, Some("y")).unwrap();
+            index_of_largest(&mut graph, 0).unwrap();
             verify(&graph).unwrap();
             assert_eq!(operators(&graph), [left, &["arg_reduce", "cast"]].concat(), "{steps}");
             let index = evaluate(&graph, std::slice::from_ref(&x)).unwrap().remove(0);
@@ -139,18 +146,19 @@ mod tests {
         let x = Tensor::from_floats(TensorType::new(DType::F32, [2, 3]), vec![0.0, 1e-10, 0.0, 2.0, 1.0, 2.0]);
         let y = evaluate(&graph, std::slice::from_ref(&x)).unwrap()[0].to_floats();
         assert_eq!(y[0], y[1]);
-        index_of_largest(&mut graph, Some("y")).unwrap();
+        index_of_largest(&mut graph, 0).unwrap();
         assert_eq!(evaluate(&graph, &[x]).unwrap()[0].to_integers(), [1, 0]);
     }
 
     #[test]
     fn outputs_without_a_largest_entry_are_refused() {
         let steps = "  %y = unary %x {function = relu}\n";
-        for (name, message) in
-            [(None, "has 2 outputs"), (Some("w"), "no output 'w'"), (Some("z"), "the output 'z' is f32[]")]
-        {
-            let error = index_of_largest(&mut graph(steps), name).unwrap_err();
+        for (name, message) in [(None, "has 2 outputs"), (Some("w"), "no output 'w'")] {
+            let error = find_output(&graph(steps), name).unwrap_err();
             assert!(error.message.contains(message), "{error}");
         }
+        assert_eq!(find_output(&graph(steps), Some("z")).unwrap(), 1);
+        let error = index_of_largest(&mut graph(steps), 1).unwrap_err();
+        assert!(error.message.contains("the output 'z' is f32[]"), "{error}");
     }
 }
