@@ -67,17 +67,6 @@ def test_inputs_go_by_order_or_name_and_outputs_come_in_order():
         model(x, count, z=x)
 
 
-def test_the_interface_is_what_the_options_say():
-    options = {"rename": {"image": "pixels", "scores": "class"}, "input_type": "u8", "normalize": "127.5,64", "argmax": True}
-    model = mlc.compile(models.convolutions(), **options).load()
-    assert [(port.name, port.dtype, port.shape) for port in model.inputs] == [("pixels", "u8", (1, 3, 16, 16))]
-    assert [(port.name, port.dtype, port.shape) for port in model.outputs] == [("class", "i32", (1,))]
-    for seed in range(3):
-        pixels = numpy.random.default_rng(seed).integers(0, 256, (1, 3, 16, 16), dtype=numpy.uint8)
-        normal = (pixels.astype(numpy.float32) - numpy.float32(127.5)) / numpy.float32(64)
-        assert model(pixels=pixels)[0] == numpy.argmax(reference(models.convolutions(), image=normal)[0])
-
-
 def test_arrays_are_read_where_they_are(network):
     x = image()
     x.flags.writeable = False
