@@ -157,6 +157,8 @@ fn a_tenth_of_the_memory_is_worth_three_hundredths_of_the_time() {
     let best = (1000, 1000);
     assert!(is_better(Objective::Balanced, (900, 1030), best));
     assert!(!is_better(Objective::Balanced, (901, 1000), best) && !is_better(Objective::Balanced, (100, 1031), best));
-    assert!(is_better(Objective::Ram, (999, 9000), best) && !is_better(Objective::Ram, (1000, 1), best));
+    assert!(is_better(Objective::Ram, (999, 9000), best) && !is_better(Objective::Ram, (1001, 1), best));
+    // Of programs that take the same memory, the faster one.
+    assert!(is_better(Objective::Ram, (1000, 999), best) && !is_better(Objective::Ram, (1000, 1000), best));
     assert!(!is_better(Objective::Balanced, (usize::MAX, u64::MAX), (usize::MAX, u64::MAX)));
 }

@@ -94,7 +94,8 @@ fn messages(model: &str, prefix: &str, ranks: &RankSummary) -> String {
 /// The structures and the function of the C interface.
 fn c_interface(module: &Module) -> String {
     let model = &module.model_name;
-    let mut text = structure(model, "input", &module.inputs) + &structure(model, "output", &module.outputs);
+    let inputs = structure(model, "input", "const void*", &module.inputs);
+    let mut text = inputs + &structure(model, "output", "void*", &module.outputs);
     let pools = Pool::external(module);
     let (mut parameter, mut memory) = (String::new(), "Not reentrant: intermediate results live in one static arena.");
     if !pools.is_empty() {
@@ -129,13 +130,13 @@ fn c_interface(module: &Module) -> String {
 }
 
 /// The struct of the inputs' or outputs' pointers. C has no empty struct, so one without fields gets a placeholder.
-fn structure(model: &str, kind: &str, ports: &[Port]) -> String {
+fn structure(model: &str, kind: &str, pointer: &str, ports: &[Port]) -> String {
     let mut text = format!("/* Pointers to the {kind}s. */\nstruct tvmgen_{model}_{kind}s {{\n");
     for port in ports {
-        text += &format!("  void* {}; /* {} */\n", port.field, describe(port));
+        text += &format!("  {pointer} {}; /* {} */\n", port.field, describe(port));
     }
     if ports.is_empty() {
-        text += &format!("  void* none; /* the model has no {kind}s */\n");
+        text += &format!("  {pointer} none; /* the model has no {kind}s */\n");
     }
     text + "};\n\n"
 }

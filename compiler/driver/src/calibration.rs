@@ -7,9 +7,9 @@
 //! Files are taken in the order of their names. An array is the input of one run, or of several along a leading axis; where the input
 //! has an extent of 1 there, that may be the axis.
 
-use crate::inputs::InputPort;
-use crate::{arrays, files, npy};
-use mlc_ir::{Attribute, Code, Diagnostic, Location, Tensor, TensorType};
+use crate::inputs::{InputPort, read_several, split, unreadable};
+use crate::{arrays, files};
+use mlc_ir::{Code, Diagnostic, Location, Tensor, TensorType};
 use std::path::{Path, PathBuf};
 
 /// Reads the inputs of all runs, each in the order of `ports`.
@@ -78,7 +78,7 @@ fn from_archives(archives: &[&PathBuf], name: &str, ty: &TensorType) -> Result<V
             let fault = unfit(path, format!("the archive has no array for the input '{name}'"));
             return Err(fault.with_note(format!("its arrays are {}", names.join(", "))));
         };
-        runs.extend(split(&array.value, ty).map_err(|message| mismatch(path, message))?);
+        runs.extend(split(&array.value, ty).map_err(|message| unreadable(path, message))?);
     }
     Ok(runs)
 }
@@ -115,37 +115,9 @@ fn from_files(
     }
     let mut runs = Vec::new();
     for path in arrays {
-        let array = npy::parse(&files::read(&path)?).map_err(|message| mismatch(&path, message))?;
-        let value = Attribute::new(TensorType::new(array.dtype, &array.shape), array.bytes);
-        let value = value.map_err(|error| mismatch(&path, error.to_string()))?;
-        runs.extend(split(&value, ty).map_err(|message| mismatch(&path, message))?);
+        runs.extend(read_several(&path, ty)?);
     }
     Ok(runs)
-}
-
-fn mismatch(path: &Path, message: String) -> Diagnostic {
-    Diagnostic::error(Code::ArrayMismatch, Location::default().in_file(path.display().to_string()), message)
-}
-
-/// The inputs of the runs that an array holds.
-fn split(array: &Attribute, ty: &TensorType) -> Result<Vec<Tensor>, String> {
-    let found = array.ty();
-    if found.dtype != ty.dtype {
-        return Err(format!("the array has elements of type {}, {} expected", found.dtype, ty.dtype));
-    }
-    let several = found.shape.get(1..);
-    let runs = if found.shape == ty.shape {
-        1
-    } else if several == Some(&ty.shape[..]) || (several == ty.shape.get(1..) && ty.shape.first() == Some(&1)) {
-        found.shape[0]
-    } else {
-        let (found, expected) = (found.shape.as_slice(), ty.shape.as_slice());
-        return Err(format!(
-            "the array has shape {found:?}, {expected:?} expected, or several of these along a leading axis"
-        ));
-    };
-    let bytes = ty.bytes();
-    Ok((0..runs).map(|run| Tensor::from_le_bytes(ty.clone(), &array.bytes()[run * bytes..(run + 1) * bytes])).collect())
 }
 
 /// The runs of an input, if they say something of it.
@@ -179,6 +151,7 @@ fn checked(folder: &Path, name: &str, ty: &TensorType, runs: Vec<Tensor>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::npy;
     use mlc_ir::DType;
     use std::fs;
 

@@ -2,7 +2,7 @@
 
 use crate::{files, npy};
 use indexmap::IndexMap;
-use mlc_ir::{Code, DType, Diagnostic, Generator, Location, Tensor, TensorType};
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Generator, Location, Tensor, TensorType};
 use std::path::Path;
 
 /// An input of a model, by name and type.
@@ -24,6 +24,81 @@ pub fn read(arguments: &[String], ports: &[InputPort]) -> Result<Vec<Tensor>, Ve
         }
     }
     if faults.is_empty() { Ok(tensors) } else { Err(faults) }
+}
+
+/// Files for inputs, as [`read`] has them, of several runs in a row, as [`split`] finds them; what is of one run is the same in all of
+/// them. Gives the inputs of each run.
+///
+/// # Errors
+/// As [`read`], and when the files don't say of how many runs they are.
+pub fn read_runs(arguments: &[String], ports: &[InputPort]) -> Result<Vec<Vec<Tensor>>, Vec<Diagnostic>> {
+    let files = assign(arguments, ports)?;
+    let mut given: Vec<Vec<Tensor>> = Vec::new();
+    let mut faults = Vec::new();
+    for (file, (name, ty)) in files.into_iter().zip(ports) {
+        let path = Path::new(file);
+        match read_several(path, ty) {
+            Ok(tensors) if tensors.is_empty() => faults.push(unreadable(path, "the array is of no run".into())),
+            Ok(tensors) => given.push(tensors),
+            Err(fault) => faults.push(fault.with_note(format!("the file is for the input '{name}': {ty}"))),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let counts = given.iter().zip(ports).filter(|(tensors, _)| tensors.len() > 1);
+    let counts: Vec<(usize, &str)> = counts.map(|(tensors, (name, _))| (tensors.len(), *name)).collect();
+    let runs = counts.first().map_or(1, |(runs, _)| *runs);
+    if let Some((other, name)) = counts.iter().find(|(count, _)| *count != runs) {
+        return Err(vec![mismatch(format!("the input '{name}' is of {other} runs, '{}' is of {runs}", counts[0].1))]);
+    }
+    // What is of one run is for all.
+    let of_run = |run: usize| given.iter().map(|tensors| tensors[run.min(tensors.len() - 1)].clone()).collect();
+    Ok((0..runs).map(of_run).collect())
+}
+
+/// The tensors of a type that an array file holds, as [`split`] finds them.
+///
+/// # Errors
+/// `MLC0001` when the file can't be read, `MLC0006` when it is damaged or holds something else.
+pub fn read_several(path: &Path, ty: &TensorType) -> Result<Vec<Tensor>, Diagnostic> {
+    let array = npy::parse(&files::read(path)?).map_err(|message| unreadable(path, message))?;
+    // Files have no bf16, but its bits.
+    let is_bits = (array.dtype, ty.dtype) == (DType::U16, DType::Bf16);
+    let dtype = if is_bits { ty.dtype } else { array.dtype };
+    let value = Attribute::new(TensorType::new(dtype, &array.shape), array.bytes);
+    let value = value.map_err(|error| unreadable(path, error.to_string()))?;
+    split(&value, ty).map_err(|message| unreadable(path, message))
+}
+
+/// What is wrong with an array file.
+pub fn unreadable(path: &Path, message: String) -> Diagnostic {
+    Diagnostic::error(Code::ArrayMismatch, Location::default().in_file(path.display().to_string()), message)
+}
+
+/// The tensors of a type that an array holds: one, or several along a leading axis; where the type has an extent of 1 there, that may be the
+/// axis.
+///
+/// # Errors
+/// A message when it holds something else.
+pub fn split(array: &Attribute, ty: &TensorType) -> Result<Vec<Tensor>, String> {
+    let found = array.ty();
+    if found.dtype != ty.dtype {
+        return Err(format!("the array has elements of type {}, {} expected", found.dtype, ty.dtype));
+    }
+    let several = found.shape.get(1..);
+    let runs = if found.shape == ty.shape {
+        1
+    } else if several == Some(&ty.shape[..]) || (several == ty.shape.get(1..) && ty.shape.first() == Some(&1)) {
+        found.shape[0]
+    } else {
+        let (found, expected) = (found.shape.as_slice(), ty.shape.as_slice());
+        return Err(format!(
+            "the array has shape {found:?}, {expected:?} expected, or several of these along a leading axis"
+        ));
+    };
+    let bytes = ty.bytes();
+    Ok((0..runs).map(|run| Tensor::from_le_bytes(ty.clone(), &array.bytes()[run * bytes..(run + 1) * bytes])).collect())
 }
 
 /// The file of each input.

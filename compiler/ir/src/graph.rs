@@ -167,7 +167,8 @@ impl Graph {
         self.outputs.push(Output { name: name.into(), value });
     }
 
-    fn insert(&mut self, op: Op, name: &str, origins: BTreeSet<Arc<str>>, results: Vec<TensorType>) -> NodeId {
+    /// A name that no node has: this one, or this one with a number.
+    fn unique(&mut self, name: &str) -> Arc<str> {
         let mut unique: Arc<str> = name.into();
         if self.names.contains_key(&unique) {
             let number = self.numbers.entry(unique.clone()).or_insert(1);
@@ -176,6 +177,26 @@ impl Graph {
                 unique = format!("{name}.{number}").into();
             }
         }
+        unique
+    }
+
+    /// Gives a node another name. A node that has it gets a number.
+    pub(crate) fn rename(&mut self, node: NodeId, name: &str) {
+        if let Some(other) = self.find(name).filter(|&other| other != node) {
+            let unique = self.unique(name);
+            self.set_name(other, unique);
+        }
+        self.set_name(node, name.into());
+    }
+
+    fn set_name(&mut self, node: NodeId, name: Arc<str>) {
+        let old = std::mem::replace(&mut self.nodes[node].name, name.clone());
+        self.names.remove(&old);
+        self.names.insert(name, node);
+    }
+
+    fn insert(&mut self, op: Op, name: &str, origins: BTreeSet<Arc<str>>, results: Vec<TensorType>) -> NodeId {
+        let unique = self.unique(name);
         let node = self.nodes.add_node(Node { op, name: unique.clone(), origins, results });
         self.names.insert(unique, node);
         node

@@ -18,6 +18,7 @@ pub mod folding;
 pub mod foreign;
 pub mod generator;
 pub mod graph;
+pub mod interface;
 mod literal;
 mod messages;
 mod objective;

@@ -7,10 +7,11 @@ use super::console::Common;
 use super::convert::Convert;
 use super::explore::Explore;
 use super::hardware::Machine;
+use super::model::Model;
 use super::modes::{Emit, Optimize, Picture, WeightsType};
 use super::operators::OperatorOptions;
 use super::opgen::Opgen;
-use super::options::{CodeOptions, Model};
+use super::options::CodeOptions;
 use super::packaging::Packaging;
 use super::project::Project;
 use super::quantize::options::{self, QuantizeOptions};
@@ -193,6 +194,10 @@ pub struct Run {
     /// What it runs on.
     #[command(flatten)]
     pub inputs: Inputs,
+    /// Run once for each entry of an axis that the input files have in front of the inputs' own: states go on from one run to the
+    /// next, and outputs get the axis, too. What lacks it is the same in all runs
+    #[arg(long, conflicts_with_all = ["layers", "further_models"])]
+    pub steps: bool,
     /// What becomes of what it computes.
     #[command(flatten)]
     pub results: ResultOptions,

@@ -43,6 +43,9 @@ pub struct Inputs {
     /// Seed of the random inputs that are used when no file is given
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Whether the files have an axis of runs in front, so that their shapes aren't the inputs'.
+    #[arg(skip)]
+    pub stacked: bool,
 }
 
 /// What `mlc compile` takes as `--output`: where to write, or an output of the model.
@@ -85,6 +88,13 @@ fn named_place(text: &str) -> Result<NamedPlace, String> {
     match place {
         Some((at, _)) if at > 0 => Ok((text[..at].to_owned(), text[at + 1..].to_owned())),
         _ => Err("it must have the form NAME=buffer:ID, NAME=tensor:ID or NAME=name:TEXT".into()),
+    }
+}
+
+impl Inputs {
+    /// The files whose types are those of the model's inputs.
+    pub(super) fn typed(&self) -> &[String] {
+        if self.stacked { &[] } else { &self.files }
     }
 }
 

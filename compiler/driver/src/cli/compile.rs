@@ -3,8 +3,9 @@
 use super::arguments::Compile;
 use super::bindings::Output;
 use super::console::Console;
+use super::model::Model;
 use super::modes::Emit;
-use super::options::{CodeOptions, Model};
+use super::options::CodeOptions;
 use super::ranks::description::description;
 use super::ranks::select::{self, are_ranks, rank_name};
 use super::schedules::schedules_text;
@@ -60,6 +61,7 @@ fn options(arguments: &Compile, code: &CodeOptions, console: &Console) -> Result
         explain: arguments.explain,
         execution: arguments.packaging.execution()?,
         version: arguments.packaging.version(),
+        source_model: !arguments.packaging.no_source_model,
         ..compile_options(code, "generic", console)?
     })
 }

@@ -1,6 +1,7 @@
 //! `mlc run` and `mlc bench`
 
 use super::arguments::{Bench, Run};
+use super::bindings::Inputs;
 use super::console::Console;
 use super::hardware;
 use super::layers::{self, Seen};
@@ -9,7 +10,7 @@ use super::subject::{archive_bundle, build, bundle, check_built, compiled, read_
 use super::words::mismatch;
 use crate::bundle::{Call, Port};
 use crate::functions::CFunctions;
-use crate::inputs::InputPort;
+use crate::inputs::{self, InputPort};
 use crate::kernel::Kernel;
 use crate::layers::ModelValues;
 use crate::pipeline::Failure;
@@ -22,6 +23,7 @@ use std::path::Path;
 pub(super) fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
     let (program, outputs, cost) = match &arguments.results.layers {
         Some(folder) => run_watched(arguments, folder, console)?,
+        None if arguments.steps => run_steps(arguments, console)?,
         None => {
             let Run { model, code, machine, .. } = arguments;
             let (program, inputs) = build(model, code, machine, &arguments.inputs, console)?;
@@ -87,6 +89,21 @@ impl<'a> Values<'a> {
         };
         Values { name: &port.name, dtype: output.ty().dtype.name(), shape: output.shape(), values }
     }
+}
+
+/// Runs the model once for each entry of the inputs' first axis; the outputs get that axis.
+fn run_steps(arguments: &Run, console: &Console) -> Result<(Program, Vec<Tensor>, Option<Cost>), Failure> {
+    let Run { model, code, machine, .. } = arguments;
+    if arguments.inputs.files.is_empty() {
+        let message = "--steps runs as often as the input files say, and there are none";
+        return Err(mismatch(message.into()).with_help("add --input").into());
+    }
+    let stacked = Inputs { stacked: true, ..arguments.inputs.clone() };
+    let (mut program, inputs) = build(model, code, machine, &stacked, console)?;
+    let runs = inputs::read_runs(&inputs.files, &input_ports(&program.inputs))?;
+    let runs: Vec<&[Tensor]> = runs.iter().map(Vec::as_slice).collect();
+    let (outputs, cost) = program.run_each(&runs)?;
+    Ok((program, outputs, cost))
 }
 
 /// Runs the model and writes what every kernel computes. What that costs says nothing of the model.

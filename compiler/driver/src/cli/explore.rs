@@ -1,7 +1,8 @@
 //! `mlc explore`
 
 use super::console::Console;
-use super::options::{CodeOptions, Model};
+use super::model::Model;
+use super::options::CodeOptions;
 use super::subject::{compile_options, in_model, load_for};
 use super::words::bytes;
 use crate::files;

@@ -4,13 +4,14 @@ mod archive;
 
 use super::arguments::Inspect;
 use super::console::Console;
+use super::model::Model;
 use super::schedules::schedules_text;
-use super::subject::{in_model, load_options, target};
+use super::subject::{in_model, load_options, refuse_changes, target};
 use super::words::bytes;
 use crate::files;
 use crate::format::Format;
 use crate::pipeline::frontends::{self, Contents, Memory, ModelFile};
-use crate::pipeline::{self, CompileOptions, Failure};
+use crate::pipeline::{self, CompileOptions, Failure, Loaded};
 use mlc_ir::{DType, Graph, Objective, Quantization, TensorType};
 use mlc_report::{Diagram, dot};
 use serde::Serialize;
@@ -75,10 +76,11 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
     let file = files::read(path)?;
     let format = pipeline::detect(path, &file, arguments.model.format)?;
     if format == Format::Mlf && arguments.model.from.is_none() {
+        refuse_changes(&arguments.model)?;
         return archive::inspect(path, &file, arguments.json, console);
     }
     if arguments.dot {
-        let loaded = pipeline::load(path, &load_options(&arguments.model, "default", Vec::new()))?;
+        let loaded = load(&arguments.model)?;
         console.report(&loaded.warnings, &loaded.sources);
         console.print(&dot::dot(&loaded.graph.name, &Diagram::of(&loaded.graph)));
         return Ok(());
@@ -87,7 +89,7 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
     let options = load_options(&arguments.model, "default", Vec::new());
     let told = frontends::find(format).and_then(|frontend| frontend.contents);
     let contents = told.map(|contents| contents(&ModelFile { path, bytes: &file, options: &options })).transpose()?;
-    let loaded = pipeline::load(path, &options);
+    let loaded = load(&arguments.model);
     let contents = contents.or_else(|| loaded.as_ref().ok().map(|loaded| Contents::of_graph(&loaded.graph)));
     if let Some(contents) = contents {
         let graph = loaded.as_ref().ok().map(|loaded| graph_report(&loaded.graph));
@@ -111,6 +113,13 @@ pub(super) fn inspect(arguments: &Inspect, console: &Console) -> Result<(), Fail
         console.print(&schedules_text(&compiled.module, &options.target));
     }
     Ok(())
+}
+
+/// The model with the interface that the options say.
+fn load(model: &Model) -> Result<Loaded, Failure> {
+    let mut loaded = pipeline::load(&model.path, &load_options(model, "default", Vec::new()))?;
+    model.interface.apply(&mut loaded)?;
+    Ok(loaded)
 }
 
 fn graph_report(graph: &Graph) -> GraphReport {

@@ -68,6 +68,9 @@ pub struct Packaging {
     /// Version of the Model Library Format
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u8).range(5..=7))]
     pub mlf_version: u8,
+    /// Leave src/NAME.relay, the model as it was read, out of the archive
+    #[arg(long)]
+    pub no_source_model: bool,
     /// Compile the code and pack object files in the place of sources; the C compiler is CC or the target's
     #[arg(long)]
     pub emit_lib: bool,

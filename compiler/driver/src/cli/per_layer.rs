@@ -2,7 +2,7 @@
 
 use super::arguments::Verify;
 use super::layers::Seen;
-use super::options::Model;
+use super::model::Model;
 use super::subject::load_options;
 use super::words::mismatch;
 use crate::compare::{Comparison, Mismatch, Tolerance, compare_within};
@@ -73,7 +73,9 @@ fn reference(
     functions: &CFunctions,
 ) -> Result<ModelValues, Failure> {
     let model = Model { path: path.to_owned(), format: None, weights: Vec::new(), ..arguments.model.clone() };
-    let Loaded { graph: other, .. } = pipeline::load(path, &load_options(&model, "default", Vec::new()))?;
+    let Loaded { graph: mut other, aliases, .. } = pipeline::load(path, &load_options(&model, "default", Vec::new()))?;
+    // It gets the same numbers.
+    model.interface.apply_types(&mut other, &aliases)?;
     let numbers = other.open_inputs();
     if numbers.len() != inputs.len() {
         let message = format!("'{}' has {} inputs, the model has {}", path.display(), numbers.len(), inputs.len());

@@ -3,8 +3,9 @@
 use super::bindings::Inputs;
 use super::console::Console;
 use super::hardware::Machine;
+use super::model::Model;
 use super::modes::ArchivePart;
-use super::options::{CodeOptions, Model};
+use super::options::CodeOptions;
 use super::words::mismatch;
 use crate::bundle::Bundle;
 use crate::format::Format;
@@ -48,8 +49,10 @@ fn load(model: &Model, code: &CodeOptions, input_files: &[String], console: &Con
     let progress = console.progress("loading");
     let mut loaded = pipeline::load(&model.path, &options);
     if options.input_shapes.is_empty() && !input_files.is_empty() && leaves_types_open(&loaded) {
+        let input_files = &model.interface.own_names(input_files);
         options.input_shapes = inputs::shapes(input_files);
-        if options.input_dtypes.is_empty() {
+        // Files of raw numbers don't have the type that the model is to have.
+        if options.input_dtypes.is_empty() && model.interface.raw_types.is_empty() {
             let types = inputs::types(input_files).into_iter();
             options.input_dtypes = types.map(|(name, ty)| (name, ty.dtype)).collect();
         }
@@ -69,7 +72,7 @@ fn load(model: &Model, code: &CodeOptions, input_files: &[String], console: &Con
     Ok(loaded)
 }
 
-/// Loads a model as [`load`] does, and ties its states as the options say.
+/// Loads a model as [`load`] does, ties its states and changes its interface as the options say.
 pub(super) fn load_for(
     model: &Model,
     code: &CodeOptions,
@@ -90,6 +93,7 @@ pub(super) fn load_for(
         let warnings = stateful::keep_recurrent_states(&mut loaded.graph)?;
         console.report(&warnings, &loaded.sources);
     }
+    model.interface.apply(&mut loaded)?;
     mlc_ir::verify(&loaded.graph)?;
     Ok(loaded)
 }
@@ -202,7 +206,7 @@ pub(super) fn bundle(
     inputs: &Inputs,
     console: &Console,
 ) -> Result<(Bundle, Inputs), Failure> {
-    if let Some(bundle) = archive_bundle(model, code, machine, &inputs.files)? {
+    if let Some(bundle) = archive_bundle(model, code, machine, inputs.typed())? {
         return Ok((bundle, inputs.clone()));
     }
     let (_, compiled, inputs) = compiled(model, code, machine, inputs, console)?;
@@ -217,7 +221,7 @@ pub(super) fn compiled(
     inputs: &Inputs,
     console: &Console,
 ) -> Result<(Graph, Compiled, Inputs), Failure> {
-    let loaded = load_for(model, code, &inputs.files, console)?;
+    let loaded = load_for(model, code, inputs.typed(), console)?;
     let inputs = renamed(inputs, &loaded.aliases);
     let options = program_options(code, machine, console)?;
     let _progress = console.progress("compiling");
@@ -245,6 +249,7 @@ pub(super) fn archive_bundle(
                 .with_help("give --inputs, --bind, --output and what is said of weights to 'mlc compile'")
                 .into());
         }
+        refuse_changes(model)?;
         if model.operators.described.is_some() {
             let message = "the archive is compiled: it has the code of all its operators";
             return Err(mismatch(message.into()).with_help("give --op-descriptions to 'mlc compile'").into());
@@ -264,6 +269,15 @@ pub(super) fn archive_bundle(
         return Ok(Some(bundle));
     }
     Ok(None)
+}
+
+/// Refuses to change the interface of code that is generated.
+pub(super) fn refuse_changes(model: &Model) -> Result<(), Diagnostic> {
+    if !model.interface.is_given() {
+        return Ok(());
+    }
+    let message = "the archive is compiled: what its inputs and outputs are was decided then";
+    Err(mismatch(message.into()).with_help("give what is said of the interface to 'mlc compile'"))
 }
 
 /// Input files under the names of the model's inputs, where they are given by other names of these.

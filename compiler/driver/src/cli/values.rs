@@ -1,6 +1,7 @@
 //! How the values of options are read.
 
 use mlc_ir::DType;
+use mlc_ir::interface::{Normalization, RAW};
 use std::path::PathBuf;
 
 /// `NAME=1,3,224,224`; `NAME=` is a scalar.
@@ -63,6 +64,49 @@ pub(super) fn state(text: &str) -> Result<(String, Option<String>), String> {
         }
         None if !text.is_empty() => Ok((text.to_owned(), None)),
         _ => Err("it must have the form INPUT=OUTPUT, or be one name".into()),
+    }
+}
+
+/// `OLD=NEW`; the old name may hold the sign, too.
+pub(super) fn rename(text: &str) -> Result<(String, String), String> {
+    match text.rsplit_once('=') {
+        Some((old, new)) if !old.is_empty() && !new.is_empty() => Ok((old.to_owned(), new.to_owned())),
+        _ => Err("it must have the form OLD=NEW".into()),
+    }
+}
+
+/// An input's name and what is said of it, or that alone where there is no doubt.
+type OfInput<T> = (Option<String>, T);
+
+/// `[NAME=]VALUE`.
+fn of_input(text: &str) -> Result<OfInput<&str>, String> {
+    match text.rsplit_once('=') {
+        Some(("", _)) => Err("the name before '=' is missing".into()),
+        Some((name, value)) => Ok((Some(name.to_owned()), value)),
+        None => Ok((None, text)),
+    }
+}
+
+/// `[NAME=]u8`.
+pub(super) fn raw_type(text: &str) -> Result<OfInput<DType>, String> {
+    let (name, dtype) = of_input(text)?;
+    let found = DType::parse_long_name(dtype).or_else(|| DType::parse(dtype)).filter(|dtype| RAW.contains(dtype));
+    Ok((name, found.ok_or_else(|| format!("'{dtype}' is none of {}", RAW.map(DType::name).join(", ")))?))
+}
+
+/// `[NAME=]MEAN,DEVIATION`, each of them numbers with ':' between them.
+pub(super) fn normalization(text: &str) -> Result<OfInput<Normalization>, String> {
+    let (name, numbers) = of_input(text)?;
+    let (means, deviations) = numbers.split_once(',').ok_or("it must have the form [NAME=]MEAN,DEVIATION")?;
+    let list = |text: &str| {
+        let number = |text: &str| text.trim().parse().ok().filter(|&number: &f64| (number as f32).is_finite());
+        text.split(':').map(|text| number(text).ok_or(format!("'{text}' is no number"))).collect::<Result<Vec<_>, _>>()
+    };
+    let normalization = Normalization { means: list(means)?, deviations: list(deviations)? };
+    // In single precision, which models compute in.
+    match normalization.deviations.iter().any(|&deviation| deviation as f32 == 0.0) {
+        true => Err("nothing can be divided by 0".into()),
+        false => Ok((name, normalization)),
     }
 }
 
@@ -132,6 +176,37 @@ mod tests {
         assert_eq!(state("cache"), Ok(("cache".into(), None)));
         for wrong in ["", "=h", "h="] {
             assert!(state(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn new_names_stand_behind_the_last_sign() {
+        assert_eq!(rename("a=b=c"), Ok(("a=b".into(), "c".into())));
+        for wrong in ["a", "=a", "a=", ""] {
+            assert!(rename(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn raw_types_are_integers() {
+        assert_eq!(raw_type("u8"), Ok((None, DType::U8)));
+        assert_eq!(raw_type("a=b=int16"), Ok((Some("a=b".into()), DType::I16)));
+        for wrong in ["", "f32", "=u8", "x=", "x=i64"] {
+            assert!(raw_type(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn normalizations_are_two_lists() {
+        let numbers = |means: &[f64], deviations: &[f64]| Normalization {
+            means: means.to_vec(),
+            deviations: deviations.to_vec(),
+        };
+        assert_eq!(normalization("-1,2"), Ok((None, numbers(&[-1.0], &[2.0]))));
+        let lists = normalization("x=0.5:0.25,1:2").unwrap();
+        assert_eq!(lists, (Some("x".into()), numbers(&[0.5, 0.25], &[1.0, 2.0])));
+        for wrong in ["1", "x=1", "=1,2", "1,0", "1:2,1:0", "a,1", "1,inf", "1,", "1,2,3", "1,1e-99"] {
+            assert!(normalization(wrong).is_err(), "{wrong}");
         }
     }
 

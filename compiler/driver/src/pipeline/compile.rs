@@ -134,7 +134,7 @@ fn package<'a>(models: &'a [Compiled], options: &'a CompileOptions) -> Package<'
         module: &compiled.module,
         graph_text: &compiled.graph_text,
         #[cfg(feature = "relay")]
-        relay: Some(&*compiled.relay.0),
+        relay: options.source_model.then_some(&*compiled.relay.0),
         #[cfg(not(feature = "relay"))]
         relay: None,
     };

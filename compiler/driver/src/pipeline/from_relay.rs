@@ -37,6 +37,9 @@ pub(super) fn load(
     let metadata = Metadata::read(&archive).map_err(failed)?;
     let model = bundle::select(&metadata, &options.model_name).map_err(failed)?;
     let text_path = metadata.relay_path(&model.name);
+    if archive.get(&text_path).is_none() {
+        return Err(failed(left_out(&text_path)));
+    }
     let text = archive.text(&text_path).map_err(failed)?;
     let name = format!("{}/{text_path}", path.display());
     let sources: Sources = [(name.clone(), Bytes::copy_from_slice(text.as_bytes()))].into_iter().collect();
@@ -63,6 +66,13 @@ pub(super) fn load(
     mlc_ir::verify(&imported.graph)?;
     let warnings = imported.warnings.into_iter().map(|warning| warning.in_file(&name)).collect();
     Ok(Loaded::new(imported.graph, Format::Mlf, warnings, sources))
+}
+
+fn left_out(path: &str) -> Diagnostic {
+    let message = format!("the archive doesn't have the model that it was made of: there is no '{path}' in it");
+    Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+        .with_note("'mlc compile --no-source-model' makes such archives")
+        .with_help("give the model itself, or leave --from out to have the archive's code")
 }
 
 fn disagree(message: String) -> Diagnostic {

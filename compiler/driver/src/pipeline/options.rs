@@ -31,6 +31,8 @@ pub struct CompileOptions {
     pub extra_work: Option<u64>,
     /// What defines how sums of quantised operators are rounded, if not the model's format.
     pub reference: Option<Reference>,
+    /// Whether the archive carries the model as it was imported, as Relay text.
+    pub source_model: bool,
     /// The half-precision type that constant weights of dense operators on singles are kept in, if any.
     pub weights_type: Option<DType>,
 }
@@ -49,6 +51,7 @@ impl Default for CompileOptions {
             arena_bytes: None,
             extra_work: None,
             reference: None,
+            source_model: true,
             weights_type: None,
         }
     }

@@ -72,8 +72,8 @@ static int read_file(const char* path, buffer_t* buffer) {
   return read_tensor(path, buffer, 0);
 }
 
-static int write_file(const char* path, const buffer_t* buffer) {
-  FILE* const file = fopen(path, "wb");
+static int write_file(const char* path, const buffer_t* buffer, const char* how) {
+  FILE* const file = fopen(path, how);
   size_t put;
   if (file == NULL) {
     fprintf(stderr, "can't open an output\n");
@@ -171,7 +171,7 @@ pub(super) fn main(bundle: &Bundle, watch: Watch, board: Option<&Board>, folder:
     let (inputs, outputs) = (bundle.inputs.len(), bundle.outputs.len());
     let mut text = format!(
         "#define _POSIX_C_SOURCE 200809L\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
-         #include <string.h>\n#include <time.h>\n{}{}{}{COMMON}\n#define INPUTS {inputs}\n\
+         #include <string.h>\n#include <time.h>\n{}{}{}{COMMON}\n#define INPUTS {inputs}\n#define OUTPUTS {outputs}\n\
          static buffer_t input[{}];\nstatic buffer_t output[{}];\n\n{}",
         call::includes(bundle),
         platform::text(board),
@@ -192,7 +192,7 @@ pub(super) fn main(bundle: &Bundle, watch: Watch, board: Option<&Board>, folder:
         "int main(int argc, char** argv) {{\n  \
          static buffer_t copy[{}];\n  \
          static const size_t input_bytes[{0}] = {{ {} }};\n  static const size_t output_bytes[{}] = {{ {} }};\n  \
-         int timing;\n  size_t i;",
+         int timing;\n  int each;\n  size_t i;",
         inputs.max(1),
         sizes(&bundle.inputs),
         outputs.max(1),
@@ -201,7 +201,8 @@ pub(super) fn main(bundle: &Bundle, watch: Watch, board: Option<&Board>, folder:
     let _ = write!(
         text,
         "  if (argc != {}) {{\n    fprintf(stderr, \"wrong number of arguments\\n\");\n    return 2;\n  }}\n  \
-         timing = strcmp(argv[1], \"run\") != 0 && strcmp(argv[1], \"row\") != 0;\n  start_clock();\n  \
+         each = strcmp(argv[1], \"each\") == 0;\n  \
+         timing = strcmp(argv[1], \"run\") != 0 && strcmp(argv[1], \"row\") != 0 && !each;\n  start_clock();\n  \
          for (i = 0; i < {inputs}; ++i) {{\n    \
          if (make(&input[i], input_bytes[i], timing ? 0 : 16) || make(&copy[i], input_bytes[i], 0) ||\n        \
          read_file(argv[3 + i], &input[i])) {{\n      return 2;\n    }}\n    \
@@ -234,14 +235,19 @@ const REPORT: &str = "  if (strcmp(argv[1], \"profile\") == 0) {
   }
 ";
 
-/// One run after as many as the second argument says, each on inputs of its own if that is the mode; or a warm-up of one tenth of a second and then the timed runs.
+/// One run after as many as the second argument says, each on inputs of its own and with outputs of its own if that is the mode; or a warm-up of one tenth of a second and then the timed runs.
 const RUN: &str = "  if (!timing) {
     const unsigned long earlier = strtoul(argv[2], NULL, 10);
     unsigned long run;
     int32_t status = 0;
     for (run = 1; status == 0 && run <= earlier; ++run) {
       status = invoke();
-      for (i = 0; i < INPUTS && strcmp(argv[1], \"row\") == 0; ++i) {
+      for (i = 0; i < OUTPUTS && each; ++i) {
+        if (write_file(argv[3 + INPUTS + i], &output[i], \"ab\")) {
+          return 2;
+        }
+      }
+      for (i = 0; i < INPUTS && (each || strcmp(argv[1], \"row\") == 0); ++i) {
         if (read_tensor(argv[3 + i], &input[i], run)) {
           return 2;
         }
@@ -295,7 +301,7 @@ fn checks(inputs: usize, outputs: usize) -> String {
          fprintf(stderr, \"the model changed input %lu\\n\", (unsigned long)i);\n      return 3;\n    }}\n  }}\n  \
          for (i = 0; i < {outputs}; ++i) {{\n    if (!guarded(&output[i])) {{\n      \
          fprintf(stderr, \"the model wrote beyond output %lu\\n\", (unsigned long)i);\n      return 3;\n    }}\n    \
-         if (write_file(argv[{} + i], &output[i])) {{\n      return 2;\n    }}\n  }}\n  return 0;\n}}\n",
+         if (write_file(argv[{} + i], &output[i], each ? \"ab\" : \"wb\")) {{\n      return 2;\n    }}\n  }}\n  return 0;\n}}\n",
         3 + inputs,
     )
 }

@@ -47,6 +47,7 @@ pub struct Cost {
 enum Mode {
     Run,
     Row,
+    Each,
     Bench,
     Profile,
 }
@@ -56,6 +57,7 @@ impl Mode {
         match self {
             Mode::Run => "run",
             Mode::Row => "row",
+            Mode::Each => "each",
             Mode::Bench => "bench",
             Mode::Profile => "profile",
         }
@@ -94,6 +96,20 @@ impl Program {
     pub fn run_in_a_row(&self, runs: &[&[Tensor]]) -> Result<Vec<Tensor>, Diagnostic> {
         let earlier = u32::try_from(runs.len()).unwrap_or(u32::MAX).saturating_sub(1);
         Ok(self.execute(&Mode::Row, earlier, runs).and_then(|remains| self.read_outputs(&remains))?.0)
+    }
+
+    /// Runs the model several times in a row, on these inputs each time; gives the outputs of all runs as tensors with an axis of runs in
+    /// front, which [`Program::outputs`] has from then on. An emulated board also says what the last run took.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run_each(&mut self, runs: &[&[Tensor]]) -> Result<(Vec<Tensor>, Option<Cost>), Diagnostic> {
+        let earlier = u32::try_from(runs.len()).unwrap_or(u32::MAX).saturating_sub(1);
+        let remains = self.execute(&Mode::Each, earlier, runs)?;
+        for port in &mut self.outputs {
+            port.ty.shape.insert(0, runs.len());
+        }
+        self.read_outputs(&remains)
     }
 
     /// Runs the model once; an emulated board also says what that took.

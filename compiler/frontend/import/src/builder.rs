@@ -43,7 +43,10 @@ pub use window::{PoolWindow, SlidingWindow, ceil_mode_pads};
 use mlc_ir::folding;
 use mlc_ir::ops::{Binary, Cast, Unary};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
-use mlc_ir::{Attribute, Category, DType, Graph, Literal, Op, OperatorError, Quantization, Shape, TensorType, Value};
+use mlc_ir::{
+    Attribute, Category, DType, Graph, InterfaceQuantization, Literal, Op, OperatorError, Quantization, Shape,
+    TensorType, Value,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -103,6 +106,11 @@ impl Builder {
     pub fn quantize_output(&mut self, quantization: Quantization) {
         let number = self.graph.outputs().len().saturating_sub(1);
         self.graph.quantization.outputs.insert(number, quantization);
+    }
+
+    /// What the integers of inputs and outputs stand for, by their numbers.
+    pub fn quantization(&mut self) -> &mut InterfaceQuantization {
+        &mut self.graph.quantization
     }
 
     /// Type of a value.

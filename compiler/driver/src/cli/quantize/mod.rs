@@ -28,7 +28,8 @@ pub(super) fn quantize(arguments: &Quantize, console: &Console) -> Result<(), Fa
         )?;
     }
     let progress = console.progress("loading");
-    let loaded = pipeline::load(&model.path, &load_options(model, "", Vec::new()))?;
+    let mut loaded = pipeline::load(&model.path, &load_options(model, "", Vec::new()))?;
+    model.interface.apply(&mut loaded)?;
     drop(progress);
     console.report(&loaded.warnings, &loaded.sources);
     let graph = &loaded.graph;

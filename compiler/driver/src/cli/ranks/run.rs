@@ -7,7 +7,7 @@ use crate::cli::arguments::Run;
 use crate::cli::bindings::Inputs;
 use crate::cli::console::Console;
 use crate::cli::execute::{describe, input_ports};
-use crate::cli::options::Model;
+use crate::cli::model::Model;
 use crate::cli::results::write_outputs;
 use crate::cli::subject::{archive_bundle, in_model, load_for, program_options, read_inputs, renamed};
 use crate::cli::words::mismatch;
@@ -44,7 +44,7 @@ pub fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
     let mut inputs = Vec::new();
     for (number, (rank, own)) in program.ranks.iter().zip(input_files).enumerate() {
         let seed = arguments.inputs.seed.wrapping_add(number as u64);
-        let own = Inputs { files: own, seed };
+        let own = Inputs { files: own, seed, stacked: false };
         let tensors = read_inputs(&own, &input_ports(&rank.inputs), console);
         let of_rank =
             |fault: Diagnostic| fault.with_note(format!("of rank {number}, whose inputs are given as {number}:…"));

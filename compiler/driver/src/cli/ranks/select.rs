@@ -1,6 +1,7 @@
 //! What belongs to which rank, and whether the ranks fit each other.
 
-use crate::cli::options::{CodeOptions, Model};
+use crate::cli::model::Model;
+use crate::cli::options::CodeOptions;
 use crate::cli::words::mismatch;
 use crate::pipeline::{Failure, Loaded};
 use mlc_ir::ranks::{Misfit, schedule};

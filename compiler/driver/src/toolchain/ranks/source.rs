@@ -46,7 +46,7 @@ fn checks(rank: usize, inputs: usize, outputs: usize) -> String {
          for (i = 0; i < {outputs}; ++i) {{\n    if (!guarded(&output[i])) {{\n      \
          fprintf(stderr, \"rank {rank}: the model wrote beyond output %lu\\n\", (unsigned long)i);\n      return 3;\n    }}\n    \
          (void)snprintf(path, sizeof path, \"%s/rank{rank}.output%lu\", folder, (unsigned long)i);\n    \
-         if (write_file(path, &output[i])) {{\n      return 2;\n    }}\n  }}\n"
+         if (write_file(path, &output[i], \"wb\")) {{\n      return 2;\n    }}\n  }}\n"
     )
 }
 

@@ -30,6 +30,7 @@ mod labels;
 mod linear;
 mod linear_attention;
 mod matrix;
+mod meaning;
 mod ngrams;
 mod normalization;
 mod ordering;
@@ -79,6 +80,7 @@ pub fn import(
     }
     if !importer.failed() {
         interface::import_outputs(&mut importer);
+        meaning::note(&mut importer);
     }
     importer.finish()
 }
