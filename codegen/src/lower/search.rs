@@ -59,7 +59,7 @@ impl Search<'_> {
         let (plan, chooser) = by;
         let mut names = self.names.clone();
         let blocks = &self.plans[plan];
-        let sequence = sequence(self.graph, blocks, INTERFACE_ALIGNMENT, &mut self.choosers[chooser], &mut names)?;
+        let sequence = sequence(self.graph, blocks, INTERFACE_ALIGNMENT, self.choosers[chooser], &mut names)?;
         Ok(Found { sequence, names, by })
     }
 

@@ -3,6 +3,26 @@
 use crate::template::{grouped, tenths};
 use serde::Serialize;
 
+/// A plot with room for its labels, in pixels.
+#[derive(Serialize)]
+pub struct Frame {
+    width: f64,
+    height: f64,
+    left: f64,
+    top: f64,
+    plot_width: f64,
+    plot_height: f64,
+}
+
+impl Frame {
+    /// One around a plot of a width and a height, with so much to the left and the right of it.
+    pub fn around((plot_width, plot_height): (f64, f64), left: f64, right: f64) -> Frame {
+        let (above, below) = (16.0, 48.0);
+        let (width, height) = (left + plot_width + right, above + plot_height + below);
+        Frame { width, height, left, top: above, plot_width, plot_height }
+    }
+}
+
 /// A number on an axis.
 #[derive(Serialize)]
 pub struct Tick {

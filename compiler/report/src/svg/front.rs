@@ -1,6 +1,6 @@
 //! Programs between little memory and little time.
 
-use super::axis::{FromNothing, Tick};
+use super::axis::{Frame, FromNothing, Tick};
 use crate::template::{bytes, fill, grouped, tenths};
 use serde::Serialize;
 
@@ -9,12 +9,8 @@ const SIZE: (f64, f64) = (520.0, 260.0);
 
 #[derive(Serialize)]
 struct Picture<'a> {
-    width: f64,
-    height: f64,
-    left: f64,
-    top: f64,
-    plot_width: f64,
-    plot_height: f64,
+    #[serde(flatten)]
+    frame: Frame,
     unit: &'a str,
     line: String,
     dots: Vec<Dot>,
@@ -42,16 +38,10 @@ pub fn front(programs: &[(u64, u64)], unit: &str) -> String {
     };
     let dots: Vec<Dot> = programs.iter().map(dot).collect();
     let line: Vec<String> = dots.iter().map(|dot| format!("{} {}", dot.x, dot.y)).collect();
-    let (left, top) = (92.0, 16.0);
     fill(
         "front.xml",
         Picture {
-            width: plot_width + left + 40.0,
-            height: plot_height + top + 48.0,
-            left,
-            top,
-            plot_width,
-            plot_height,
+            frame: Frame::around(SIZE, 92.0, 40.0),
             unit,
             line: if line.is_empty() { String::new() } else { format!("M{}", line.join("L")) },
             across: across.ticks(|at| at),

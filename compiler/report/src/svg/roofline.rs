@@ -1,6 +1,6 @@
 //! The roofline: what kernels do in a unit of time, beside what the machine can do where they move so many bytes.
 
-use super::axis::{Axis, Tick};
+use super::axis::{Axis, Frame, Tick};
 use crate::report::Report;
 use crate::template::{fill, tenths};
 use serde::Serialize;
@@ -10,12 +10,8 @@ const SIZE: (f64, f64) = (640.0, 300.0);
 
 #[derive(Serialize)]
 struct Picture<'a> {
-    width: f64,
-    height: f64,
-    left: f64,
-    top: f64,
-    plot_width: f64,
-    plot_height: f64,
+    #[serde(flatten)]
+    frame: Frame,
     unit: &'a str,
     has_roof: bool,
     roofs: Vec<Roof>,
@@ -93,16 +89,10 @@ pub fn roofline(report: &Report) -> Option<String> {
             y: tenths(f64::midpoint(from.1, bend.1) + 10.0),
         }
     };
-    let (left, top) = (64.0, 16.0);
     Some(fill(
         "roofline.xml",
         Picture {
-            width: plot_width + left + 16.0,
-            height: plot_height + top + 48.0,
-            left,
-            top,
-            plot_width,
-            plot_height,
+            frame: Frame::around(SIZE, 64.0, 16.0),
             unit: singular(report.time_unit()),
             has_roof,
             roofs: if has_roof { report.ceilings.bytes.iter().map(roof).collect() } else { Vec::new() },
