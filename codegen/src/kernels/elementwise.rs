@@ -39,8 +39,8 @@ fn copies(op: &Map, kernel: &KernelWriter<'_>) -> Preferences {
 fn copy_runs(op: &Map, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let (operand, result) = (kernel.operands[0].clone(), kernel.results[0].clone());
     let walk = Walk::new(kernel, &op.expression, std::slice::from_ref(&operand), &result);
-    let Some(run) = walk.run() else { return Ok(()) };
-    let routine = Routine::CopyBytes { size: result.view.dtype.size() };
+    let (Some(run), Some(stored)) = (walk.run(), walk.stored) else { return Ok(()) };
+    let routine = Routine::CopyBytes { size: stored.size() };
     let outer = walk.views[0].shape.len() - 1;
     let outer = walk.views[0].shape[..outer].to_vec();
     kernel.for_shape(&AXIS_NAMES, &outer, &mut |kernel, indices| {
@@ -81,6 +81,8 @@ pub fn apply(kernel: &mut KernelWriter<'_>, expression: &Expression, operands: &
 struct Walk {
     /// Of the result and the operands, with the same axes.
     views: Vec<View>,
+    /// The type of the elements in memory, where all tensors have the same.
+    stored: Option<DType>,
     /// The type in whose vectors the elements can be computed.
     dtype: Option<DType>,
     /// Lanes of vectors of it.
@@ -105,13 +107,15 @@ impl Walk {
         let blocks_pay = blocks.is_some() && Blocks::pay(kernel.target, &views[0], lanes);
         let is_quads = dtype.is_none() && blocks.is_none() && has_quads(kernel, expression, &dtypes);
         let lanes = if is_quads { QUAD } else { lanes };
-        Walk { views, dtype, lanes, blocks, blocks_pay }
+        let first = kernel.b.element_dtype(result.pointer);
+        let is_first = |operand: &Argument| kernel.b.element_dtype(operand.pointer) == first;
+        let stored = operands.iter().all(is_first).then_some(first);
+        Walk { views, stored, dtype, lanes, blocks, blocks_pay }
     }
 
     /// Bytes of the elements along the last axis, where they follow each other in all tensors.
     fn run(&self) -> Option<usize> {
-        let extent = *self.views[0].shape.last()?;
-        let bytes = extent * self.views[0].dtype.size();
+        let bytes = self.views[0].shape.last()? * self.stored?.size();
         let is_dense = self.views.iter().all(|view| view.strides.last() == Some(&1));
         (is_dense && bytes > 0 && bytes <= i32::MAX as usize).then_some(bytes)
     }

@@ -19,11 +19,12 @@ type Pads = Vec<(usize, usize)>;
 ///
 /// # Errors
 /// When one can't be computed: a defect of mlc.
-pub fn fold_constants(graph: &Graph) -> Result<Graph, Diagnostic> {
-    rewrite(graph, |graph, node, operands| match fold(graph, node, operands) {
+pub fn fold_constants(graph: &Graph) -> Result<Graph, Vec<Diagnostic>> {
+    let folded = rewrite(graph, |graph, node, operands| match fold(graph, node, operands) {
         Some(results) => results,
         None => add(graph, node.op.clone(), operands, node),
-    })
+    });
+    folded.map_err(|error| vec![error])
 }
 
 /// Rewrites a graph of [`fold_constants`] for lowering; `in_band` says of a node whether its border is to be in a band, where it can be, `in_stripe`

@@ -4,8 +4,9 @@
 //! with little scratch memory have. Then kernels whose scratch memory fits where nothing else is at that time take faster schedules.
 
 use super::blocks::{self, Block};
+use super::legalize;
 use super::part::{Binding, Part, entries};
-use super::{INTERFACE_ALIGNMENT, Sequence, legalize, sequence};
+use super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
 use crate::choice::{Chooser, Goal, is_better};
 use crate::names::Names;
 use mlc_ir::{Diagnostic, Graph, Objective};

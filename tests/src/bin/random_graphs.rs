@@ -1,10 +1,10 @@
-//! `random_graphs [--count N] [--seed N] [--target host|generic] [--sanitize] [--plain-only] [--optimised-only] [--no-shrink] [--threads N]`
+//! `random_graphs [--count N] [--seed N] [--target host|generic|cortex-m4|riscv32] [--sanitize] [--plain-only] [--optimised-only] [--no-shrink] [--threads N]`
 //!
 //! Compiles the random graphs of the seeds N, N + 1, …, before and after optimisation, and compares what they compute with the
 //! evaluator. One failing seed again: `--seed <it> --count 1`. The exit status is 1 when a graph's code is wrong.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test runner talks to its user")]
 
-use mlc_tests::random::{Plan, Stage, computable_dtypes, random_graph, run, text_with_seeds};
+use mlc_tests::random::{Plan, Stage, computable_dtypes, random_graph, run, targets, text_with_seeds};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ fn plan() -> Result<(Plan, bool), String> {
             "--threads" => plan.threads = number(value()?)? as usize,
             "--target" => {
                 let name = value()?;
-                if name != "host" && name != "generic" {
+                if !targets().any(|target| target == name) {
                     return Err(format!("there is no target {name}"));
                 }
                 plan.target = Some(name);

@@ -1,8 +1,8 @@
 //! Random graphs: what generated C computes, before and after optimisation, against the evaluator.
 //!
 //! [`random_graph`] grows a graph from a seed; [`Bounds`] says what its outputs may be; [`batch`] compiles and runs many at
-//! once; [`shrunk`] makes a failing one small. Graphs of even seeds run on the generic target, the others on the host; a quarter
-//! of each is compiled with optimisation.
+//! once; [`shrunk`] makes a failing one small. Graphs of odd seeds run on the host, the others on the generic target and with the
+//! schedules of microcontrollers; a quarter of each is compiled with optimisation.
 
 mod adapt;
 pub mod batch;
@@ -35,6 +35,8 @@ use std::slice;
 const BATCH: usize = 25;
 /// One program out of so many is compiled with optimisation, as those of other tests.
 const OPTIMISED_SHARE: u64 = 4;
+/// Targets whose code this machine runs, too: with instructions for bytes, and with the fewest registers.
+const MICROCONTROLLERS: [&str; 2] = ["cortex-m4", "riscv32"];
 
 /// Whether the optimiser has run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +47,11 @@ pub enum Stage {
     Optimised,
 }
 
+/// The names of the targets that random graphs run on.
+pub fn targets() -> impl Iterator<Item = &'static str> {
+    ["host", "generic"].into_iter().chain(MICROCONTROLLERS)
+}
+
 /// What is run.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -52,7 +59,7 @@ pub struct Plan {
     pub seed: u64,
     /// How many seeds.
     pub count: u64,
-    /// The only target, `host` or `generic`; without it, both.
+    /// The only target; without it, all of [`targets`].
     pub target: Option<String>,
     /// Whether undefined behaviour stops the program.
     pub sanitize: bool,
@@ -81,11 +88,14 @@ impl Default for Plan {
 impl Plan {
     /// The target and flags that the graph of a seed runs with.
     pub fn mode(&self, seed: u64) -> Mode {
-        let mode = match self.target.as_deref() {
-            Some("host") => Mode::host(self.sanitize),
-            Some(_) => Mode::generic(self.sanitize),
-            None if seed.is_multiple_of(2) => Mode::generic(self.sanitize),
-            None => Mode::host(self.sanitize),
+        let name = self.target.as_deref().unwrap_or_else(|| {
+            // Neither five objectives nor four degrees of optimisation go with one of three.
+            let elsewhere = ["generic", MICROCONTROLLERS[0], MICROCONTROLLERS[1]];
+            if seed.is_multiple_of(2) { elsewhere[(seed / 2 % 3) as usize] } else { "host" }
+        });
+        let mode = match name {
+            "host" => Mode::host(self.sanitize),
+            name => Mode::microcontroller(name, self.sanitize).unwrap_or_else(|| Mode::generic(self.sanitize)),
         };
         let mode = match (seed / 2) % 5 {
             1 => mode.with_objective(Objective::Size),

@@ -33,7 +33,7 @@ impl Unit {
     /// C compiler finds.
     fn add(&mut self, source: &str) {
         for block in source.split("\n\n") {
-            if block.starts_with("static inline ") {
+            if is_helper(block) {
                 if self.known.insert(block.to_owned()) {
                     self.text += block;
                     self.text += "\n\n";
@@ -50,4 +50,10 @@ impl Unit {
             self.text.push('\n');
         }
     }
+}
+
+/// Whether a block is a function of mlc, for which there may be a choice of texts, and not one of a model.
+fn is_helper(block: &str) -> bool {
+    let starts = ["static ", "#if ", "__attribute__"];
+    starts.iter().any(|start| block.starts_with(start)) && block.contains(" mlc_") && !block.contains("tvmgen_")
 }
