@@ -308,15 +308,18 @@ fn is_allowed(objective: Objective, cost: Cost) -> bool {
     }
 }
 
-/// Whether a program is better for an objective than another one, by the bytes of their arenas and their times. To be balanced, a tenth of
-/// the memory is worth three hundredths of the time.
-pub fn is_better(objective: Objective, (arena, time): (usize, u64), other: (usize, u64)) -> bool {
-    match objective {
-        Objective::Balanced => {
-            arena <= other.0 - other.0 / 10 && time.saturating_mul(100) <= other.1.saturating_mul(103)
-        }
-        _ => (arena, time) < other,
+/// Whether a program is better for an objective than another one, by the bytes of their arenas and their times; `usual` is what whole tensors
+/// and the usual schedules cost. To be balanced, half of the memory is worth a fifth more time, but a program takes a twentieth more than
+/// the usual one at most, and for no less than a tenth of the memory.
+pub fn is_better(objective: Objective, own: (usize, u64), other: (usize, u64), usual: (usize, u64)) -> bool {
+    if objective != Objective::Balanced {
+        return own < other;
     }
+    let parts = |amount: u64, of: u64| u128::from(amount) * 1_000_000 / u128::from(of.max(1));
+    let relative = |(arena, time): (usize, u64)| (parts(arena as u64, usual.0 as u64), parts(time, usual.1));
+    let (arena, time) = relative(own);
+    let weight = |(arena, time): (u128, u128)| arena * time.pow(4);
+    arena <= 900_000 && time <= 1_050_000 && weight((arena, time)) < weight(relative(other))
 }
 
 /// The offer whose price weighs least for an objective, in thousandths of that of the fastest one: kernels run for a thousand

@@ -53,6 +53,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         variables: BTreeMap::new(),
         constants: Constants::default(),
         in_code_only: false,
+        keeps_kernels_apart: options.target.keeps_kernels_apart(),
     };
     let inputs = ports(graph.open_inputs().into_iter().map(|number| {
         let node = graph.node(graph.inputs()[number]);
@@ -220,7 +221,7 @@ impl Emitter {
             let Part::Step(step) = entry.part else { continue };
             text += "\n";
             text += &match &step.routine {
-                Routine::Kernel(function) => print::function(function, &mut self.intrinsics),
+                Routine::Kernel(function) => print::function(function, self.keeps_kernels_apart, &mut self.intrinsics),
                 Routine::Extern(code) => external::function(program, code, &step.bindings, self.execution),
             };
         }

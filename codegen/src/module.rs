@@ -20,7 +20,7 @@ pub struct Port {
     pub quantization: Option<Quantization>,
 }
 
-/// One generated kernel, or a loop over kernels, which follow it.
+/// One generated kernel, or a loop over kernels or a stripe of them, which follow it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelSummary {
     /// C symbol, `tvmgen_<model>_…`.
@@ -31,7 +31,7 @@ pub struct KernelSummary {
     pub operator: String,
     /// Source operators that it stands for.
     pub origins: Vec<String>,
-    /// How many of those behind it are inside of it; only loops have any.
+    /// How many of those behind it are inside of it; only loops and stripes have any.
     #[serde(skip_serializing_if = "is_zero")]
     pub inside: usize,
     /// Multiply-accumulate operations of all turns of the loops around it; those of a loop are its kernels'.

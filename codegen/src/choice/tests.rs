@@ -153,12 +153,15 @@ fn what_is_made_for_little_memory_takes_the_smallest_arena() {
 }
 
 #[test]
-fn a_tenth_of_the_memory_is_worth_three_hundredths_of_the_time() {
-    let best = (1000, 1000);
-    assert!(is_better(Objective::Balanced, (900, 1030), best));
-    assert!(!is_better(Objective::Balanced, (901, 1000), best) && !is_better(Objective::Balanced, (100, 1031), best));
-    assert!(is_better(Objective::Ram, (999, 9000), best) && !is_better(Objective::Ram, (1001, 1), best));
+fn much_memory_is_worth_little_time() {
+    let usual = (1000, 1000);
+    let balanced = |own, other| is_better(Objective::Balanced, own, other, usual);
+    assert!(balanced((900, 1026), usual) && !balanced((900, 1027), usual));
+    assert!(balanced((500, 1050), usual) && !balanced((100, 1051), usual) && !balanced((901, 1000), usual));
+    assert!(balanced((250, 1050), (500, 1000)) && !balanced((450, 1050), (500, 1000)));
+    assert!(!balanced((usize::MAX, u64::MAX), usual));
+    let least = |own, other| is_better(Objective::Ram, own, other, usual);
+    assert!(least((999, 9000), usual) && !least((1001, 1), usual));
     // Of programs that take the same memory, the faster one.
-    assert!(is_better(Objective::Ram, (1000, 999), best) && !is_better(Objective::Ram, (1000, 1000), best));
-    assert!(!is_better(Objective::Balanced, (usize::MAX, u64::MAX), (usize::MAX, u64::MAX)));
+    assert!(least((1000, 999), usual) && !least((1000, 1000), usual));
 }

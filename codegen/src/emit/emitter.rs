@@ -30,6 +30,8 @@ pub(super) struct Emitter {
     pub constants: Constants,
     /// Whether constants must be part of the code, where no pool of them is at hand.
     pub in_code_only: bool,
+    /// See [`Target::keeps_kernels_apart`](crate::Target::keeps_kernels_apart).
+    pub keeps_kernels_apart: bool,
 }
 
 /// Where parts are called.

@@ -20,8 +20,8 @@ use mlc_ir::{DType, Literal};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Prints a function and notes the helpers that it needs.
-pub fn function(function: &Function, intrinsics: &mut Intrinsics) -> String {
+/// Prints a function and notes the helpers that it needs. One that is `apart` isn't put into its caller.
+pub fn function(function: &Function, apart: bool, intrinsics: &mut Intrinsics) -> String {
     let mut printer =
         Printer { vars: &function.vars, intrinsics, text: String::new(), depth: 0, masks: BTreeMap::new() };
     let comment = comment(&function.comment);
@@ -40,7 +40,8 @@ pub fn function(function: &Function, intrinsics: &mut Intrinsics) -> String {
     let body = printer.text;
     let head = format!("static void {}({parameters})", function.name);
     let head = if head.len() > 98 { head.replace(", ", ",\n    ").replacen('(', "(\n    ", 1) } else { head };
-    format!("{comment}{head} {{\n{body}}}\n")
+    let attribute = if apart { "__attribute__((noinline))\n" } else { "" };
+    format!("{comment}{attribute}{head} {{\n{body}}}\n")
 }
 
 struct Printer<'a> {

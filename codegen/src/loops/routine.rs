@@ -6,6 +6,7 @@
 //! four bytes.
 
 use super::helium::Helium;
+use crate::target::Instructions;
 use mlc_ir::DType;
 
 /// A function of C.
@@ -136,12 +137,13 @@ impl Routine {
         }
     }
 
-    /// Instructions of a call with these numbers, on the machines that it was made for.
-    pub fn instructions(self, numbers: &[i64]) -> f64 {
+    /// Instructions of a call with these numbers, on the machines that it was made for; what one of `each` kind costs decides about those that
+    /// all machines have.
+    pub fn instructions(self, numbers: &[i64], each: &Instructions) -> f64 {
         let number = |place: usize| numbers.get(place).copied().unwrap_or(0) as f64;
         match self {
             Routine::Copy { .. } => 2.0,
-            Routine::CopyBytes { .. } => 25.0 + 0.25 * number(0),
+            Routine::CopyBytes { .. } => 30.0 + each.moved_byte * number(0),
             Routine::Helium(routine) => routine.instructions(numbers),
             Routine::Widen { .. } => 4.0 + 7.0 * (number(0) / 4.0).ceil(),
             Routine::Dots { tile: Tile::ThreeByTwo, .. } => 24.0 + number(1) * (17.0 + 19.75 * number(0)),

@@ -30,18 +30,21 @@ pub fn definition(routine: Routine) -> String {
     }
 }
 
-/// Libraries that are made to be small copy byte by byte. Words at a multiple of their size are taken four at a time, others one by one where
-/// the machine can.
+/// Libraries that are made to be small copy byte by byte. Words at a multiple of their size are taken several at a time, others one by one
+/// where the machine can.
 fn copy_bytes(name: &str) -> String {
     let parameters = ["const void *x", "void *y", "int32_t count"].map(str::to_owned);
-    let dsp = "push {r4-r6, lr}\norr r3, r0, r1\ntst r3, #3\nbne 2f\nsubs r2, r2, #16\nblt 1f\n\
-               0:\nldmia r0!, {r3-r6}\nstmia r1!, {r3-r6}\nsubs r2, r2, #16\nbge 0b\n1:\nadds r2, r2, #16\n\
+    let dsp = "push {r4-r10, lr}\norr r3, r0, r1\ntst r3, #3\nbne 2f\nsubs r2, r2, #64\nblt 1f\n\
+               0:\nldmia r0!, {r3-r10}\nstmia r1!, {r3-r10}\nldmia r0!, {r3-r10}\nstmia r1!, {r3-r10}\nsubs r2, r2, #64\nbge 0b\n\
+               1:\nadds r2, r2, #48\nblt 8f\n7:\nldmia r0!, {r3-r6}\nstmia r1!, {r3-r6}\nsubs r2, r2, #16\nbge 7b\n8:\nadds r2, r2, #16\n\
                2:\nsubs r2, r2, #4\nblt 4f\n3:\nldr r3, [r0], #4\nstr r3, [r1], #4\nsubs r2, r2, #4\nbge 3b\n\
                4:\nadds r2, r2, #4\nbeq 6f\n5:\nldrb r3, [r0], #1\nstrb r3, [r1], #1\nsubs r2, r2, #1\nbne 5b\n\
-               6:\npop {r4-r6, pc}";
-    let small = "mov r3, r0\norrs r3, r1\nmovs r4, #3\ntst r3, r4\nbne 2f\nsubs r2, #16\nblt 1f\n\
-                 0:\nldmia r0!, {r3-r6}\nstmia r1!, {r3-r6}\nsubs r2, #16\nbge 0b\n1:\nadds r2, #16\n\
+               6:\npop {r4-r10, pc}";
+    let small = "mov r3, r0\norrs r3, r1\nmovs r4, #3\ntst r3, r4\nbne 2f\nsubs r2, #32\nblt 1f\n\
+                 0:\nldmia r0!, {r3-r6}\nstmia r1!, {r3-r6}\nldmia r0!, {r3-r6}\nstmia r1!, {r3-r6}\nsubs r2, #32\nbge 0b\n\
+                 1:\nadds r2, #16\nblt 8f\nldmia r0!, {r3-r6}\nstmia r1!, {r3-r6}\nsubs r2, #16\n8:\nadds r2, #16\n\
                  2:\ncmp r2, #0\nbeq 4f\n3:\nldrb r3, [r0]\nstrb r3, [r1]\nadds r0, #1\nadds r1, #1\nsubs r2, #1\nbne 3b\n4:";
+    let words = |line: &dyn Fn(usize) -> String| (0..8).map(|k| format!("      {}\n", line(k))).collect::<String>();
     let portable = format!(
         "static void {name}({}) {{\n  \
            const uint8_t *from = x;\n  \
@@ -49,26 +52,25 @@ fn copy_bytes(name: &str) -> String {
          #if defined(__GNUC__)\n  \
            typedef uint32_t word __attribute__((may_alias));\n  \
            if ((((uintptr_t)x | (uintptr_t)y) & 3U) == 0U) {{\n    \
-             for (; count >= 16; count -= 16) {{\n      \
-               const word *words = (const word *)(const void *)from;\n      \
-               const word w0 = words[0];\n      \
-               const word w1 = words[1];\n      \
-               const word w2 = words[2];\n      \
-               const word w3 = words[3];\n      \
-               word *places = (word *)(void *)to;\n      \
-               places[0] = w0;\n      \
-               places[1] = w1;\n      \
-               places[2] = w2;\n      \
-               places[3] = w3;\n      \
-               from += 16;\n      \
-               to += 16;\n    \
-             }}\n  \
+             const word *words = (const word *)x;\n    \
+             word *places = (word *)y;\n    \
+             for (; count >= 32; count -= 32) {{\n{}{}      \
+               words += 8;\n      \
+               places += 8;\n    \
+             }}\n    \
+             for (; count >= 4; count -= 4) {{\n      \
+               *places++ = *words++;\n    \
+             }}\n    \
+             from = (const uint8_t *)words;\n    \
+             to = (uint8_t *)places;\n  \
            }}\n\
          #endif\n  \
            for (int32_t k = 0; k < count; ++k) {{\n    \
              to[k] = from[k];\n  \
            }}\n}}\n",
-        parameters.join(", ")
+        parameters.join(", "),
+        words(&|k| format!("const word w{k} = words[{k}];")),
+        words(&|k| format!("places[{k}] = w{k};")),
     );
     in_both_assemblies(name, &parameters, [dsp, small], &portable)
 }

@@ -42,7 +42,7 @@ impl Ring {
     pub fn time(&self, each: &Instructions) -> f64 {
         match self.routine {
             _ if self.kept() == 0 => 0.0,
-            Some(routine) => routine.instructions(&[self.kept() as i64]),
+            Some(routine) => routine.instructions(&[self.kept() as i64], each),
             None => each.call + each.copied_byte * self.kept() as f64,
         }
     }

@@ -9,6 +9,7 @@ use super::part::{Binding, Part, entries};
 use super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
 use crate::choice::{Chooser, Goal, is_better};
 use crate::names::Names;
+use crate::target::VectorSpelling;
 use mlc_ir::{Diagnostic, Graph, Objective};
 use std::collections::BTreeMap;
 
@@ -47,10 +48,16 @@ impl Search<'_> {
         alternatives: &'a mut [Chooser],
         names: &Names,
     ) -> Search<'a> {
-        let by_rows = match chooser.target.objective {
-            Objective::Ram if graph.messages().is_empty() => blocks::plans(graph, &chooser.target),
-            _ => Vec::new(),
+        let moves_rows = match chooser.target.objective {
+            Objective::Ram => true,
+            // Whole tensors and rings take about the same time there. With vectors, rows can take more than prices know.
+            Objective::Balanced => {
+                chooser.target.machine.caches.is_empty() && chooser.target.vectors == VectorSpelling::None
+            }
+            Objective::Speed | Objective::Size => false,
         };
+        let by_rows =
+            if moves_rows && graph.messages().is_empty() { blocks::plans(graph, &chooser.target) } else { Vec::new() };
         let plans = [Vec::new()].into_iter().chain(by_rows).collect();
         let choosers = [chooser].into_iter().chain(alternatives).collect();
         Search { graph, choosers, plans, names: names.clone() }
@@ -92,9 +99,12 @@ impl Search<'_> {
 
     fn best_for(&mut self, objective: Objective) -> Result<Option<Found>, Vec<Diagnostic>> {
         let mut best: Option<Found> = None;
+        let mut usual = None;
         for by in self.all() {
             let found = self.try_out(by)?;
-            if best.as_ref().is_none_or(|best| is_better(objective, found.sequence.cost(), best.sequence.cost())) {
+            let cost = found.sequence.cost();
+            let usual = *usual.get_or_insert(cost);
+            if best.as_ref().is_none_or(|best| is_better(objective, cost, best.sequence.cost(), usual)) {
                 best = Some(found);
             }
         }

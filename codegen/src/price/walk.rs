@@ -281,7 +281,7 @@ impl Walker<'_> {
                 self.block(then, samples);
             }
             Stmt::Routine { routine, pointers, numbers } => {
-                counts.routine += routine.instructions(numbers);
+                counts.routine += routine.instructions(numbers, &self.counter.target.machine.instructions);
                 counts.argument += (pointers.len() + numbers.len()) as f64;
                 for ((pointer, index), elements) in pointers.iter().zip(routine.elements(numbers)) {
                     self.counter.index(index, counts);

@@ -72,7 +72,7 @@ const PARTS: [Part; 6] = [
         pixel_pairs: true,
         machine_flags: &["-mcpu=cortex-m0plus", "-mthumb", "-mfloat-abi=soft"],
         memories: (256, 32),
-        machine: Machine::soft_float,
+        machine: Machine::cortex_m0,
         ..CORE
     },
     Part {

@@ -32,6 +32,8 @@ pub struct Instructions {
     pub library: Library,
     /// A byte that is copied or filled by a loop of which C compilers make a call of `memcpy` or `memset`.
     pub copied_byte: f64,
+    /// A byte that [`Routine::CopyBytes`](crate::loops::Routine::CopyBytes) moves.
+    pub moved_byte: f64,
     /// Conversions between types.
     pub convert: f64,
     /// Integer arithmetic on data.
@@ -117,6 +119,7 @@ const WIDE: Instructions = Instructions {
     function: 14.0,
     library: Library { exp: 9.0, log: 11.0, tanh: 45.0, erf: 36.0, other: 27.0 },
     copied_byte: 0.04,
+    moved_byte: 0.04,
     convert: 0.5,
     integer: 0.4,
     load: 0.5,
@@ -193,6 +196,7 @@ impl Machine {
             function: 50.0,
             library: Library { exp: 60.0, log: 70.0, tanh: 110.0, erf: 90.0, other: 200.0 },
             copied_byte: 5.0,
+            moved_byte: 0.62,
             convert: 2.0,
             integer: 1.0,
             load: 1.0,
@@ -227,6 +231,7 @@ impl Machine {
             maximum: 5.6,
             library: Library { exp: 62.0, log: 68.0, tanh: 95.5, erf: 54.0, other: 200.0 },
             copied_byte: 4.55,
+            moved_byte: 0.11,
             load: 0.9,
             store: 1.2,
             turn: 2.5,
@@ -289,6 +294,13 @@ impl Machine {
             ..machine.instructions
         };
         machine.tuning = Tuning::soft_float();
+        machine
+    }
+
+    /// An Arm core of that kind.
+    pub fn cortex_m0() -> Machine {
+        let mut machine = Machine::soft_float();
+        machine.instructions.moved_byte = 0.19;
         machine
     }
 }

@@ -236,6 +236,17 @@ impl Target {
 
     /// Whether memory is copied by a routine of our own: where one instruction runs after the other, C libraries are made to be small.
     pub fn copies_by_routine(&self) -> bool {
+        self.is_simple()
+    }
+
+    /// Whether kernels stay functions of their own: C compilers move what doesn't change out of the loops around a kernel that they have
+    /// put into its caller, and there are no registers to hold that while sums take all of them.
+    pub fn keeps_kernels_apart(&self) -> bool {
+        self.is_simple()
+    }
+
+    /// Whether one instruction runs after the other, in code that may say more than C99.
+    fn is_simple(&self) -> bool {
         self.machine.overlap == Overlap::None && self.has_extensions()
     }
 

@@ -47,7 +47,7 @@ fn gated_siblings_merge_on_one_target_and_fuse_with_their_gate_on_another() {
 /// The gate's time on a target, by its prices, after one decision or after one behind each of the stages that saturate.
 fn time(target: &str, decisions: fn(Graph, &OptimizeOptions) -> Graph) -> u64 {
     let graph = text::parse(GATE, &()).unwrap();
-    let target = mlc::targets::find(target).unwrap();
+    let target = mlc::targets::find(target).unwrap().with_objective(Objective::Speed);
     let prices = Rc::new(TargetPrices::new(&target, &graph));
     let options = OptimizeOptions { prices, weights: Objective::Speed.of_graphs(), ..OptimizeOptions::default() };
     let graph = decisions(graph, &options);

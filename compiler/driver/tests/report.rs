@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use mlc::pipeline::{self, CompileOptions, Compiled, LoadOptions, Loaded};
-use mlc_ir::text;
+use mlc_ir::{Objective, text};
 use mlc_report::{Comparison, Diagram, Measured, Report, page, svg};
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -13,7 +13,7 @@ fn network(name: &str) -> PathBuf {
 }
 
 fn compile(loaded: &Loaded, target: &str) -> Compiled {
-    let target = mlc::targets::find(target).unwrap();
+    let target = mlc::targets::find(target).unwrap().with_objective(Objective::Speed);
     let options = CompileOptions { target, explain: true, ..CompileOptions::default() };
     pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).unwrap()
 }
@@ -40,7 +40,7 @@ fn a_report_says_what_the_compiled_model_is() {
     assert_eq!(totals.arena_bytes, compiled.module.plan.arena_bytes);
     assert_eq!(totals.constants_bytes, compiled.module.constants_bytes());
     assert_eq!((totals.macs, totals.kernels, report.kernels.len()), (2_656_768, 12, 12));
-    assert_eq!((report.unit, report.objective.as_str()), ("instructions", "balanced"));
+    assert_eq!((report.unit, report.objective.as_str()), ("instructions", "speed"));
     assert_eq!(totals.time, report.kernels.iter().map(|kernel| kernel.time).sum::<u64>());
     let code: u64 = report.kernels.iter().map(|kernel| kernel.code_bytes).sum();
     assert!(totals.code_bytes < code, "four convolutions of this network are the same function");
@@ -133,12 +133,12 @@ fn the_command_writes_what_is_asked_for() {
     let model = network("net_mlperftiny_dscnn_kws");
     let model = model.to_str().unwrap();
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let versus =
-        ["report", model, "--target", "cortex-m4", "--versus", "--target cortex-m4 --optimize size", "-q", "-o"];
+    let fast = ["report", model, "--target", "cortex-m4", "--optimize", "speed"];
+    let versus = [&fast[..], &["--versus", "--target cortex-m4 --optimize size", "-q", "-o"]].concat();
     assert!(mlc(&[&versus[..], &[&file("both.html")]].concat()).status.success());
     let page = std::fs::read_to_string(file("both.html")).unwrap();
     assert!(page.contains("<h2>Comparison</h2>") && page.contains("for cortex-m4, size"));
-    let json = mlc(&["report", model, "--target", "cortex-m4", "--json", "-o", "-"]);
+    let json = mlc(&[&fast[..], &["--json", "-o", "-"]].concat());
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!((&json["version"], &json["totals"]["kernels"]), (&1.into(), &12.into()));
     let dot = mlc(&["inspect", model, "--dot"]);

@@ -119,7 +119,7 @@ pub struct KernelReport {
     pub operator: String,
     /// The source operators that it stands for.
     pub origins: Vec<String>,
-    /// How many of the kernels behind it are inside of it; only loops have any.
+    /// How many of the kernels behind it are inside of it; only loops and stripes have any.
     pub inside: usize,
     /// The schedule that it took, if there are schedules of its operator.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ pub struct KernelReport {
     /// Measured time in all turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<u64>,
-    /// Bytes of its operands and results, constants included: what has to be moved at least, in one turn.
+    /// Bytes of its operands and results, constants included: what has to be moved at least, in all turns.
     pub moved_bytes: u64,
     /// Predicted bytes of its code.
     pub code_bytes: u64,
@@ -216,15 +216,7 @@ fn widest_products(graph: &Graph) -> DType {
 }
 
 fn kernels(subject: &Subject<'_>) -> Vec<KernelReport> {
-    let Subject { module, optimized, .. } = subject;
-    let moved: BTreeMap<&str, u64> = optimized
-        .node_ids()
-        .map(|id| {
-            let node = optimized.node(id);
-            let work = node.op.work(&optimized.operand_types(id), &node.results);
-            (&*node.name, work.bytes_read.saturating_add(work.bytes_written))
-        })
-        .collect();
+    let module = subject.module;
     let report = |(number, kernel): (usize, &KernelSummary)| {
         let taken = kernel.choice.taken().map(|offer| offer.schedule.to_string());
         let offers = kernel.choice.offers.iter().enumerate();
@@ -240,7 +232,7 @@ fn kernels(subject: &Subject<'_>) -> Vec<KernelReport> {
             macs: kernel.macs,
             time: kernel.price.time,
             measured: subject.measured.and_then(|measured| measured.kernels.get(number).copied()),
-            moved_bytes: moved.get(kernel.node.as_str()).copied().unwrap_or_default(),
+            moved_bytes: kernel.bytes,
             code_bytes: kernel.price.code_bytes,
             constant_bytes: kernel.price.constant_bytes,
             workspace_bytes: kernel.workspace_bytes,

@@ -64,7 +64,7 @@ pub fn run(cases: &[Case], how: &Build) -> Vec<String> {
     }
     for (_, built) in &builts {
         kernels += "\n";
-        kernels += &print::function(&built.function, &mut intrinsics);
+        kernels += &print::function(&built.function, false, &mut intrinsics);
         calls += &call(built);
         for (memory, ..) in built.own_memory() {
             input.extend(memory.elements.to_le_bytes());

@@ -24,7 +24,7 @@ fn typed_text(op: Op, types: &[TensorType], target: &Target) -> String {
     let schedule = schedules(&case, target).unwrap().remove(0);
     let mut function = build(&case, &schedule, 0, target).unwrap().function;
     function.comment = Vec::new();
-    print::function(&function, &mut Intrinsics::default())
+    print::function(&function, false, &mut Intrinsics::default())
 }
 
 fn reviewed(name: &str, text: &str) {
@@ -148,6 +148,6 @@ fn transposed_copies_are_as_reviewed() {
         kernels::write(&copy, &schedule, &mut kernel).unwrap();
         let (vars, body) = kernel.b.finish();
         let function = Function { name: name.into(), comment: Vec::new(), parameters, vars, body };
-        reviewed(name, &print::function(&function, &mut Intrinsics::default()));
+        reviewed(name, &print::function(&function, false, &mut Intrinsics::default()));
     }
 }

@@ -92,79 +92,6 @@ static unsigned long clamp(uint64_t value, unsigned long low, unsigned long high
 }
 "#;
 
-/// What the compiler calls at the begin and the end of every function of the kernels' file. Functions called by the main
-/// function of the model are the kernels and loops, in order; those called by a loop are the kernels and loops inside of it, again in each
-/// turn. A loop's time is without theirs.
-const PROFILE: &str = "\
-static uint64_t shortest[KERNELS + 1];
-static uint64_t took[KERNELS + 1];
-static size_t kernel;
-static size_t complete;
-static uint64_t began;
-/* The loops under way. */
-static size_t around[KERNELS + 1];
-static uint64_t loop_began[KERNELS + 1];
-static size_t loops;
-/* Functions under way, in all and from a kernel on. */
-static int depth;
-static int within;
-
-void __cyg_profile_func_enter(void* function, void* site);
-void __cyg_profile_func_exit(void* function, void* site);
-
-void __cyg_profile_func_enter(void* function, void* site) {
-  (void)function;
-  (void)site;
-  ++depth;
-  if (depth == 1) {
-    kernel = 0;
-    loops = 0;
-    memset(took, 0, sizeof took);
-  } else if (within > 0) {
-    ++within;
-  } else {
-    if (loops > 0 && kernel > around[loops - 1] + inside[around[loops - 1]]) {
-      kernel = around[loops - 1] + 1;
-    }
-    if (kernel < KERNELS && inside[kernel] > 0) {
-      loop_began[loops] = now();
-      around[loops++] = kernel++;
-    } else {
-      within = 1;
-      began = now();
-    }
-  }
-}
-
-void __cyg_profile_func_exit(void* function, void* site) {
-  (void)function;
-  (void)site;
-  if (depth == 1) {
-    size_t k;
-    for (k = 0; k < KERNELS; ++k) {
-      if (complete == 0 || took[k] < shortest[k]) {
-        shortest[k] = took[k];
-      }
-    }
-    complete = kernel;
-  } else if (within > 1) {
-    --within;
-  } else {
-    const size_t ended = within == 1 ? kernel : around[--loops];
-    const uint64_t time = now() - (within == 1 ? began : loop_began[loops]);
-    if (ended < KERNELS) {
-      took[ended] += time;
-    }
-    if (loops > 0) {
-      took[around[loops - 1]] -= time;
-    }
-    kernel = ended < KERNELS ? ended + 1 + inside[ended] : ended + 1;
-    within = 0;
-  }
-  --depth;
-}
-";
-
 /// Text of `main.c`: arguments are a mode, a number of runs, the files of all inputs and those of all outputs. `folder` is where
 /// the archive is unpacked.
 pub(super) fn main(bundle: &Bundle, watch: Watch, board: Option<&Board>, folder: &Path) -> String {
@@ -175,17 +102,11 @@ pub(super) fn main(bundle: &Bundle, watch: Watch, board: Option<&Board>, folder:
          static buffer_t input[{}];\nstatic buffer_t output[{}];\n\n{}",
         call::includes(bundle),
         platform::text(board),
-        watch::text(watch, &watch::watched_results(bundle)),
+        watch::text(watch, bundle),
         inputs.max(1),
         outputs.max(1),
         call::functions(bundle, folder),
     );
-    if watch == Watch::Times {
-        let kernels = bundle.origin.iter().flat_map(|origin| &origin.kernels);
-        let inside: Vec<String> = kernels.map(|kernel| kernel.inside.to_string()).chain(["0".into()]).collect();
-        text += &format!("#define KERNELS {}\n", inside.len() - 1);
-        text += &format!("static const size_t inside[KERNELS + 1] = {{ {} }};\n{PROFILE}\n", inside.join(", "));
-    }
     // No formatting of a String fails.
     let _ = writeln!(
         text,
@@ -223,10 +144,10 @@ pub(super) fn sizes(ports: &[crate::bundle::Port]) -> String {
     sizes.join(", ")
 }
 
-/// Prints the shortest time of each kernel, and of each loop without its kernels, if the last run had as many as the archive describes.
+/// Prints the shortest time of each kernel.
 const REPORT: &str = "  if (strcmp(argv[1], \"profile\") == 0) {
-    if (complete != KERNELS) {
-      fprintf(stderr, \"the C compiler doesn't tell the kernels apart\\n\");
+    if (told == 0) {
+      fprintf(stderr, \"the code doesn't tell when its kernels end\\n\");
       return 2;
     }
     for (i = 0; i < KERNELS; ++i) {
@@ -282,10 +203,13 @@ const RUN: &str = "  if (!timing) {
       runs = clamp(10 * (uint64_t)WARM_UP * (uint64_t)run / warm, 5, 1000);
     }
     for (run = 0; run < runs; ++run) {
-      const uint64_t before = now();
+      uint64_t before;
       uint64_t after;
+      begin_kernels();
+      before = now();
       (void)invoke();
       after = now();
+      end_kernels(run);
       if (strcmp(argv[1], \"bench\") == 0) {
         printf(\"%llu\\n\", (unsigned long long)(after - before));
       }

@@ -50,12 +50,13 @@ impl Toolchain {
         self.build_with(bundle, Watch::Nothing)
     }
 
-    /// Builds a program that can also tell the time of each kernel ([`Program::bench_kernels`]): the compiler adds a call at
-    /// every kernel's begin and end, which costs a few nanoseconds.
+    /// Builds a program that can also tell the time of each kernel ([`Program::bench_kernels`]), by the hooks of the generated code: to ask for
+    /// the time costs some ten nanoseconds a kernel.
     ///
     /// # Errors
-    /// As [`Toolchain::build`].
+    /// As [`Toolchain::build`], and `MLC0004` when the archive's code has no hooks.
     pub fn build_to_profile(&self, bundle: &Bundle) -> Result<Program, Diagnostic> {
+        expect_hooks(bundle, "the times of kernels can't be taken")?;
         self.build_with(bundle, Watch::Times)
     }
 
@@ -64,11 +65,7 @@ impl Toolchain {
     /// # Errors
     /// As [`Toolchain::build`], and `MLC0004` when the archive doesn't say where its kernels' results are.
     pub fn build_to_watch(&self, bundle: &Bundle) -> Result<Program, Diagnostic> {
-        if watch::watched_results(bundle).is_empty() || matches!(bundle.call, Call::Graph { .. }) {
-            let message = "the results of kernels can't be seen in this archive";
-            return Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
-                .with_help("it takes a model, or an archive with the AOT executor that this version of mlc has made"));
-        }
+        expect_hooks(bundle, "the results of kernels can't be seen")?;
         self.build_with(bundle, Watch::Results)
     }
 
@@ -96,7 +93,7 @@ impl Toolchain {
                 // The last object is that of `main.c`; what watches the kernels is there, too.
                 let own = objects.split_last().map_or(&*objects, |(_, own)| own);
                 match watch {
-                    Watch::Times | Watch::Results => None,
+                    Watch::Times | Watch::Calls | Watch::Results => None,
                     Watch::Nothing => Some(self.measure(board, bundle, &flags, own, &folder.path().join("model"))?),
                 }
             }
@@ -139,6 +136,15 @@ impl Toolchain {
         }
         Ok(objects)
     }
+}
+
+/// Refuses an archive whose code has no hooks, or doesn't say what they tell of.
+fn expect_hooks(bundle: &Bundle, what: &str) -> Result<(), Diagnostic> {
+    if !watch::watched_results(bundle).is_empty() && !matches!(bundle.call, Call::Graph { .. }) {
+        return Ok(());
+    }
+    Err(Diagnostic::error(Code::OptionMismatch, Location::default(), format!("{what} in this archive"))
+        .with_help("it takes a model, or an archive with the AOT executor that this version of mlc has made"))
 }
 
 #[cfg(test)]

@@ -10,8 +10,10 @@ use std::fmt::Write;
 pub(super) enum Watch {
     /// Nothing.
     Nothing,
-    /// When each begins and ends.
+    /// How long each takes.
     Times,
+    /// When each function of the kernels' file begins and ends.
+    Calls,
     /// What each has computed.
     Results,
 }
@@ -22,10 +24,10 @@ impl Watch {
         match self {
             Watch::Nothing => Vec::new(),
             // The small functions inside the kernels would cost more to watch than they take.
-            Watch::Times => {
+            Watch::Calls => {
                 ["-finstrument-functions", "-finstrument-functions-exclude-function-list=mlc_"].map(String::from).into()
             }
-            Watch::Results => vec![format!("-D{}={HOOK}", profile_macro(model))],
+            Watch::Times | Watch::Results => vec![format!("-D{}={HOOK}", profile_macro(model))],
         }
     }
 }
@@ -59,6 +61,44 @@ pub(super) fn file_name(number: usize) -> String {
 /// The function that the hook calls.
 const HOOK: &str = "mlc_watch";
 
+/// The shortest time of each kernel: what has passed since the one before has ended, and what shows a kernel's further results. A loop's and a
+/// stripe's is that of what they do behind their last kernel.
+const TIME: &str = "
+static uint64_t shortest[KERNELS + 1];
+static uint64_t took[KERNELS + 1];
+static uint64_t ended;
+static unsigned long told;
+
+void mlc_watch(int32_t kernel, int32_t result, const void* address);
+
+void mlc_watch(int32_t kernel, int32_t result, const void* address) {
+  const uint64_t time = now();
+  (void)result;
+  (void)address;
+  if (kernel >= 0 && kernel < KERNELS) {
+    took[kernel] += time - ended;
+    ++told;
+  }
+  ended = now();
+}
+
+static void begin_kernels(void) {
+  memset(took, 0, sizeof took);
+  ended = now();
+}
+
+static void end_kernels(unsigned long run) {
+  size_t k;
+  for (k = 0; k < KERNELS; ++k) {
+    if (run == 0 || took[k] < shortest[k]) {
+      shortest[k] = took[k];
+    }
+  }
+}
+
+#define begin_watch() ((void)0)
+";
+
 /// Writes results of the run that counts to files as soon as they are there: later kernels may use their memory for others.
 const WRITE: &str = "
 static int watching;
@@ -84,11 +124,23 @@ void mlc_watch(int32_t kernel, int32_t result, const void* address) {
 }
 ";
 
-/// The part of `main.c` that does it; it defines `begin_watch`, which is called before the run that counts.
-pub(super) fn text(watch: Watch, results: &[WatchedResult]) -> String {
-    if watch != Watch::Results {
-        return "\n#define begin_watch() ((void)0)\n".to_owned();
+/// The part of `main.c` that does it; it defines `begin_watch`, which is called before the run that counts, and `begin_kernels` and
+/// `end_kernels`, which are called around each run that is timed.
+pub(super) fn text(watch: Watch, bundle: &Bundle) -> String {
+    const UNTIMED: &str = "\n#define begin_kernels() ((void)0)\n#define end_kernels(run) ((void)(run))\n";
+    match watch {
+        Watch::Nothing | Watch::Calls => format!("{UNTIMED}#define begin_watch() ((void)0)\n"),
+        Watch::Times => format!("\n#define KERNELS {}\n{TIME}", kernels(bundle)),
+        Watch::Results => format!("{UNTIMED}{}{WRITE}", result_table(&watched_results(bundle))),
     }
+}
+
+/// How many kernels, loops and stripes an archive describes.
+fn kernels(bundle: &Bundle) -> usize {
+    bundle.origin.as_ref().map_or(0, |origin| origin.kernels.len())
+}
+
+fn result_table(results: &[WatchedResult]) -> String {
     let mut text = format!(
         "\n#define RESULTS {}\nstatic const struct {{\n  int32_t kernel;\n  int32_t result;\n  size_t bytes;\n}} results[] = {{\n",
         results.len(),
@@ -97,5 +149,5 @@ pub(super) fn text(watch: Watch, results: &[WatchedResult]) -> String {
         // No formatting of a String fails.
         let _ = writeln!(text, "  {{ {kernel}, {number}, {} }},", result.span);
     }
-    text + "  { -1, 0, 0 },\n};\n" + WRITE
+    text + "  { -1, 0, 0 },\n};\n"
 }

@@ -72,7 +72,7 @@ impl Toolchain {
         let ranks = ranks.collect::<Result<Vec<Rank>, _>>()?;
         let is_open_mpi = transport == Transport::Mpi && find_mpi()?;
         let folder = tempfile::Builder::new().prefix("mlc-").tempdir().map_err(|error| temporary(&error))?;
-        let watch = if traced { Watch::Times } else { Watch::Nothing };
+        let watch = if traced { Watch::Calls } else { Watch::Nothing };
         let mut objects = Vec::new();
         for (number, bundle) in bundles.iter().enumerate() {
             let own = folder.path().join(format!("rank{number}"));
