@@ -152,12 +152,12 @@ pub fn measure_for(case: &Case, machine: &str, objective: Objective) -> Result<M
     measured(case, machine, build_for(case, target.with_objective(objective), machine)?)
 }
 
-/// The same of the network in half precision, whose outputs are held to the golden ones within what halves allow.
+/// The same of the network in half precision, made for an objective, whose outputs are held to the golden ones within what halves allow.
 ///
 /// # Errors
 /// What any step found.
-pub fn measure_in_halves(case: &Case, machine: &str) -> Result<Measured, String> {
-    let target = target(machine).ok_or_else(|| no_such("target", case, machine))?;
+pub fn measure_in_halves(case: &Case, machine: &str, objective: Objective) -> Result<Measured, String> {
+    let target = target(machine).ok_or_else(|| no_such("target", case, machine))?.with_objective(objective);
     let loaded = load(case).map_err(|findings| faults(case, machine, &findings))?;
     let graph = halved::graph(&loaded.graph)?;
     let case = halved::case(case);

