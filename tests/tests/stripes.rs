@@ -7,7 +7,7 @@ use mlc_codegen::{Execution, Interface, Target};
 use mlc_ir::{Generator, Graph, Objective, Tensor, evaluate, text};
 use mlc_tests::compare::{Tolerance, compare};
 use mlc_tests::compile::{Compiled, compile_kernels};
-use mlc_tests::firmware::{find, measure_for, missing};
+use mlc_tests::firmware::{build, find, measure_for, missing};
 use mlc_tests::mode::Mode;
 use mlc_tests::program::{Unpacked, main_source};
 
@@ -159,5 +159,30 @@ fn boards_run_stripes() {
             "{name}: {own} instructions and {} bytes of arena instead of {least} and {}",
             ram.arena_bytes, speed.arena_bytes
         );
+    }
+}
+
+/// Kernels of a stripe don't run in the order in which they are listed.
+#[test]
+fn kernels_of_stripes_are_measured_one_by_one() {
+    let machine = "cortex-m4";
+    if let Some(reason) = missing(machine) {
+        eprintln!("skipped on {machine}: {reason}");
+        return;
+    }
+    let case = find(NETWORKS[0].0).unwrap();
+    let built = build(&case, machine, machine).unwrap();
+    let kernels = &built.compiled.module.kernels;
+    assert!(kernels.iter().any(|kernel| kernel.inside > 0), "there is no stripe");
+    let program = Toolchain::emulated(machine).unwrap().build_to_profile(&built.compiled.bundle().unwrap()).unwrap();
+    let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
+    let measured = program.bench_kernels(&inputs, 1).unwrap();
+    let total = built.program.bench(&inputs, 1).unwrap()[0];
+    let sum: u64 = measured.iter().sum();
+    assert!(sum.abs_diff(total) * 50 < total, "{sum} instructions of {total}");
+    let large = kernels.iter().zip(measured).filter(|(kernel, _)| kernel.price.time * 20 > total);
+    for (kernel, count) in large {
+        let predicted = kernel.price.time;
+        assert!(count.abs_diff(predicted) * 4 < predicted, "{}: {count} instead of {predicted}", kernel.function);
     }
 }

@@ -43,8 +43,8 @@ fn programs(folder: &Path) -> Vec<(u64, u64)> {
 
 /// Bytes of working memory that an archive says.
 fn compiled(folder: &Path, options: &[&str]) -> u64 {
-    let compile = ["compile", "model.mlc", "--target", "cortex-m4", "-o", "m.tar", "--quiet"];
-    mlc(folder, 0, &[&compile, options].concat());
+    let target = if options.contains(&"--target") { &[][..] } else { &["--target", "cortex-m4"] };
+    mlc(folder, 0, &[&["compile", "model.mlc", "-o", "m.tar", "--quiet"], target, options].concat());
     let said = mlc(folder, 0, &["inspect", "m.tar", "--json", "--quiet"]);
     let archive: Value = serde_json::from_str(&said).unwrap();
     archive["models"][0]["memory"][0]["workspace_size_bytes"].as_u64().unwrap()
@@ -95,4 +95,24 @@ fn extra_work_buys_memory() {
     assert!(wrong(&["--optimize", "ram", "--extra-work", "10"]).contains("such as '10%'"));
     let said = mlc(folder.path(), 2, &[&compile[..], &["--extra-work", "10%"]].concat());
     assert!(said.contains("--extra-work goes with --optimize ram"), "{said}");
+}
+
+#[test]
+fn rings_are_taken_where_they_cost_next_to_no_time() {
+    let folder = folder();
+    // With more channels there are more products for each row that is moved.
+    let wide = MODEL.replace(" 8]", " 24]").replace(" 8, ", " 24, ");
+    std::fs::write(folder.path().join("model.mlc"), wide).unwrap();
+    let programs = programs(folder.path());
+    let fastest = programs[programs.len() - 1];
+    let balanced = compiled(folder.path(), &[]);
+    let of_it = programs.iter().filter(|program| program.0 <= balanced).map(|program| program.1).min().unwrap();
+    assert!(balanced * 2 < fastest.0, "{balanced} bytes in {programs:?}");
+    assert!(of_it * 100 <= fastest.1 * 105, "{balanced} bytes in {programs:?}");
+    // Whole tensors are read from a cache, and prices don't know vectors well enough.
+    for target in ["cortex-m55", "aarch64"] {
+        let [usual, fast] = [&["--optimize", "balanced"][..], &["--optimize", "speed"]]
+            .map(|options| compiled(folder.path(), &[&["--target", target], options].concat()));
+        assert_eq!(usual, fast, "{target}");
+    }
 }

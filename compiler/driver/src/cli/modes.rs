@@ -55,7 +55,7 @@ pub enum Optimize {
     Size,
     /// Little memory that can be written
     Ram,
-    /// Speed, and small code where that costs next to nothing
+    /// Speed, and small code and little memory where they cost next to nothing
     Balanced,
 }
 
