@@ -125,7 +125,7 @@ impl Chooser {
 
     /// Other choosers for the same program, whose arena may turn out smaller; none unless memory counts. One has borders of bytes in bands,
     /// where the program has any. If memory is the objective, one has borders where this one leaves them out, or the other way round; and
-    /// one chooses by time, so that nothing that is made for speed takes less.
+    /// others choose as for the other objectives, so that nothing that is made for one of them takes less.
     pub fn alternatives(&self, has_bands: bool) -> Vec<Chooser> {
         let Target { borders, objective, .. } = *self.target;
         let like = |target: Target| Chooser::new(&target, self.working_set, &self.options);
@@ -138,7 +138,11 @@ impl Chooser {
             Borders::Clipped => Borders::Memory,
         };
         match objective {
-            Objective::Ram => banded.chain([with(others, objective), with(borders, Objective::Speed)]).collect(),
+            Objective::Ram => {
+                let usual = [Objective::Speed, Objective::Balanced, Objective::Size];
+                let usual = usual.into_iter().map(|objective| with(borders, objective));
+                banded.chain([with(others, objective)]).chain(usual).collect()
+            }
             Objective::Balanced => banded.collect(),
             Objective::Speed | Objective::Size => Vec::new(),
         }

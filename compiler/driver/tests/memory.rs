@@ -41,10 +41,15 @@ fn programs(folder: &Path) -> Vec<(u64, u64)> {
     programs.map(|program| (figure(program, "arena_bytes"), figure(program, "time"))).collect()
 }
 
-/// Bytes of working memory that an archive says.
+/// Bytes of working memory that the archive of [`MODEL`] says.
 fn compiled(folder: &Path, options: &[&str]) -> u64 {
+    archived(folder, "model.mlc", options)
+}
+
+/// Bytes of working memory that the archive of a model says.
+fn archived(folder: &Path, model: &str, options: &[&str]) -> u64 {
     let target = if options.contains(&"--target") { &[][..] } else { &["--target", "cortex-m4"] };
-    mlc(folder, 0, &[&["compile", "model.mlc", "-o", "m.tar", "--quiet"], target, options].concat());
+    mlc(folder, 0, &[&["compile", model, "-o", "m.tar", "--quiet"], target, options].concat());
     let said = mlc(folder, 0, &["inspect", "m.tar", "--json", "--quiet"]);
     let archive: Value = serde_json::from_str(&said).unwrap();
     archive["models"][0]["memory"][0]["workspace_size_bytes"].as_u64().unwrap()
@@ -114,5 +119,20 @@ fn rings_are_taken_where_they_cost_next_to_no_time() {
         let [usual, fast] = [&["--optimize", "balanced"][..], &["--optimize", "speed"]]
             .map(|options| compiled(folder.path(), &[&["--target", target], options].concat()));
         assert_eq!(usual, fast, "{target}");
+    }
+}
+
+#[test]
+fn nothing_takes_less_memory_than_what_is_made_for_that() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["net_coord_attention", "net_lenet_relu_maxpool", "net_mlperftiny_dscnn_kws"] {
+        let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/pnnx").join(name);
+        for extension in ["param", "bin"] {
+            let file = format!("model.pnnx.{extension}");
+            std::fs::copy(model.join(&file), folder.path().join(&file)).unwrap();
+        }
+        let [ram, others @ ..] = ["ram", "speed", "balanced", "size"]
+            .map(|objective| archived(folder.path(), "model.pnnx.param", &["--optimize", objective]));
+        assert!(others.iter().all(|&other| ram <= other), "{name}: {ram} bytes, and {others:?}");
     }
 }

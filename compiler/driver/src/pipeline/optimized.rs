@@ -55,8 +55,9 @@ pub(super) fn optimized_for(
     objective: Objective,
     observer: &mut dyn FnMut(&str, &Graph),
 ) -> Result<Graphs, Vec<Diagnostic>> {
+    let target = options.target.clone().with_objective(objective);
     let optimize_options = OptimizeOptions {
-        prices: Rc::new(TargetPrices::new(&options.target, graph)),
+        prices: Rc::new(TargetPrices::new(&target, graph)),
         weights: objective.of_graphs(),
         explain: options.explain,
         exact: options.target.is_strict(),
