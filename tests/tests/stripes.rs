@@ -3,11 +3,12 @@
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
-use mlc_codegen::{Execution, Interface, Target};
+use mlc_codegen::{Execution, Interface, Limits, Target};
 use mlc_ir::{Generator, Graph, Objective, Tensor, evaluate, text};
+use mlc_tests::case::Case;
 use mlc_tests::compare::{Tolerance, compare};
 use mlc_tests::compile::{Compiled, compile_kernels};
-use mlc_tests::firmware::{build, find, measure_for, missing};
+use mlc_tests::firmware::{build, find, measure_for, missing, target};
 use mlc_tests::mode::Mode;
 use mlc_tests::program::{Unpacked, main_source};
 
@@ -184,5 +185,37 @@ fn kernels_of_stripes_are_measured_one_by_one() {
     for (kernel, count) in large {
         let predicted = kernel.price.time;
         assert!(count.abs_diff(predicted) * 4 < predicted, "{}: {count} instead of {predicted}", kernel.function);
+    }
+}
+
+/// Predicted and measured time of a network in a program that takes no more than so many bytes of RAM.
+fn times(case: &Case, machine: &str, ram_bytes: Option<usize>) -> (u64, u64) {
+    let target = target(machine).unwrap().with_objective(Objective::Speed);
+    let limits = Limits { ram_bytes, ..Limits::default() };
+    let loaded = mlc_tests::compile::load(case).unwrap();
+    let options = CompileOptions { target, limits, ..CompileOptions::default() };
+    let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).unwrap();
+    let program = Toolchain::emulated(machine).unwrap().build(&compiled.bundle().unwrap()).unwrap();
+    let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
+    let predicted = compiled.module.kernels.iter().map(|kernel| kernel.price.time).sum();
+    (predicted, program.bench(&inputs, 1).unwrap()[0])
+}
+
+#[test]
+fn programs_within_a_limit_take_what_their_price_says() {
+    for machine in ["cortex-m4", "riscv32"] {
+        if let Some(reason) = missing(machine) {
+            eprintln!("skipped on {machine}: {reason}");
+            continue;
+        }
+        for (name, bytes) in NETWORKS {
+            let case = find(name).unwrap();
+            // Inputs and outputs come on top.
+            let limits = [None, Some(bytes + (13 << 10))];
+            for (predicted, measured) in limits.map(|limit| times(&case, machine, limit)) {
+                eprintln!("{name} on {machine}: {predicted} predicted, {measured} measured");
+                assert!(predicted.abs_diff(measured) * 10 <= measured, "{name} on {machine}: {predicted}, {measured}");
+            }
+        }
     }
 }
