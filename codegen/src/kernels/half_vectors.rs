@@ -47,7 +47,7 @@ fn has_epilogue(kernel: &KernelWriter<'_>) -> bool {
     epilogue.operands.iter().all(is_of_halves)
         && !steps.is_empty()
         && steps.iter().all(|&step| step == DType::F16)
-        && are_simple(&epilogue.expression)
+        && are_simple(&epilogue.expression, &halves)
 }
 
 impl Contraction {

@@ -1,6 +1,7 @@
 //! What a machine's vectors can do: everything where C compilers know the type of vectors, sums, products and comparisons of
 //! `f32` where intrinsics are needed.
 
+use crate::loops::mve_mathematics;
 use crate::target::{ByteDots, Target, VectorSpelling};
 use mlc_ir::scalar::{BinaryFunction as B, Expression, ScalarNode, UnaryFunction};
 use mlc_ir::{Category, DType, Op};
@@ -16,30 +17,42 @@ pub fn has_lanes(target: &Target, dtype: DType) -> bool {
 
 /// Whether an operator's own steps have vector instructions.
 pub fn has_operator(target: &Target, op: &Op) -> bool {
-    let is_simple = matches!(op.category(), Category::Elementwise | Category::Accumulation);
-    target.vectors != VectorSpelling::Mve || is_simple
+    let is_known = matches!(op.category(), Category::Elementwise | Category::Accumulation)
+        || matches!(op, Op::Normalize(_) | Op::Softmax(_) | Op::Recurrent(_) | Op::Resize(_));
+    target.vectors != VectorSpelling::Mve || is_known
 }
 
-/// Whether the steps of an expression have.
-pub fn has_steps(target: &Target, expression: &Expression) -> bool {
+/// Whether the steps of an expression of operands of some types have.
+pub fn has_steps(target: &Target, expression: &Expression, operands: &[DType]) -> bool {
     let is_scalar = |node: &ScalarNode| {
         matches!(node, ScalarNode::Rescale(..) | ScalarNode::Unary(UnaryFunction::RoundToInteger, _))
     };
-    let is_known = target.vectors != VectorSpelling::Mve || are_simple(expression);
-    is_known && !expression.nodes().iter().any(is_scalar)
+    let has_singles = |node: &ScalarNode| {
+        let is_of_lanes = match node {
+            ScalarNode::Unary(UnaryFunction::Absolute, _) | ScalarNode::Binary(B::Divide, ..) => true,
+            ScalarNode::Unary(function, _) => mve_mathematics::has(*function) && !target.is_strict(),
+            _ => false,
+        };
+        is_of_lanes || is_simple(node)
+    };
+    let is_known = || expression.primitive(operands).nodes().iter().all(has_singles);
+    (target.vectors != VectorSpelling::Mve || is_known()) && !expression.nodes().iter().any(is_scalar)
 }
 
-/// Whether the steps of an expression are ones that all vectors have, those of halves too.
-pub fn are_simple(expression: &Expression) -> bool {
-    let is_simple = |node: &ScalarNode| match node {
+/// Whether the steps of an expression of operands of some types are ones that all vectors have, those of halves too.
+pub fn are_simple(expression: &Expression, operands: &[DType]) -> bool {
+    expression.primitive(operands).nodes().iter().all(is_simple)
+}
+
+fn is_simple(node: &ScalarNode) -> bool {
+    match node {
         ScalarNode::Operand(_) | ScalarNode::Literal(_) => true,
         ScalarNode::Unary(function, _) => matches!(function, UnaryFunction::Relu | UnaryFunction::Negate),
         ScalarNode::Binary(function, ..) => {
             matches!(function, B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum)
         }
         ScalarNode::Select(..) | ScalarNode::Cast(..) | ScalarNode::BitCast(..) | ScalarNode::Rescale(..) => false,
-    };
-    expression.nodes().iter().all(is_simple)
+    }
 }
 
 /// Whether the steps of an expression are integers or singles of 32 bits but for bytes that are loaded or stored, and its rescalings have

@@ -341,7 +341,7 @@ impl KernelWriter<'_> {
     /// the result to bytes.
     pub fn vector_dtype(&self, expression: &Expression, operands: &[DType]) -> Option<DType> {
         vector_dtype(expression, operands)
-            .filter(|_| vectors::has_steps(self.target, expression))
+            .filter(|_| vectors::has_steps(self.target, expression, operands))
             .or_else(|| vectors::widens_bytes(self.target, expression, operands).then_some(DType::I32))
     }
 }

@@ -8,8 +8,8 @@ use super::lane_types::{mask_dtype, mask_name, signed_of_size, unsigned_dtype, u
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{COMPILERS, c_type, unparenthesised, value_type_name, vector_type_text};
 use super::{
-    byte_dots, circular, half_number_text, half_text, mathematics, mve, quads, rescaling_text, rounding, routine_text,
-    vector_rescaling,
+    byte_dots, circular, half_number_text, half_text, mathematics, mve, mve_mathematics, quads, rescaling_text,
+    rounding, routine_text, vector_rescaling,
 };
 use crate::target::{ByteDots, Target, VectorSpelling};
 use indexmap::IndexMap;
@@ -83,6 +83,7 @@ impl Helpers for Intrinsics {
         let (name, ty) = match intrinsic {
             Intrinsic::Unary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Binary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
+            Intrinsic::Bounded(function, ty) => (format!("mlc_{}_bound_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Select(ty) => (format!("mlc_select_{}", value_type_name(ty)), ty),
             Intrinsic::Fold(function, ty) => (format!("mlc_{}_lanes_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Splat(ty) => (format!("mlc_splat_{}", value_type_name(ty)), ty),
@@ -189,6 +190,13 @@ impl Intrinsics {
         {
             return definition;
         }
+        if let Intrinsic::Unary(function, ty) = intrinsic
+            && self.mve
+            && !self.strict
+            && let Some(definition) = mve_mathematics::definition(self, name, function, ty)
+        {
+            return definition;
+        }
         if let Some(definition) = self.of_halves(name, intrinsic) {
             return definition;
         }
@@ -206,6 +214,14 @@ impl Intrinsics {
                 format!(
                     "static inline {t} {name}({mask} condition, {t} x, {t} y) {{\n  \
                      return ({t})((condition & ({mask})x) | (~condition & ({mask})y));\n}}\n"
+                )
+            }
+            Intrinsic::Bounded(function, ty) => {
+                let t = value_type_name(ty);
+                let [choose, splat] = [Intrinsic::Binary(function, ty), Intrinsic::Splat(ty)].map(|own| self.call(own));
+                format!(
+                    "static inline {t} {name}({t} x, {} bound) {{\n  return {choose}(x, {splat}(bound));\n}}\n",
+                    c_type(ty.dtype)
                 )
             }
             Intrinsic::Fold(function, ty) => self.fold(name, function, ty),

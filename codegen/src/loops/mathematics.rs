@@ -8,6 +8,26 @@ use super::spelling::{polynomial, value_type_name};
 use mlc_ir::DType;
 use mlc_ir::scalar::UnaryFunction;
 
+/// Coefficients of `(e^r - 1 - r) / r^2`, from the highest on.
+pub const EXP: [&str; 6] =
+    ["1.9875691500e-4", "1.3981999507e-3", "8.3334519073e-3", "4.1665795894e-2", "1.6666665459e-1", "5.0000001201e-1"];
+/// The same of `tanh(x) / x^3 - 1 / x^2` in `x^2`, for small `x`.
+pub const TANH: [&str; 5] =
+    ["-5.70498872745e-3", "2.06390887954e-2", "-5.37397155531e-2", "1.33314422036e-1", "-3.33332819422e-1"];
+/// The same of `log(1 - erf(x)) / x + 1`.
+pub const ERF_LARGE: [&str; 7] = [
+    "-1.72853470e-5",
+    "3.83197126e-4",
+    "-3.88396438e-3",
+    "2.42546219e-2",
+    "-1.06777877e-1",
+    "-6.34846687e-1",
+    "-1.28717512e-1",
+];
+/// The same of `erf(x) / x - 1` in `x^2`, for small `x`.
+pub const ERF_SMALL: [&str; 6] =
+    ["-5.96761703e-4", "4.99119423e-3", "-2.67681349e-2", "1.12819925e-1", "-3.76125336e-1", "1.28379166e-1"];
+
 /// The body of a vector function of `x`, or `None` where there is no polynomial version of it here.
 pub fn body(helpers: &mut dyn Helpers, function: UnaryFunction, ty: ValueType) -> Option<String> {
     let t = value_type_name(ty);
@@ -39,7 +59,6 @@ pub fn body(helpers: &mut dyn Helpers, function: UnaryFunction, ty: ValueType) -
 
 /// `x = n ln 2 + r`; `e^r` by a polynomial, `2^n` in two halves so that results may be infinite or denormal.
 fn exp(t: &str, mask: &str) -> String {
-    let start = "1.9875691500e-4";
     let mut text = format!(
         "  const {mask} low = x < -104.0f, high = x > 89.0f;\n  \
          const {t} floor_104 = ({t}){{0}} - 104.0f, ceil_89 = ({t}){{0}} + 89.0f;\n  \
@@ -47,10 +66,10 @@ fn exp(t: &str, mask: &str) -> String {
          bounded = ({t})((high & ({mask})ceil_89) | (~high & ({mask})bounded));\n  \
          const {t} n = (bounded * 1.44269504f + 12582912.0f) - 12582912.0f;\n  \
          const {t} r = (bounded - n * 0.693359375f) - n * -2.12194440e-4f;\n  \
-         {t} p = r * {start}f + 1.3981999507e-3f;\n"
+         {t} p = r * {}f + {}f;\n",
+        EXP[0], EXP[1]
     );
-    let rest = ["8.3334519073e-3", "4.1665795894e-2", "1.6666665459e-1", "5.0000001201e-1"];
-    text += &polynomial("p", "r", &rest);
+    text += &polynomial("p", "r", &EXP[2..]);
     text += &format!(
         "  p = (p * (r * r) + r) + 1.0f;\n  const {mask} exponent = __builtin_convertvector(n, {mask});\n  \
          const {mask} half = exponent >> 1;\n  const {t} first = ({t})((half + 127) << 23);\n  \
@@ -93,9 +112,10 @@ fn tanh(t: &str, mask: &str, exp: &str) -> String {
     let mut text = format!(
         "  const {t} magnitude = ({t})(({mask})x & 0x7fffffff);\n  const {mask} sign = ({mask})x & ~0x7fffffff;\n  \
          const {t} large = 1.0f - 2.0f / ({exp}(magnitude + magnitude) + 1.0f);\n  const {t} square = x * x;\n  \
-         {t} p = square * -5.70498872745e-3f + 2.06390887954e-2f;\n"
+         {t} p = square * {}f + {}f;\n",
+        TANH[0], TANH[1]
     );
-    text += &polynomial("p", "square", &["-5.37397155531e-2", "1.33314422036e-1", "-3.33332819422e-1"]);
+    text += &polynomial("p", "square", &TANH[2..]);
     text += &format!(
         "  p = p * square * x + x;\n  const {mask} outside = magnitude >= 0.625f;\n  \
          return ({t})((outside & (({mask})large | sign)) | (~outside & ({mask})p));\n"
@@ -106,15 +126,16 @@ fn tanh(t: &str, mask: &str, exp: &str) -> String {
 fn erf(t: &str, mask: &str, exp: &str) -> String {
     let mut text = format!(
         "  const {t} magnitude = ({t})(({mask})x & 0x7fffffff);\n  const {mask} sign = ({mask})x & ~0x7fffffff;\n  \
-         const {t} square = x * x;\n  {t} r = magnitude * -1.72853470e-5f + 3.83197126e-4f;\n  \
-         r = r * square + (magnitude * -3.88396438e-3f + 2.42546219e-2f);\n"
+         const {t} square = x * x;\n  {t} r = magnitude * {}f + {}f;\n  \
+         r = r * square + (magnitude * {}f + {}f);\n",
+        ERF_LARGE[0], ERF_LARGE[1], ERF_LARGE[2], ERF_LARGE[3]
     );
-    text += &polynomial("r", "magnitude", &["-1.06777877e-1", "-6.34846687e-1", "-1.28717512e-1"]);
+    text += &polynomial("r", "magnitude", &ERF_LARGE[4..]);
     text += &format!(
-        "  const {t} large = 1.0f - {exp}(r * magnitude - magnitude);\n  {t} p = square * -5.96761703e-4f + 4.99119423e-3f;\n"
+        "  const {t} large = 1.0f - {exp}(r * magnitude - magnitude);\n  {t} p = square * {}f + {}f;\n",
+        ERF_SMALL[0], ERF_SMALL[1]
     );
-    let rest = ["-2.67681349e-2", "1.12819925e-1", "-3.76125336e-1", "1.28379166e-1"];
-    text += &polynomial("p", "square", &rest);
+    text += &polynomial("p", "square", &ERF_SMALL[2..]);
     text += &format!(
         "  p = p * x + x;\n  const {mask} outside = magnitude > 0.921875f;\n  const {mask} far = magnitude > 3.919206f;\n  \
          const {mask} one = ({mask})(({t}){{0}} + 1.0f);\n  const {mask} tail = (far & one) | (~far & ({mask})large);\n  \

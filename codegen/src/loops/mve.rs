@@ -3,18 +3,20 @@
 //! part of a word.
 
 use super::ValueType;
+use super::expression::Expr;
 use super::halves::is_half;
 use super::helper::Intrinsic;
 use super::quads::{QUAD, QUAD_ELEMENT};
 use super::spelling::value_type_name;
-use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
+use mlc_ir::{DType, Literal};
 
 /// The line that declares the intrinsics.
 pub const INCLUDES: &str = "#include <arm_mve.h>\n";
 
 const LANES: usize = 4;
-const SINGLES: ValueType = ValueType { dtype: DType::F32, lanes: LANES };
+/// Four singles.
+pub const SINGLES: ValueType = ValueType { dtype: DType::F32, lanes: LANES };
 const HALVES: ValueType = ValueType { dtype: DType::F16, lanes: 2 * LANES };
 
 /// Whether it is a vector of halves that are the lower parts of words.
@@ -64,6 +66,35 @@ pub fn store(ty: ValueType, address: &str, value: &str, valid: usize) -> String 
     format!("{stored}; __asm__ volatile(\"\" ::: \"memory\");")
 }
 
+/// Whether there are instructions for vectors of a type whose lanes are so many elements apart in memory.
+pub fn reaches(ty: ValueType, stride: i64) -> bool {
+    // Offsets are counted in elements and of 32 bits.
+    ty == SINGLES && stride > 1 && stride < 1 << 28
+}
+
+fn offsets(stride: i64) -> String {
+    // Between parentheses, as the intrinsics may be macros.
+    format!("((uint32x4_t){{0, {stride}, {}, {}}})", 2 * stride, 3 * stride)
+}
+
+/// The first `valid` of four singles that are so many elements apart; the other lanes are 0.
+pub fn gather(address: &str, stride: i64, valid: usize) -> String {
+    let offsets = offsets(stride);
+    match valid {
+        LANES => format!("vldrwq_gather_shifted_offset_f32({address}, {offsets})"),
+        _ => format!("vldrwq_gather_shifted_offset_z_f32({address}, {offsets}, vctp32q({valid}))"),
+    }
+}
+
+/// The statement that stores them so.
+pub fn scatter(address: &str, stride: i64, value: &str, valid: usize) -> String {
+    let offsets = offsets(stride);
+    match valid {
+        LANES => format!("vstrwq_scatter_shifted_offset_f32({address}, {offsets}, {value});"),
+        _ => format!("vstrwq_scatter_shifted_offset_p_f32({address}, {offsets}, {value}, vctp32q({valid}));"),
+    }
+}
+
 /// What the name of the helper that takes the bits of a half for a number is.
 pub const NUMBER: &str = "mlc_half";
 
@@ -74,24 +105,28 @@ pub fn number() -> String {
     )
 }
 
-/// The definition of a helper, or `None` where that of GNU vectors does.
+/// The definition of a helper, or `None` where that of GNU vectors does. Comparisons that choose lanes go by way of general registers in
+/// gcc 12, four instructions each: where order by bits will do, it does. A sum with 0 leaves of all that is not a number the one that Arm's
+/// vectors make, whose sign is clear.
 pub fn definition(name: &str, intrinsic: Intrinsic) -> Option<String> {
     let (result, parameters, body) = match intrinsic {
         Intrinsic::Unary(UnaryFunction::Relu, SINGLES) => {
-            ("f32x4", "f32x4 x", "vdupq_m_n_f32(x, 0.0f, vcmpltq_n_f32(x, 0.0f))".to_owned())
+            ("f32x4", "f32x4 x", "(f32x4)vmaxq_s32((int32x4_t)vaddq_n_f32(x, 0.0f), vdupq_n_s32(0))".to_owned())
         }
         Intrinsic::Unary(UnaryFunction::Relu, HALVES) => {
-            ("f16x8", "f16x8 x", "vdupq_m_n_f16(x, 0, vcmpltq_n_f16(x, 0))".to_owned())
+            ("f16x8", "f16x8 x", "(f16x8)vmaxq_s16((int16x8_t)vaddq_n_f16(x, 0), vdupq_n_s16(0))".to_owned())
         }
         Intrinsic::Binary(BinaryFunction::Maximum, QUAD) => ("i32x4", "i32x4 x, i32x4 y", "vmaxq_s32(x, y)".to_owned()),
         Intrinsic::Binary(BinaryFunction::Minimum, QUAD) => ("i32x4", "i32x4 x, i32x4 y", "vminq_s32(x, y)".to_owned()),
         Intrinsic::Binary(BinaryFunction::ShiftLeft, QUAD) => {
             ("i32x4", "i32x4 x, i32x4 y", "vshlq_s32(x, y)".to_owned())
         }
-        Intrinsic::Binary(BinaryFunction::Maximum, SINGLES) => ("f32x4", "f32x4 x, f32x4 y", chosen("gt", "f32")),
-        Intrinsic::Binary(BinaryFunction::Minimum, SINGLES) => ("f32x4", "f32x4 x, f32x4 y", chosen("lt", "f32")),
-        Intrinsic::Binary(BinaryFunction::Maximum, HALVES) => ("f16x8", "f16x8 x, f16x8 y", chosen("gt", "f16")),
-        Intrinsic::Binary(BinaryFunction::Minimum, HALVES) => ("f16x8", "f16x8 x, f16x8 y", chosen("lt", "f16")),
+        Intrinsic::Binary(BinaryFunction::Maximum, SINGLES) => ("f32x4", "f32x4 x, f32x4 y", chosen("x, y", "f32")),
+        Intrinsic::Binary(BinaryFunction::Minimum, SINGLES) => ("f32x4", "f32x4 x, f32x4 y", chosen("y, x", "f32")),
+        Intrinsic::Binary(BinaryFunction::Maximum, HALVES) => ("f16x8", "f16x8 x, f16x8 y", chosen("x, y", "f16")),
+        Intrinsic::Binary(BinaryFunction::Minimum, HALVES) => ("f16x8", "f16x8 x, f16x8 y", chosen("y, x", "f16")),
+        Intrinsic::Bounded(function, SINGLES) => return Some(bounded(name, function, SINGLES)),
+        Intrinsic::Bounded(function, HALVES) => return Some(bounded(name, function, HALVES)),
         Intrinsic::Splat(SINGLES) => ("f32x4", "float x", "vdupq_n_f32(x)".to_owned()),
         Intrinsic::Splat(HALVES) => ("f16x8", "uint16_t x", "(f16x8)vdupq_n_u16(x)".to_owned()),
         Intrinsic::Cast(DType::F16, SINGLES) => return Some(converted(name, ("f16x4", "f32x4"), "f32.f16")),
@@ -128,9 +163,49 @@ const BRAIN_HALVES: &str = "static inline bf16x4 NAME(f32x4 x) {
 }
 ";
 
-/// `x` where it compares so with `y` or is not a number, else `y`.
-fn chosen(order: &str, dtype: &str) -> String {
-    format!("vpselq_{dtype}(x, y, (mve_pred16_t)(vcmp{order}q_{dtype}(x, y) | vcmpneq_{dtype}(x, x)))")
+/// `x` where the first of two is greater or `x` is not a number, else `y`. A comparison for less would hold with what is not a number.
+fn chosen(compared: &str, dtype: &str) -> String {
+    format!("vpselq_{dtype}(x, y, (mve_pred16_t)(vcmpgtq_{dtype}({compared}) | vcmpneq_{dtype}(x, x)))")
+}
+
+/// The number, if [`Intrinsic::Bounded`] makes the lesser or greater of vectors of a type and a number.
+pub fn bound(function: BinaryFunction, ty: ValueType, number: &Expr) -> Option<Literal> {
+    let number = match number {
+        Expr::Splat(number, _) => number,
+        number => number,
+    };
+    let Expr::Literal(literal @ Literal::Float(_, value)) = number else { return None };
+    let is_ordered = match function {
+        BinaryFunction::Minimum => value.0.is_sign_positive(),
+        BinaryFunction::Maximum => value.0.is_sign_negative(),
+        _ => false,
+    };
+    (is_ordered && !value.0.is_nan() && matches!(ty, SINGLES | HALVES)).then_some(*literal)
+}
+
+/// The lesser of a vector and a number with a clear sign, or the greater of it and one with a set sign. The bits of numbers are in their
+/// order among those of the same sign, and the others are on the side that stays: so it is by signed integers for the one and by unsigned
+/// ones for the other. What comes behind the infinities isn't a number; bits moved on by its count wrap to that side, too.
+fn bounded(name: &str, function: BinaryFunction, ty: ValueType) -> String {
+    let (element, bits, beyond) = match ty {
+        HALVES => ("uint16_t", 16, "0x3ff"),
+        _ => ("float", 32, "0x7fffff"),
+    };
+    // The greater of two negative numbers has the lesser bits.
+    let (signed, suffix) = match function {
+        BinaryFunction::Maximum => ("uint", format!("u{bits}")),
+        _ => ("int", format!("s{bits}")),
+    };
+    let (t, vector) = (value_type_name(ty), format!("{signed}{bits}x{}_t", ty.lanes));
+    format!(
+        "static inline {t} {name}({t} x, {element} bound) {{
+  uint{bits}_t bits;
+  __builtin_memcpy(&bits, &bound, sizeof(bits));
+  const {vector} most = vdupq_n_{suffix}(({signed}{bits}_t)(bits + {beyond}u));
+  return ({t})vsubq_n_{suffix}(vminq_{suffix}(vaddq_n_{suffix}(({vector})x, {beyond}), most), {beyond});
+}}
+"
+    )
 }
 
 fn folded(operator: &str) -> String {

@@ -25,12 +25,16 @@ pub fn function(function: &Function, apart: bool, intrinsics: &mut Intrinsics) -
     let mut printer =
         Printer { vars: &function.vars, intrinsics, text: String::new(), depth: 0, masks: BTreeMap::new() };
     let comment = comment(&function.comment);
+    // Where it may write what it reads, gcc takes vectors from memory again behind a loop that had them; else it keeps them, and for want
+    // of registers writes each to the stack in every turn.
+    let has_vectors = function.vars.iter().any(|info| matches!(info.kind, VarKind::Value(ty) if ty.lanes > 1));
+    let is_apart = !(printer.intrinsics.is_mve() && has_vectors);
     let parameters: Vec<String> = function
         .parameters
         .iter()
         .map(|parameter| {
             let info = &function.vars[parameter.var as usize];
-            let restrict = if parameter.restrict { "restrict " } else { "" };
+            let restrict = if parameter.restrict && is_apart { "restrict " } else { "" };
             format!("{}{restrict}{}", pointer_type(info.kind), info.name)
         })
         .collect();
@@ -349,6 +353,13 @@ impl Printer<'_> {
                 false => (self.expr(x), self.expr(y)),
             };
             return format!("({x} {operator} {y})");
+        }
+        if self.intrinsics.is_mve()
+            && let Some(bound) = mve::bound(function, ty, y)
+        {
+            let name = self.intrinsics.call(Intrinsic::Bounded(function, ty));
+            let (x, bound) = (self.widened(x, ty.lanes, ty.dtype), self.expr(&bound.into()));
+            return format!("{name}({}, {bound})", unparenthesised(&x));
         }
         let mask = self.found_mask_dtype(x).unwrap_or_else(|| self.mask_dtype(y));
         let x = self.widened(x, ty.lanes, mask);

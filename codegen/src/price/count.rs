@@ -1,6 +1,6 @@
 //! Instructions of a block of statements.
 
-use crate::loops::{Atom, Expr, Index, Known, ValueType, VarInfo, value_type};
+use crate::loops::{Atom, Expr, Index, Known, ValueType, VarInfo, mve, value_type};
 use crate::target::{ByteDots, Instructions, Library, Target, VectorSpelling};
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -19,9 +19,12 @@ pub struct Counts {
     pub erf: f64,
     pub other: f64,
     pub copied_byte: f64,
+    pub filled_byte: f64,
     pub convert: f64,
     pub integer: f64,
     pub load: f64,
+    /// Loads whose element or vector is in a register already.
+    pub kept: f64,
     pub store: f64,
     pub lane: f64,
     pub turn: f64,
@@ -57,6 +60,7 @@ impl Counts {
             + self.function * each.function
             + self.library(each)
             + self.copied_byte * each.copied_byte
+            + self.filled_byte * each.filled_byte
             + self.convert * each.convert
             + self.lane * each.lane;
         let others = (self.integer + self.routine) * each.integer
@@ -65,7 +69,7 @@ impl Counts {
             + self.far * each.far
             + self.turn * each.turn
             + self.branch * each.branch;
-        [arithmetic, self.load * each.load, self.store * each.store, others]
+        [arithmetic, (self.load - self.kept) * each.load, self.store * each.store, others]
     }
 
     fn library(&self, each: &Instructions) -> f64 {
@@ -113,6 +117,9 @@ impl Counts {
             + self.address
     }
 }
+
+/// Instructions that take a lane out of one of Arm's vectors and put it into another.
+const MOVES_OF_LANE: f64 = 3.5;
 
 /// Counts instructions of values over a function's variables.
 pub struct Counter<'a> {
@@ -163,7 +170,8 @@ impl Counter<'_> {
                 if self.multiplies_and_adds(*function, x, y, counts) {
                     return;
                 }
-                self.binary(*function, self.ty(x), counts);
+                let (x, y_lanes) = (self.ty(x), self.ty(y).lanes);
+                self.binary(*function, ValueType { lanes: x.lanes.max(y_lanes), ..x }, y, counts);
             }
             Expr::Select(..) => self.arithmetic(self.ty(expr), counts),
             // A narrow integer is widened by the load.
@@ -196,12 +204,12 @@ impl Counter<'_> {
             }
             Expr::Lane(..) => counts.lane += 1.0,
             Expr::Fold(function, x) => {
-                let lanes = self.ty(x).lanes as f64;
-                let mut steps = 1.0;
-                while steps * 2.0 < lanes {
-                    steps *= 2.0;
+                let ty = self.ty(x);
+                let by_halves = ty.lanes.ilog2().saturating_sub(1) as usize;
+                let steps = if self.target.vectors == VectorSpelling::Mve { ty.lanes - 1 } else { by_halves };
+                for _ in 0..steps {
                     counts.lane += 2.0;
-                    self.binary(*function, self.ty(x), counts);
+                    self.binary(*function, ty, x, counts);
                 }
             }
             Expr::Index(_, index) => {
@@ -237,10 +245,22 @@ impl Counter<'_> {
         if ty.dtype.is_float() { counts.float += registers } else { counts.integer += registers }
     }
 
-    fn binary(&self, function: BinaryFunction, ty: ValueType, counts: &mut Counts) {
+    /// Quotients or square roots. Arm's vectors have none: lanes are taken out, and put together by way of memory.
+    fn quotients(&self, ty: ValueType, counts: &mut Counts) {
+        let is_by_lanes = self.target.vectors == VectorSpelling::Mve && ty.lanes > 1;
+        let lanes = if is_by_lanes { ty.lanes as f64 } else { 0.0 };
+        counts.lane += MOVES_OF_LANE * lanes;
+        counts.divide += if is_by_lanes { lanes } else { self.registers(ty) };
+    }
+
+    fn binary(&self, function: BinaryFunction, ty: ValueType, y: &Expr, counts: &mut Counts) {
         use BinaryFunction as B;
+        let is_mve = self.target.vectors == VectorSpelling::Mve;
+        if is_mve && mve::bound(function, ty, y).is_some() {
+            return counts.integer += 3.0 * self.registers(ty);
+        }
         match function {
-            B::Divide if ty.dtype.is_float() => counts.divide += self.registers(ty),
+            B::Divide if ty.dtype.is_float() => self.quotients(ty, counts),
             B::Divide | B::FloorDivide | B::Modulo | B::Remainder => counts.divide += ty.lanes as f64,
             B::Power | B::Atan2 | B::LogAddExp => counts.other += ty.lanes as f64,
             B::Maximum | B::Minimum if ty.dtype.is_float() => counts.maximum += self.registers(ty),
@@ -255,7 +275,7 @@ impl Counter<'_> {
         let lanes = ty.lanes as f64;
         // In vectors, in units of an exponential function; and what the C library has.
         let (fast, library) = match function {
-            U::Sqrt => return counts.divide += self.registers(ty),
+            U::Sqrt => return self.quotients(ty, counts),
             U::Exp => (1.0, &mut counts.exp),
             U::Log | U::Sin | U::Cos => (1.4, &mut counts.log),
             U::Tanh | U::Log1p => (1.8, &mut counts.tanh),

@@ -203,3 +203,57 @@ fn c_compilers_move_vectors_by_calls_and_make_vectors_of_loops() {
     let [scalars, vectors] = ["cortex-m4", "cortex-m55"].map(|name| prices(&target(name), normalized)[0].time);
     assert!(2 * vectors < scalars, "{vectors} {scalars}");
 }
+
+#[test]
+fn what_a_loop_moves_costs_and_what_it_keeps_does_not() {
+    // A row of 64 numbers beside one that all rows share: the shared one is in a register where a loop keeps it.
+    let map = |target: &Target, other: &str| {
+        let text = format!(
+            "(%x: f32[512, 64], %v: f32[{other}]) -> (\"y\": f32[512, 64]) {{
+  %y = binary %x, %v {{function = add}} : f32[512, 64]
+  return %y
+}}
+"
+        );
+        prices(target, &text)[0].time
+    };
+    let kept = target("riscv32");
+    let mut loaded = kept.clone();
+    loaded.machine.written_out = 0.0;
+    let elements = 512 * 64;
+    let (shared, own) = (map(&kept, "1, 1"), map(&kept, "512, 64"));
+    assert!(own > shared + elements, "a pointer more to move, and a load: {own} {shared}");
+    assert!(map(&loaded, "1, 1") > shared + elements / 2, "where C compilers keep nothing it is loaded: {shared}");
+}
+
+#[test]
+fn loops_that_fill_memory_are_calls_of_the_c_library() {
+    let pad = |name: &str| {
+        let text = "(%x: f32[1, 2, 2, 64]) -> (\"y\": f32[1, 2, 66, 64]) {
+  %y = pad %x {pads = [[0, 0], [0, 0], [0, 64], [0, 0]], mode = constant, value = 0.0_f32} : f32[1, 2, 66, 64]
+  return %y
+}
+";
+        prices(&target(name), text).iter().map(|price| price.time).sum::<u64>()
+    };
+    let bytes = 4 * 2 * 64 * 64;
+    // One byte after the other: a store, a pointer, a comparison and a branch.
+    assert!((4 * bytes..5 * bytes).contains(&pad("riscv32")), "{} instructions for {bytes} bytes", pad("riscv32"));
+}
+
+#[test]
+fn arms_vectors_bound_by_bits_and_divide_by_lanes() {
+    let steps = |name: &str, step: &str| {
+        let text = format!(
+            "(%x: f32[4096]) -> (\"y\": f32[4096]) {{\n  %b = constant f32[1] [6.0]\n  %y = {step} : f32[4096]\n  return %y\n}}\n"
+        );
+        prices(&target(name), &text)[0].time
+    };
+    let bounded = steps("cortex-m55", "binary %x, %b {function = minimum}");
+    let compared = steps("cortex-m55", "binary %x, %x {function = minimum}");
+    assert!(bounded < compared, "{bounded} {compared}");
+    let divided = steps("cortex-m55", "binary %b, %x {function = divide}");
+    assert!(divided > 4096 * 4, "four instructions for each lane: {divided}");
+    let [scalars, vectors] = ["cortex-m4", "cortex-m55"].map(|name| steps(name, "unary %x {function = exp}"));
+    assert!(4 * vectors < scalars, "{vectors} {scalars}");
+}

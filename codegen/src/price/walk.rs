@@ -1,8 +1,11 @@
 //! Walks a function: its blocks of statements with how often each runs, its loops, and where it reads and writes.
 
+mod streams;
+
+use self::streams::Stream;
 use super::count::{Counter, Counts};
 use super::samples::Samples;
-use crate::loops::{Atom, Expr, Function, Index, Stmt, Var};
+use crate::loops::{Atom, Expr, Function, Index, Stmt, ValueType, Var};
 use crate::target::{Overlap, Target, VectorSpelling};
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Objective};
@@ -66,6 +69,9 @@ pub fn walk(function: &Function, target: &Target) -> Walked {
         path: Vec::new(),
         rolled: 0,
         reached: Vec::new(),
+        streams: Vec::new(),
+        conditions: 0,
+        dependence: BTreeMap::new(),
         indices: BTreeMap::new(),
         pointers: BTreeMap::new(),
     };
@@ -98,8 +104,20 @@ struct Walker<'a> {
     rolled: usize,
     /// Of each block that is being walked the bytes that it reads and writes at, by the pointer that they are counted from.
     reached: Vec<BTreeMap<Var, BTreeSet<i64>>>,
+    /// What was read and written so far.
+    streams: Vec<Stream>,
+    /// Conditions around the statement at hand.
+    conditions: usize,
+    /// Loops that indices and pointers depend on.
+    dependence: BTreeMap<Var, BTreeSet<usize>>,
     indices: BTreeMap<Var, Linear>,
     pointers: BTreeMap<Var, (Var, Linear)>,
+}
+
+/// Bytes that C compilers have the C library copy or fill.
+enum LibraryBytes {
+    Copied(f64),
+    Filled(f64),
 }
 
 impl Walker<'_> {
@@ -112,7 +130,6 @@ impl Walker<'_> {
             self.statement(statement, &mut samples, &mut counts, &mut chains);
         }
         for places in self.reached.pop().unwrap_or_default().values() {
-            counts.pointer += 1.0;
             let reach = self.counter.target.machine.reach;
             counts.far += reach.map_or(0, |reach| further_bases(places, reach)) as f64;
         }
@@ -131,28 +148,23 @@ impl Walker<'_> {
         !body.is_empty() && body.iter().all(is_copy)
     }
 
-    /// Bytes that a turn of a loop moves, if it moves or fills one element or vector after the other and does nothing else.
-    fn block_copy(&self, var: Var, step: i64, body: &[Stmt]) -> Option<f64> {
+    /// The C library's work for a turn of a loop, if that moves or fills one element or vector after the other and does nothing else.
+    fn block_copy(&self, var: Var, step: i64, body: &[Stmt]) -> Option<LibraryBytes> {
         let follows = |index: &Index, lanes: usize| {
             let moves = |(atom, factor): &(Atom, i64)| *atom == Atom::Var(var) && *factor == 1;
             step == lanes as i64 && index.terms.iter().any(moves)
         };
-        match body {
-            [Stmt::Store { index, value: Expr::Load { index: from, ty, .. }, stride: 1, valid, .. }]
-                if *valid == ty.lanes =>
-            {
-                let bytes = (ty.lanes * ty.dtype.size()) as f64;
-                (follows(index, ty.lanes) && follows(from, ty.lanes)).then_some(bytes)
-            }
-            [Stmt::Store { index, value: Expr::Literal(literal), .. }] => {
-                follows(index, 1).then_some(literal.dtype().size() as f64)
-            }
-            [Stmt::Store { index, value: Expr::Splat(value, lanes), stride: 1, valid, .. }] if valid == lanes => {
-                let Expr::Literal(literal) = **value else { return None };
-                follows(index, *lanes).then_some((lanes * literal.dtype().size()) as f64)
-            }
+        let [Stmt::Store { index, value, stride, valid, .. }] = body else { return None };
+        let ValueType { dtype, lanes } = self.function.ty(value);
+        let is_whole = follows(index, lanes) && *stride == 1 && *valid == lanes;
+        let bytes = (lanes * dtype.size()) as f64;
+        match value {
+            Expr::Load { index: from, .. } if follows(from, lanes) => Some(LibraryBytes::Copied(bytes)),
+            Expr::Literal(_) => Some(LibraryBytes::Filled(bytes)),
+            Expr::Splat(value, _) if matches!(**value, Expr::Literal(_)) => Some(LibraryBytes::Filled(bytes)),
             _ => None,
         }
+        .filter(|_| is_whole)
     }
 
     /// Instructions up to which C compilers write the turns of a loop one after the other: none where they make small code.
@@ -200,7 +212,8 @@ impl Walker<'_> {
                 let mut place = self.linear(start);
                 place.add(&Linear { constant: 0.0, turns: BTreeMap::from([(number, 1.0)]) }, *step as f64);
                 self.indices.insert(*var, place);
-                let (first, rolled) = (self.walked.blocks.len(), self.rolled);
+                self.dependence.insert(*var, BTreeSet::from([number]));
+                let (first, rolled, stream) = (self.walked.blocks.len(), self.rolled, self.streams.len());
                 self.path.push(number);
                 self.block(body, &inner);
                 self.path.pop();
@@ -216,9 +229,15 @@ impl Walker<'_> {
                 match moved {
                     _ if turns <= MOST_TURNS && (is_short || moved.is_some()) => {
                         blocks.iter_mut().for_each(|block| block.copies *= turns);
+                        for stream in &mut self.streams[stream..] {
+                            stream.loads = stream.loads.map(|loads| loads * turns);
+                        }
                     }
                     Some(bytes) => {
-                        counts.copied_byte += bytes * turns;
+                        match bytes {
+                            LibraryBytes::Copied(bytes) => counts.copied_byte += bytes * turns,
+                            LibraryBytes::Filled(bytes) => counts.filled_byte += bytes * turns,
+                        }
                         counts.branch += 1.0;
                         counts.loops += 1.0;
                         // What the loop would do.
@@ -227,6 +246,9 @@ impl Walker<'_> {
                     None => {
                         counts.loops += 1.0;
                         counts.turn += turns;
+                        counts.pointer += turns * self.moved_by(number, stream) as f64;
+                        counts.kept += (turns - 1.0).max(0.0) * self.kept_in(number, stream);
+                        self.streams[stream..].iter_mut().for_each(|stream| stream.loads = None);
                         self.rolled += 1;
                     }
                 }
@@ -236,6 +258,7 @@ impl Walker<'_> {
                 samples.define(*var, value);
                 let place = self.linear(value);
                 self.indices.insert(*var, place);
+                self.dependence.insert(*var, self.loops_of(value));
                 counts.address += 1.0;
                 self.counter.index(value, counts);
             }
@@ -247,6 +270,9 @@ impl Walker<'_> {
             }
             Stmt::Pointer { var, base, offset } => {
                 let mut place = self.linear(offset);
+                let mut depends_on = self.loops_of(offset);
+                depends_on.extend(self.dependence.get(base).into_iter().flatten());
+                self.dependence.insert(*var, depends_on);
                 let mut root = *base;
                 if let Some((pointer, before)) = self.pointers.get(base) {
                     root = *pointer;
@@ -271,14 +297,18 @@ impl Walker<'_> {
                     if !body.is_empty() {
                         let mut inside = samples.clone();
                         inside.assume(conditions, hold);
+                        self.conditions += 1;
                         self.block(body, &inside);
+                        self.conditions -= 1;
                     }
                 }
             }
             Stmt::IfValue { condition, then } => {
                 self.value(condition, counts);
                 counts.branch += 1.0;
+                self.conditions += 1;
                 self.block(then, samples);
+                self.conditions -= 1;
             }
             Stmt::Routine { routine, pointers, numbers } => {
                 counts.routine += routine.instructions(numbers, &self.counter.target.machine.instructions);
@@ -316,11 +346,16 @@ impl Walker<'_> {
 
     fn access(&mut self, pointer: Var, index: &Index, elements: usize, stride: i64, dtype: DType) {
         let mut place = self.linear(index);
+        let mut depends_on = self.loops_of(index);
+        let moved_by = depends_on.clone();
+        depends_on.extend(self.dependence.get(&pointer).into_iter().flatten());
         let mut root = pointer;
         if let Some((own, before)) = self.pointers.get(&pointer) {
             root = *own;
             place.add(before, 1.0);
         }
+        let loads = (self.conditions == 0).then_some(1.0);
+        self.streams.push(Stream { pointer, moved_by, depends_on, loads });
         if let Some(reached) = self.reached.last_mut() {
             let places = reached.entry(pointer).or_default();
             places.insert(index.constant.saturating_mul(dtype.size() as i64));

@@ -30,8 +30,10 @@ pub struct Instructions {
     pub function: f64,
     /// The same by the C library, of one number.
     pub library: Library,
-    /// A byte that is copied or filled by a loop of which C compilers make a call of `memcpy` or `memset`.
+    /// A byte that is copied by a loop of which C compilers make a call of `memcpy`.
     pub copied_byte: f64,
+    /// A byte that is filled by a loop of which they make a call of `memset`.
+    pub filled_byte: f64,
     /// A byte that [`Routine::CopyBytes`](crate::loops::Routine::CopyBytes) moves.
     pub moved_byte: f64,
     /// Conversions between types.
@@ -119,6 +121,7 @@ const WIDE: Instructions = Instructions {
     function: 14.0,
     library: Library { exp: 9.0, log: 11.0, tanh: 45.0, erf: 36.0, other: 27.0 },
     copied_byte: 0.04,
+    filled_byte: 0.04,
     moved_byte: 0.04,
     convert: 0.5,
     integer: 0.4,
@@ -196,6 +199,7 @@ impl Machine {
             function: 50.0,
             library: Library { exp: 60.0, log: 70.0, tanh: 110.0, erf: 90.0, other: 200.0 },
             copied_byte: 5.0,
+            filled_byte: 4.0,
             moved_byte: 0.62,
             convert: 2.0,
             integer: 1.0,
@@ -249,6 +253,7 @@ impl Machine {
             multiply_add: 1.06,
             float: 1.5,
             maximum: 8.5,
+            function: 41.0,
             load: 1.18,
             store: 1.5,
             turn: 0.4,
@@ -272,11 +277,12 @@ impl Machine {
             turn: 1.55,
             branch: 1.0,
             address: 0.5,
-            pointer: 0.3,
+            pointer: 1.0,
             far: 4.0,
             ..machine.instructions
         };
         machine.reach = Some(4096);
+        machine.written_out = 200.0;
         machine
     }
 

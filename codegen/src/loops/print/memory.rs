@@ -42,6 +42,9 @@ impl Printer<'_> {
             let address = self.address(pointer, index);
             return mve::load(ty, &address, valid);
         }
+        if self.intrinsics.is_mve() && mve::reaches(ty, stride) {
+            return mve::gather(&self.address(pointer, index), stride, valid);
+        }
         let lanes: Vec<String> = (0..ty.lanes)
             .map(|lane| {
                 if lane >= valid {
@@ -105,6 +108,10 @@ impl Printer<'_> {
             }
             let bytes = valid * ty.dtype.size();
             return self.line(&format!("__builtin_memcpy({address}, &{value}, {bytes});"));
+        }
+        if self.intrinsics.is_mve() && mve::reaches(ty, stride) {
+            let (address, value) = (self.address(pointer, index), self.expr(value));
+            return self.line(&mve::scatter(&address, stride, unparenthesised(&value), valid));
         }
         for lane in 0..valid {
             let at = self.index(&index.offset(lane as i64 * stride));

@@ -6,7 +6,7 @@ use mlc_codegen::kernels::{self, Argument, KernelWriter};
 use mlc_codegen::loops::{Function, Intrinsics, LoopBuilder, Parameter, print};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::{
-    ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, GatherElements, Map, MaxPool,
+    ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, GatherElements, Map, Matmul, MaxPool,
     Normalize, Pad, PadMode, Recurrent, RecurrentCell, RecurrentOperand, Reduce, ReduceFunction, Resize,
     ResizeCoordinates, ResizeMode, Scatter, ScatterReduction, Softmax, Sort,
 };
@@ -25,6 +25,18 @@ fn typed_text(op: Op, types: &[TensorType], target: &Target) -> String {
     let mut function = build(&case, &schedule, 0, target).unwrap().function;
     function.comment = Vec::new();
     print::function(&function, false, &mut Intrinsics::default())
+}
+
+/// The text with the helpers that it calls.
+fn text_with_helpers(op: impl Into<Op>, shapes: &[&[usize]], target: &Target) -> String {
+    let types: Vec<TensorType> = shapes.iter().map(|&shape| TensorType::new(DType::F32, shape)).collect();
+    let case = Case::new(op.into(), &types, Layout::Dense, &mut Generator::new(1));
+    let schedule = schedules(&case, target).unwrap().remove(0);
+    let mut function = build(&case, &schedule, 0, target).unwrap().function;
+    function.comment = Vec::new();
+    let mut helpers = Intrinsics::new(target);
+    let text = print::function(&function, false, &mut helpers);
+    format!("{}\n{text}", helpers.prelude())
 }
 
 fn reviewed(name: &str, text: &str) {
@@ -55,6 +67,17 @@ fn softmax_and_normalisation_are_as_reviewed() {
     reviewed("log_softmax_of_channels", &text(softmax, &[&[1, 5, 16]], &Target::host(32)));
     let normalize = Normalize { axes: vec![1], epsilon: Float(1e-5), center: true };
     reviewed("normalized_rows", &text(normalize, &[&[4, 32]], &Target::host(32)));
+}
+
+#[test]
+fn arms_vectors_are_as_reviewed() {
+    let helium = Target::embedded().into_iter().find(|target| target.name == "cortex-m55").unwrap();
+    let softmax = Softmax { axis: 1, logarithm: false };
+    reviewed("helium_softmax_of_rows", &text_with_helpers(softmax, &[&[4, 12]], &helium));
+    let expression = Expression::parse("relu6(add(x0, x1))").unwrap();
+    reviewed("helium_relu6", &text_with_helpers(Map { expression }, &[&[4, 12], &[4, 12]], &helium));
+    let matmul = Matmul { transpose_left: false, transpose_right: true, sums: None };
+    reviewed("helium_matmul_of_columns", &text_with_helpers(matmul, &[&[2, 3], &[5, 3]], &helium));
 }
 
 #[test]
