@@ -2,7 +2,7 @@
 
 use super::metadata::to_json;
 use crate::execution::Execution;
-use crate::module::{KeptState, KernelSummary, MemoryPlan, Module, Port, RankSummary};
+use crate::module::{KeptState, KernelSummary, MemoryPlan, Module, Port, RankSummary, StatePlace};
 use crate::target::{FloatingPoint, Target};
 use mlc_ir::{Objective, Quantization};
 use serde::Serialize;
@@ -40,11 +40,12 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         dtype: &'static str,
         name: &'a str,
         shape: &'a [usize],
-        symbol: &'a str,
+        #[serde(flatten)]
+        place: &'a StatePlace,
     }
     fn describe_state(state: &KeptState) -> StateDescription<'_> {
-        let KeptState { name, symbol, initial } = state;
-        StateDescription { dtype: initial.ty().dtype.name(), name, shape: &initial.ty().shape, symbol }
+        let KeptState { name, place, initial } = state;
+        StateDescription { dtype: initial.ty().dtype.name(), name, shape: &initial.ty().shape, place }
     }
     fn describe(port: &Port) -> PortDescription<'_> {
         let Port { name, field, ty, quantization } = port;

@@ -40,12 +40,7 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
         text += &format!("/* Bytes of the pool {}. */\n#define {} {}\n\n", pool.name, pool.size_macro, pool.bytes);
     }
     if !module.states.is_empty() {
-        text += &format!(
-            "/*\n * Makes the states what they were before the first run: a new stream begins. Returns 0.\n * Between two calls of \
-             this, every run goes on where the last one ended.\n */\nint32_t tvmgen_{model}_reset(void);\n\n\
-             /* Bytes of the states, which are kept between runs. */\n#define {prefix}_STATE_SIZE {}\n\n",
-            module.state_bytes(),
-        );
+        text += &states(module, &prefix);
     }
     if module.kept.ends {
         text += &format!(
@@ -71,6 +66,31 @@ fn quantization_macros(size: &str, quantization: &Quantization) -> String {
         "/* Its numbers are {name}_SCALE * (integer - {name}_ZERO_POINT). */\n#define {name}_SCALE {scale}\n\
          #define {name}_ZERO_POINT {}\n",
         if zero_point < 0 { format!("({zero_point})") } else { zero_point.to_string() },
+    )
+}
+
+/// What the states take, and the function that begins a stream.
+fn states(module: &Module, prefix: &str) -> String {
+    let model = &module.model_name;
+    let (parameter, first, alignment) = match Pool::states(module) {
+        Some(pool) => (
+            format!("struct tvmgen_{model}_workspace_pools* workspace_pools"),
+            format!(
+                " * Every stream has a {} of its own, and needs this before its first run. No other pool is looked at.\n",
+                pool.name
+            ),
+            format!(
+                "/* Alignment of the pool of states in bytes. */\n#define {prefix}_STATE_ALIGNMENT {}\n\n",
+                module.plan.alignment.max(1)
+            ),
+        ),
+        None => ("void".to_owned(), String::new(), String::new()),
+    };
+    format!(
+        "/*\n * Makes the states what they were before the first run: a new stream begins. Returns 0.\n * Between two calls of \
+         this, every run goes on where the last one ended.\n{first} */\nint32_t tvmgen_{model}_reset({parameter});\n\n\
+         /* Bytes of the states, which are kept between runs. */\n#define {prefix}_STATE_SIZE {}\n\n{alignment}",
+        module.state_bytes(),
     )
 }
 
@@ -110,7 +130,7 @@ fn c_interface(module: &Module) -> String {
     if Pool::workspace(module).is_some() {
         memory = "Reentrant: every run has the memory of its caller.";
     }
-    if !module.states.is_empty() {
+    if !module.states.is_empty() && Pool::states(module).is_none() {
         memory = "Not reentrant: the states live in static memory.";
     }
     if module.kept.is_shared {
