@@ -27,6 +27,12 @@ pub enum Pools {
     External,
 }
 
+// Serde gives references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
 impl Pools {
     // Serde gives references.
     #[allow(clippy::trivially_copy_pass_by_ref)]
@@ -62,6 +68,9 @@ pub struct Execution {
     /// Where the memory of states comes from. With the caller's, each of several streams has states of its own.
     #[serde(skip_serializing_if = "Pools::are_internal")]
     pub states: Pools,
+    /// Whether the members of the C interface's structures point at elements of their types, such as `const float*`, and not at `void`.
+    #[serde(skip_serializing_if = "is_false")]
+    pub typed_pointers: bool,
     /// How constants reach the code; the graph executor alone takes them from the parameters' file.
     pub weights: WeightsAs,
 }
@@ -73,6 +82,7 @@ impl Default for Execution {
             graph: false,
             pools: Pools::Internal,
             states: Pools::Internal,
+            typed_pointers: false,
             weights: WeightsAs::C,
         }
     }

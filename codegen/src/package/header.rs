@@ -3,9 +3,10 @@
 
 use super::names::{Names, macro_prefix};
 use super::pools::Pool;
+use crate::loops::spelling::c_type;
 use crate::module::{Module, Port, RankSummary};
 use crate::names::c_escape;
-use mlc_ir::{Float, Quantization};
+use mlc_ir::{DType, Float, Quantization};
 
 /// The text of the header.
 pub(super) fn header(module: &Module, names: &Names) -> String {
@@ -114,8 +115,8 @@ fn messages(model: &str, prefix: &str, ranks: &RankSummary) -> String {
 /// The structures and the function of the C interface.
 fn c_interface(module: &Module) -> String {
     let model = &module.model_name;
-    let inputs = structure(model, "input", "const void*", &module.inputs);
-    let mut text = inputs + &structure(model, "output", "void*", &module.outputs);
+    let inputs = structure(module, "input", "const ", &module.inputs);
+    let mut text = inputs + &structure(module, "output", "", &module.outputs);
     let pools = Pool::external(module);
     let (mut parameter, mut memory) = (String::new(), "Not reentrant: intermediate results live in one static arena.");
     if !pools.is_empty() {
@@ -150,13 +151,17 @@ fn c_interface(module: &Module) -> String {
 }
 
 /// The struct of the inputs' or outputs' pointers. C has no empty struct, so one without fields gets a placeholder.
-fn structure(model: &str, kind: &str, pointer: &str, ports: &[Port]) -> String {
+fn structure(module: &Module, kind: &str, qualifier: &str, ports: &[Port]) -> String {
+    let model = &module.model_name;
     let mut text = format!("/* Pointers to the {kind}s. */\nstruct tvmgen_{model}_{kind}s {{\n");
     for port in ports {
-        text += &format!("  {pointer} {}; /* {} */\n", port.field, describe(port));
+        let element = if module.execution.typed_pointers { c_type(port.ty.dtype) } else { "void" };
+        let is_half = matches!(port.ty.dtype, DType::F16 | DType::Bf16);
+        let bits = if is_half && module.execution.typed_pointers { ", the bits of each number" } else { "" };
+        text += &format!("  {qualifier}{element}* {}; /* {}{bits} */\n", port.field, describe(port));
     }
     if ports.is_empty() {
-        text += &format!("  {pointer} none; /* the model has no {kind}s */\n");
+        text += &format!("  {qualifier}void* none; /* the model has no {kind}s */\n");
     }
     text + "};\n\n"
 }

@@ -65,6 +65,9 @@ pub struct Packaging {
     /// Whose memory states are kept in: the caller's can differ from stream to stream (executor aot, interface c)
     #[arg(long, value_enum, default_value_t = WorkspacePools::Internal, value_name = "WHOSE")]
     pub state_pool: WorkspacePools,
+    /// Point at elements of their types in the structures of inputs and outputs, such as const float*, and not at void (interface c)
+    #[arg(long)]
+    pub typed_pointers: bool,
     /// How weights reach the program (executor aot)
     #[arg(long, value_enum, default_value_t = Weights::C, value_name = "FORM")]
     pub weights_as: Weights,
@@ -105,6 +108,12 @@ impl Packaging {
                         '--weights-as binary'";
             return Err(mismatch(message.into()).with_help(help));
         }
+        let typed_pointers = self.typed_pointers;
+        if typed_pointers && aot != Some(Interface::C) {
+            let message = "only the C interface has pointers that could have types";
+            let help = "give '--executor aot --interface-api c', or leave '--typed-pointers' out";
+            return Err(mismatch(message.into()).with_help(help));
+        }
         if graph && states == Pools::External {
             let message = "the graph executor calls kernels without a pool of states";
             return Err(
@@ -115,7 +124,7 @@ impl Packaging {
             let message = "the graph executor loads its weights from the archive's parameters file";
             return Err(mismatch(message.into()).with_help("leave '--weights-as' out, or add the executor 'aot'"));
         }
-        Ok(Execution { aot, graph, pools, states, weights })
+        Ok(Execution { aot, graph, pools, states, typed_pointers, weights })
     }
 
     fn interface(&self) -> Result<Interface, Diagnostic> {

@@ -115,10 +115,10 @@ fn c_interface(model: &str, header: &Header, bundle: &Bundle, folder: &Path) -> 
         }
     } else {
         for (index, port) in bundle.inputs.iter().enumerate() {
-            let _ = writeln!(bind, "  inputs.{} = input[{index}].data;", port.field);
+            let _ = writeln!(bind, "  inputs.{} = (void*)input[{index}].data;", port.field);
         }
         for (index, port) in bundle.outputs.iter().enumerate() {
-            let _ = writeln!(bind, "  outputs.{} = output[{index}].data;", port.field);
+            let _ = writeln!(bind, "  outputs.{} = (void*)output[{index}].data;", port.field);
         }
         let pools = if pools.is_empty() { String::new() } else { format!(", {pools}") };
         let is_rank = bundle.origin.as_ref().is_some_and(|origin| origin.ranks.is_some());
