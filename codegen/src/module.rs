@@ -5,7 +5,7 @@ use crate::execution::Execution;
 use crate::graph::ExecutorGraph;
 use crate::price::Price;
 use mlc_ir::{Attribute, Quantization, TensorType};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// An input or output of the generated function.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +77,7 @@ pub struct KernelResult {
 }
 
 /// One buffer of the arena.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedBuffer {
     /// Names of the values that live in it.
     pub values: Vec<String>,
@@ -92,7 +92,7 @@ pub struct PlannedBuffer {
 }
 
 /// Where everything lives, decided at compile time.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryPlan {
     /// Bytes of the arena: what the user must reserve beyond constants, inputs and outputs.
     pub arena_bytes: usize,

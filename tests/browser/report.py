@@ -13,6 +13,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tarfile
 
 from playwright.sync_api import sync_playwright
 
@@ -135,7 +136,7 @@ def use(page, data):
         if not holds:
             faults.append(what)
 
-    for shown in ["imported", "optimized"]:
+    for shown in [shown for shown in ["imported", "optimized"] if report[shown]["nodes"]]:
         graph.locator(f"[data-show={shown}]").click()
         known = page.evaluate("models[0].view.sheet.nodes.length")
         check(known == len(report[shown]["nodes"]), f"{known} nodes of {shown} are in the picture")
@@ -167,6 +168,29 @@ def use(page, data):
     return faults
 
 
+def click(page, data):
+    """Clicks the kernels of an archive without a graph; returns what isn't told of them."""
+    faults = []
+    for number, kernel in enumerate(data[0]["kernels"]):
+        page.locator(f"#kernels-0 tr[data-kernel='{number}']").click()
+        if kernel["function"] not in page.locator("#graph-0 .details").inner_text():
+            faults.append(f"nothing is told of kernel {number}")
+    for key in ["/", "+", "0", "ArrowDown"]:
+        page.keyboard.press(key)
+    return faults
+
+
+def archives(mlc, model, target, folder):
+    """Archives of a model: one of mlc, and one that says no more of itself than others do."""
+    own, other = folder / "archive.tar", folder / "functions.tar"
+    subprocess.run([mlc, "compile", model, "--target", target, "-q", "-o", own], check=True)
+    with tarfile.open(own) as source, tarfile.open(other, "w") as stripped:
+        for member in source.getmembers():
+            if not member.name.startswith("./src/"):
+                stripped.addfile(member, source.extractfile(member) if member.isfile() else None)
+    return [("archive", own, use), ("functions", other, click)]
+
+
 def look(browser, file, folder, using):
     """Opens a page, uses it, and takes its pictures; prints its size and returns its faults."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
@@ -183,14 +207,15 @@ def look(browser, file, folder, using):
     page.screenshot(path=folder / f"{file.stem}-dark.png")
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    if page.evaluate(DRAWN)["nodes"] != page.evaluate("models[0].view.sheet.nodes.length"):
+    if page.evaluate("models[0].view ? models[0].view.sheet.nodes.length : 0") != page.locator("#graph-0 .canvas:not([hidden]) .node").count():
         faults.append("paper doesn't show all nodes")
     page.screenshot(path=folder / f"{file.stem}-print.png", full_page=True)
     page.close()
     size = file.stat().st_size
     if size > LARGEST:
         faults.append(f"the page has {size} bytes")
-    print(f"{file.stem}: {size} bytes, {len(data[0]['imported']['nodes'])} nodes{''.join(chr(10) + '  ' + fault for fault in faults)}")
+    nodes = max(len(data[0][graph]["nodes"]) for graph in ["imported", "optimized"])
+    print(f"{file.stem}: {size} bytes, {nodes} nodes{''.join(chr(10) + '  ' + fault for fault in faults)}")
     return faults
 
 
@@ -209,7 +234,8 @@ def main():
     if not models:
         sys.exit("there are no models")
     (folder / "large.mlc").write_text(large(MANY))
-    pages = [(path.parent.name, path, use) for path in models] + [("large", folder / "large.mlc", roam)]
+    pages = [(path.parent.name, path, use) for path in models]
+    pages += [("large", folder / "large.mlc", roam), *archives(options.mlc, models[0], options.target, folder)]
     failed = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])

@@ -1,5 +1,6 @@
 //! [`Diagram`]: a graph as a picture shows it.
 
+use crate::report::KernelReport;
 use mlc_ir::{Category, FieldValue, Graph, NodeId, Op, TensorType};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ pub struct Diagram {
 }
 
 /// A node of a [`Diagram`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DiagramNode {
     /// Its name in the model.
     pub name: String,
@@ -75,6 +76,18 @@ impl Diagram {
         }
         diagram
     }
+
+    /// Says of each node which kernels compute it.
+    pub fn link(&mut self, kernels: &[KernelReport]) {
+        for node in &mut self.nodes {
+            node.kernels = numbers(kernels, |kernel| kernel.node == node.name);
+        }
+    }
+}
+
+/// Numbers of the kernels that something holds for.
+pub fn numbers(kernels: &[KernelReport], holds: impl Fn(&KernelReport) -> bool) -> Vec<usize> {
+    kernels.iter().enumerate().filter(|(_, kernel)| holds(kernel)).map(|(number, _)| number).collect()
 }
 
 impl DiagramNode {
@@ -97,17 +110,14 @@ impl DiagramNode {
         }
     }
 
-    fn output(name: &str, ty: String) -> DiagramNode {
+    /// An output of a graph.
+    pub fn output(name: &str, ty: String) -> DiagramNode {
         DiagramNode {
             name: name.to_owned(),
             operator: "output".into(),
             kind: "output",
             results: vec![ty],
-            text: String::new(),
-            origins: Vec::new(),
-            constants: Vec::new(),
-            rules: Vec::new(),
-            kernels: Vec::new(),
+            ..DiagramNode::default()
         }
     }
 }

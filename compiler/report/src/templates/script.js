@@ -213,8 +213,21 @@ class View {
     this.svg.setAttribute("viewBox", `${box.x} ${box.y} ${box.width} ${box.height}`);
   }
 
+  // On paper the picture has another size, which changes nothing of what is drawn.
+  print() {
+    this.fit();
+    this.printed = true;
+    this.sheet.drawAll();
+  }
+
+  screen() {
+    this.printed = false;
+    this.draw();
+  }
+
   // The window is wider or higher than the box where their proportions differ.
   draw() {
+    if (this.printed) return;
     const unit = this.unit();
     const { x, y, width, height } = this.box;
     const [across, down] = [this.canvas.clientWidth * unit, this.canvas.clientHeight * unit];
@@ -233,13 +246,14 @@ class Graphs {
     this.views = {};
     for (const canvas of this.section.querySelectorAll(".canvas")) this.views[canvas.dataset.graph] = this.prepare(canvas);
     for (const tab of this.section.querySelectorAll("[data-show]")) tab.addEventListener("click", () => this.show(tab.dataset.show));
+    if (!this.search) return;
     for (const button of this.section.querySelectorAll("[data-zoom]")) button.addEventListener("click", () => this.zoom(button.dataset.zoom));
     this.search.addEventListener("input", () => this.find(this.search.value));
     this.search.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.next(event.shiftKey ? -1 : 1);
       if (event.key === "Escape") { this.search.value = ""; this.find(""); this.search.blur(); }
     });
-    this.show("optimized");
+    this.show(Object.keys(this.views)[0]);
   }
 
   prepare(canvas) {
@@ -334,8 +348,8 @@ class Graphs {
   kernel(number) {
     const kernel = this.report.kernels[number];
     const unit = this.report.measured ? this.report.measured[0] : this.report.unit;
-    const took = kernel.measured ?? kernel.time;
-    const facts = [`${took.toLocaleString("en")} ${unit}`, `${kernel.macs.toLocaleString("en")} MACs`, `${kernel.code_bytes.toLocaleString("en")} bytes of code`];
+    const known = [[kernel.measured ?? kernel.time, unit], [kernel.macs, "MACs"], [kernel.code_bytes, "bytes of code"]];
+    const facts = known.flatMap(([figure, what]) => (figure === undefined ? [] : [`${figure.toLocaleString("en")} ${what}`]));
     if (kernel.schedule) facts.push(`schedule ${kernel.schedule}`);
     const others = kernel.others.map(([name, time]) => `${name}: ${time.toLocaleString("en")} ${this.report.unit} predicted`);
     return [
@@ -401,12 +415,10 @@ addEventListener("keydown", (event) => {
   const graphs = current();
   const frame = graphs.section.getBoundingClientRect();
   const visible = frame.top < innerHeight * 0.6 && frame.bottom > innerHeight * 0.4;
-  const step = 60 * graphs.view.unit();
-  const keys = {
-    "/": () => { graphs.section.scrollIntoView({ block: "start" }); graphs.search.focus(); },
-    t: theme,
-  };
-  if (visible) {
+  const keys = { t: theme };
+  if (graphs.search) keys["/"] = () => { graphs.section.scrollIntoView({ block: "start" }); graphs.search.focus(); };
+  if (graphs.view && visible) {
+    const step = 60 * graphs.view.unit();
     Object.assign(keys, {
       "+": () => graphs.zoom("in"), "=": () => graphs.zoom("in"), "-": () => graphs.zoom("out"), 0: () => graphs.zoom("fit"),
       ArrowLeft: () => graphs.view.move(-step, 0), ArrowRight: () => graphs.view.move(step, 0),
@@ -418,5 +430,5 @@ addEventListener("keydown", (event) => {
 
 // Paper shows all of a graph.
 const views = models.flatMap((graphs) => Object.values(graphs.views));
-addEventListener("beforeprint", () => views.forEach((view) => { view.fit(); view.sheet.drawAll(); }));
-addEventListener("afterprint", () => views.forEach((view) => view.draw()));
+addEventListener("beforeprint", () => views.forEach((view) => view.print()));
+addEventListener("afterprint", () => views.forEach((view) => view.screen()));
