@@ -3,7 +3,6 @@
 use crate::case::Case;
 use crate::compare::compare;
 use crate::compile::load;
-use crate::micro::{self, Arena};
 use crate::{halved, paths};
 use mlc::pipeline::{self, CompileOptions, Compiled};
 use mlc::toolchain::{Cost, Footprint, Program, Toolchain};
@@ -190,8 +189,8 @@ by painting it. Everything is float32 unless its title says else, and built with
 twentieth, or, with another compiler than the one named here, by more than a quarter.
 ";
 
-/// The page that lists what was measured: per network its rows, by machine; then arenas beside those of TensorFlow Lite Micro.
-pub fn page(networks: &[(&str, Vec<Measured>)], arenas: &[Arena]) -> String {
+/// The page that lists what was measured: per network its rows, by machine; then another section.
+pub fn page(networks: &[(&str, Vec<Measured>)], section: &str) -> String {
     let mut text = HEAD.to_owned();
     let versions: Vec<String> = ["cortex-m4", "riscv32"]
         .into_iter()
@@ -220,7 +219,7 @@ pub fn page(networks: &[(&str, Vec<Measured>)], arenas: &[Arena]) -> String {
             );
         }
     }
-    text + &micro::section(arenas)
+    text + section
 }
 
 /// Where a page differs from another by more than it may: every line must be there, and its numbers be close. Sections of networks
@@ -287,7 +286,7 @@ mod tests {
 
     #[test]
     fn small_changes_keep_a_page_and_large_ones_do_not() {
-        let page_of = |instructions| page(&measured(instructions), &[]);
+        let page_of = |instructions| page(&measured(instructions), "");
         assert!(stale(&page_of(100_000), &page_of(103_000)).is_empty());
         assert_eq!(stale(&page_of(100_000), &page_of(107_000)).len(), 1);
         assert_eq!(stale(&page_of(100_000), &page_of(93_000)).len(), 1);

@@ -54,7 +54,7 @@ fn networks_compute_golden_outputs_and_their_figures_are_on_the_page() {
     }
     let (arenas, all_are_here) = arenas();
     complete &= all_are_here;
-    let measured = page(&networks, &arenas);
+    let measured = page(&networks, &micro::section(&arenas));
     let path = paths::repository().join("docs/footprint.md");
     if paths::bless() && complete {
         std::fs::write(&path, &measured).unwrap();
@@ -81,7 +81,7 @@ fn arenas_are_smaller_than_those_of_tensorflow_lite_micro() {
         assert!(((arena_bytes + io_bytes) as u64) < *micro_bytes, "{what}: {arena_bytes} + {io_bytes}");
     }
     let present = std::fs::read_to_string(paths::repository().join("docs/footprint.md")).unwrap();
-    let faults = stale(&present, &page(&[], &arenas));
+    let faults = stale(&present, &micro::section(&arenas));
     assert!(faults.is_empty(), "docs/footprint.md is stale: {}", faults.join("\n"));
 }
 

@@ -1,6 +1,5 @@
 //! [`Diagram`]: a graph as a picture shows it.
 
-use crate::report::KernelReport;
 use mlc_ir::{Category, FieldValue, Graph, NodeId, Op, TensorType};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -76,18 +75,6 @@ impl Diagram {
         }
         diagram
     }
-
-    /// Says of each node which kernels compute it.
-    pub fn link(&mut self, kernels: &[KernelReport]) {
-        for node in &mut self.nodes {
-            node.kernels = numbers(kernels, |kernel| kernel.node == node.name);
-        }
-    }
-}
-
-/// Numbers of the kernels that something holds for.
-pub fn numbers(kernels: &[KernelReport], holds: impl Fn(&KernelReport) -> bool) -> Vec<usize> {
-    kernels.iter().enumerate().filter(|(_, kernel)| holds(kernel)).map(|(number, _)| number).collect()
 }
 
 impl DiagramNode {

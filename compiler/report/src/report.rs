@@ -1,6 +1,6 @@
 //! [`Report`]: what is known of a compiled model, as data.
 
-use crate::diagram::{Diagram, numbers};
+use crate::diagram::Diagram;
 use mlc_codegen::price::Ceilings;
 use mlc_codegen::{KernelSummary, MemoryPlan, Module, Target};
 use mlc_ir::{DType, Graph};
@@ -165,7 +165,7 @@ impl Report {
         let kernels = kernels(subject);
         let mut optimized = Diagram::of(subject.optimized);
         let mut imported = Diagram::of(subject.imported);
-        optimized.link(&kernels);
+        link(&mut optimized, &kernels);
         for node in &mut optimized.nodes {
             let rules = subject.rules.explanations.iter().filter(|explanation| explanation.value == node.name);
             node.rules = rules.flat_map(|own| own.steps.iter().map(|step| step.rule.to_owned())).collect();
@@ -209,6 +209,18 @@ impl Report {
         // Structures of strings, numbers and lists: writing them to memory can't fail.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
+}
+
+/// Says of each node of a diagram which kernels compute it.
+pub fn link(diagram: &mut Diagram, kernels: &[KernelReport]) {
+    for node in &mut diagram.nodes {
+        node.kernels = numbers(kernels, |kernel| kernel.node == node.name);
+    }
+}
+
+/// Numbers of the kernels that something holds for.
+fn numbers(kernels: &[KernelReport], holds: impl Fn(&KernelReport) -> bool) -> Vec<usize> {
+    kernels.iter().enumerate().filter(|(_, kernel)| holds(kernel)).map(|(number, _)| number).collect()
 }
 
 /// The sum of what is known of kernels; `None` where nothing is known of any.

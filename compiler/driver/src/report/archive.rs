@@ -6,7 +6,7 @@ use crate::kernel::Kernel;
 use mlc_archive::{Graph as Description, Node};
 use mlc_ir::text::{self, Placeholders};
 use mlc_ir::{Diagnostic, Graph, Severity};
-use mlc_report::report::{VERSION, ceilings, sum};
+use mlc_report::report::{VERSION, ceilings, link, sum};
 use mlc_report::{Diagram, DiagramEdge, DiagramNode, KernelReport, Measured, Report, Totals};
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub fn report_archive(
         (None, Some(description)) => executed(description, bundle),
         (None, None) => Diagram::default(),
     };
-    optimized.link(&kernels);
+    link(&mut optimized, &kernels);
     let origin = bundle.origin.as_ref();
     let target = bundle.target();
     let port = |port: &Port| (port.name.clone(), port.ty.to_string());
