@@ -20,13 +20,13 @@ use crate::graph::ExecutorGraph;
 use crate::loops::parallel::most_turns;
 use crate::loops::{Intrinsics, print};
 use crate::lower::{self, Binding, Entry, Layout, Part, Point, Program, ResultPlace, Routine, lower};
-use crate::module::{KeptState, KernelResult, KernelSummary, Module, Port, SourceFile};
+use crate::module::{KernelResult, KernelSummary, Module, Port, SourceFile, StatePlace};
 use crate::names::{Names, fields};
 use crate::price::Price;
 use arguments::unused;
 use constants::Constants;
 use emitter::{Emitter, Scope};
-use mlc_ir::{Diagnostic, Graph, Quantization, State, TensorType};
+use mlc_ir::{Diagnostic, Graph, Quantization, TensorType};
 pub use prices::{prices, working_set};
 use sequence::Calls;
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     let mut chooser = Chooser::new(&options.target, working_set(graph), &options.schedules);
     let program = lower(graph, &mut chooser, &mut names)?;
     chooser.finish()?;
-    let states = kept_states(graph, &mut names);
+    let states = states::kept_states(graph, options.execution, &mut names);
     let mut emitter = Emitter {
         names,
         intrinsics: Intrinsics::new(&options.target),
@@ -96,15 +96,6 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
 pub fn explore(graph: &Graph, options: &Options) -> Result<Vec<Point>, Vec<Diagnostic>> {
     let mut chooser = Chooser::new(&options.target, working_set(graph), &options.schedules);
     lower::explore(graph, &mut chooser, &Names::new(&options.model_name))
-}
-
-fn kept_states(graph: &Graph, names: &mut Names) -> Vec<KeptState> {
-    let state = |state: &State| KeptState {
-        symbol: names.symbol(&format!("state_{}", state.name)),
-        name: state.name.to_string(),
-        initial: state.initial.clone(),
-    };
-    graph.states.iter().map(state).collect()
 }
 
 fn ports<'a>(list: impl Iterator<Item = (&'a str, &'a TensorType, Option<Quantization>)> + Clone) -> Vec<Port> {
@@ -239,6 +230,10 @@ impl Emitter {
         if self.execution.weights == WeightsAs::Binary {
             parameters.push("const uint8_t *constants".into());
             names.push("constants".to_owned());
+        }
+        if self.states.iter().any(|state| matches!(state.place, StatePlace::Offset(_))) {
+            parameters.push("uint8_t *state_pool".into());
+            names.push("state_pool".to_owned());
         }
         if self.is_rank {
             parameters.push("const mlc_transport *transport".into());

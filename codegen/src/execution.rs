@@ -16,15 +16,29 @@ pub enum Interface {
     PackedEntry,
 }
 
-/// Where the memory of intermediate results comes from.
+/// Whose memory the model works in, or keeps its states in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pools {
     /// A static array of the generated code.
     #[default]
     Internal,
-    /// The caller's, by a pointer in `struct tvmgen_<model>_workspace_pools`; the function is reentrant then.
+    /// The caller's, by a pointer in `struct tvmgen_<model>_workspace_pools`.
     External,
+}
+
+// Serde gives references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl Pools {
+    // Serde gives references.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    fn are_internal(&self) -> bool {
+        *self == Pools::Internal
+    }
 }
 
 /// How constants reach the code.
@@ -51,13 +65,26 @@ pub struct Execution {
     pub graph: bool,
     /// Where the memory of intermediate results comes from, ahead of time; the graph executor allocates its own.
     pub pools: Pools,
+    /// Where the memory of states comes from. With the caller's, each of several streams has states of its own.
+    #[serde(skip_serializing_if = "Pools::are_internal")]
+    pub states: Pools,
+    /// Whether the members of the C interface's structures point at elements of their types, such as `const float*`, and not at `void`.
+    #[serde(skip_serializing_if = "is_false")]
+    pub typed_pointers: bool,
     /// How constants reach the code; the graph executor alone takes them from the parameters' file.
     pub weights: WeightsAs,
 }
 
 impl Default for Execution {
     fn default() -> Self {
-        Execution { aot: Some(Interface::C), graph: false, pools: Pools::Internal, weights: WeightsAs::C }
+        Execution {
+            aot: Some(Interface::C),
+            graph: false,
+            pools: Pools::Internal,
+            states: Pools::Internal,
+            typed_pointers: false,
+            weights: WeightsAs::C,
+        }
     }
 }
 

@@ -30,8 +30,9 @@ pub use loops::spelling::c_type;
 pub use lower::{Point, front};
 pub use module::{
     Exchanged, KeptState, KernelResult, KernelSummary, MemoryPlan, MessageSummary, Module, PackedConstant,
-    PlannedBuffer, Port, RankSummary, SourceFile,
+    PlannedBuffer, Port, RankSummary, SourceFile, StatePlace,
 };
+pub use source::function;
 pub use target::{ByteDots, FloatingPoint, Memories, ObjectFormat, System, Target, Tools, VectorSpelling};
 pub use target_prices::TargetPrices;
 

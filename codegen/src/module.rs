@@ -5,7 +5,7 @@ use crate::execution::Execution;
 use crate::graph::ExecutorGraph;
 use crate::price::Price;
 use mlc_ir::{Attribute, Quantization, TensorType};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// An input or output of the generated function.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +77,7 @@ pub struct KernelResult {
 }
 
 /// One buffer of the arena.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedBuffer {
     /// Names of the values that live in it.
     pub values: Vec<String>,
@@ -92,7 +92,7 @@ pub struct PlannedBuffer {
 }
 
 /// Where everything lives, decided at compile time.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryPlan {
     /// Bytes of the arena: what the user must reserve beyond constants, inputs and outputs.
     pub arena_bytes: usize,
@@ -122,12 +122,22 @@ pub struct PackedConstant {
 /// A value that the generated code keeps from one run to the next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptState {
-    /// C symbol of its memory.
-    pub symbol: String,
+    /// Where its memory is.
+    pub place: StatePlace,
     /// Its name in the graph.
     pub name: String,
     /// What it is before the first run, and after a reset.
     pub initial: Attribute,
+}
+
+/// Where a state is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatePlace {
+    /// A static array of this C symbol.
+    Symbol(String),
+    /// The caller's pool of states, from this byte on.
+    Offset(usize),
 }
 
 /// What functions that aren't mlc's own keep from one run to the next.
@@ -268,9 +278,13 @@ impl Module {
         }
     }
 
-    /// Bytes of all states, and of what functions compute once.
+    /// Bytes of all states, in the caller's pool with what alignment leaves between them, and of what functions compute once.
     pub fn state_bytes(&self) -> usize {
-        self.states.iter().map(|state| state.initial.ty().bytes()).sum::<usize>() + self.kept.bytes
+        let bytes = self.states.iter().fold(0, |bytes, state| match state.place {
+            StatePlace::Symbol(_) => bytes + state.initial.ty().bytes(),
+            StatePlace::Offset(offset) => bytes.max(offset + state.initial.ty().bytes()),
+        });
+        bytes + self.kept.bytes
     }
 
     /// Bytes of all inputs and outputs.

@@ -26,6 +26,7 @@ impl Names {
         let taken = [
             "run",
             "reset",
+            "reset_states",
             "end",
             "__tvm_main__",
             "all_kernels",

@@ -19,7 +19,7 @@ impl Module {
 }
 
 /// The function of a symbol with the comment above it, as it is in generated C; `None` where there is no such function.
-fn function<'a>(text: &'a str, symbol: &str) -> Option<&'a str> {
+pub fn function<'a>(text: &'a str, symbol: &str) -> Option<&'a str> {
     let heads = text.match_indices(symbol).filter(|(at, _)| {
         let (before, after) = (&text[..*at], &text[at + symbol.len()..]);
         let line = before.rfind('\n').map_or(before, |end| &before[end + 1..]);

@@ -4,6 +4,7 @@
 
 use mlc_tests::case::Case;
 use mlc_tests::firmware::{Measured, measure};
+use mlc_tests::micro::{Micro, NETWORKS};
 use mlc_tests::paths;
 use std::process::ExitCode;
 
@@ -23,25 +24,15 @@ itself it doesn't); its RAM holds inputs and outputs, too.
 |---|---|---:|---:|---:|---:|---:|
 ";
 
-/// The networks, and what TensorFlow Lite Micro takes: thousands of instructions on a Cortex-M4 with CMSIS-NN and with the reference kernels,
-/// and on a Cortex-M55 with CMSIS-NN; bytes of code and RAM on a Cortex-M4.
-const NETWORKS: [(&str, [u64; 5]); 5] = [
-    ("kws01_int8", [7_664, 43_030, 1_814, 51_216, 23_344]),
-    ("ic01_int8", [31_200, 107_300, 4_915, 48_936, 55_520]),
-    ("vww01_int8", [24_080, 100_150, 6_561, 51_216, 101_232]),
-    ("ad01_int8", [583, 1_952, 150, 26_440, 3_352]),
-    ("sww01_int8", [2_228, 8_285, 409, 48_664, 17_088]),
-];
-
 const MACHINES: [&str; 5] = ["cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m55", "riscv32"];
 
-fn row(name: &str, theirs: &[u64; 5], measured: &Measured, ports: usize) -> String {
+fn row(network: &Micro, measured: &Measured, ports: usize) -> String {
     let Measured { machine, cost, footprint, macs, .. } = measured;
-    let [dsp, reference, mve, code, ram] = *theirs;
+    let name = network.name();
     let instructions = match machine.as_str() {
-        "cortex-m0plus" => format!(" ({reference} k)"),
-        "cortex-m4" => format!(" ({dsp} k)"),
-        "cortex-m55" => format!(" ({mve} k)"),
+        "cortex-m0plus" => format!(" ({} k)", network.reference_instructions),
+        "cortex-m4" => format!(" ({} k)", network.m4_instructions),
+        "cortex-m55" => format!(" ({} k)", network.m55_instructions),
         _ => String::new(),
     };
     let beside = |bytes: u64| if machine == "cortex-m4" { format!(" ({bytes})") } else { String::new() };
@@ -51,9 +42,9 @@ fn row(name: &str, theirs: &[u64; 5], measured: &Measured, ports: usize) -> Stri
         cost.instructions as f64 / (*macs).max(1) as f64,
         footprint.constants_bytes,
         measured.code_bytes(),
-        beside(code),
+        beside(network.code_bytes),
         footprint.ram_bytes + ports,
-        beside(ram),
+        beside(network.ram_bytes),
     )
 }
 
@@ -72,11 +63,11 @@ fn run() -> Result<(), String> {
     let is_page = part.is_empty() && machines.len() > 1;
     let folder = paths::conformance().ok_or("the collection of conformance cases isn't beside the repository")?;
     let mut page = HEAD.to_owned();
-    for (name, theirs) in NETWORKS.iter().filter(|(name, _)| name.contains(&part)) {
-        let case = Case::read(&folder.join("tflite").join(name))?;
+    for network in NETWORKS.iter().filter(|network| network.case.contains(&part)) {
+        let case = Case::read(&folder.join("tflite").join(network.case))?;
         let ports = case.inputs.iter().chain(&case.outputs).map(|port| port.value.ty().bytes()).sum();
         for machine in &machines {
-            let row = row(name.trim_end_matches("_int8"), theirs, &measure(&case, machine)?, ports);
+            let row = row(network, &measure(&case, machine)?, ports);
             print!("{row}");
             page += &row;
         }

@@ -189,8 +189,8 @@ by painting it. Everything is float32 unless its title says else, and built with
 twentieth, or, with another compiler than the one named here, by more than a quarter.
 ";
 
-/// The page that lists what was measured: per network its rows, by machine.
-pub fn page(networks: &[(&str, Vec<Measured>)]) -> String {
+/// The page that lists what was measured: per network its rows, by machine; then another section.
+pub fn page(networks: &[(&str, Vec<Measured>)], section: &str) -> String {
     let mut text = HEAD.to_owned();
     let versions: Vec<String> = ["cortex-m4", "riscv32"]
         .into_iter()
@@ -219,7 +219,7 @@ pub fn page(networks: &[(&str, Vec<Measured>)]) -> String {
             );
         }
     }
-    text
+    text + section
 }
 
 /// Where a page differs from another by more than it may: every line must be there, and its numbers be close. Sections of networks
@@ -263,7 +263,8 @@ fn sections(page: &str) -> Vec<Section<'_>> {
         if let Some(name) = line.strip_prefix("## ") {
             sections.push((name, Vec::new()));
         } else if let (Some((_, rows)), Some(row)) = (sections.last_mut(), line.strip_prefix("| "))
-            && !row.starts_with("machine")
+            && !row.starts_with("machine |")
+            && !row.starts_with("network |")
         {
             rows.push(row.trim_end_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect());
         }
@@ -285,7 +286,7 @@ mod tests {
 
     #[test]
     fn small_changes_keep_a_page_and_large_ones_do_not() {
-        let page_of = |instructions| page(&measured(instructions));
+        let page_of = |instructions| page(&measured(instructions), "");
         assert!(stale(&page_of(100_000), &page_of(103_000)).is_empty());
         assert_eq!(stale(&page_of(100_000), &page_of(107_000)).len(), 1);
         assert_eq!(stale(&page_of(100_000), &page_of(93_000)).len(), 1);

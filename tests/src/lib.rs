@@ -16,6 +16,7 @@ pub mod documents;
 pub mod filetest;
 pub mod firmware;
 pub mod halved;
+pub mod micro;
 pub mod mode;
 pub mod parallel;
 pub mod paths;

@@ -11,6 +11,7 @@ use mlc_tests::firmware::{
     MACHINES, Measured, NETWORKS, NETWORKS_IN_HALVES, build, find, measure, measure_for, measure_in_halves, missing,
     page, stale, target,
 };
+use mlc_tests::micro::{self, Arena};
 use mlc_tests::{parallel, paths};
 use std::path::Path;
 use std::process::Command;
@@ -51,7 +52,9 @@ fn networks_compute_golden_outputs_and_their_figures_are_on_the_page() {
         }
         networks.push((name, rows));
     }
-    let measured = page(&networks);
+    let (arenas, all_are_here) = arenas();
+    complete &= all_are_here;
+    let measured = page(&networks, &micro::section(&arenas));
     let path = paths::repository().join("docs/footprint.md");
     if paths::bless() && complete {
         std::fs::write(&path, &measured).unwrap();
@@ -59,6 +62,27 @@ fn networks_compute_golden_outputs_and_their_figures_are_on_the_page() {
     let faults = stale(&std::fs::read_to_string(&path).unwrap_or_default(), &measured);
     let command = "MLC_BLESS=1 cargo test -p mlc-tests --test firmware";
     assert!(faults.is_empty(), "docs/footprint.md is stale: run {command}\n{}", faults.join("\n"));
+}
+
+/// The arenas of int8 networks, and whether all of them are here.
+fn arenas() -> (Vec<Arena>, bool) {
+    // The page is about those that the other sections have in floating point, too.
+    let networks = &micro::NETWORKS[..4];
+    let cases: Vec<_> = networks.iter().filter_map(|network| Some((network, micro::find(network)?))).collect();
+    let arenas = parallel::map(&cases, 2, |(network, case)| micro::arenas(network, case));
+    let arenas = arenas.into_iter().collect::<Result<Vec<_>, String>>().unwrap_or_else(|fault| panic!("{fault}"));
+    (arenas.concat(), cases.len() == networks.len())
+}
+
+#[test]
+fn arenas_are_smaller_than_those_of_tensorflow_lite_micro() {
+    let (arenas, _) = arenas();
+    for Arena { what, arena_bytes, io_bytes, micro_bytes } in &arenas {
+        assert!(((arena_bytes + io_bytes) as u64) < *micro_bytes, "{what}: {arena_bytes} + {io_bytes}");
+    }
+    let present = std::fs::read_to_string(paths::repository().join("docs/footprint.md")).unwrap();
+    let faults = stale(&present, &micro::section(&arenas));
+    assert!(faults.is_empty(), "docs/footprint.md is stale: {}", faults.join("\n"));
 }
 
 /// How a case is measured on a machine.

@@ -1,7 +1,8 @@
 //! Models that keep their states: a stream in pieces gives what the whole gives, and a reset starts anew.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use mlc_codegen::Port;
+use mlc::pipeline::{self, CompileOptions};
+use mlc_codegen::{Execution, Pools, Port};
 use mlc_ir::stateful;
 use mlc_ir::{Generator, Graph, Tensor, TensorType, evaluate, evaluate_runs, text, verify};
 use mlc_tests::compile::compile_graph;
@@ -114,6 +115,87 @@ fn generated_code_goes_on_where_the_last_run_ended_until_it_is_reset() {
         let outputs = program.run(std::slice::from_ref(&x), &[port(WHOLE), port(PIECE)]).unwrap();
         close(&outputs[0].to_floats(), &y.to_floats());
         assert_eq!(outputs[1].to_floats(), outputs[0].to_floats()[..PIECE * 3]);
+    }
+}
+
+/// Runs pieces of two streams in turns, then begins the first anew. The header says whether memory is the caller's, who gives each
+/// stream a place for its states, and both the same arena.
+const TWO_STREAMS: &str = "#include <stdio.h>
+#include <string.h>
+#include \"tvmgen_default.h\"
+static float x[2][PIECES][PIECE * 5], y[2][PIECES][PIECE * 3], again[PIECE * 3];
+#ifdef TVMGEN_DEFAULT_STATE_ALIGNMENT
+#define ALIGNED __attribute__((aligned(TVMGEN_DEFAULT_STATE_ALIGNMENT)))
+static uint8_t first[TVMGEN_DEFAULT_STATE_SIZE] ALIGNED, second[TVMGEN_DEFAULT_STATE_SIZE] ALIGNED;
+static struct tvmgen_default_workspace_pools pools[2];
+#define POOLS(k) &pools[k]
+#define AND_POOLS(k) , &pools[k]
+#else
+#define POOLS(k)
+#define AND_POOLS(k)
+#endif
+#ifdef TVMGEN_DEFAULT_GLOBAL_WORKSPACE_WORKSPACE_POOL_SIZE
+static uint8_t arena[TVMGEN_DEFAULT_GLOBAL_WORKSPACE_WORKSPACE_POOL_SIZE] __attribute__((aligned(64)));
+#endif
+int main(int argc, char **argv) {
+  FILE *file = argc == 3 ? fopen(argv[1], \"rb\") : NULL;
+  if (!file || fread(x, 1, sizeof x, file) != sizeof x) return 2;
+  fclose(file);
+#ifdef TVMGEN_DEFAULT_GLOBAL_WORKSPACE_WORKSPACE_POOL_SIZE
+  pools[0].global_workspace = pools[1].global_workspace = arena;
+#endif
+#ifdef TVMGEN_DEFAULT_STATE_ALIGNMENT
+  memset(first, 0x7f, sizeof first);
+  memset(second, 0x7f, sizeof second);
+  pools[0].global_state_workspace = first;
+  pools[1].global_state_workspace = second;
+  if (tvmgen_default_reset(&pools[0]) != 0 || tvmgen_default_reset(&pools[1]) != 0) return 3;
+#endif
+  for (int k = 0; k < 2 * PIECES; ++k) {
+    struct tvmgen_default_inputs inputs = {x[k % 2][k / 2]};
+    struct tvmgen_default_outputs outputs = {y[k % 2][k / 2]};
+    if (tvmgen_default_run(&inputs, &outputs AND_POOLS(k % 2)) != 0) return 3;
+  }
+  struct tvmgen_default_inputs inputs = {x[0][0]};
+  struct tvmgen_default_outputs outputs = {again};
+  if (tvmgen_default_reset(POOLS(0)) != 0 || tvmgen_default_run(&inputs, &outputs AND_POOLS(0)) != 0) return 3;
+  file = fopen(argv[2], \"wb\");
+  if (!file || fwrite(y, 1, sizeof y, file) != sizeof y || fwrite(again, 1, sizeof again, file) != sizeof again) return 2;
+  return fclose(file) == 0 ? 0 : 2;
+}
+";
+
+#[test]
+fn streams_with_states_of_their_own_run_in_turns() {
+    let streams = [1, 2].map(|seed| Generator::new(seed).tensor(&TensorType::new(mlc_ir::DType::F32, [WHOLE, 1, 5])));
+    let alone = |x: &Tensor| evaluate(&graph(WHOLE), std::slice::from_ref(x)).unwrap()[0].to_floats();
+    let expected: Vec<f64> = streams.iter().flat_map(alone).collect();
+    let values: Vec<f64> = streams.iter().flat_map(Tensor::to_floats).collect();
+    let x = Tensor::from_floats(TensorType::new(mlc_ir::DType::F32, [2, WHOLE, 1, 5]), values);
+    let main = TWO_STREAMS.replace("PIECES", &(WHOLE / PIECE).to_string()).replace("PIECE", &PIECE.to_string());
+    let strict = Mode::generic(true);
+    for (pools, states) in
+        [(Pools::Internal, Pools::Internal), (Pools::Internal, Pools::External), (Pools::External, Pools::External)]
+    {
+        let execution = Execution { pools, states, ..Execution::default() };
+        let options = CompileOptions { target: strict.target.clone(), execution, ..CompileOptions::default() };
+        let compiled = pipeline::compile(&piece(), &options, &mut |_, _| {}).unwrap();
+        let unpacked = Unpacked::new(&compiled.archive().unwrap()).unwrap();
+        let described = std::fs::read_to_string(unpacked.path().join("src/default.json")).unwrap();
+        assert_eq!(described.contains("\"offset\": 32"), states == Pools::External, "{described}");
+        let program = unpacked.build(&main, &strict.build).unwrap_or_else(|error| panic!("{error}"));
+        let ty = |steps: usize| TensorType::new(mlc_ir::DType::F32, [steps, 1, 3]);
+        let port = |steps: usize| Port { ty: ty(steps), ..compiled.module.outputs[0].clone() };
+        let outputs = program.run(std::slice::from_ref(&x), &[port(2 * WHOLE), port(PIECE)]).unwrap();
+        let found = outputs[0].to_floats();
+        close(&outputs[1].to_floats(), &expected[..PIECE * 3]);
+        match states {
+            Pools::External => close(&found, &expected),
+            Pools::Internal => {
+                let apart = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                assert!(apart > 0.01, "two streams can't go through one static state: {apart}");
+            }
+        }
     }
 }
 

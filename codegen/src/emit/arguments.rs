@@ -6,6 +6,7 @@ use crate::graph::Place;
 use crate::loops::spelling::c_type;
 use crate::lower::Binding;
 use crate::lower::homes::BufferKind;
+use crate::module::StatePlace;
 use mlc_ir::Attribute;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -46,7 +47,7 @@ impl CallArgument {
 }
 
 /// The variables of functions: how their names begin, and how they are declared as parameters.
-const VARIABLES: [(&str, &str); 10] = [
+const VARIABLES: [(&str, &str); 11] = [
     ("constants", "const uint8_t *"),
     ("input", "const void *"),
     ("next", "void *"),
@@ -54,6 +55,7 @@ const VARIABLES: [(&str, &str); 10] = [
     ("row", "void *"),
     ("slice", "const void *"),
     ("state", "const void *"),
+    ("state_pool", "uint8_t *"),
     ("tensor", "void *"),
     ("turn", "int64_t "),
     ("workspace", "uint8_t *"),
@@ -112,7 +114,13 @@ impl Emitter {
             }
             Binding::Buffer { buffer, dtype, .. } => match &program.buffers[*buffer].kind {
                 BufferKind::Input(k) => CallArgument::moved("const ", element, format!("input{k}"), offset),
-                BufferKind::State(k) => CallArgument::own(moved(self.states[*k].symbol.clone(), offset)),
+                BufferKind::State(k) => match &self.states[*k].place {
+                    StatePlace::Symbol(symbol) => CallArgument::own(moved(symbol.clone(), offset)),
+                    StatePlace::Offset(start) => {
+                        let bytes = *start as i64 + offset * dtype.size() as i64;
+                        CallArgument::placed(qualifier, element, "state_pool", bytes)
+                    }
+                },
                 BufferKind::Output(k) => CallArgument::moved(qualifier, element, format!("output{k}"), offset),
                 BufferKind::Constant(value) => {
                     let name = program.buffers[*buffer].values.first().map_or("", String::as_str);

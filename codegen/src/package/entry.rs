@@ -15,6 +15,7 @@ pub(super) fn entry(module: &Module) -> String {
     text += &main_prototype(module);
     text += &arena::definition(module);
     text += &run(module);
+    text += &reset(module);
     text += &descriptors(module);
     text + "#ifdef __cplusplus\n}\n#endif\n"
 }
@@ -25,6 +26,7 @@ pub(super) fn main_prototype(module: &Module) -> String {
     let outputs = (0..module.outputs.len()).map(|index| format!("void* output{index}"));
     let mut parameters: Vec<String> = inputs.chain(outputs).chain(["uint8_t* workspace".to_owned()]).collect();
     parameters.extend(Pool::constants(module).map(|_| "const uint8_t* constants".to_owned()));
+    parameters.extend(Pool::states(module).map(|_| "uint8_t* state_pool".to_owned()));
     parameters.extend(module.ranks.iter().map(|_| "const mlc_transport* transport".to_owned()));
     format!("int32_t {}(\n  {}\n);\n\n", module.execution.main_symbol(&module.model_name), parameters.join(",\n  "))
 }
@@ -56,9 +58,22 @@ fn run(module: &Module) -> String {
     let outputs = module.outputs.iter().map(|port| format!("outputs->{}", port.field));
     let mut arguments: Vec<String> = inputs.chain(outputs).chain([workspace]).collect();
     arguments.extend(external(Pool::constants(module)).map(|pool| format!("(const uint8_t*){pool}")));
+    arguments.extend(external(Pool::states(module)).map(|pool| format!("(uint8_t*){pool}")));
     arguments.extend(module.ranks.iter().map(|_| "transport".to_owned()));
     let main = module.execution.main_symbol(model);
     text + &format!("  return {main}(\n    {}\n  );\n}}\n\n", arguments.join(",\n    "))
+}
+
+/// The function that begins a stream in a pool of the caller's. That of static states is in the kernels' file.
+fn reset(module: &Module) -> String {
+    let Some(pool) = Pool::states(module) else { return String::new() };
+    let model = &module.model_name;
+    format!(
+        "int32_t tvmgen_{model}_reset_states(uint8_t* state_pool);\n\n\
+         int32_t tvmgen_{model}_reset(struct tvmgen_{model}_workspace_pools* workspace_pools) {{\n  \
+         return tvmgen_{model}_reset_states((uint8_t*)workspace_pools->{});\n}}\n\n",
+        pool.name
+    )
 }
 
 fn descriptors(module: &Module) -> String {

@@ -151,6 +151,9 @@ fn run_by_structures(module: &Module) -> String {
             pool.size_macro
         );
     }
+    if let Some(pool) = Pool::states(module) {
+        let _ = writeln!(text, "  static uint8_t states[{}] ALIGNED;", pool.size_macro);
+    }
     text.push('\n');
     for (kind, ports) in [("input", &module.inputs), ("output", &module.outputs)] {
         for (index, port) in ports.iter().enumerate() {
@@ -168,8 +171,10 @@ fn run_by_structures(module: &Module) -> String {
     if !pools.is_empty() {
         let mut block = format!("  {{\n    struct tvmgen_{model}_workspace_pools pools;\n");
         for pool in &pools {
-            let memory = if Some(pool) == Pool::workspace(module).as_ref() { "workspace" } else { "constants" };
-            let _ = writeln!(block, "    pools.{} = {memory};", pool.name);
+            let _ = writeln!(block, "    pools.{} = {};", pool.name, pool.memory);
+        }
+        if Pool::states(module).is_some() {
+            let _ = writeln!(block, "    (void)tvmgen_{model}_reset(&pools);");
         }
         text += &block;
         arguments = arguments + ", &pools" + transport;

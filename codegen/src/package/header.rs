@@ -3,9 +3,10 @@
 
 use super::names::{Names, macro_prefix};
 use super::pools::Pool;
+use crate::loops::spelling::c_type;
 use crate::module::{Module, Port, RankSummary};
 use crate::names::c_escape;
-use mlc_ir::{Float, Quantization};
+use mlc_ir::{DType, Float, Quantization};
 
 /// The text of the header.
 pub(super) fn header(module: &Module, names: &Names) -> String {
@@ -40,12 +41,7 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
         text += &format!("/* Bytes of the pool {}. */\n#define {} {}\n\n", pool.name, pool.size_macro, pool.bytes);
     }
     if !module.states.is_empty() {
-        text += &format!(
-            "/*\n * Makes the states what they were before the first run: a new stream begins. Returns 0.\n * Between two calls of \
-             this, every run goes on where the last one ended.\n */\nint32_t tvmgen_{model}_reset(void);\n\n\
-             /* Bytes of the states, which are kept between runs. */\n#define {prefix}_STATE_SIZE {}\n\n",
-            module.state_bytes(),
-        );
+        text += &states(module, &prefix);
     }
     if module.kept.ends {
         text += &format!(
@@ -74,6 +70,31 @@ fn quantization_macros(size: &str, quantization: &Quantization) -> String {
     )
 }
 
+/// What the states take, and the function that begins a stream.
+fn states(module: &Module, prefix: &str) -> String {
+    let model = &module.model_name;
+    let (parameter, first, alignment) = match Pool::states(module) {
+        Some(pool) => (
+            format!("struct tvmgen_{model}_workspace_pools* workspace_pools"),
+            format!(
+                " * Every stream has a {} of its own, and needs this before its first run. No other pool is looked at.\n",
+                pool.name
+            ),
+            format!(
+                "/* Alignment of the pool of states in bytes. */\n#define {prefix}_STATE_ALIGNMENT {}\n\n",
+                module.plan.alignment.max(1)
+            ),
+        ),
+        None => ("void".to_owned(), String::new(), String::new()),
+    };
+    format!(
+        "/*\n * Makes the states what they were before the first run: a new stream begins. Returns 0.\n * Between two calls of \
+         this, every run goes on where the last one ended.\n{first} */\nint32_t tvmgen_{model}_reset({parameter});\n\n\
+         /* Bytes of the states, which are kept between runs. */\n#define {prefix}_STATE_SIZE {}\n\n{alignment}",
+        module.state_bytes(),
+    )
+}
+
 /// The model's place among the ranks, and its messages.
 fn messages(model: &str, prefix: &str, ranks: &RankSummary) -> String {
     let RankSummary { rank, count, messages, .. } = ranks;
@@ -94,8 +115,8 @@ fn messages(model: &str, prefix: &str, ranks: &RankSummary) -> String {
 /// The structures and the function of the C interface.
 fn c_interface(module: &Module) -> String {
     let model = &module.model_name;
-    let inputs = structure(model, "input", "const void*", &module.inputs);
-    let mut text = inputs + &structure(model, "output", "void*", &module.outputs);
+    let inputs = structure(module, "input", "const ", &module.inputs);
+    let mut text = inputs + &structure(module, "output", "", &module.outputs);
     let pools = Pool::external(module);
     let (mut parameter, mut memory) = (String::new(), "Not reentrant: intermediate results live in one static arena.");
     if !pools.is_empty() {
@@ -110,7 +131,7 @@ fn c_interface(module: &Module) -> String {
     if Pool::workspace(module).is_some() {
         memory = "Reentrant: every run has the memory of its caller.";
     }
-    if !module.states.is_empty() {
+    if !module.states.is_empty() && Pool::states(module).is_none() {
         memory = "Not reentrant: the states live in static memory.";
     }
     if module.kept.is_shared {
@@ -130,13 +151,17 @@ fn c_interface(module: &Module) -> String {
 }
 
 /// The struct of the inputs' or outputs' pointers. C has no empty struct, so one without fields gets a placeholder.
-fn structure(model: &str, kind: &str, pointer: &str, ports: &[Port]) -> String {
+fn structure(module: &Module, kind: &str, qualifier: &str, ports: &[Port]) -> String {
+    let model = &module.model_name;
     let mut text = format!("/* Pointers to the {kind}s. */\nstruct tvmgen_{model}_{kind}s {{\n");
     for port in ports {
-        text += &format!("  {pointer} {}; /* {} */\n", port.field, describe(port));
+        let element = if module.execution.typed_pointers { c_type(port.ty.dtype) } else { "void" };
+        let is_half = matches!(port.ty.dtype, DType::F16 | DType::Bf16);
+        let bits = if is_half && module.execution.typed_pointers { ", the bits of each number" } else { "" };
+        text += &format!("  {qualifier}{element}* {}; /* {}{bits} */\n", port.field, describe(port));
     }
     if ports.is_empty() {
-        text += &format!("  {pointer} none; /* the model has no {kind}s */\n");
+        text += &format!("  {qualifier}void* none; /* the model has no {kind}s */\n");
     }
     text + "};\n\n"
 }

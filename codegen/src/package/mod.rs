@@ -25,6 +25,7 @@ mod weights;
 #[cfg(test)]
 mod tests;
 
+pub use description::{Predicted, PredictedKernel};
 pub use error::PackageError;
 pub use input::{FormatVersion, Package, PackageModel, TextWriter};
 

@@ -2,7 +2,7 @@
 
 use super::names::macro_prefix;
 use crate::execution::{Interface, Pools, WeightsAs};
-use crate::module::Module;
+use crate::module::{Module, StatePlace};
 
 /// Memory that the caller passes in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(super) struct Pool {
     pub bytes: usize,
     /// What it is for, for a comment.
     pub purpose: &'static str,
+    /// What the example calls its memory.
+    pub memory: &'static str,
 }
 
 impl Pool {
@@ -27,6 +29,7 @@ impl Pool {
             size_macro: format!("{}_GLOBAL_WORKSPACE_WORKSPACE_POOL_SIZE", macro_prefix(module)),
             bytes: module.plan.arena_bytes,
             purpose: "intermediate results",
+            memory: "workspace",
         })
     }
 
@@ -39,11 +42,24 @@ impl Pool {
             size_macro: format!("{}_GLOBAL_CONST_WORKSPACE_CONSTANT_POOL_SIZE", macro_prefix(module)),
             bytes: module.constant_pool_bytes(),
             purpose: "the file of the constants, which are not changed",
+            memory: "constants",
+        })
+    }
+
+    /// The pool of states, if it is the caller's.
+    pub fn states(module: &Module) -> Option<Pool> {
+        let wanted = module.states.iter().any(|state| matches!(state.place, StatePlace::Offset(_)));
+        wanted.then(|| Pool {
+            name: "global_state_workspace",
+            size_macro: format!("{}_GLOBAL_STATE_WORKSPACE_WORKSPACE_POOL_SIZE", macro_prefix(module)),
+            bytes: module.state_bytes(),
+            purpose: "states of one stream, kept between runs",
+            memory: "states",
         })
     }
 
     /// All of them, in the order of the structure.
     pub fn external(module: &Module) -> Vec<Pool> {
-        Pool::workspace(module).into_iter().chain(Pool::constants(module)).collect()
+        [Pool::workspace(module), Pool::constants(module), Pool::states(module)].into_iter().flatten().collect()
     }
 }

@@ -3,7 +3,7 @@
 
 use super::executors::{example, executions, unpack};
 use mlc_codegen::package::{Package, PackageModel};
-use mlc_codegen::{Execution, Module, Options, ScheduleOptions, Target, generate};
+use mlc_codegen::{Execution, Module, Options, Pools, ScheduleOptions, Target, generate};
 use mlc_ir::{Code, Diagnostic, Graph};
 use std::process::Command;
 
@@ -243,6 +243,10 @@ fn what_cannot_be_called_is_refused_by_name() {
     let (code, text) = refused(graph(&far, &far), graph_executor);
     assert_eq!(code, Code::TargetLimit);
     assert!(text.contains("aligned to 128 bytes"), "{text}");
+    let keeping = Execution { states: Pools::External, ..Execution::default() };
+    let (code, text) = refused(graph(&adder(""), &adder("")), keeping);
+    assert_eq!(code, Code::TargetLimit);
+    assert!(text.contains("which all streams would share") && text.contains("adder_run"), "{text}");
     let other = adder("").replace("workspace = 24", "workspace = 0");
     let (code, text) = refused(graph(&adder(""), &other), Execution::default());
     assert_eq!(code, Code::DuplicateDefinition);

@@ -3,6 +3,15 @@
 use super::is_identifier;
 use mlc_ir::{Code, Diagnostic, Location};
 
+/// What a function resets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reset {
+    /// The states of a stream, which are in the pools that it is given.
+    Pools,
+    /// All states.
+    Everything,
+}
+
 /// What a header of the C interface declares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Header {
@@ -40,9 +49,12 @@ impl Header {
         })
     }
 
-    /// Whether the header declares the model's function of this name, such as `reset`.
-    pub fn declares(&self, function: &str) -> bool {
-        self.text.contains(&format!("{}_{function}(", self.prefix.to_ascii_lowercase()))
+    /// What the model's function `reset` is called with: the pools, whose states it makes what they are before a first run, or nothing,
+    /// where states are static. `None` without that function.
+    pub fn reset(&self) -> Option<Reset> {
+        let (_, parameters) = self.text.split_once(&format!("{}_reset(", self.prefix.to_ascii_lowercase()))?;
+        let takes_pools = parameters.trim_start().starts_with("struct");
+        Some(if takes_pools { Reset::Pools } else { Reset::Everything })
     }
 
     /// The bytes that a pool must have.

@@ -18,7 +18,7 @@ mod tests;
 
 pub use archive::{Archive, is_gzip};
 pub use graph::{Call, Entry, Graph, Node};
-pub use header::Header;
+pub use header::{Header, Reset};
 pub use interface::{Interface, Port};
 pub use metadata::{Executor, MainMemory, Memory, Metadata, Model, OperatorMemory, StorageEntry, Style};
 pub use storage::{Storage, check as check_storage, storage};

@@ -7,7 +7,8 @@ use crate::kernel::Kernel;
 use crate::targets;
 use bytes::Bytes;
 use mlc_archive::{Archive, Executor, Header, Interface, Metadata, Model, Style, is_identifier};
-use mlc_codegen::{FloatingPoint, Target};
+use mlc_codegen::package::Predicted;
+use mlc_codegen::{FloatingPoint, MemoryPlan, PlannedBuffer, Target};
 use mlc_ir::{Code, DType, Diagnostic, Location, Objective, Quantization, Shape, TensorType};
 use mlc_runtime::params;
 use serde::Deserialize;
@@ -80,6 +81,12 @@ pub struct Origin {
     pub objective: Option<Objective>,
     /// Its place among the ranks, if it is one of several.
     pub ranks: Option<Ranks>,
+    /// Where its values live; `None` in archives of older versions.
+    pub plan: Option<MemoryPlan>,
+    /// What all of its code was predicted to cost; `None` in archives of older versions.
+    pub predicted: Option<Predicted>,
+    /// Bytes of what it keeps between runs; `None` in archives of older versions.
+    pub state_bytes: Option<usize>,
 }
 
 /// What a model that is one of several ranks exchanges.
@@ -139,6 +146,33 @@ struct Description {
     objective: Option<Objective>,
     #[serde(default)]
     ranks: Option<Ranks>,
+    #[serde(default)]
+    plan: Option<MemoryPlan>,
+    #[serde(default)]
+    predicted: Option<Predicted>,
+    #[serde(default)]
+    state_bytes: Option<usize>,
+}
+
+impl Description {
+    /// Interface and origin.
+    fn parts(self) -> Result<(Vec<Port>, Vec<Port>, Origin), String> {
+        if let Some(plan) = &self.plan {
+            check_plan(plan, self.kernels.len())?;
+        }
+        let ports = |list: Vec<PortDescription>| list.into_iter().map(port).collect::<Result<Vec<_>, _>>();
+        let origin = Origin {
+            kernels: self.kernels,
+            target: self.target,
+            floating_point: self.floating_point,
+            objective: self.objective,
+            ranks: self.ranks,
+            plan: self.plan,
+            predicted: self.predicted,
+            state_bytes: self.state_bytes,
+        };
+        Ok((ports(self.inputs)?, ports(self.outputs)?, origin))
+    }
 }
 
 #[derive(Deserialize)]
@@ -171,10 +205,9 @@ impl Bundle {
         let call = call(&archive, &metadata, &model)?;
         let description = description(&archive, &model.name)?;
         let (inputs, outputs, origin) = match description {
-            Some(Description { inputs, outputs, kernels, target, floating_point, objective, ranks }) => {
-                let ports = |list: Vec<PortDescription>| list.into_iter().map(port).collect::<Result<Vec<_>, _>>();
-                let (inputs, outputs) = (ports(inputs).map_err(damaged)?, ports(outputs).map_err(damaged)?);
-                (inputs, outputs, Some(Origin { kernels, target, floating_point, objective, ranks }))
+            Some(description) => {
+                let (inputs, outputs, origin) = description.parts().map_err(damaged)?;
+                (inputs, outputs, Some(origin))
             }
             None => {
                 let Interface { inputs, outputs } = interface(&archive, &metadata, &model, &call)?;
@@ -390,6 +423,18 @@ fn description(archive: &Archive, model: &str) -> Result<Option<Description>, Di
     serde_json::from_slice(bytes).map(Some).map_err(|error| damaged(format!("'{path}': {error}")))
 }
 
+/// Holds each buffer to the arena, and its life to the kernels.
+fn check_plan(plan: &MemoryPlan, kernels: usize) -> Result<(), String> {
+    let fits = |buffer: &PlannedBuffer| {
+        let end = buffer.offset.checked_add(buffer.bytes);
+        buffer.first <= buffer.last && buffer.last < kernels && end.is_some_and(|end| end <= plan.arena_bytes)
+    };
+    match plan.buffers.iter().find(|buffer| !fits(buffer)) {
+        Some(buffer) => Err(format!("the buffer of {} doesn't fit the memory plan", buffer.values.join(", "))),
+        None => Ok(()),
+    }
+}
+
 fn port(description: PortDescription) -> Result<Port, String> {
     let PortDescription { dtype, field, name, quantization, shape } = description;
     let dtype = DType::parse(&dtype).ok_or_else(|| format!("'{name}' has the unknown data type '{dtype}'"))?;
@@ -402,75 +447,4 @@ fn port(description: PortDescription) -> Result<Port, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const METADATA: &str = r#"{"modules": {"tiny": {"executors": ["aot"]}}, "version": 7}"#;
-    const HEADER: &str = "struct tvmgen_tiny_inputs { void* x; }; struct tvmgen_tiny_outputs { void *none; };";
-    const DESCRIPTION: &str = r#"{"inputs": [{"dtype": "f32", "field": "x", "name": "x", "shape": [2]}], "outputs": [],
-        "target": "generic", "kernels": []}"#;
-
-    fn archive(entries: &[(&str, &str)]) -> Bytes {
-        let mut builder = tar::Builder::new(Vec::new());
-        for (name, text) in entries {
-            let mut header = tar::Header::new_ustar();
-            header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
-            header.set_size(text.len() as u64);
-            header.set_cksum();
-            builder.append(&header, text.as_bytes()).unwrap();
-        }
-        builder.into_inner().unwrap().into()
-    }
-
-    #[test]
-    fn our_archives_are_read_back() {
-        let bytes = archive(&[
-            ("./metadata.json", METADATA),
-            ("./src/tiny.json", DESCRIPTION),
-            ("./codegen/host/include/tvmgen_tiny.h", HEADER),
-            ("./codegen/host/src/tiny_lib1.c", "1"),
-            ("./codegen/host/src/tiny_lib0.c", "0"),
-        ]);
-        let bundle = Bundle::parse(&bytes).unwrap();
-        assert_eq!(bundle.model.name, "tiny");
-        assert_eq!(bundle.origin.as_ref().unwrap().target, "generic");
-        assert!(matches!(bundle.call, Call::CInterface(_)));
-        assert_eq!(bundle.inputs[0].ty, TensorType::new(DType::F32, [2]));
-        assert_eq!(bundle.sources().unwrap(), ["codegen/host/src/tiny_lib0.c", "codegen/host/src/tiny_lib1.c"]);
-        let folder = tempfile::tempdir().unwrap();
-        bundle.unpack(folder.path()).unwrap();
-        assert_eq!(std::fs::read_to_string(folder.path().join("codegen/host/src/tiny_lib1.c")).unwrap(), "1");
-    }
-
-    #[test]
-    fn dangerous_and_damaged_archives_are_refused() {
-        let good = [("./metadata.json", METADATA), ("./src/tiny.json", DESCRIPTION)];
-        for (entries, message) in [
-            (&[("../evil", "x")][..], "leads out"),
-            (&[("a", "x")], "no 'metadata.json'"),
-            (&[good[0]], "tells too little"),
-            (&[good[0], ("src/tiny.json", "{}")], "missing field"),
-            (
-                &[good[0], ("src/tiny.json", &DESCRIPTION.replace("\"x\", \"name\"", "\"x;\", \"name\""))],
-                "C identifier",
-            ),
-            (&[good[0], ("src/tiny.json", &DESCRIPTION.replace("[2]", "[9999999999999]"))], "too large"),
-        ] {
-            let error = Bundle::parse(&archive(entries)).unwrap_err();
-            assert!(error.message.contains(message), "{error}");
-        }
-    }
-
-    #[test]
-    fn damage_anywhere_does_no_harm() {
-        let good = archive(&[("./metadata.json", METADATA), ("./src/tiny.json", DESCRIPTION)]);
-        let mut generator = mlc_ir::Generator::new(1);
-        let mut refused = 0;
-        for _ in 0..2000 {
-            let mut bytes = generator.damaged(&good);
-            bytes.truncate(generator.range(0, 2 * bytes.len()));
-            refused += usize::from(Bundle::parse(&bytes.into()).is_err());
-        }
-        assert!(refused > 0);
-    }
-}
+mod tests;

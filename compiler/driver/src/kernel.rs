@@ -1,5 +1,6 @@
 //! [`Kernel`]: a generated kernel, as the archive of its model describes it.
 
+use mlc_codegen::package::PredictedKernel;
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{DType, Tensor, TensorType};
 use serde::Deserialize;
@@ -24,9 +25,18 @@ pub struct Kernel {
     /// Bytes that it reads and writes if each element is read or written once; archives of older versions don't say it.
     #[serde(default)]
     pub bytes: u64,
+    /// Bytes of memory that only it uses; archives of older versions don't say it.
+    #[serde(default)]
+    pub workspace_bytes: u64,
     /// Where its results lie when it has run; archives of older versions don't say it.
     #[serde(default)]
     pub results: Vec<KernelResult>,
+    /// What it was predicted to cost; archives of older versions don't say it.
+    #[serde(default)]
+    pub predicted: Option<PredictedKernel>,
+    /// The schedule that it took, if there are schedules of its operator and the archive says it.
+    #[serde(default)]
+    pub schedule: Option<String>,
 }
 
 /// A value that a kernel computes.

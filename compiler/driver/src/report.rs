@@ -1,5 +1,10 @@
-//! Reports of compiled models, and the measurements in them.
+//! Reports of compiled models and of archives, and the measurements in them.
 
+mod archive;
+
+pub use archive::report_archive;
+
+use crate::bundle::Bundle;
 use crate::inputs;
 use crate::pipeline::{Compiled, Loaded};
 use crate::toolchain::Toolchain;
@@ -20,13 +25,13 @@ pub fn report(name: &str, loaded: &Loaded, compiled: &Compiled, measured: Option
     })
 }
 
-/// Builds a compiled model and measures each of its kernels on random inputs: the least time of several runs in nanoseconds, or executed
+/// Builds an archive of mlc and measures each of its kernels on random inputs: the least time of several runs in nanoseconds, or executed
 /// instructions on an emulated board.
 ///
 /// # Errors
-/// When the code can't be built, or doesn't run.
-pub fn measure(compiled: &Compiled, toolchain: &Toolchain, seed: u64) -> Result<Measured, Diagnostic> {
-    let program = toolchain.build_to_profile(&compiled.bundle()?)?;
+/// When the code has no hooks, can't be built, or doesn't run.
+pub fn measure(bundle: &Bundle, toolchain: &Toolchain, seed: u64) -> Result<Measured, Diagnostic> {
+    let program = toolchain.build_to_profile(bundle)?;
     let ports: Vec<inputs::InputPort<'_>> = program.inputs.iter().map(|port| (port.name.as_str(), &port.ty)).collect();
     let tensors: Vec<Tensor> = inputs::random(seed, &ports);
     let kernels = program.bench_kernels(&tensors, 0)?;

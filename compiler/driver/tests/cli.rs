@@ -1,6 +1,9 @@
 //! The command `mlc` as its users meet it: help, results, messages, exit status, and what is left on the disk.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[path = "cli/states.rs"]
+mod states;
+
 use mlc::npy;
 use mlc_ir::{DType, Tensor, TensorType};
 use std::path::Path;
@@ -280,32 +283,6 @@ graph @stream(%x: f32[2, 1, 3], %s: f32[1, 3]) -> ("y": f32[2, 1, 3], "s.next": 
   return %y, %n
 }
 "#;
-
-#[test]
-fn c_compiler_verifies_models_that_keep_their_states() {
-    let folder = Folder::new();
-    folder.write("stream.mlc", STREAM);
-    let plain = folder.mlc(&["verify", "stream.mlc"]).success();
-    assert!(plain.out.starts_with("y: ok"), "{}", plain.out);
-    let kept = folder.mlc(&["verify", "stream.mlc", "--stateful", "--state", "s=s.next"]).success();
-    let lines: Vec<&str> = kept.out.lines().collect();
-    assert!(lines.len() == 3 && lines[2].starts_with("y of run 3: ok"), "{}", kept.out);
-    folder.mlc(&["compile", "stream.mlc", "--stateful", "--emit", "c", "-o", "c"]).success();
-    let header = std::fs::read_to_string(folder.path().join("c/tvmgen_default.h")).unwrap();
-    assert!(header.contains("int32_t tvmgen_default_reset(void);") && !header.contains("hidden"), "{header}");
-    folder.mlc(&["compile", "stream.mlc", "--emit", "c", "-o", "d"]).success();
-    let header = std::fs::read_to_string(folder.path().join("d/tvmgen_default.h")).unwrap();
-    assert!(!header.contains("reset"), "{header}");
-    folder
-        .mlc(&["run", "model.mlc", "--stateful"])
-        .failure(2, &["no forward recurrent operator", "--state INPUT=OUTPUT"]);
-    folder
-        .mlc(&["verify", "stream.mlc", "--state", "s=z"])
-        .failure(2, &["no output 'z'", "its outputs are: y, s.next"]);
-    folder
-        .mlc(&["verify", "stream.mlc", "--state", "s=y"])
-        .failure(2, &["is f32[1, 3], the output 'y' is f32[2, 1, 3]"]);
-}
 
 #[test]
 fn c_compiler_benchmarks_models() {

@@ -229,6 +229,17 @@ fn c_compiler_finds_the_largest_entry_without_its_softmax() {
         assert_eq!(read(folder, "out/scores.npy", DType::I32, &[2]), [1.0, 0.0]);
         mlc(folder, 0, &[&["verify", "classes.mlc"], &options[..]].concat());
     }
+    // The softmax of integers is several operators, of which none is left; it rounds many scores to equal ones.
+    let classes = "tests/data/tflite/softmax_batch_int8/model.tflite";
+    let classes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(classes);
+    let classes = classes.to_str().unwrap();
+    mlc(folder, 0, &["compile", classes, "--argmax", "--emit", "dir", "-o", "integers"]);
+    let kernels = text(folder, "integers/src/default.mlc");
+    assert!(
+        kernels.contains("arg_reduce") && !kernels.contains("gather") && !kernels.contains("= reduce"),
+        "{kernels}"
+    );
+    mlc(folder, 0, &["verify", classes, "--argmax"]);
     // The only output needs no name, and the option takes no file for one.
     assert!(mlc(folder, 0, &["inspect", "--argmax", IMAGES]).contains(": i32[1]"));
     mlc(folder, 0, &["verify", "--argmax", IMAGES]);
@@ -269,6 +280,71 @@ fn c_compiler_takes_constant_and_other_memory_as_inputs_without_a_cast() {
     let built = compiler.args(flags).args(sources).current_dir(folder.join("c")).output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     assert!(std::process::Command::new(folder.join("c/main")).status().unwrap().success());
+}
+
+/// An input of each kind whose C type isn't its own name, and outputs of theirs.
+const KINDS: &str = r#"mlc 1
+graph @kinds(%h: f16[4], %b: bool[4], %c: i8[4], %x: f32[4]) -> ("h2": f16[4], "b2": bool[4], "c2": i8[4], "x2": f32[4]) {
+  %h2 = binary %h, %h {function = add}
+  %b2 = unary %b {function = not}
+  %c2 = binary %c, %c {function = add}
+  %x2 = binary %x, %x {function = add}
+  return %h2, %b2, %c2, %x2
+}
+"#;
+
+/// The members are of these types, which the C compiler tells.
+const TYPED: &str = "#include \"tvmgen_default.h\"
+static const uint16_t h[4] = {0x3c00, 0xc000, 0, 0x3800};
+static const uint8_t b[4] = {1, 0, 0, 1};
+static const int8_t c[4] = {1, -2, 3, 4};
+static const float x[4] = {0.5f, 1.0f, 2.0f, -3.0f};
+static uint16_t h2[4];
+static uint8_t b2[4];
+static int8_t c2[4];
+static float x2[4];
+int main(void) {
+  struct tvmgen_default_inputs inputs = {h, b, c, WRONG};
+  struct tvmgen_default_outputs outputs = {h2, b2, c2, x2};
+  if (tvmgen_default_run(&inputs, &outputs) != 0) return 1;
+  return h2[0] == 0x4000 && b2[1] == 1 && b2[0] == 0 && c2[1] == -4 && x2[3] == -6.0f ? 0 : 2;
+}
+";
+
+#[test]
+fn c_compiler_tells_wrong_memory_from_right_where_pointers_have_types() {
+    let folder = folder();
+    let folder = folder.path();
+    std::fs::write(folder.join("kinds.mlc"), KINDS).unwrap();
+    mlc(folder, 0, &["compile", "kinds.mlc", "--typed-pointers", "--emit", "c", "-o", "c"]);
+    let header = text(folder, "c/tvmgen_default.h");
+    for member in
+        ["  const uint16_t* h; /* \"h\": f16[4], the bits of each number */", "  int8_t* c2;", "  const uint8_t* b;"]
+    {
+        assert!(header.contains(member), "{header}");
+    }
+    let sources = ["main.c", "default_lib0.c"];
+    let c = [&["cc", "-std=c99", "-pedantic", "-o", "main", "default_lib1.c", "default_lib2.c"], &sources[..]].concat();
+    // The kernels are C; what calls them, and whoever calls that, may be C++.
+    let c_plus_plus = [&["c++", "-xc++", "-c"], &sources[..]].concat();
+    for (buffer, fits) in [("x", true), ("c", false)] {
+        std::fs::write(folder.join("c/main.c"), TYPED.replace("WRONG", buffer)).unwrap();
+        for command in [&c, &c_plus_plus] {
+            let mut compiler = std::process::Command::new(command[0]);
+            compiler.args(["-Wall", "-Wextra", "-Werror"]).args(&command[1..]);
+            let built = compiler.current_dir(folder.join("c")).output().unwrap();
+            let said = String::from_utf8_lossy(&built.stderr);
+            assert_eq!(built.status.success(), fits, "{said}");
+            assert!(fits || said.contains("int8_t") && said.contains("float"), "{said}");
+        }
+        let ran = || std::process::Command::new(folder.join("c/main")).status().unwrap().code();
+        assert!(!fits || ran() == Some(0));
+    }
+    mlc(folder, 0, &["compile", "kinds.mlc", "--typed-pointers", "-o", "kinds.tar"]);
+    mlc(folder, 0, &["run", "kinds.tar", "--output-dir", "outputs"]);
+    mlc(folder, 0, &["project", "kinds.tar", "--template", "posix", "-o", "project"]);
+    let packed = ["compile", "kinds.mlc", "--typed-pointers", "--interface-api", "packed"];
+    assert!(mlc(folder, 2, &packed).contains("only the C interface has pointers that could have types"));
 }
 
 /// A sum that goes on from run to run, times a factor.

@@ -2,6 +2,7 @@
 //! are named.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+use mlc::bundle::Bundle;
 use mlc::pipeline::{self, CompileOptions, Compiled, LoadOptions, Loaded};
 use mlc_ir::{Objective, text};
 use mlc_report::{Comparison, Diagram, Measured, Report, page, svg};
@@ -39,15 +40,15 @@ fn a_report_says_what_the_compiled_model_is() {
     let totals = &report.totals;
     assert_eq!(totals.arena_bytes, compiled.module.plan.arena_bytes);
     assert_eq!(totals.constants_bytes, compiled.module.constants_bytes());
-    assert_eq!((totals.macs, totals.kernels, report.kernels.len()), (2_656_768, 12, 12));
-    assert_eq!((report.unit, report.objective.as_str()), ("instructions", "speed"));
-    assert_eq!(totals.time, report.kernels.iter().map(|kernel| kernel.time).sum::<u64>());
-    let code: u64 = report.kernels.iter().map(|kernel| kernel.code_bytes).sum();
+    assert_eq!((totals.macs, totals.kernels, report.kernels.len()), (Some(2_656_768), 12, 12));
+    assert_eq!((report.unit.as_deref(), report.objective.as_deref()), (Some("instructions"), Some("speed")));
+    assert_eq!(totals.time, report.kernels.iter().map(|kernel| kernel.time).sum());
+    let code: Option<u64> = report.kernels.iter().map(|kernel| kernel.code_bytes).sum();
     assert!(totals.code_bytes < code, "four convolutions of this network are the same function");
     for kernel in &report.kernels {
         let head = format!(" {}(", kernel.function);
         assert!(kernel.source.contains(&head) && kernel.source.ends_with('}'), "{}", kernel.source);
-        assert!(kernel.time > 0 && kernel.moved_bytes > 0, "{}", kernel.node);
+        assert!(kernel.time > Some(0) && kernel.moved_bytes > Some(0), "{}", kernel.node);
     }
     assert_eq!(report.imported.nodes.iter().filter(|node| node.operator == "convolution").count(), 9);
     let convolutions = report.optimized.nodes.iter().filter(|node| node.operator == "convolution +");
@@ -90,7 +91,7 @@ fn pages_and_pictures_are_whole_and_always_the_same() {
     let memory = svg::memory(&one);
     assert_eq!(memory.matches("class=\"block\"").count(), one.memory.buffers.len());
     let roofline = svg::roofline(&one).unwrap();
-    let multiplying = one.kernels.iter().filter(|kernel| kernel.macs > 0).count();
+    let multiplying = one.kernels.iter().filter(|kernel| kernel.macs > Some(0)).count();
     assert_eq!(roofline.matches("class=\"dot\"").count(), multiplying);
     for picture in [graph, memory, roofline] {
         let alone = svg::alone(&picture);
@@ -118,7 +119,7 @@ fn two_reports_are_compared_kernel_by_kernel() {
     let comparison = Comparison::new(&fast, &small);
     assert_eq!(comparison.kernels.len(), 12);
     let first = &comparison.kernels[0];
-    assert_eq!(first.values, [Some(fast.kernels[0].time), Some(small.kernels[0].time)]);
+    assert_eq!(first.values, [fast.kernels[0].time, small.kernels[0].time]);
     let time = comparison.totals.iter().find(|own| own.name == "time, instructions").unwrap();
     assert!(time.ratio.unwrap() < 0.5, "{time:?}");
     let host = report("net_mlperftiny_dscnn_kws", "generic");
@@ -154,6 +155,112 @@ fn the_command_writes_what_is_asked_for() {
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(message), "{said}");
     }
+}
+
+/// The bytes of an archive without some of its files.
+fn without(archive: &[u8], left_out: &[&str]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for entry in tar::Archive::new(archive).entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let (mut header, path) = (entry.header().clone(), entry.path().unwrap().to_path_buf());
+        if left_out.iter().all(|own| !path.ends_with(own)) {
+            builder.append_data(&mut header, path, &mut entry).unwrap();
+        }
+    }
+    builder.into_inner().unwrap()
+}
+
+#[test]
+fn archives_say_what_the_compiler_knew() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let model = network("net_mlperftiny_dscnn_kws");
+    let (model, archive) = (model.to_str().unwrap(), file("kws.tar"));
+    let options = ["--target", "cortex-m4", "--optimize", "speed"];
+    assert!(mlc(&[&["compile", model, "-q", "-o", &archive], &options[..]].concat()).status.success());
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let output = mlc(&[arguments, &["--json", "-o", "-"]].concat());
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let whole = json(&[&["report", model], &options[..]].concat());
+    let read = json(&["report", &archive]);
+    for same in ["totals", "inputs", "outputs", "memory", "ceilings", "unit", "objective", "target"] {
+        assert_eq!(read[same], whole[same], "{same}");
+    }
+    for (read, whole) in read["kernels"].as_array().unwrap().iter().zip(whole["kernels"].as_array().unwrap()) {
+        for (name, value) in whole.as_object().unwrap().iter().filter(|(name, _)| *name != "others") {
+            assert_eq!(&read[name], value, "{name} of {}", whole["node"]);
+        }
+    }
+    assert_eq!(read["optimized"]["edges"], whole["optimized"]["edges"]);
+    let texts = |report: &serde_json::Value| {
+        report["optimized"]["nodes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|node| (node["text"].clone(), node["kernels"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(texts(&read), texts(&whole));
+    assert_eq!((&read["imported"]["nodes"], &read["stages"]), (&serde_json::json!([]), &serde_json::json!([])));
+    let both = json(&["report", &archive, model, "--target", "cortex-m7", "--optimize", "speed"]);
+    assert_eq!(both["kernels"].as_array().unwrap().len(), 12);
+    assert!(both["names"][0].as_str().unwrap().ends_with("for cortex-m4, speed"), "{both}");
+    let refused = mlc(&["report", &archive, "--versus", "--optimize size"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("the archive is compiled"));
+}
+
+#[test]
+fn of_archives_of_others_is_said_what_can_be_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let compiled = compile(&load("net_mlperftiny_dscnn_kws"), "cortex-m4");
+    let archive = compiled.archive().unwrap();
+    let report_of = |left_out: &[&str]| {
+        let bundle = Bundle::parse(&without(&archive, left_out).into()).unwrap();
+        mlc::report::report_archive("kws", &bundle, None).unwrap()
+    };
+    let (report, warnings) = report_of(&["default.json", "default.mlc"]);
+    assert!(warnings.is_empty());
+    assert_eq!(report.totals.arena_bytes, compiled.module.plan.arena_bytes);
+    assert_eq!(report.totals.constants_bytes, compiled.module.constants_bytes());
+    assert_eq!((report.totals.time, report.totals.macs, report.unit.as_deref()), (None, None, None));
+    assert_eq!(report.kernels.len(), 12);
+    assert!(report.kernels.iter().all(|kernel| kernel.source.ends_with('}') && kernel.time.is_none()));
+    let alone = page::page(std::slice::from_ref(&report));
+    assert!(alone.contains("The archive has no graph") && !alone.contains("<h2>Memory</h2>"), "{alone}");
+    let own = report_of(&[]).0;
+    let comparison = Comparison::new(&own, &report);
+    let macs = comparison.totals.iter().find(|own| own.name == "multiply-adds").unwrap();
+    assert_eq!((macs.values, macs.ratio), ([Some(2_656_768), None], None));
+    assert!(page::page(&[own, report]).contains("Times are known of one alone"));
+    let text = folder.path().join("kws.tar");
+    std::fs::write(&text, without(&archive, &["default.json", "default.mlc"])).unwrap();
+    for (picture, message) in [("graph", "the archive has no graph"), ("memory", "where its values are in memory")] {
+        let refused = mlc(&["report", text.to_str().unwrap(), "--svg", picture]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && said.contains(message), "{said}");
+    }
+}
+
+#[test]
+fn graphs_of_the_graph_executor_are_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("kws.tar");
+    let model = network("net_mlperftiny_dscnn_kws");
+    let options = ["compile", model.to_str().unwrap(), "--executor", "graph", "-q", "-o", archive.to_str().unwrap()];
+    assert!(mlc(&options).status.success());
+    let other = without(&std::fs::read(archive).unwrap(), &["default.json", "default.mlc"]);
+    let bundle = Bundle::parse(&other.into()).unwrap();
+    let (report, _) = mlc::report::report_archive("kws", &bundle, None).unwrap();
+    let functions = || report.optimized.nodes.iter().filter(|node| node.operator == "function");
+    assert_eq!(functions().count(), report.kernels.len());
+    for (number, node) in functions().enumerate() {
+        assert_eq!((node.kernels.as_slice(), &node.text), (&[number][..], &report.kernels[number].function));
+        assert!(report.optimized.edges.iter().any(|edge| report.optimized.nodes[edge.to].name == node.name));
+    }
+    let kinds = |kind: &str| report.optimized.nodes.iter().filter(|node| node.kind == kind).count();
+    assert_eq!((kinds("source"), kinds("output")), (1, 1));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! [`Comparison`]: two reports beside each other.
 
-use crate::report::{KernelReport, Report};
+use crate::report::{Report, sum};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -45,21 +45,23 @@ impl Comparison {
     pub fn new(one: &Report, other: &Report) -> Comparison {
         let both = [one, other];
         let units = both.map(|report| report.time_unit().to_owned());
-        let names = both.map(|report| format!("{} for {}, {}", report.model, report.target, report.objective));
-        let total = |name: &str, is_bytes: bool, of: fn(&Report) -> u64| {
-            Difference::new(name, is_bytes, both.map(|report| Some(of(report))))
-        };
+        let names = both.map(|report| {
+            let objective = report.objective.as_ref().map_or(String::new(), |objective| format!(", {objective}"));
+            format!("{} for {}{objective}", report.model, report.target)
+        });
+        let total =
+            |name: &str, is_bytes: bool, of: fn(&Report) -> Option<u64>| Difference::new(name, is_bytes, both.map(of));
         let mut totals = vec![
-            total("working memory", true, |report| report.totals.arena_bytes as u64),
-            total("constants", true, |report| report.totals.constants_bytes as u64),
+            total("working memory", true, |report| Some(report.totals.arena_bytes as u64)),
+            total("constants", true, |report| Some(report.totals.constants_bytes as u64)),
             total("code, predicted", true, |report| report.totals.code_bytes),
-            total("kernels", false, |report| report.totals.kernels as u64),
+            total("kernels", false, |report| Some(report.totals.kernels as u64)),
             total("multiply-adds", false, |report| report.totals.macs),
         ];
-        let took = both.map(|report| report.kernels.iter().map(|kernel| report.time_of(kernel)).sum());
+        let took = both.map(|report| sum(&report.kernels, |kernel| report.time_of(kernel)));
         let mut kernels = Vec::new();
-        if units[0] == units[1] {
-            totals.push(Difference::new(&format!("time, {}", units[0]), false, took.map(Some)));
+        if units[0] == units[1] && !units[0].is_empty() {
+            totals.push(Difference::new(&format!("time, {}", units[0]), false, took));
             kernels = pairs(one, other);
         }
         Comparison { names, totals, kernels, units }
@@ -75,8 +77,7 @@ impl Comparison {
 /// The times of kernels that compute nodes of one name.
 fn pairs(one: &Report, other: &Report) -> Vec<Difference> {
     let time = |report: &Report, node: &str| {
-        let own: Vec<&KernelReport> = report.kernels.iter().filter(|kernel| kernel.node == node).collect();
-        (!own.is_empty()).then(|| own.iter().map(|kernel| report.time_of(kernel)).sum())
+        sum(report.kernels.iter().filter(|kernel| kernel.node == node), |kernel| report.time_of(kernel))
     };
     let mut seen = BTreeSet::new();
     let nodes = one.kernels.iter().chain(&other.kernels).map(|kernel| kernel.node.as_str());

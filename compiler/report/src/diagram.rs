@@ -14,7 +14,7 @@ pub struct Diagram {
 }
 
 /// A node of a [`Diagram`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct DiagramNode {
     /// Its name in the model.
     pub name: String,
@@ -97,17 +97,14 @@ impl DiagramNode {
         }
     }
 
-    fn output(name: &str, ty: String) -> DiagramNode {
+    /// An output of a graph.
+    pub fn output(name: &str, ty: String) -> DiagramNode {
         DiagramNode {
             name: name.to_owned(),
             operator: "output".into(),
             kind: "output",
             results: vec![ty],
-            text: String::new(),
-            origins: Vec::new(),
-            constants: Vec::new(),
-            rules: Vec::new(),
-            kernels: Vec::new(),
+            ..DiagramNode::default()
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The page: one HTML file with everything in it, for one model or two beside each other.
 
 use crate::comparison::Comparison;
-use crate::report::{KernelReport, Report};
+use crate::diagram::Diagram;
+use crate::report::{KernelReport, Report, sum};
 use crate::svg;
 use crate::template::{bytes, fill, grouped};
 use serde::Serialize;
@@ -27,9 +28,9 @@ struct ModelPart<'a> {
     facts: Vec<(&'static str, String)>,
     largest: Vec<Largest<'a>>,
     rows: Vec<Row<'a>>,
-    imported: String,
-    optimized: String,
-    memory: String,
+    imported: Option<String>,
+    optimized: Option<String>,
+    memory: Option<String>,
     roofline: Option<String>,
 }
 
@@ -44,8 +45,22 @@ struct Largest<'a> {
 #[derive(Serialize)]
 struct Row<'a> {
     kernel: &'a KernelReport,
-    took: u64,
-    share: f64,
+    took: Figure,
+    share: Option<f64>,
+    figures: [Figure; 4],
+}
+
+/// A number in a table, if it is known.
+#[derive(Serialize)]
+struct Figure {
+    value: Option<u64>,
+    text: String,
+}
+
+impl Figure {
+    fn new(value: Option<u64>, text: fn(u64) -> String) -> Figure {
+        Figure { value, text: value.map_or("–".into(), text) }
+    }
 }
 
 /// The page of one report, or of several beside each other; of two, what differs comes first.
@@ -76,16 +91,28 @@ fn data(reports: &[Report]) -> String {
 }
 
 fn model_part((number, report): (usize, &Report)) -> ModelPart<'_> {
-    let total = report.kernels.iter().map(|kernel| report.time_of(kernel)).sum::<u64>().max(1) as f64;
-    let row = |kernel| Row { kernel, took: report.time_of(kernel), share: report.time_of(kernel) as f64 / total };
+    let total = sum(&report.kernels, |kernel| report.time_of(kernel)).unwrap_or(0).max(1) as f64;
+    let row = |kernel| {
+        let took = report.time_of(kernel);
+        let figures = [
+            Figure::new(kernel.macs, grouped),
+            Figure::new(kernel.code_bytes, bytes),
+            Figure::new(kernel.constant_bytes, bytes),
+            Figure::new(Some(kernel.workspace_bytes), bytes),
+        ];
+        Row { kernel, took: Figure::new(took, grouped), share: took.map(|took| took as f64 / total), figures }
+    };
+    let graph = |diagram: &Diagram, id: &str| {
+        (!diagram.nodes.is_empty()).then(|| svg::graph(diagram, &format!("{id}-{number}")))
+    };
     ModelPart {
         report,
         facts: facts(report),
         largest: largest(report),
         rows: report.kernels.iter().map(row).collect(),
-        imported: svg::graph(&report.imported, &format!("imported-{number}")),
-        optimized: svg::graph(&report.optimized, &format!("optimized-{number}")),
-        memory: svg::memory(report),
+        imported: graph(&report.imported, "imported"),
+        optimized: graph(&report.optimized, "optimized"),
+        memory: report.totals.liveness_bound_bytes.map(|_| svg::memory(report)),
         roofline: svg::roofline(report),
     }
 }
@@ -94,36 +121,39 @@ fn model_part((number, report): (usize, &Report)) -> ModelPart<'_> {
 fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let totals = &report.totals;
     let took = match (totals.measured, &report.measured) {
-        (Some(took), Some((unit, machine))) => ("time", format!("{} {unit} on {machine}", grouped(took))),
-        _ => ("predicted time", format!("{} {}", grouped(totals.time), report.unit)),
+        (Some(took), Some((unit, machine))) => Some(("time", format!("{} {unit} on {machine}", grouped(took)))),
+        _ => totals.time.map(|time| ("predicted time", format!("{} {}", grouped(time), report.time_unit()))),
     };
-    let bound =
-        format!("{} ({} live at once)", bytes(totals.arena_bytes as u64), bytes(totals.liveness_bound_bytes as u64));
-    let mut facts = vec![
-        ("working memory", bound),
-        ("constants", bytes(totals.constants_bytes as u64)),
-        ("code, predicted", bytes(totals.code_bytes)),
+    let live = totals.liveness_bound_bytes.map(|live| format!(" ({} live at once)", bytes(live as u64)));
+    let working = bytes(totals.arena_bytes as u64) + &live.unwrap_or_default();
+    let kept = totals.state_bytes.filter(|&kept| kept > 0);
+    let facts = [
+        Some(("working memory", working)),
+        Some(("constants", bytes(totals.constants_bytes as u64))),
+        totals.code_bytes.map(|code| ("code, predicted", bytes(code))),
         took,
-        ("multiply-adds", grouped(totals.macs)),
-        ("kernels", totals.kernels.to_string()),
-        ("inputs and outputs", bytes(totals.io_bytes as u64)),
+        totals.macs.map(|macs| ("multiply-adds", grouped(macs))),
+        Some(("kernels", totals.kernels.to_string())),
+        Some(("inputs and outputs", bytes(totals.io_bytes as u64))),
+        kept.map(|kept| ("kept between runs", bytes(kept as u64))),
     ];
-    if totals.state_bytes > 0 {
-        facts.push(("kept between runs", bytes(totals.state_bytes as u64)));
-    }
-    facts
+    facts.into_iter().flatten().collect()
 }
 
 fn largest(report: &Report) -> Vec<Largest<'_>> {
-    let kernels = |amount: &dyn Fn(&KernelReport) -> u64| {
-        report.kernels.iter().map(|kernel| (kernel.node.as_str(), amount(kernel))).collect()
+    let kernels = |amount: &dyn Fn(&KernelReport) -> Option<u64>| {
+        report.kernels.iter().map(|kernel| (kernel.node.as_str(), amount(kernel).unwrap_or(0))).collect()
     };
     let buffers = report.memory.buffers.iter();
     let buffers = buffers.map(|buffer| (buffer.values.first().map_or("", String::as_str), buffer.bytes as u64));
     let time = |amount: u64| format!("{} {}", grouped(amount), report.time_unit());
     vec![
         Largest::new("time", kernels(&|kernel| report.time_of(kernel)), &time),
-        Largest::new("flash", kernels(&|kernel| kernel.code_bytes + kernel.constant_bytes), &bytes),
+        Largest::new(
+            "flash",
+            kernels(&|kernel| Some(kernel.code_bytes?.saturating_add(kernel.constant_bytes?))),
+            &bytes,
+        ),
         Largest::new("memory", buffers.collect(), &bytes),
     ]
 }
@@ -131,7 +161,7 @@ fn largest(report: &Report) -> Vec<Largest<'_>> {
 impl<'a> Largest<'a> {
     fn new(of: &'static str, mut all: Vec<(&'a str, u64)>, text: &dyn Fn(u64) -> String) -> Largest<'a> {
         all.retain(|(_, amount)| *amount > 0);
-        let total = all.iter().map(|(_, amount)| *amount).sum::<u64>().max(1) as f64;
+        let total = all.iter().map(|(_, amount)| *amount as f64).sum::<f64>();
         all.sort_by_key(|(_, amount)| std::cmp::Reverse(*amount));
         all.truncate(LARGEST);
         let entry = |(name, amount)| (name, text(amount), amount as f64 / total);

@@ -1,4 +1,4 @@
-//! [`Report`]: what the compiler knows of a compiled model, as data.
+//! [`Report`]: what is known of a compiled model, as data.
 
 use crate::diagram::Diagram;
 use mlc_codegen::price::Ceilings;
@@ -44,7 +44,7 @@ pub struct Measured {
     pub kernels: Vec<u64>,
 }
 
-/// What a model became.
+/// What a model became. What an archive doesn't say is `None`, or empty.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// [`VERSION`].
@@ -56,16 +56,18 @@ pub struct Report {
     /// The machine that the code is for.
     pub target: String,
     /// What the code was made for: `speed`, `size`, `ram` or `balanced`.
-    pub objective: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objective: Option<String>,
     /// Unit of predicted times: `cycles` or `instructions`.
-    pub unit: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
     /// Sums over the whole model.
     pub totals: Totals,
     /// Inputs and outputs: name and type.
     pub inputs: Vec<(String, String)>,
     /// See [`Report::inputs`].
     pub outputs: Vec<(String, String)>,
-    /// The model as it was imported.
+    /// The model as it was imported; archives don't have it.
     pub imported: Diagram,
     /// The model as it was optimised.
     pub optimized: Diagram,
@@ -77,8 +79,9 @@ pub struct Report {
     /// Where values live.
     pub memory: MemoryPlan,
     /// What the machine can do at most.
-    pub ceilings: Ceilings,
-    /// The stages of the optimiser.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceilings: Option<Ceilings>,
+    /// The stages of the optimiser; archives don't tell of them.
     pub stages: Vec<StageReport>,
 }
 
@@ -88,28 +91,33 @@ pub struct Totals {
     /// Kernels, without loops.
     pub kernels: usize,
     /// Multiply-accumulate operations of a run.
-    pub macs: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub macs: Option<u64>,
     /// What a run is predicted to take, in [`Report::unit`].
-    pub time: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<u64>,
     /// What a run took, if it was measured: the sum of its kernels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<u64>,
     /// Bytes of memory beside constants, inputs and outputs.
     pub arena_bytes: usize,
     /// Bytes of what is live at once at most: without kernels that overlap their operands the arena can't be smaller.
-    pub liveness_bound_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub liveness_bound_bytes: Option<usize>,
     /// Bytes of values that are kept between runs.
-    pub state_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_bytes: Option<usize>,
     /// Bytes of inputs and outputs, which are the caller's.
     pub io_bytes: usize,
     /// Bytes of constants.
     pub constants_bytes: usize,
     /// Predicted bytes of the kernels' code; kernels that do the same have it once.
-    pub code_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code_bytes: Option<u64>,
 }
 
 /// A kernel of a [`Report`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct KernelReport {
     /// C symbol.
     pub function: String,
@@ -127,18 +135,23 @@ pub struct KernelReport {
     /// Schedules that it could have taken, with their predicted times.
     pub others: Vec<(String, u64)>,
     /// Multiply-accumulate operations in all turns.
-    pub macs: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub macs: Option<u64>,
     /// Predicted time in all turns, in [`Report::unit`].
-    pub time: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<u64>,
     /// Measured time in all turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<u64>,
     /// Bytes of its operands and results, constants included: what has to be moved at least, in all turns.
-    pub moved_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved_bytes: Option<u64>,
     /// Predicted bytes of its code.
-    pub code_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code_bytes: Option<u64>,
     /// Bytes of its constants as they are packed.
-    pub constant_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constant_bytes: Option<u64>,
     /// Bytes of memory that only it uses.
     pub workspace_bytes: u64,
     /// Its C.
@@ -152,10 +165,10 @@ impl Report {
         let kernels = kernels(subject);
         let mut optimized = Diagram::of(subject.optimized);
         let mut imported = Diagram::of(subject.imported);
+        link(&mut optimized, &kernels);
         for node in &mut optimized.nodes {
             let rules = subject.rules.explanations.iter().filter(|explanation| explanation.value == node.name);
             node.rules = rules.flat_map(|own| own.steps.iter().map(|step| step.rule.to_owned())).collect();
-            node.kernels = numbers(&kernels, |kernel| kernel.node == node.name);
         }
         for node in &mut imported.nodes {
             node.kernels = numbers(&kernels, |kernel| kernel.origins.iter().any(|own| node.origins.contains(own)));
@@ -166,8 +179,8 @@ impl Report {
             model: subject.name.to_owned(),
             format: subject.format.to_owned(),
             target: target.name.clone(),
-            objective: target.objective.name().to_owned(),
-            unit: target.machine.unit(),
+            objective: Some(target.objective.name().to_owned()),
+            unit: Some(target.machine.unit().to_owned()),
             totals: totals(module, &kernels, subject.measured),
             inputs: module.inputs.iter().map(port).collect(),
             outputs: module.outputs.iter().map(port).collect(),
@@ -176,19 +189,19 @@ impl Report {
             kernels,
             measured: subject.measured.map(|measured| (measured.unit.to_owned(), measured.machine.clone())),
             memory: module.plan.clone(),
-            ceilings: Ceilings::of(target, widest_products(subject.optimized)),
+            ceilings: Some(ceilings(target, subject.optimized)),
             stages: subject.rules.stages.clone(),
         }
     }
 
     /// What a kernel took, as far as it is known: measured, else predicted.
-    pub fn time_of(&self, kernel: &KernelReport) -> u64 {
-        kernel.measured.unwrap_or(kernel.time)
+    pub fn time_of(&self, kernel: &KernelReport) -> Option<u64> {
+        kernel.measured.or(kernel.time)
     }
 
     /// The unit of [`Report::time_of`].
     pub fn time_unit(&self) -> &str {
-        self.measured.as_ref().map_or(self.unit, |(unit, _)| unit)
+        self.measured.as_ref().map(|(unit, _)| unit).or(self.unit.as_ref()).map_or("", String::as_str)
     }
 
     /// As JSON text.
@@ -198,8 +211,29 @@ impl Report {
     }
 }
 
-fn numbers(kernels: &[KernelReport], is_own: impl Fn(&KernelReport) -> bool) -> Vec<usize> {
-    kernels.iter().enumerate().filter(|(_, kernel)| is_own(kernel)).map(|(number, _)| number).collect()
+/// Says of each node of a diagram which kernels compute it.
+pub fn link(diagram: &mut Diagram, kernels: &[KernelReport]) {
+    for node in &mut diagram.nodes {
+        node.kernels = numbers(kernels, |kernel| kernel.node == node.name);
+    }
+}
+
+/// Numbers of the kernels that something holds for.
+fn numbers(kernels: &[KernelReport], holds: impl Fn(&KernelReport) -> bool) -> Vec<usize> {
+    kernels.iter().enumerate().filter(|(_, kernel)| holds(kernel)).map(|(number, _)| number).collect()
+}
+
+/// The sum of what is known of kernels; `None` where nothing is known of any.
+pub fn sum<'a>(
+    kernels: impl IntoIterator<Item = &'a KernelReport>,
+    of: impl Fn(&KernelReport) -> Option<u64>,
+) -> Option<u64> {
+    kernels.into_iter().filter_map(of).reduce(u64::saturating_add)
+}
+
+/// What a machine can do at most with the products that most of a graph's multiply-adds are.
+pub fn ceilings(target: &Target, graph: &Graph) -> Ceilings {
+    Ceilings::of(target, widest_products(graph))
 }
 
 /// The type of the products that most of a graph's multiply-adds are.
@@ -229,12 +263,12 @@ fn kernels(subject: &Subject<'_>) -> Vec<KernelReport> {
             inside: kernel.inside,
             schedule: taken,
             others: others.map(|(_, offer)| (offer.schedule.to_string(), offer.price.time)).collect(),
-            macs: kernel.macs,
-            time: kernel.price.time,
+            macs: Some(kernel.macs),
+            time: Some(kernel.price.time),
             measured: subject.measured.and_then(|measured| measured.kernels.get(number).copied()),
-            moved_bytes: kernel.bytes,
-            code_bytes: kernel.price.code_bytes,
-            constant_bytes: kernel.price.constant_bytes,
+            moved_bytes: Some(kernel.bytes),
+            code_bytes: Some(kernel.price.code_bytes),
+            constant_bytes: Some(kernel.price.constant_bytes),
             workspace_bytes: kernel.workspace_bytes,
             source: module.function(&kernel.function).unwrap_or_default().to_owned(),
         }
@@ -243,17 +277,17 @@ fn kernels(subject: &Subject<'_>) -> Vec<KernelReport> {
 }
 
 fn totals(module: &Module, kernels: &[KernelReport], measured: Option<&Measured>) -> Totals {
-    let sum = |of: fn(&KernelReport) -> u64| kernels.iter().map(of).fold(0, u64::saturating_add);
     Totals {
         kernels: kernels.iter().filter(|kernel| kernel.inside == 0).count(),
-        macs: sum(|kernel| if kernel.inside == 0 { kernel.macs } else { 0 }),
-        time: sum(|kernel| kernel.time),
+        // Loops have those of the kernels inside of them.
+        macs: Some(sum(kernels.iter().filter(|kernel| kernel.inside == 0), |kernel| kernel.macs).unwrap_or(0)),
+        time: Some(sum(kernels, |kernel| kernel.time).unwrap_or(0)),
         measured: measured.map(|measured| measured.kernels.iter().sum()),
         arena_bytes: module.workspace_bytes(),
-        liveness_bound_bytes: module.plan.liveness_bound_bytes,
-        state_bytes: module.state_bytes(),
+        liveness_bound_bytes: Some(module.plan.liveness_bound_bytes),
+        state_bytes: Some(module.state_bytes()),
         io_bytes: module.io_bytes(),
         constants_bytes: module.constants_bytes(),
-        code_bytes: module.code_bytes(),
+        code_bytes: Some(module.code_bytes()),
     }
 }

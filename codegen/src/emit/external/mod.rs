@@ -5,13 +5,13 @@ mod packed;
 mod signature;
 
 use super::emitter::{Emitter, Scope};
-use crate::execution::Execution;
+use crate::execution::{Execution, Pools};
 use crate::loops::spelling::c_type;
 use crate::lower::homes::BufferKind;
 use crate::lower::{Binding, ExternRoutine, Part, Program, calls};
 use crate::module::{Kept, SourceFile};
 use indexmap::IndexMap;
-use mlc_ir::ops::{CFile, CallConvention, Instance};
+use mlc_ir::ops::{CFile, CallConvention, Extern, Instance};
 use mlc_ir::{Code, Diagnostic, Location};
 use packed::Scratch;
 use std::collections::BTreeSet;
@@ -36,6 +36,10 @@ fn fault(code: &ExternRoutine, kind: Code, message: impl Into<String>) -> Diagno
 pub(super) fn check(program: &Program, execution: Execution) -> Result<(), Diagnostic> {
     let mut prototypes: IndexMap<&str, String> = IndexMap::new();
     for (_, _, code) in program.calls() {
+        if execution.states == Pools::External && is_shared(&code.op) {
+            let message = "it keeps something in memory of its own, which all streams would share";
+            return Err(fault(code, Code::TargetLimit, message).with_help("leave '--state-pool external' out"));
+        }
         if execution.graph && code.op.alignment > RUNTIME_ALIGNMENT {
             let message =
                 format!("it needs memory aligned to {} bytes, the graph executor's is to 64", code.op.alignment);
@@ -116,9 +120,13 @@ pub(super) fn kept(program: &Program) -> Kept {
     Kept {
         bytes: ops().flat_map(|op| op.persistent.iter().map(|&result| op.results[result].bytes())).sum(),
         ends: ops().any(|op| op.begin.is_some() || op.end.is_some()),
-        is_shared: ops()
-            .any(|op| op.instance.is_some() || op.begin.is_some() || op.effect > 0 || !op.persistent.is_empty()),
+        is_shared: ops().any(is_shared),
     }
+}
+
+/// Whether runs share something that a function keeps.
+fn is_shared(op: &Extern) -> bool {
+    op.instance.is_some() || op.begin.is_some() || op.effect > 0 || !op.persistent.is_empty()
 }
 
 /// The C files of all functions, each once. Those of packed functions, which archives number, get the model's name in front.

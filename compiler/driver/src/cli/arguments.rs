@@ -365,6 +365,7 @@ Examples:
   mlc report model.onnx --on cortex-m4 --measure
   mlc report model.onnx --svg memory -o memory.svg
   mlc report old.onnx new.onnx
+  mlc report model.tar
   mlc report model.onnx --target cortex-m4 --versus '--target cortex-m4 --optimize size'
 
 The page is one file, which needs no network. Times are predicted, unless they are
@@ -374,7 +375,7 @@ pub struct Report {
     /// The model.
     #[command(flatten)]
     pub model: Model,
-    /// Another model, compiled with the same options, to compare with the first
+    /// Another model, compiled with the same options, or an archive, to compare with the first
     #[arg(value_name = "MODEL", conflicts_with = "versus")]
     pub other: Option<PathBuf>,
     /// Where to write, '-' for standard output [default: the model's name with .html in this folder]

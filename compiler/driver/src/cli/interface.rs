@@ -5,6 +5,7 @@ use super::words::mismatch;
 use crate::pipeline::Loaded;
 use clap::Args;
 use indexmap::IndexMap;
+use mlc_import::builder::operand_of_softmax;
 use mlc_ir::interface::{self, Normalization};
 use mlc_ir::{DType, Diagnostic, Graph};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +67,7 @@ impl InterfaceOptions {
                 return Err(mismatch("--argmax is given twice for one output".into()));
             }
         }
-        indices.into_iter().try_for_each(|number| interface::index_of_largest(graph, number))?;
+        indices.into_iter().try_for_each(|number| interface::index_of_largest(graph, number, operand_of_softmax))?;
         let resolve = |(old, new): &(String, String)| (aliases.get(old).unwrap_or(old).clone(), new.clone());
         let renamed: Vec<(String, String)> = self.renamed.iter().map(resolve).collect();
         interface::rename(graph, &renamed)?;

@@ -24,7 +24,7 @@ pub enum InterfaceApi {
     Packed,
 }
 
-/// Whose memory a model works in.
+/// Whose memory a model works in, or keeps its states in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WorkspacePools {
     /// A static array of the generated code
@@ -62,6 +62,12 @@ pub struct Packaging {
     /// Whose memory the model works in (executor aot, interface c)
     #[arg(long, value_enum, default_value_t = WorkspacePools::Internal, value_name = "WHOSE")]
     pub workspace_pools: WorkspacePools,
+    /// Whose memory states are kept in: the caller's can differ from stream to stream (executor aot, interface c)
+    #[arg(long, value_enum, default_value_t = WorkspacePools::Internal, value_name = "WHOSE")]
+    pub state_pool: WorkspacePools,
+    /// Point at elements of their types in the structures of inputs and outputs, such as const float*, and not at void (interface c)
+    #[arg(long)]
+    pub typed_pointers: bool,
     /// How weights reach the program (executor aot)
     #[arg(long, value_enum, default_value_t = Weights::C, value_name = "FORM")]
     pub weights_as: Weights,
@@ -84,27 +90,41 @@ impl Packaging {
     pub fn execution(&self) -> Result<Execution, Diagnostic> {
         let graph = self.executor.contains(&Executor::Graph);
         let aot = self.executor.contains(&Executor::Aot).then(|| self.interface()).transpose()?;
-        let pools = match self.workspace_pools {
+        let whose = |pools| match pools {
             WorkspacePools::Internal => Pools::Internal,
             WorkspacePools::External => Pools::External,
         };
+        let (pools, states) = (whose(self.workspace_pools), whose(self.state_pool));
         let weights = match self.weights_as {
             Weights::C => WeightsAs::C,
             Weights::Incbin => WeightsAs::Incbin,
             Weights::Object => WeightsAs::Object,
             Weights::Binary => WeightsAs::Binary,
         };
-        let by_pointer = pools == Pools::External || weights == WeightsAs::Binary;
+        let by_pointer = [pools, states].contains(&Pools::External) || weights == WeightsAs::Binary;
         if by_pointer && aot != Some(Interface::C) {
             let message = "only the C interface takes memory from its caller";
-            let help = "give '--executor aot --interface-api c', or neither '--workspace-pools external' nor '--weights-as binary'";
+            let help = "give '--executor aot --interface-api c', or none of '--workspace-pools external', '--state-pool external' and \
+                        '--weights-as binary'";
             return Err(mismatch(message.into()).with_help(help));
+        }
+        let typed_pointers = self.typed_pointers;
+        if typed_pointers && aot != Some(Interface::C) {
+            let message = "only the C interface has pointers that could have types";
+            let help = "give '--executor aot --interface-api c', or leave '--typed-pointers' out";
+            return Err(mismatch(message.into()).with_help(help));
+        }
+        if graph && states == Pools::External {
+            let message = "the graph executor calls kernels without a pool of states";
+            return Err(
+                mismatch(message.into()).with_help("give '--executor aot', or leave '--state-pool external' out")
+            );
         }
         if aot.is_none() && weights != WeightsAs::C {
             let message = "the graph executor loads its weights from the archive's parameters file";
             return Err(mismatch(message.into()).with_help("leave '--weights-as' out, or add the executor 'aot'"));
         }
-        Ok(Execution { aot, graph, pools, weights })
+        Ok(Execution { aot, graph, pools, states, typed_pointers, weights })
     }
 
     fn interface(&self) -> Result<Interface, Diagnostic> {

@@ -7,14 +7,17 @@ use super::console::Console;
 use super::model::Model;
 use super::modes::Picture;
 use super::options::CodeOptions;
-use super::subject::{in_model, load_for, program_options};
+use super::subject::{archive_bundle, in_model, load_for, program_options};
 use super::texts;
 use super::words::{is_standard_output, mismatch};
+use crate::bundle::Bundle;
 use crate::files;
 use crate::pipeline::{self, CompileOptions, Failure};
+use crate::render::Sources;
+use crate::report::report_archive;
 use clap::Parser;
 use mlc_ir::Diagnostic;
-use mlc_report::{Comparison, Report as Findings, page, svg};
+use mlc_report::{Comparison, Measured, Report as Findings, page, svg};
 use std::path::{Path, PathBuf};
 
 /// What `--versus` takes.
@@ -60,6 +63,45 @@ fn versus(options: &str) -> Result<CodeOptions, Diagnostic> {
 }
 
 fn findings(arguments: &Report, model: &Model, code: &CodeOptions, console: &Console) -> Result<Findings, Failure> {
+    match archive_bundle(model, code, &arguments.machine, &[])? {
+        Some(bundle) => archive_findings(arguments, model, &bundle, console),
+        None => model_findings(arguments, model, code, console),
+    }
+}
+
+fn archive_findings(
+    arguments: &Report,
+    model: &Model,
+    bundle: &Bundle,
+    console: &Console,
+) -> Result<Findings, Failure> {
+    if arguments.versus.is_some() {
+        let message = "the archive is compiled: --versus compares what options make of a model";
+        return Err(mismatch(message.into()).with_help("give two archives, or an archive and its model").into());
+    }
+    let file = model.path.display().to_string();
+    let named = |fault: Diagnostic| fault.in_file(&file);
+    let measured = measured(arguments, bundle, console)?;
+    let (report, warnings) = report_archive(&stem(&model.path), bundle, measured.as_ref()).map_err(named)?;
+    console.report(&warnings.into_iter().map(named).collect::<Vec<_>>(), &Sources::new());
+    Ok(report)
+}
+
+/// What each kernel took, if the options ask for it.
+fn measured(arguments: &Report, bundle: &Bundle, console: &Console) -> Result<Option<Measured>, Failure> {
+    if !arguments.measure {
+        return Ok(None);
+    }
+    let _progress = console.progress("measuring");
+    Ok(Some(crate::report::measure(bundle, &arguments.machine.toolchain()?, 0)?))
+}
+
+fn model_findings(
+    arguments: &Report,
+    model: &Model,
+    code: &CodeOptions,
+    console: &Console,
+) -> Result<Findings, Failure> {
     let loaded = load_for(model, code, &[], console)?;
     let options = CompileOptions { explain: true, ..program_options(code, &arguments.machine, console)? };
     let progress = console.progress("compiling");
@@ -70,10 +112,7 @@ fn findings(arguments: &Report, model: &Model, code: &CodeOptions, console: &Con
         Err(diagnostics) => return Err(in_model(diagnostics, model, loaded.sources)),
     };
     let measured = match arguments.measure {
-        true => {
-            let _progress = console.progress("measuring");
-            Some(crate::report::measure(&compiled, &arguments.machine.toolchain()?, 0)?)
-        }
+        true => measured(arguments, &compiled.bundle()?, console)?,
         false => None,
     };
     Ok(crate::report::report(&stem(&model.path), &loaded, &compiled, measured.as_ref()))
@@ -81,7 +120,11 @@ fn findings(arguments: &Report, model: &Model, code: &CodeOptions, console: &Con
 
 fn draw(picture: Picture, report: &Findings) -> Result<String, Diagnostic> {
     let picture = match picture {
+        Picture::Graph if report.optimized.nodes.is_empty() => return Err(mismatch("the archive has no graph".into())),
         Picture::Graph => svg::graph(&report.optimized, "optimized"),
+        Picture::Memory if report.totals.liveness_bound_bytes.is_none() => {
+            return Err(mismatch("the archive doesn't say where its values are in memory".into()));
+        }
         Picture::Memory => svg::memory(report),
         Picture::Roofline => {
             svg::roofline(report).ok_or_else(|| mismatch("no kernel of the model multiplies".into()))?

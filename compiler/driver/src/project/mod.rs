@@ -45,7 +45,7 @@ pub fn project(bundle: &Bundle, template: Template) -> Result<IndexMap<String, V
     }
     if template == Template::Cargo && !header.pools.is_empty() {
         return Err(unsuitable("the crate has no place for memory pools of the caller")
-            .with_help("compile the model with '--workspace-pools internal'"));
+            .with_help("compile the model with '--workspace-pools internal' and '--state-pool internal'"));
     }
     if template == Template::Arduino && !bundle.objects().is_empty() {
         return Err(unsuitable("Arduino compiles sources, this archive holds object files")

@@ -157,6 +157,20 @@ fn templates_are_as_reviewed() {
 }
 
 #[test]
+fn projects_begin_a_stream_before_its_first_run() {
+    let counter = "mlc 1\ngraph @g(%x: f32[2], %s: f32[2]) -> (\"y\": f32[2], \"n\": f32[2]) {\n  %n = binary %s, %x {function = add}\n  \
+                   state \"s\" from \"n\" to %s = f32[2] [3.0, 4.0]\n  return %n, %n\n}\n";
+    let graph = mlc_ir::text::parse(counter, &()).unwrap();
+    let execution = Execution { states: Pools::External, ..Execution::default() };
+    let options = CompileOptions { execution, ..CompileOptions::default() };
+    let compiled = compile(&graph, &options, &mut |_, _| {}).unwrap();
+    let bundle = Bundle::parse(&compiled.archive().unwrap()).unwrap();
+    let files = project(&bundle, Template::Posix).unwrap();
+    let main = String::from_utf8(files["src/main.c"].clone()).unwrap();
+    assert!(main.contains("    (void)tvmgen_default_reset(&pools); /* a new stream */\n"), "{main}");
+}
+
+#[test]
 fn archives_that_no_project_can_call_are_refused() {
     let graph = Execution { aot: None, graph: true, ..Execution::default() };
     let packed = Execution { aot: Some(Interface::Packed), ..Execution::default() };

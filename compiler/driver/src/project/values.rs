@@ -6,7 +6,7 @@ use super::python;
 use super::template::Template;
 use crate::bundle::{Bundle, Port};
 use crate::toolchain::Board;
-use mlc_archive::Header;
+use mlc_archive::{Header, Reset};
 use mlc_codegen::package::build_files::{cmake_c_library, cmake_tools, make_c_library, make_tools};
 use mlc_codegen::{Target, Tools, c_type};
 use mlc_ir::{DType, Diagnostic};
@@ -185,6 +185,9 @@ fn infer(model: &str, bundle: &Bundle, header: &Header) -> String {
     let mut pools = String::new();
     if !header.pools.is_empty() {
         let _ = writeln!(text, "  struct tvmgen_{model}_workspace_pools pools;");
+        if header.reset() == Some(Reset::Pools) {
+            text += "  static int begun;\n";
+        }
         for (number, pool) in header.pools.iter().enumerate() {
             let _ = writeln!(pools, "  pools.{pool} = pool{number};");
         }
@@ -198,6 +201,12 @@ fn infer(model: &str, bundle: &Bundle, header: &Header) -> String {
         }
     }
     text += &pools;
+    if header.reset() == Some(Reset::Pools) {
+        let _ = write!(
+            text,
+            "  if (!begun) {{\n    begun = 1;\n    (void)tvmgen_{model}_reset(&pools); /* a new stream */\n  }}\n"
+        );
+    }
     let pools = if header.pools.is_empty() { "" } else { ", &pools" };
     text + &format!("  return tvmgen_{model}_run(&inputs, &outputs{pools});\n}}\n")
 }

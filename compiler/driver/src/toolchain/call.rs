@@ -3,7 +3,7 @@
 //! model on `input` into `output`.
 
 use crate::bundle::{Bundle, Call, Port};
-use mlc_archive::{Executor, Header};
+use mlc_archive::{Executor, Header, Reset};
 use mlc_ir::{DType, TensorType};
 use std::fmt::Write;
 use std::path::Path;
@@ -66,6 +66,15 @@ __attribute__((weak)) int TVMBackendFreeWorkspace(int type, int id, void* memory
 }
 ";
 
+/// The call that begins a new stream, for a model with states.
+pub(super) fn reset(model: &str, header: &Header) -> Option<String> {
+    let argument = match header.reset()? {
+        Reset::Pools => "&pools",
+        Reset::Everything => "",
+    };
+    Some(format!("tvmgen_{model}_reset({argument})"))
+}
+
 fn c_interface(model: &str, header: &Header, bundle: &Bundle, folder: &Path) -> String {
     let mut text =
         format!("\nstatic struct tvmgen_{model}_inputs inputs;\nstatic struct tvmgen_{model}_outputs outputs;\n");
@@ -90,6 +99,7 @@ fn c_interface(model: &str, header: &Header, bundle: &Bundle, folder: &Path) -> 
             );
         }
     }
+    let ready = reset(model, header).filter(|_| header.reset() == Some(Reset::Pools)).unwrap_or_else(|| "0".to_owned());
     let pools = if header.pools.is_empty() { "" } else { "&pools" };
     let mut invoke = String::new();
     if header.io_in_pool {
@@ -105,10 +115,10 @@ fn c_interface(model: &str, header: &Header, bundle: &Bundle, folder: &Path) -> 
         }
     } else {
         for (index, port) in bundle.inputs.iter().enumerate() {
-            let _ = writeln!(bind, "  inputs.{} = input[{index}].data;", port.field);
+            let _ = writeln!(bind, "  inputs.{} = (void*)input[{index}].data;", port.field);
         }
         for (index, port) in bundle.outputs.iter().enumerate() {
-            let _ = writeln!(bind, "  outputs.{} = output[{index}].data;", port.field);
+            let _ = writeln!(bind, "  outputs.{} = (void*)output[{index}].data;", port.field);
         }
         let pools = if pools.is_empty() { String::new() } else { format!(", {pools}") };
         let is_rank = bundle.origin.as_ref().is_some_and(|origin| origin.ranks.is_some());
@@ -116,7 +126,7 @@ fn c_interface(model: &str, header: &Header, bundle: &Bundle, folder: &Path) -> 
         let _ = writeln!(invoke, "  status = tvmgen_{model}_run(&inputs, &outputs{pools}{transport});");
     }
     text + &format!(
-        "\nstatic int prepare(void) {{\n{prepare}  return 0;\n}}\n\nstatic void set_tensors(void) {{\n{bind}}}\n\n\
+        "\nstatic int prepare(void) {{\n{prepare}  return {ready};\n}}\n\nstatic void set_tensors(void) {{\n{bind}}}\n\n\
          static int32_t invoke(void) {{\n  int32_t status;\n{invoke}  return status;\n}}\n"
     )
 }

@@ -59,11 +59,10 @@ pub(super) fn refuse_ranks(bundle: &Bundle) -> Result<(), Diagnostic> {
 pub(crate) fn source(bundle: &Bundle, folder: &Path) -> String {
     let (inputs, outputs) = (bundle.inputs.len(), bundle.outputs.len());
     let reset = match &bundle.call {
-        Call::CInterface(header) if header.declares("reset") => {
-            format!("tvmgen_{}_reset()", bundle.model.name.to_ascii_lowercase())
-        }
-        _ => "0".to_owned(),
+        Call::CInterface(header) => call::reset(&bundle.model.name.to_ascii_lowercase(), header),
+        _ => None,
     };
+    let reset = reset.unwrap_or_else(|| "0".to_owned());
     let buffers = |what: &str, ports: &[crate::bundle::Port]| {
         let sizes: Vec<String> = ports.iter().map(|port| format!("{{ NULL, {} }}", port.ty.bytes())).collect();
         let sizes = if sizes.is_empty() { "{ NULL, 0 }".to_owned() } else { sizes.join(", ") };

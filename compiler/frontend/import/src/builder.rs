@@ -31,6 +31,7 @@ pub use elementwise::promoted;
 pub use fourier::{Complex, LONGEST_TRANSFORM};
 pub use integer_arithmetic::{Scaled, nearest};
 pub use integer_products::{Centred, Products, Sums};
+pub use integer_softmax::operand_of_softmax;
 pub use interpolation::Rows;
 pub use normalization::{Affine, LocalResponse, Statistics};
 pub use quantization::{DynamicallyQuantized, FixedPoint, QuantizedResult, QuantizedType};

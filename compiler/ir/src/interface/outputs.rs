@@ -17,11 +17,16 @@ pub fn find_output(graph: &Graph, name: Option<&str>) -> Result<usize, Diagnosti
 
 /// Makes an output the index of its largest entry along the last axis, as i32. What only makes
 /// larger numbers of larger ones is left out in front of it, softmax above all: where that would round different numbers to equal
-/// ones, the index is that of the largest number before, the first of equal ones.
+/// ones, the index is that of the largest number before, the first of equal ones. `composed` gives, of a value and an axis, the operand of what
+/// several nodes compute together and keeps the order, such as the softmax of integers.
 ///
 /// # Errors
 /// `MLC0004` when it has no axis or no number along it.
-pub fn index_of_largest(graph: &mut Graph, number: usize) -> Result<(), Diagnostic> {
+pub fn index_of_largest(
+    graph: &mut Graph,
+    number: usize,
+    composed: impl Fn(&Graph, Value, usize) -> Option<Value>,
+) -> Result<(), Diagnostic> {
     let (name, mut value) = (graph.outputs()[number].name.clone(), graph.outputs()[number].value);
     let ty = graph.ty(value);
     let Some(axis) = ty.rank().checked_sub(1).filter(|&axis| ty.shape[axis] > 0 && ty.dtype != DType::Bool) else {
@@ -29,7 +34,7 @@ pub fn index_of_largest(graph: &mut Graph, number: usize) -> Result<(), Diagnost
             "the output '{name}' is {ty}: there is no largest entry along its last axis"
         )));
     };
-    while let Some(before) = before_increase(graph, value, axis) {
+    while let Some(before) = before_increase(graph, value, axis).or_else(|| composed(graph, value, axis)) {
         value = before;
     }
     let largest = ArgReduce { function: ArgFunction::Maximum, axis, keep_axis: false, last: false };
@@ -115,7 +120,7 @@ mod tests {
             let mut graph = graph(steps);
             let x = Tensor::from_floats(TensorType::new(DType::F32, [2, 3]), vec![1.0, 3.0, 2.0, 6.0, 4.0, 5.0]);
             let values = evaluate(&graph, std::slice::from_ref(&x)).unwrap()[0].to_floats();
-            index_of_largest(&mut graph, 0).unwrap();
+            index_of_largest(&mut graph, 0, |_, _, _| None).unwrap();
             verify(&graph).unwrap();
             assert_eq!(operators(&graph), [left, &["arg_reduce", "cast"]].concat(), "{steps}");
             let index = evaluate(&graph, std::slice::from_ref(&x)).unwrap().remove(0);
@@ -146,7 +151,7 @@ mod tests {
         let x = Tensor::from_floats(TensorType::new(DType::F32, [2, 3]), vec![0.0, 1e-10, 0.0, 2.0, 1.0, 2.0]);
         let y = evaluate(&graph, std::slice::from_ref(&x)).unwrap()[0].to_floats();
         assert_eq!(y[0], y[1]);
-        index_of_largest(&mut graph, 0).unwrap();
+        index_of_largest(&mut graph, 0, |_, _, _| None).unwrap();
         assert_eq!(evaluate(&graph, &[x]).unwrap()[0].to_integers(), [1, 0]);
     }
 
@@ -158,7 +163,7 @@ mod tests {
             assert!(error.message.contains(message), "{error}");
         }
         assert_eq!(find_output(&graph(steps), Some("z")).unwrap(), 1);
-        let error = index_of_largest(&mut graph(steps), 1).unwrap_err();
+        let error = index_of_largest(&mut graph(steps), 1, |_, _, _| None).unwrap_err();
         assert!(error.message.contains("the output 'z' is f32[]"), "{error}");
     }
 }

@@ -9,12 +9,14 @@ mod cursor;
 mod expression;
 mod lexer;
 mod parse;
+mod placeholders;
 mod print;
 mod suggest;
 mod values;
 
 pub use expression::parse_expression;
 pub use parse::parse;
+pub use placeholders::Placeholders;
 pub use print::{print, print_node, print_with_constants};
 pub use suggest::nearest;
 pub use values::parse_type;
@@ -30,6 +32,11 @@ pub const VERSION: u32 = 1;
 pub trait ConstantSource {
     /// The constant of a name, and the content hash and the type that it should have.
     fn constant(&self, name: &str, hash: u64, ty: &TensorType) -> Option<Attribute>;
+
+    /// Whether the constants have the text's values; the hashes of others aren't looked at.
+    fn has_values(&self) -> bool {
+        true
+    }
 }
 
 /// No large constants at all.

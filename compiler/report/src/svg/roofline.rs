@@ -1,7 +1,7 @@
 //! The roofline: what kernels do in a unit of time, beside what the machine can do where they move so many bytes.
 
 use super::axis::{Axis, Frame, Tick};
-use crate::report::Report;
+use crate::report::{KernelReport, Report};
 use crate::template::{fill, tenths};
 use serde::Serialize;
 
@@ -40,42 +40,30 @@ struct Dot {
 /// Draws the kernels that multiply: products in a unit of time over products per byte that has to be moved. The machine's ceilings are
 /// there where times are in the unit of its prices. `None` where no kernel multiplies.
 pub fn roofline(report: &Report) -> Option<String> {
-    let multiplies = |kernel: &&crate::KernelReport| {
-        kernel.macs > 0 && kernel.inside == 0 && kernel.moved_bytes > 0 && report.time_of(kernel) > 0
-    };
-    let kernels: Vec<(usize, &crate::KernelReport)> =
-        report.kernels.iter().enumerate().filter(|(_, kernel)| multiplies(kernel)).collect();
+    let kernels: Vec<Multiplying<'_>> = multiplying(report);
     if kernels.is_empty() {
         return None;
     }
-    let has_roof = report.time_unit() == report.unit;
-    let intensity = |kernel: &crate::KernelReport| kernel.macs as f64 / kernel.moved_bytes as f64;
-    let rate = |kernel: &crate::KernelReport| kernel.macs as f64 / report.time_of(kernel) as f64;
-    let peak = report.ceilings.multiply_adds;
-    let mut across: Vec<f64> = kernels.iter().map(|(_, kernel)| intensity(kernel)).collect();
-    let mut up: Vec<f64> = kernels.iter().map(|(_, kernel)| rate(kernel)).collect();
-    if has_roof {
-        across.extend(report.ceilings.bytes.iter().map(|(_, bytes)| peak / bytes));
-        up.push(peak);
-    }
+    let machine = report.ceilings.as_ref().filter(|_| Some(report.time_unit()) == report.unit.as_deref());
+    let peak = machine.map_or(0.0, |machine| machine.multiply_adds);
+    let slopes = machine.map_or(&[][..], |machine| &machine.bytes);
+    let mut across: Vec<f64> = kernels.iter().map(Multiplying::intensity).collect();
+    let mut up: Vec<f64> = kernels.iter().map(Multiplying::rate).collect();
+    across.extend(slopes.iter().map(|(_, bytes)| peak / bytes));
+    up.extend(machine.map(|_| peak));
     let (plot_width, plot_height) = SIZE;
     let (across, up) = (Axis::of(&across, plot_width), Axis::of(&up, plot_height));
     let point = |x: f64, y: f64| (across.at(x), tenths(plot_height - up.at(y)));
-    let most_time = kernels.iter().map(|(_, kernel)| report.time_of(kernel)).max().unwrap_or(1) as f64;
-    let dot = |&(number, kernel): &(usize, &crate::KernelReport)| {
-        let (x, y) = point(intensity(kernel), rate(kernel));
+    let most_time = kernels.iter().map(|kernel| kernel.time).fold(0.0, f64::max);
+    let dot = |kernel: &Multiplying<'_>| {
+        let (x, y) = point(kernel.intensity(), kernel.rate());
+        let unit = singular(report.time_unit());
         Dot {
-            kernel: number,
+            kernel: kernel.number,
             x,
             y,
-            radius: tenths(3.0 + 9.0 * (report.time_of(kernel) as f64 / most_time).sqrt()),
-            title: format!(
-                "{}: {:.3} MACs per {}, {:.2} per byte",
-                kernel.node,
-                rate(kernel),
-                singular(report.time_unit()),
-                intensity(kernel)
-            ),
+            radius: tenths(3.0 + 9.0 * (kernel.time / most_time).sqrt()),
+            title: format!("{}: {:.3} MACs per {unit}, {:.2} per byte", kernel.node, kernel.rate(), kernel.intensity()),
         }
     };
     let roof = |(name, bytes): &(String, f64)| {
@@ -94,13 +82,44 @@ pub fn roofline(report: &Report) -> Option<String> {
         Picture {
             frame: Frame::around(SIZE, 64.0, 16.0),
             unit: singular(report.time_unit()),
-            has_roof,
-            roofs: if has_roof { report.ceilings.bytes.iter().map(roof).collect() } else { Vec::new() },
+            has_roof: machine.is_some(),
+            roofs: slopes.iter().map(roof).collect(),
             dots: kernels.iter().map(dot).collect(),
             across: across.ticks(|at| at),
             up: up.ticks(|at| tenths(plot_height - at)),
         },
     ))
+}
+
+/// A kernel that multiplies, and of which it is known how often, what it moves and how long it takes.
+struct Multiplying<'a> {
+    number: usize,
+    node: &'a str,
+    macs: f64,
+    moved_bytes: f64,
+    time: f64,
+}
+
+impl Multiplying<'_> {
+    /// Products per byte that has to be moved.
+    fn intensity(&self) -> f64 {
+        self.macs / self.moved_bytes
+    }
+
+    /// Products in a unit of time.
+    fn rate(&self) -> f64 {
+        self.macs / self.time
+    }
+}
+
+fn multiplying<'a>(report: &'a Report) -> Vec<Multiplying<'a>> {
+    let known = |figure: Option<u64>| figure.filter(|&figure| figure > 0).map(|figure| figure as f64);
+    let one = |(number, kernel): (usize, &'a KernelReport)| {
+        let (macs, moved_bytes) = (known(kernel.macs)?, known(kernel.moved_bytes)?);
+        Some(Multiplying { number, node: &kernel.node, macs, moved_bytes, time: known(report.time_of(kernel))? })
+    };
+    let kernels = report.kernels.iter().enumerate().filter(|(_, kernel)| kernel.inside == 0);
+    kernels.filter_map(one).collect()
 }
 
 fn singular(unit: &str) -> &str {

@@ -13,17 +13,122 @@ function list(title, entries) {
   return [element("h3", title), element("ul", "", ...entries.map((entry) => (entry.nodeType ? element("li", "", entry) : element("li", entry))))];
 }
 
+// Units of the picture for a pixel, from which on no text could be read.
+const AFAR = 2.5;
+
+// Rows of the picture that one path holds from afar, in units.
+const BAND = 4000;
+
+function drawing(tag, attributes) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  return made;
+}
+
+const box = (x, y, width, height) => ({ x, y, width, height });
+const meets = (one, other) =>
+  one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
+const outline = ({ x, y, width, height }) => `M${x} ${y}h${width}v${height}h${-width}z`;
+
+// What of a graph's picture is drawn: the nodes and edges in sight; from afar the outlines of all, many in one path. The rest isn't even in
+// the document: browsers lay out all of a picture, what isn't displayed too, whenever its view box changes.
+class Sheet {
+  constructor(svg) {
+    const [outlines, edges, nodes] = ["outlines", "edges", "nodes"].map(() => drawing("g", {}));
+    this.nodes = [...svg.querySelectorAll(".node")].map((element) => {
+      const [x, y] = element.getAttribute("transform").match(/-?[\d.]+/g).map(Number);
+      const rect = element.querySelector("rect");
+      return { element, layer: nodes, box: box(x, y, Number(rect.getAttribute("width")), Number(rect.getAttribute("height"))) };
+    });
+    this.edges = [...svg.querySelectorAll(".edge")].map((element) => {
+      const numbers = element.getAttribute("d").match(/-?[\d.]+/g).map(Number);
+      const [xs, ys] = [0, 1].map((axis) => numbers.filter((_, place) => place % 2 === axis));
+      const [x, y] = [Math.min(...xs), Math.min(...ys)];
+      return { element, layer: edges, box: box(x - 5, y - 5, Math.max(...xs) - x + 10, Math.max(...ys) - y + 10) };
+    });
+    this.outlines = this.gathered().map(({ kind, lines, box }) => {
+      return { element: drawing("path", { class: `outlines ${kind}`, d: lines }), layer: outlines, box };
+    });
+    this.hits = { element: drawing("path", { class: "outlines hit", d: "" }), layer: nodes };
+    svg.querySelector(".view").replaceChildren(outlines, edges, nodes);
+  }
+
+  // The outlines of edges and nodes by what they look like and where they are.
+  gathered() {
+    const paths = new Map();
+    const add = (kind, text, own) => {
+      const band = Math.floor(own.y / BAND);
+      const path = paths.get(`${kind} ${band}`) ?? { kind, lines: "", box: { ...own } };
+      path.lines += text;
+      const [right, lower] = [Math.max(path.box.x + path.box.width, own.x + own.width), Math.max(path.box.y + path.box.height, own.y + own.height)];
+      [path.box.x, path.box.y] = [Math.min(path.box.x, own.x), Math.min(path.box.y, own.y)];
+      [path.box.width, path.box.height] = [right - path.box.x, lower - path.box.y];
+      paths.set(`${kind} ${band}`, path);
+    };
+    for (const edge of this.edges) add("edge", edge.element.getAttribute("d"), edge.box);
+    for (const node of this.nodes) add([...node.element.classList].find((name) => name.startsWith("kind-")), outline(node.box), node.box);
+    return [...paths.values()];
+  }
+
+  turn(part, shown) {
+    if (Boolean(part.shown) === shown) return;
+    part.shown = shown;
+    if (shown) part.layer.append(part.element);
+    else part.element.remove();
+  }
+
+  draw(seen, unit) {
+    const afar = unit > AFAR;
+    for (const part of [...this.nodes, ...this.edges]) this.turn(part, Boolean(part.kept) || (!afar && meets(part.box, seen)));
+    for (const part of this.outlines) this.turn(part, afar && meets(part.box, seen));
+    this.turn(this.hits, afar);
+  }
+
+  drawAll() {
+    for (const part of [...this.nodes, ...this.edges]) this.turn(part, true);
+    for (const part of [...this.outlines, this.hits]) this.turn(part, false);
+  }
+
+  // Nodes that a search found; the others step back.
+  mark(hits, searched) {
+    this.nodes.forEach(({ element }, number) => {
+      element.classList.toggle("hit", hits.has(number));
+      element.classList.toggle("dim", searched && !hits.has(number));
+    });
+    for (const { element } of this.outlines) element.classList.toggle("dim", searched);
+    this.hits.element.setAttribute("d", [...hits].map((number) => outline(this.nodes[number].box)).join(""));
+  }
+
+  // A node and its edges, which are drawn from afar, too.
+  select(number) {
+    this.nodes.forEach((node, own) => {
+      node.kept = own === number;
+      node.element.classList.toggle("selected", node.kept);
+    });
+    for (const edge of this.edges) {
+      edge.kept = [edge.element.dataset.from, edge.element.dataset.to].includes(String(number));
+      edge.element.classList.toggle("near", edge.kept);
+    }
+  }
+
+  // The number of the node at a place, -1 where there is none.
+  find({ x, y }) {
+    return this.nodes.findIndex((node) => meets(node.box, box(x, y, 0, 0)));
+  }
+}
+
 // A picture that can be moved and brought closer by its view box.
 class View {
   constructor(canvas) {
     this.canvas = canvas;
     this.svg = canvas.querySelector("svg");
+    this.sheet = new Sheet(this.svg);
     const box = this.svg.viewBox.baseVal;
     this.whole = { x: 0, y: 0, width: box.width || 1, height: box.height || 1 };
     this.box = { ...this.whole };
+    this.grips = new Map();
     this.svg.removeAttribute("width");
     this.svg.removeAttribute("height");
-    this.grips = new Map();
     canvas.addEventListener("wheel", (event) => {
       event.preventDefault();
       this.scale(Math.exp(event.deltaY * 0.0015), this.at(event));
@@ -36,6 +141,7 @@ class View {
     for (const end of ["pointerup", "pointercancel", "pointerleave"]) {
       canvas.addEventListener(end, (event) => this.grips.delete(event.pointerId));
     }
+    new ResizeObserver(() => this.draw()).observe(canvas);
   }
 
   // Units of the picture for a pixel of the screen.
@@ -94,17 +200,38 @@ class View {
   }
 
   // Brings a node to the middle.
-  center(node) {
-    const bounds = node.getBBox();
-    const place = node.transform.baseVal.consolidate().matrix;
+  center(number) {
+    const own = this.sheet.nodes[number].box;
     const width = Math.min(this.box.width, this.canvas.clientWidth * 1.2 || this.box.width);
     const height = (this.box.height * width) / this.box.width;
-    this.show({ x: place.e + bounds.width / 2 - width / 2, y: place.f + bounds.height / 2 - height / 2, width, height });
+    this.show({ x: own.x + own.width / 2 - width / 2, y: own.y + own.height / 2 - height / 2, width, height });
   }
 
   show(box) {
     this.box = box;
+    this.draw();
     this.svg.setAttribute("viewBox", `${box.x} ${box.y} ${box.width} ${box.height}`);
+  }
+
+  // On paper the picture has another size, which changes nothing of what is drawn.
+  print() {
+    this.fit();
+    this.printed = true;
+    this.sheet.drawAll();
+  }
+
+  screen() {
+    this.printed = false;
+    this.draw();
+  }
+
+  // The window is wider or higher than the box where their proportions differ.
+  draw() {
+    if (this.printed) return;
+    const unit = this.unit();
+    const { x, y, width, height } = this.box;
+    const [across, down] = [this.canvas.clientWidth * unit, this.canvas.clientHeight * unit];
+    this.sheet.draw({ x: x + (width - across) / 2, y: y + (height - down) / 2, width: across, height: down }, unit);
   }
 }
 
@@ -119,22 +246,22 @@ class Graphs {
     this.views = {};
     for (const canvas of this.section.querySelectorAll(".canvas")) this.views[canvas.dataset.graph] = this.prepare(canvas);
     for (const tab of this.section.querySelectorAll("[data-show]")) tab.addEventListener("click", () => this.show(tab.dataset.show));
+    if (!this.search) return;
     for (const button of this.section.querySelectorAll("[data-zoom]")) button.addEventListener("click", () => this.zoom(button.dataset.zoom));
     this.search.addEventListener("input", () => this.find(this.search.value));
     this.search.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.next(event.shiftKey ? -1 : 1);
       if (event.key === "Escape") { this.search.value = ""; this.find(""); this.search.blur(); }
     });
-    this.show("optimized");
+    this.show(Object.keys(this.views)[0]);
   }
 
   prepare(canvas) {
     const view = new View(canvas);
-    view.nodes = [...canvas.querySelectorAll(".node")];
-    view.edges = [...canvas.querySelectorAll(".edge")];
     canvas.addEventListener("click", (event) => {
-      const node = event.target.closest(".node");
-      if (node && !(view.moved > 4)) this.select(Number(node.dataset.node));
+      const own = event.target.closest(".node");
+      const number = own ? Number(own.dataset.node) : view.sheet.find(view.at(event));
+      if (number >= 0 && !(view.moved > 4)) this.select(number);
     });
     return view;
   }
@@ -164,11 +291,7 @@ class Graphs {
     const wanted = text.trim().toLowerCase();
     const matches = (node) => [node.name, node.operator, ...node.origins].some((own) => own.toLowerCase().includes(wanted));
     this.hits = wanted ? this.diagram.nodes.flatMap((node, number) => (matches(node) ? [number] : [])) : [];
-    const hit = new Set(this.hits);
-    this.view.nodes.forEach((node, number) => {
-      node.classList.toggle("hit", hit.has(number));
-      node.classList.toggle("dim", Boolean(wanted) && !hit.has(number));
-    });
+    this.view.sheet.mark(new Set(this.hits), Boolean(wanted));
     this.section.querySelector(".hits").textContent = wanted ? `${this.hits.length} found` : "";
     this.place = -1;
   }
@@ -180,11 +303,10 @@ class Graphs {
   }
 
   select(number, center = false) {
-    const node = this.view.nodes[number];
-    if (!node) return;
-    this.view.nodes.forEach((other) => other.classList.toggle("selected", other === node));
-    for (const edge of this.view.edges) edge.classList.toggle("near", [edge.dataset.from, edge.dataset.to].includes(String(number)));
-    if (center) this.view.center(node);
+    if (!this.view.sheet.nodes[number]) return;
+    this.view.sheet.select(number);
+    if (center) this.view.center(number);
+    else this.view.draw();
     this.tell(this.diagram.nodes[number]);
   }
 
@@ -226,8 +348,8 @@ class Graphs {
   kernel(number) {
     const kernel = this.report.kernels[number];
     const unit = this.report.measured ? this.report.measured[0] : this.report.unit;
-    const took = kernel.measured ?? kernel.time;
-    const facts = [`${took.toLocaleString("en")} ${unit}`, `${kernel.macs.toLocaleString("en")} MACs`, `${kernel.code_bytes.toLocaleString("en")} bytes of code`];
+    const known = [[kernel.measured ?? kernel.time, unit], [kernel.macs, "MACs"], [kernel.code_bytes, "bytes of code"]];
+    const facts = known.flatMap(([figure, what]) => (figure === undefined ? [] : [`${figure.toLocaleString("en")} ${what}`]));
     if (kernel.schedule) facts.push(`schedule ${kernel.schedule}`);
     const others = kernel.others.map(([name, time]) => `${name}: ${time.toLocaleString("en")} ${this.report.unit} predicted`);
     return [
@@ -293,12 +415,10 @@ addEventListener("keydown", (event) => {
   const graphs = current();
   const frame = graphs.section.getBoundingClientRect();
   const visible = frame.top < innerHeight * 0.6 && frame.bottom > innerHeight * 0.4;
-  const step = 60 * graphs.view.unit();
-  const keys = {
-    "/": () => { graphs.section.scrollIntoView({ block: "start" }); graphs.search.focus(); },
-    t: theme,
-  };
-  if (visible) {
+  const keys = { t: theme };
+  if (graphs.search) keys["/"] = () => { graphs.section.scrollIntoView({ block: "start" }); graphs.search.focus(); };
+  if (graphs.view && visible) {
+    const step = 60 * graphs.view.unit();
     Object.assign(keys, {
       "+": () => graphs.zoom("in"), "=": () => graphs.zoom("in"), "-": () => graphs.zoom("out"), 0: () => graphs.zoom("fit"),
       ArrowLeft: () => graphs.view.move(-step, 0), ArrowRight: () => graphs.view.move(step, 0),
@@ -309,4 +429,6 @@ addEventListener("keydown", (event) => {
 });
 
 // Paper shows all of a graph.
-addEventListener("beforeprint", () => models.forEach((graphs) => graphs.view.fit()));
+const views = models.flatMap((graphs) => Object.values(graphs.views));
+addEventListener("beforeprint", () => views.forEach((view) => view.print()));
+addEventListener("afterprint", () => views.forEach((view) => view.screen()));

@@ -201,14 +201,17 @@ impl Builder {
         let all = Tensor::from_integers(TensorType::new(dtype, [256]), (low..low + 256).collect());
         let all = self.constant("integers", Attribute::from_tensor(&all));
         let table = self.map(&[all], function)?;
-        let places = self.map(&[x], |b| {
-            let x = b.operand(0);
-            let x = b.cast(DType::I32, x);
-            let low = b.literal(Literal::integer(DType::I32, low));
-            b.binary(B::Subtract, x, low)
-        })?;
+        let places = self.map(&[x], |b| place(b, low))?;
         Ok(self.gather(table, places, 0)?)
     }
+}
+
+/// Where the result of an integer is in a table that begins with that of `low`.
+pub(super) fn place(b: &mut ExpressionBuilder, low: i64) -> ScalarId {
+    let x = b.operand(0);
+    let x = b.cast(DType::I32, x);
+    let low = b.literal(Literal::integer(DType::I32, low));
+    b.binary(B::Subtract, x, low)
 }
 
 impl Part {
