@@ -53,11 +53,21 @@ pub struct Execution {
     pub pools: Pools,
     /// How constants reach the code; the graph executor alone takes them from the parameters' file.
     pub weights: WeightsAs,
+    /// How many threads compute a kernel together; 1 takes nothing of a runtime.
+    #[serde(skip_serializing_if = "is_one")]
+    pub threads: usize,
+}
+
+// Serde gives references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(number: &usize) -> bool {
+    *number == 1
 }
 
 impl Default for Execution {
     fn default() -> Self {
-        Execution { aot: Some(Interface::C), graph: false, pools: Pools::Internal, weights: WeightsAs::C }
+        let (pools, weights) = (Pools::Internal, WeightsAs::C);
+        Execution { aot: Some(Interface::C), graph: false, pools, weights, threads: 1 }
     }
 }
 

@@ -20,6 +20,7 @@ pub mod quantized;
 mod source;
 pub mod target;
 pub mod target_prices;
+pub mod threads;
 
 pub use choice::{Choice, Offer, Reason};
 pub use emit::{explore, generate};

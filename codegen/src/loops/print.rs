@@ -1,6 +1,7 @@
 //! The C printer: loop programs as C99, with GNU vector types where a program has vectors.
 
 mod helpers;
+mod launches;
 mod memory;
 mod quads;
 
@@ -17,21 +18,26 @@ use super::spelling::{
 use super::{Atom, Expr, Function, Index, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
+pub use launches::{Launched, task};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Prints a function and notes the helpers that it needs. One that is `apart` isn't put into its caller.
 pub fn function(function: &Function, apart: bool, intrinsics: &mut Intrinsics) -> String {
-    let mut printer =
-        Printer { vars: &function.vars, intrinsics, text: String::new(), depth: 0, masks: BTreeMap::new() };
+    launching(function, apart, &[], intrinsics)
+}
+
+/// Prints a function that launches phases.
+pub fn launching(function: &Function, apart: bool, phases: &[Launched], intrinsics: &mut Intrinsics) -> String {
+    let (text, depth, masks) = (String::new(), 0, BTreeMap::new());
+    let mut printer = Printer { vars: &function.vars, intrinsics, text, depth, masks, phases };
     let comment = comment(&function.comment);
     let parameters: Vec<String> = function
         .parameters
         .iter()
         .map(|parameter| {
-            let info = &function.vars[parameter.var as usize];
             let restrict = if parameter.restrict { "restrict " } else { "" };
-            format!("{}{restrict}{}", pointer_type(info.kind), info.name)
+            launches::declared(&function.vars[parameter.var as usize], restrict)
         })
         .collect();
     let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
@@ -51,6 +57,7 @@ struct Printer<'a> {
     depth: usize,
     /// For variables that hold masks, the type of their lanes.
     masks: BTreeMap<Var, DType>,
+    phases: &'a [Launched],
 }
 
 impl Printer<'_> {
@@ -140,6 +147,7 @@ impl Printer<'_> {
                 let name = self.intrinsics.call(Intrinsic::Routine(*routine));
                 self.line(&format!("{name}({});", arguments.join(", ")));
             }
+            Stmt::Launch { phase, arguments } => self.launch(*phase, arguments),
             Stmt::Comment(text) => self.line(&format!("/* {} */", harmless(text))),
         }
     }

@@ -122,6 +122,13 @@ pub enum Stmt {
         /// Its numbers, which follow them.
         numbers: Vec<i64>,
     },
+    /// Has threads compute a phase of the kernel ([`crate::threads`]), and waits for them.
+    Launch {
+        /// Its number.
+        phase: usize,
+        /// What its function takes beside the number of a share.
+        arguments: Vec<Var>,
+    },
     /// A remark for the reader.
     Comment(String),
 }
@@ -199,6 +206,7 @@ pub fn visit_vars(body: &[Stmt], visit: &mut dyn FnMut(Var)) {
                     visit_index(index, visit);
                 }
             }
+            Stmt::Launch { arguments, .. } => arguments.iter().for_each(|&var| visit(var)),
             Stmt::Array { .. } | Stmt::Comment(_) => {}
         }
     }

@@ -80,6 +80,8 @@ pub struct Origin {
     pub objective: Option<Objective>,
     /// Its place among the ranks, if it is one of several.
     pub ranks: Option<Ranks>,
+    /// How many threads compute a kernel together.
+    pub threads: usize,
 }
 
 /// What a model that is one of several ranks exchanges.
@@ -139,6 +141,14 @@ struct Description {
     objective: Option<Objective>,
     #[serde(default)]
     ranks: Option<Ranks>,
+    #[serde(default)]
+    execution: DescribedExecution,
+}
+
+#[derive(Deserialize, Default)]
+struct DescribedExecution {
+    #[serde(default)]
+    threads: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -171,10 +181,11 @@ impl Bundle {
         let call = call(&archive, &metadata, &model)?;
         let description = description(&archive, &model.name)?;
         let (inputs, outputs, origin) = match description {
-            Some(Description { inputs, outputs, kernels, target, floating_point, objective, ranks }) => {
+            Some(Description { inputs, outputs, kernels, target, floating_point, objective, ranks, execution }) => {
+                let threads = execution.threads.unwrap_or(1);
                 let ports = |list: Vec<PortDescription>| list.into_iter().map(port).collect::<Result<Vec<_>, _>>();
                 let (inputs, outputs) = (ports(inputs).map_err(damaged)?, ports(outputs).map_err(damaged)?);
-                (inputs, outputs, Some(Origin { kernels, target, floating_point, objective, ranks }))
+                (inputs, outputs, Some(Origin { kernels, target, floating_point, objective, ranks, threads }))
             }
             None => {
                 let Interface { inputs, outputs } = interface(&archive, &metadata, &model, &call)?;
@@ -183,6 +194,11 @@ impl Bundle {
             }
         };
         Ok(Bundle { archive, metadata, model, call, inputs, outputs, origin })
+    }
+
+    /// Whether several threads compute its kernels, so that it needs a pool of them.
+    pub fn is_threaded(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.threads > 1)
     }
 
     /// The target that mlc compiled the code for; `None` for code of others. One that this version doesn't know counts as

@@ -27,6 +27,9 @@ pub struct CodeOptions {
     /// one, such as '10%' [default: the smallest of all]
     #[arg(long, value_name = "P%", value_parser = percent)]
     pub extra_work: Option<u64>,
+    /// Have so many threads compute each kernel that is worth it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub threads: u8,
     /// Keep the constant weights of convolutions and matrix products on f32 in half precision; sums stay f32
     #[arg(long, value_enum, value_name = "TYPE")]
     pub weights_type: Option<WeightsType>,

@@ -15,7 +15,7 @@ use crate::render::Sources;
 use crate::toolchain::{Program, Toolchain};
 use crate::{files, targets};
 use indexmap::IndexMap;
-use mlc_codegen::{Target, WeightsAs};
+use mlc_codegen::{Execution, Target, WeightsAs};
 use mlc_ir::stateful;
 use mlc_ir::{Code, DType, Diagnostic, Graph, Objective, Tensor};
 use mlc_passes::Reference;
@@ -138,7 +138,8 @@ pub(super) fn compile_options(
     let reference = code.int8_reference.map(Reference::from);
     let weights_type = code.weights_type.map(DType::from);
     let named = CompileOptions { model_name, target, limits, modified, schedules, ..CompileOptions::default() };
-    Ok(CompileOptions { reference, weights_type, extra_work: code.extra_work, ..named })
+    let execution = Execution { threads: code.threads.into(), ..Execution::default() };
+    Ok(CompileOptions { reference, weights_type, execution, extra_work: code.extra_work, ..named })
 }
 
 /// What the options say of code that is only run: nobody keeps the archive, so the linker gets the weights, as an object file where
