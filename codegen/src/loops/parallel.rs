@@ -27,7 +27,7 @@ pub fn mark(function: &mut Function) {
 pub fn knowledge<'a>(function: &Function, kinds: &'a [VarKind]) -> Knowledge<'a> {
     let parameters = function.parameters.iter();
     // Memory that others may overlap is all one.
-    let shared = parameters.filter(|parameter| !parameter.restrict).map(|parameter| parameter.var).collect();
+    let shared = parameters.filter(|parameter| parameter.overlaps).map(|parameter| parameter.var).collect();
     Knowledge::of(kinds, shared)
 }
 

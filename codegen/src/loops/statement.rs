@@ -138,8 +138,10 @@ pub enum Stmt {
 pub struct Parameter {
     /// The pointer.
     pub var: Var,
-    /// Whether nothing else that is written overlaps it.
+    /// Whether C says that nothing else that is written overlaps it.
     pub restrict: bool,
+    /// Whether it may point where others do of which this is said: results over operands that lie alike.
+    pub overlaps: bool,
 }
 
 /// A kernel as a loop program.

@@ -1,7 +1,7 @@
 //! Phases of a kernel: which units threads compute at the same time, and what one thread does between.
 
 use super::level::{Level, Unchanging, only_loop};
-use super::share::{Context, Shares, Writer, share, with_body};
+use super::share::{Context, Shares, Writer, new_index, share, with_body};
 use super::{Phase, Split, SplitSummary, Team};
 use crate::loops::parallel::{are_disjoint, knowledge};
 use crate::loops::{Function, Parameter, Stmt, Var, VarInfo, VarKind, remove_all_unused, visit_vars};
@@ -129,19 +129,17 @@ impl Phases {
     }
 
     fn launch(&mut self, context: &Context<'_>, units: &[Vec<Stmt>], shares: &Shares) -> Stmt {
-        let share = self.vars.len() as Var;
-        self.vars.push(VarInfo { name: "share".into(), kind: VarKind::Index });
+        let share = new_index(&mut self.vars, "share");
         let own = Writer { vars: &mut self.vars, share }.write(units, shares);
         let around = context.around.iter().flat_map(|around| around.pure.clone());
         let mut body: Vec<Stmt> = context.pure.iter().cloned().chain(around).chain(own).collect();
         remove_all_unused(&mut body);
         let free = free_variables(&body);
         let arguments: Vec<Var> = free.into_iter().filter(|&var| var != share).collect();
-        let restrict = |var: Var| {
-            let parameters = &context.function.parameters;
-            parameters.iter().any(|parameter| parameter.var == var && parameter.restrict)
+        let of = |&var: &Var| {
+            let known = context.function.parameters.iter().find(|parameter| parameter.var == var);
+            known.cloned().unwrap_or(Parameter { var, restrict: false, overlaps: false })
         };
-        let of = |&var: &Var| Parameter { var, restrict: restrict(var) };
         let parameters = arguments.iter().chain([&share]).map(of).collect();
         let phase = self.list.len();
         let comment = vec![format!("A share of {}.", context.function.name)];

@@ -227,6 +227,15 @@ fn within(context: &Context<'_>, unit: &[Stmt], time: f64) -> Option<(Level, Sha
     (shares.longest() < 0.9 * time).then_some((level, shares))
 }
 
+/// A new integer variable; the name is made unique by a number.
+pub fn new_index(vars: &mut Vec<VarInfo>, base: &str) -> Var {
+    let is_taken = |name: &str| vars.iter().any(|var| var.name == name);
+    let numbered = (1..).map(|number| format!("{base}_{number}"));
+    let name = std::iter::once(base.to_owned()).chain(numbered).find(|name| !is_taken(name));
+    vars.push(VarInfo { name: name.unwrap_or_default(), kind: VarKind::Index });
+    vars.len() as Var - 1
+}
+
 /// Writes the function of a share.
 pub struct Writer<'a> {
     /// Variables, those of the function first.
@@ -281,10 +290,9 @@ impl Writer<'_> {
             if value.as_constant().is_some() {
                 return value;
             }
-            let number = self.vars.len();
-            self.vars.push(VarInfo { name: format!("{what}_{name}_{number}"), kind: VarKind::Index });
-            text.push(Stmt::DefineIndex { var: number as Var, value });
-            Index::var(number as Var)
+            let var = new_index(self.vars, &format!("{what}_{name}"));
+            text.push(Stmt::DefineIndex { var, value });
+            Index::var(var)
         };
         let (from, to) = (named("first", from), named("end", to));
         text.push(Stmt::For { var: *var, start: from, end: to, step: *step, parallel: *parallel, body: body.clone() });

@@ -28,8 +28,8 @@ impl Printer<'_> {
         self.depth += 1;
         let values: Vec<&str> = arguments.iter().map(|&var| self.name(var)).collect();
         let values = if values.is_empty() { "0".to_owned() } else { values.join(", ") };
-        self.line(&format!("struct {name}_data data = {{ {values} }};"));
-        self.line(&format!("(void)TVMBackendParallelLaunch({name}_task, &data, {shares});"));
+        self.line(&format!("struct {name}_data mlc_data = {{ {values} }};"));
+        self.line(&format!("(void)TVMBackendParallelLaunch({name}_task, &mlc_data, {shares});"));
         self.depth -= 1;
         self.line("}");
     }
