@@ -4,10 +4,13 @@
  *
  * Tasks are taken one by one, by the caller too: nobody waits for a thread that hasn't begun, and who computes a task doesn't change its
  * result. While one launch is under way, another one's tasks run in the thread that calls.
+ *
+ * Who looks for something lets others run every now and then: where threads outnumber free cores, what they wait for needs the core.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 #include <tvm/runtime/c_backend_api.h>
 
 /* Most threads beside the one that calls. */
@@ -15,9 +18,14 @@
 #define MLC_MOST_WORKERS 63
 #endif
 
-/* How often a thread looks for work, or for the end of it, before it sleeps, or lets others run. */
+/* How long a thread looks for work before it sleeps. */
+#ifndef MLC_LOOK_NANOSECONDS
+#define MLC_LOOK_NANOSECONDS 200000
+#endif
+
+/* How often a thread looks before it lets others run. */
 #ifndef MLC_LOOKS
-#define MLC_LOOKS 10000
+#define MLC_LOOKS 32
 #endif
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -50,6 +58,12 @@ static int32_t wanted_workers;
 static int32_t sleepers;
 static int32_t is_ending;
 
+static int64_t nanoseconds(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 static uint32_t launch_number(uint64_t tasks) { return (uint32_t)(tasks >> 32); }
 
 /* Takes tasks of a launch as long as there are any. */
@@ -68,28 +82,42 @@ static void work(uint32_t number) {
   }
 }
 
+/* Looks for another launch than one that was seen; says whether there is one. */
+static int is_found(uint32_t seen) {
+  const int64_t start = nanoseconds();
+  do {
+    int32_t looks;
+    for (looks = 0; looks < MLC_LOOKS; ++looks) {
+      if (launch_number(__atomic_load_n(&open_tasks, __ATOMIC_ACQUIRE)) != seen) {
+        return 1;
+      }
+      PAUSE();
+    }
+    (void)sched_yield();
+  } while (nanoseconds() - start < MLC_LOOK_NANOSECONDS);
+  return 0;
+}
+
+/* Sleeps until there is another launch than one that was seen; says whether the threads end. */
+static int sleep_until_launch(uint32_t seen) {
+  int ends;
+  (void)pthread_mutex_lock(&lock);
+  (void)__atomic_add_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
+  while (launch_number(__atomic_load_n(&open_tasks, __ATOMIC_SEQ_CST)) == seen && !is_ending) {
+    (void)pthread_cond_wait(&changed, &lock);
+  }
+  (void)__atomic_sub_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
+  ends = is_ending;
+  (void)pthread_mutex_unlock(&lock);
+  return ends;
+}
+
 static void* worker(void* argument) {
   uint32_t seen = 0;
   (void)argument;
   for (;;) {
-    int32_t looks = 0;
-    while (launch_number(__atomic_load_n(&open_tasks, __ATOMIC_ACQUIRE)) == seen && looks < MLC_LOOKS) {
-      PAUSE();
-      ++looks;
-    }
-    if (looks == MLC_LOOKS) {
-      int32_t ends;
-      (void)pthread_mutex_lock(&lock);
-      (void)__atomic_add_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
-      while (launch_number(__atomic_load_n(&open_tasks, __ATOMIC_SEQ_CST)) == seen && !is_ending) {
-        (void)pthread_cond_wait(&changed, &lock);
-      }
-      (void)__atomic_sub_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
-      ends = is_ending;
-      (void)pthread_mutex_unlock(&lock);
-      if (ends) {
-        return NULL;
-      }
+    if (!is_found(seen) && sleep_until_launch(seen)) {
+      return NULL;
     }
     seen = launch_number(__atomic_load_n(&open_tasks, __ATOMIC_ACQUIRE));
     work(seen);
@@ -148,7 +176,7 @@ int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, int num_ta
   work(number);
   while (__atomic_load_n(&ended_tasks, __ATOMIC_ACQUIRE) != num_task) {
     PAUSE();
-    if (++looks >= MLC_LOOKS) {
+    if (++looks % MLC_LOOKS == 0) {
       (void)sched_yield();
     }
   }

@@ -2,7 +2,7 @@
 //! small models are split, too.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
-use mlc::pipeline::{self, Compiled, CompileOptions};
+use mlc::pipeline::{self, CompileOptions, Compiled};
 use mlc::targets;
 use mlc::toolchain::Toolchain;
 use mlc_codegen::target::ThreadCost;
@@ -31,7 +31,8 @@ fn launches(compiled: &Compiled) -> u64 {
 }
 
 fn outputs(compiled: &Compiled, case: &Case, toolchain: &Toolchain) -> Vec<Vec<u8>> {
-    let program = toolchain.build(&compiled.bundle().unwrap()).unwrap_or_else(|error| panic!("{}: {error:?}", case.name));
+    let program =
+        toolchain.build(&compiled.bundle().unwrap()).unwrap_or_else(|error| panic!("{}: {error:?}", case.name));
     let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
     let outputs = program.run(&inputs).unwrap_or_else(|error| panic!("{}: {error:?}", case.name));
     outputs.iter().map(Tensor::to_le_bytes).collect()
@@ -54,9 +55,8 @@ fn is_same(case: &Case, target: &Target, counts: &[usize]) -> bool {
 
 /// How many cases of a format have something for threads to do.
 fn split_cases(format: &str, target: &Target, counts: &[usize]) -> usize {
-    let cases = Case::listed(&paths::data().join(format)).unwrap();
-    let only = std::env::var("MLC_THREADS_CASE").unwrap_or_default();
-    let cases: Vec<Case> = cases.into_iter().filter(|case| case.name.contains(&only)).collect();
+    let folders = paths::subfolders(&paths::data().join(format)).unwrap();
+    let cases: Vec<Case> = folders.iter().map(|folder| Case::read(folder).unwrap()).collect();
     parallel::map(&cases, 2, |case| is_same(case, target, counts)).into_iter().filter(|&split| split).count()
 }
 

@@ -153,7 +153,10 @@ fn names(counter: &Counter, var: Var, inner: &BTreeSet<Var>) -> bool {
     let Counter::Quotient(divided, _) = counter else { return false };
     divided.counters.contains_key(&Counter::Var(var))
         && divided.rest.0 == divided.rest.1
-        && divided.counters.keys().all(|own| *own == Counter::Var(var) || !own.depends_on(inner) && !own.depends_on(&[var].into()))
+        && divided
+            .counters
+            .keys()
+            .all(|own| *own == Counter::Var(var) || !own.depends_on(inner) && !own.depends_on(&[var].into()))
 }
 
 /// Whether a counter can be told from any of these places, whatever those are that vary beside it.
@@ -169,9 +172,8 @@ fn is_digit(
         let counters = place.counters.iter().filter(|(own, _)| *own != digit && !varies(own));
         counters.map(|(own, &factor)| (own.clone(), factor)).collect()
     };
-    let alike = |place: &&Place| {
-        place.counters.get(digit).copied().unwrap_or(0) == factor && outer(place) == outer(places[0])
-    };
+    let alike =
+        |place: &&Place| place.counters.get(digit).copied().unwrap_or(0) == factor && outer(place) == outer(places[0]);
     let (Some(turns), true) = (knowledge.range(digit), factor != 0 && places.iter().all(alike)) else { return false };
     // The digits above that of the loop, from the least on.
     let moves = |place: &Place| -> Vec<(Counter, i64)> {

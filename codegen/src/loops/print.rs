@@ -16,9 +16,9 @@ use super::spelling::{
     variable_type,
 };
 use super::{Atom, Expr, Function, Index, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
+pub use launches::{Launched, task};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
-pub use launches::{Launched, task};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

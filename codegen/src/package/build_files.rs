@@ -73,7 +73,15 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
         false => ("CC", "", ""),
     };
     let (pool, pool_list, pool_objects, pool_rule, pool_link) = match is_threaded {
-        true => (POOL_FOR_MAKE, "POOL_OBJECT = $(patsubst %.c,$(BUILD)/%.pool.o,$(notdir $(POOL)))\n", " $(POOL_OBJECT)", format!("$(POOL_OBJECT): $(POOL) | $(BUILD)\n\t$(CC) $(CPPFLAGS) $(CFLAGS){c_library} $(INCLUDES) -c $< -o $@\n\n"), " -pthread"),
+        true => (
+            POOL_FOR_MAKE,
+            "POOL_OBJECT = $(patsubst %.c,$(BUILD)/%.pool.o,$(notdir $(POOL)))\n",
+            " $(POOL_OBJECT)",
+            format!(
+                "$(POOL_OBJECT): $(POOL) | $(BUILD)\n\t$(CC) $(CPPFLAGS) $(CFLAGS){c_library} $(INCLUDES) -c $< -o $@\n\n"
+            ),
+            " -pthread",
+        ),
         false => ("", "", "", String::new(), ""),
     };
     format!(

@@ -87,10 +87,16 @@ pub fn check(execution: Execution, target: &Target) -> Result<(), Diagnostic> {
         return Ok(());
     }
     if execution.graph || execution.aot != Some(Interface::C) {
-        return refused(format!("only code with the C interface is computed by {threads} threads"), "give '--executor aot --interface-api c', or leave '--threads' out");
+        return refused(
+            format!("only code with the C interface is computed by {threads} threads"),
+            "give '--executor aot --interface-api c', or leave '--threads' out",
+        );
     }
     if target.machine.threads.is_none() {
-        return refused(format!("code for '{}' is computed by one thread", target.name), "leave '--threads' out, or compile for a machine with an operating system that has threads, or for 'generic'");
+        return refused(
+            format!("code for '{}' is computed by one thread", target.name),
+            "leave '--threads' out, or compile for a machine with an operating system that has threads, or for 'generic'",
+        );
     }
     if threads > MOST_THREADS {
         return refused(format!("code is made for {MOST_THREADS} threads at most"), "ask for fewer threads");

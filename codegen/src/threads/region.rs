@@ -8,7 +8,7 @@ use crate::loops::{Function, Parameter, Stmt, Var, VarInfo, VarKind, remove_all_
 use std::collections::BTreeSet;
 
 /// How many times a launch must be won by it.
-const LEAST_GAIN: f64 = 2.0;
+const LEAST_GAIN: f64 = 1.5;
 /// Most units of a block that are looked at one by one.
 const MOST_UNITS: usize = 128;
 
@@ -75,7 +75,8 @@ impl Phases {
         let mut groups = vec![Group::Apart(Vec::new())];
         for (number, unit) in level.units.iter().enumerate() {
             let own = std::slice::from_ref(unit);
-            if self.least(context) < prices[number] && !is_cut(&share(context, own, &prices[number..=number]), prices[number])
+            if self.least(context) < prices[number]
+                && !is_cut(&share(context, own, &prices[number..=number]), prices[number])
             {
                 if let Some(code) = only_loop(unit).and_then(|code| self.inside(context, code)) {
                     groups.extend([Group::Loop(code), Group::Apart(Vec::new())]);

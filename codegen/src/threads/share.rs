@@ -56,9 +56,11 @@ impl Context<'_> {
     /// Time of statements, in all turns of the loops around them.
     pub fn price(&self, statements: &[Stmt]) -> f64 {
         let inside = statements.to_vec();
-        let body = self.around.iter().rev().fold(inside, |body, around| {
-            vec![with_body(&around.head, [around.pure.clone(), body].concat())]
-        });
+        let body = self
+            .around
+            .iter()
+            .rev()
+            .fold(inside, |body, around| vec![with_body(&around.head, [around.pure.clone(), body].concat())]);
         let function = Function { body: [self.pure.clone(), body].concat(), ..self.function.clone() };
         price(&function, self.team.target, self.team.working_set).time as f64
     }
@@ -210,11 +212,7 @@ fn within(context: &Context<'_>, unit: &[Stmt], time: f64) -> Option<(Level, Sha
         return None;
     }
     let (touched, knowledge) = inner.touched(&level.units);
-    let is_apart = |number: usize| {
-        (0..number).all(|other| {
-            are_disjoint(&touched[other], &touched[number], &knowledge)
-        })
-    };
+    let is_apart = |number: usize| (0..number).all(|other| are_disjoint(&touched[other], &touched[number], &knowledge));
     if !(0..level.units.len()).all(is_apart) {
         return None;
     }
@@ -251,7 +249,9 @@ impl Writer<'_> {
         for (unit, how) in units.iter().zip(&shares.units) {
             match how {
                 Unit::Whole(number) => self.whole(*number, unit, &mut text),
-                Unit::Turns(cuts) => text.extend(only_loop(unit).map(|code| self.turns(code, cuts)).unwrap_or_default()),
+                Unit::Turns(cuts) => {
+                    text.extend(only_loop(unit).map(|code| self.turns(code, cuts)).unwrap_or_default())
+                }
                 Unit::Inside(inside) => {
                     let (level, shares) = &**inside;
                     let body = [level.pure.clone(), self.write(&level.units, shares)].concat();
@@ -279,11 +279,6 @@ impl Writer<'_> {
         let ends: Vec<i64> = cuts.iter().map(|&turn| bound(turn)).collect();
         let starts: Vec<i64> = [0].iter().chain(cuts).take(cuts.len()).map(|&turn| bound(turn)).collect();
         let (from, to) = (self.by_share(&starts), self.by_share(&ends));
-        let to = match end.as_constant() {
-            // The last turn may begin nearer to the end than a step.
-            Some(_) => to,
-            None => to.minimum(end),
-        };
         let name = self.vars[*var as usize].name.clone();
         let mut text = Vec::new();
         let mut named = |what: &str, value: Index| {
@@ -294,7 +289,16 @@ impl Writer<'_> {
             text.push(Stmt::DefineIndex { var, value });
             Index::var(var)
         };
-        let (from, to) = (named("first", from), named("end", to));
+        let from = named("first", from);
+        let mut counts = starts.iter().zip(&ends).map(|(start, end)| end - start);
+        let to = match (end.as_constant(), counts.next()) {
+            // That all shares have as many turns, C compilers shall see: of loops that turn so often they make better code.
+            (Some(_), Some(count)) if counts.all(|other| other == count) => from.clone().offset(count),
+            // The last turn may begin nearer to the end than a step.
+            (Some(_), _) => to,
+            (None, _) => to.minimum(end),
+        };
+        let to = named("end", to);
         text.push(Stmt::For { var: *var, start: from, end: to, step: *step, parallel: *parallel, body: body.clone() });
         text
     }

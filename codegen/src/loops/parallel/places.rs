@@ -114,9 +114,7 @@ impl<'a> Knowledge<'a> {
             let pair = |left: &Index, right: &Index| Some(Box::new([self.place(left)?, self.place(right)?]));
             let part = match atom {
                 Atom::Var(var) => self.indices.get(var).cloned()?,
-                Atom::Quotient(inner, divisor) => {
-                    Place::of(Counter::Quotient(Box::new(self.place(inner)?), *divisor))
-                }
+                Atom::Quotient(inner, divisor) => Place::of(Counter::Quotient(Box::new(self.place(inner)?), *divisor)),
                 Atom::Remainder(inner, divisor) => {
                     Place::of(Counter::Remainder(Box::new(self.place(inner)?), *divisor))
                 }

@@ -59,6 +59,11 @@ impl Recipe {
             return Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
                 .with_help("'mlc compile' makes such code of a graph archive"));
         }
+        if toolchain.board.is_some() && bundle.is_threaded() {
+            let message = "emulated boards have no threads";
+            return Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+                .with_help("compile the model without '--threads'"));
+        }
         let is_emulated = toolchain.board.is_some() || toolchain.guest.is_some();
         let for_machine = |more: &[&str]| -> Vec<String> {
             let machine = flags.iter().filter(|_| is_emulated).cloned();
