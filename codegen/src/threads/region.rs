@@ -77,11 +77,10 @@ impl Phases {
             let own = std::slice::from_ref(unit);
             if self.least(context) < prices[number]
                 && !is_cut(&share(context, own, &prices[number..=number]), prices[number])
+                && let Some(code) = only_loop(unit).and_then(|code| self.inside(context, code))
             {
-                if let Some(code) = only_loop(unit).and_then(|code| self.inside(context, code)) {
-                    groups.extend([Group::Loop(code), Group::Apart(Vec::new())]);
-                    continue;
-                }
+                groups.extend([Group::Loop(code), Group::Apart(Vec::new())]);
+                continue;
             }
             let is_apart = |&other: &usize| are_disjoint(&touched[other], &touched[number], &known);
             match groups.last_mut() {

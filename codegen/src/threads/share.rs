@@ -309,7 +309,7 @@ impl Writer<'_> {
         if values.windows(2).all(|pair| pair[1] - pair[0] == step) {
             return Index::var(self.share).times(step).offset(values.first().copied().unwrap_or(0));
         }
-        let number = |value: i64| Expr::Literal(Literal::Integer(DType::I32, value.into()));
+        let number = |value: i64| Expr::Literal(Literal::Integer(DType::I32, value));
         let mut list = values.iter().enumerate().rev();
         let last = list.next().map_or(0, |(_, &value)| value);
         Index::value(list.fold(number(last), |rest, (share, &value)| {

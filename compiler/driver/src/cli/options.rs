@@ -4,6 +4,7 @@ use super::hardware::Memory;
 use super::modes::{Fp, Int8Reference, Optimize, WeightsType};
 use super::values::{percent, schedule, state};
 use clap::Args;
+use std::path::PathBuf;
 
 /// What the code is for.
 #[derive(Debug, Clone, Args)]
@@ -48,4 +49,7 @@ pub struct CodeOptions {
     /// 'conv1=tiles:vectors=2', whatever its price; may be repeated
     #[arg(long = "schedule", value_name = "NODE=KIND", value_parser = schedule)]
     pub schedules: Vec<(String, String)>,
+    /// Have kernels computed by the schedules that 'mlc tune' has found to be the fastest; those of --schedule go before
+    #[arg(long, value_name = "FILE")]
+    pub tuning: Option<PathBuf>,
 }

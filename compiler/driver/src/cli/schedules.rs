@@ -15,6 +15,7 @@ pub(super) fn schedules_text(module: &Module, target: &Target) -> String {
                 format!("{} turns of its outermost loop don't touch each other's results", kernel.parallel_turns)
             }),
             (module.execution.threads > 1).then(|| threads(kernel, module.execution.threads)),
+            (kernel.choice.offers.len() > 1).then(|| format!("kind '{}'", kernel.choice.key)),
         ];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
         let head = format!("{} ({}): {}\n", kernel.node, kernel.operator, facts.join("; "));
@@ -53,6 +54,7 @@ fn reason(choice: &Choice, objective: Objective) -> String {
         }
         Reason::Fits => "the fastest whose scratch memory fits where nothing else is".to_owned(),
         Reason::Weighed => format!("the cheapest for {}", objective.name()),
+        Reason::Measured => "measured to be the fastest".into(),
         Reason::Forced => "the one that was asked for".into(),
     }
 }
