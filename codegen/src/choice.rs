@@ -36,6 +36,8 @@ pub enum Reason {
     Weighed,
     /// It is the fastest one whose scratch memory fits where nothing else is while the kernel runs.
     Fits,
+    /// It was measured to be the fastest on the machine.
+    Measured,
     /// The user asked for it.
     Forced,
 }
@@ -43,6 +45,8 @@ pub enum Reason {
 /// The schedules that there were for a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Choice {
+    /// What kernel it is, by operator, types and layouts and not by name: kernels of one key have the same schedules and prices.
+    pub key: String,
     /// All that were looked at ([`ScheduleOptions::tell_all`]), those that have proved better first; none for what isn't scheduled.
     pub offers: Vec<Offer>,
     /// Number of the one that was taken.
@@ -59,7 +63,7 @@ impl Choice {
 }
 
 /// All that the schedules of a kernel and their prices depend on, beside the target.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 struct Problem {
     op: Op,
     /// Layouts, and whether the values are known.
@@ -80,6 +84,18 @@ impl Problem {
             epilogue: kernel.epilogue.as_ref().map(|own| (own.expression.clone(), views(&own.operands))),
         }
     }
+
+    /// A short name of it: the operator, the first result's type, and a checksum of it all.
+    fn key(&self) -> String {
+        let result = |view: &View| format!(" {}{:?}", view.dtype.name(), view.shape);
+        let result = self.results.first().map_or(String::new(), result);
+        format!("{}{result} {:016x}", self.op.name(), fnv(&format!("{self:?}")))
+    }
+}
+
+/// The 64-bit checksum FNV-1a of a text.
+fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// What makes a program the best one.
@@ -181,7 +197,7 @@ impl Chooser {
             None => {
                 let offers = self.offers(op, kernel)?;
                 let (taken, reason) = self.best(op, &offers);
-                let choice = Choice { offers, taken, reason };
+                let choice = Choice { key: problem.key(), offers, taken, reason };
                 self.known.insert(problem, choice.clone());
                 choice
             }
@@ -189,8 +205,15 @@ impl Chooser {
         self.seen.insert(node.to_owned());
         match self.options.forced.get(node) {
             Some(text) => forced(choice, node, text),
-            None => Ok(self.with_room(node, op, choice)),
+            None => Ok(self.measured(&choice).unwrap_or_else(|| self.with_room(node, op, choice))),
         }
+    }
+
+    /// The choice of the schedule that was measured to be the fastest, if one was and the kernel has it.
+    fn measured(&self, choice: &Choice) -> Option<Choice> {
+        let text = self.options.measured.get(&choice.key)?;
+        let taken = choice.offers.iter().position(|offer| offer.schedule.is_named(text))?;
+        Some(Choice { taken, reason: Reason::Measured, ..choice.clone() })
     }
 
     /// The fastest of the schedules that there is room for; of those that are as fast, one of little code.
@@ -231,7 +254,8 @@ impl Chooser {
         };
         // Each is written to be priced, which is for nothing where the first one is taken anyway.
         let all = kernels::schedules(op, kernel)?.into_iter();
-        let tells_all = self.options.tell_all || !self.options.forced.is_empty();
+        let is_told = !self.options.forced.is_empty() || !self.options.measured.is_empty();
+        let tells_all = self.options.tell_all || is_told;
         let list: Vec<Schedule> = match self.target.objective {
             Objective::Size if self.is_quick => {
                 let all: Vec<Schedule> = all.collect();

@@ -23,11 +23,12 @@ use crate::lower::{self, Binding, Entry, Layout, Part, Point, Program, ResultPla
 use crate::module::{KernelResult, KernelSummary, Module, Port, SourceFile, StatePlace};
 use crate::names::{Names, fields};
 use crate::price::Price;
+use crate::threads::{self, Phase};
 use arguments::unused;
 use constants::Constants;
 use emitter::{Emitter, Scope};
 use mlc_ir::{Diagnostic, Graph, Quantization, TensorType};
-pub use prices::{prices, working_set};
+pub use prices::{prices, program_bytes, working_set};
 use sequence::Calls;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -38,11 +39,13 @@ use std::fmt::Write;
 /// When the target can't run an operator or a data type of the graph; all of them are reported.
 pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnostic>> {
     messages::check(graph, options.execution).map_err(|error| vec![error])?;
+    threads::check(options.execution, &options.target).map_err(|error| vec![error])?;
     let mut names = Names::new(&options.model_name);
     let mut chooser = Chooser::new(&options.target, working_set(graph), &options.schedules);
     let program = lower(graph, &mut chooser, &mut names)?;
     chooser.finish()?;
     let states = states::kept_states(graph, options.execution, &mut names);
+    let splits = threads::split(&program, &options.target, options.execution.threads, &mut names);
     let mut emitter = Emitter {
         names,
         intrinsics: Intrinsics::new(&options.target),
@@ -54,6 +57,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         constants: Constants::default(),
         in_code_only: false,
         keeps_kernels_apart: options.target.keeps_kernels_apart(),
+        splits,
     };
     let inputs = ports(graph.open_inputs().into_iter().map(|number| {
         let node = graph.node(graph.inputs()[number]);
@@ -70,7 +74,13 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     let foreign = external::sources(&program, &options.model_name)?;
     let prices = prices(&program, &options.target);
     let entries = program.entries().into_iter().zip(prices);
-    let kernels = entries.map(|(entry, price)| summary(&program, &entry, price, options.target.alignment)).collect();
+    let splits = &emitter.splits;
+    let alignment = options.target.alignment;
+    let summary = |(entry, price): (Entry<'_>, Price)| KernelSummary {
+        split: splits.get(&entry.first).map(|split| split.summary),
+        ..summary(&program, &entry, price, alignment)
+    };
+    let kernels = entries.map(summary).collect();
     let model = &options.model_name;
     Ok(Module {
         model_name: model.clone(),
@@ -138,6 +148,7 @@ fn summary(program: &Program, entry: &Entry<'_>, price: Price, alignment: usize)
         workspace_bytes,
         results: if entry.around.is_empty() { part.results().iter().map(result).collect() } else { Vec::new() },
         parallel_turns,
+        split: None,
         price,
         choice,
     }
@@ -183,6 +194,9 @@ impl Emitter {
         {
             text += "#include <string.h>\n";
         }
+        if !self.splits.is_empty() {
+            text += "#include \"tvm/runtime/c_backend_api.h\"\n";
+        }
         if execution.graph {
             text += "#include \"tvm/runtime/c_runtime_api.h\"\n#include \"tvm/runtime/c_backend_api.h\"\n";
         }
@@ -212,11 +226,26 @@ impl Emitter {
             let Part::Step(step) = entry.part else { continue };
             text += "\n";
             text += &match &step.routine {
+                Routine::Kernel(_) if self.splits.contains_key(&entry.first) => self.split_function(entry.first),
                 Routine::Kernel(function) => print::function(function, self.keeps_kernels_apart, &mut self.intrinsics),
                 Routine::Extern(code) => external::function(program, code, &step.bindings, self.execution),
             };
         }
         text
+    }
+
+    /// The functions of a step that threads compute, the kernel's own last.
+    fn split_function(&mut self, position: usize) -> String {
+        let Some(split) = self.splits.get(&position) else { return String::new() };
+        let (shares, apart, mut text) = (self.execution.threads, self.keeps_kernels_apart, String::new());
+        for Phase { function } in &split.phases {
+            text += &print::function(function, apart, &mut self.intrinsics);
+            text += &print::task(function, shares);
+            text.push('\n');
+        }
+        let launched = |phase: &'_ Phase| print::Launched { name: phase.function.name.clone(), shares };
+        let launched: Vec<print::Launched> = split.phases.iter().map(launched).collect();
+        text + &print::launching(&split.function, apart, &launched, &mut self.intrinsics)
     }
 
     /// The main function, behind those of loops.

@@ -73,6 +73,15 @@ pub struct Execution {
     pub typed_pointers: bool,
     /// How constants reach the code; the graph executor alone takes them from the parameters' file.
     pub weights: WeightsAs,
+    /// How many threads compute a kernel together; 1 takes nothing of a runtime.
+    #[serde(skip_serializing_if = "is_one")]
+    pub threads: usize,
+}
+
+// Serde gives references.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(number: &usize) -> bool {
+    *number == 1
 }
 
 impl Default for Execution {
@@ -84,6 +93,7 @@ impl Default for Execution {
             states: Pools::Internal,
             typed_pointers: false,
             weights: WeightsAs::C,
+            threads: 1,
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod quantized;
 mod source;
 pub mod target;
 pub mod target_prices;
+pub mod threads;
 
 pub use choice::{Choice, Offer, Reason};
 pub use emit::{explore, generate};
@@ -57,6 +58,8 @@ pub struct ScheduleOptions {
     /// Schedules that kernels are to take whatever they cost, by node: the kind, or the kind with settings
     /// ([`kernels::Schedule::is_named`]).
     pub forced: BTreeMap<String, String>,
+    /// Schedules that were measured to be the fastest, by kind of kernel ([`Choice::key`]); those that a kernel hasn't are left aside.
+    pub measured: BTreeMap<String, String>,
     /// Whether all schedules of each kernel are told with their prices; otherwise only those that are looked at to choose.
     pub tell_all: bool,
     /// Bytes that the arena may have: the fastest program that has no more is taken, or the smallest one. The target's objective is memory.

@@ -156,6 +156,7 @@ mod tests {
             workspace_bytes: 0,
             results: Vec::new(),
             parallel_turns: 1,
+            split: None,
             price: Price::default(),
             choice: Choice::default(),
         };

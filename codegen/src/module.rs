@@ -4,6 +4,7 @@ use crate::choice::Choice;
 use crate::execution::Execution;
 use crate::graph::ExecutorGraph;
 use crate::price::Price;
+use crate::threads::SplitSummary;
 use mlc_ir::{Attribute, Quantization, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,9 @@ pub struct KernelSummary {
     /// How many turns of its outermost loop can run at the same time.
     #[serde(skip)]
     pub parallel_turns: u64,
+    /// What threads do of it; none where one thread computes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitSummary>,
     /// What it costs on the target in all turns of the loops around it; a loop without its kernels.
     #[serde(skip)]
     pub price: Price,

@@ -53,6 +53,11 @@ impl Names {
         self.unique(format!("{head}_packed"))
     }
 
+    /// A new symbol for the function of a kernel's phase.
+    pub fn phase(&mut self, kernel: &str, number: usize) -> String {
+        self.unique(format!("{kernel}_phase{number}"))
+    }
+
     fn unique(&mut self, base: String) -> String {
         let mut symbol = base.clone();
         let mut number = 1;

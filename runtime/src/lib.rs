@@ -27,6 +27,8 @@ pub enum Library {
     AotExecutorModule,
     /// Implementations of the platform functions that are ready to use; they need `Memory`.
     Platform,
+    /// Pools of threads for code that several threads compute: one for POSIX systems, and a template of one for tasks of an RTOS.
+    Threads,
     /// What ranks exchange messages by: the interface, and its implementations by threads and by MPI.
     Transport,
 }
@@ -54,6 +56,7 @@ impl RuntimeFile {
             Some(_) => Library::Common,
             None if self.path.starts_with("platform/no_system_lib/") => Library::Stub,
             None if self.path.starts_with("platform/") => Library::Platform,
+            None if self.path.starts_with("threads/") => Library::Threads,
             None if ["transport/", "include/mlc/"].iter().any(|folder| self.path.starts_with(folder)) => {
                 Library::Transport
             }
@@ -131,6 +134,8 @@ pub const FILES: &[RuntimeFile] = embedded! { "":
     "src/runtime/crt/graph_executor_module/graph_executor_module.c",
     "src/runtime/crt/memory/page_allocator.c",
     "src/runtime/crt/memory/stack_allocator.c",
+    "threads/freertos.c.template",
+    "threads/posix.c",
     "transport/mpi.c",
     "transport/threads.c",
     "transport/transport_mpi.h",

@@ -9,6 +9,9 @@ use mlc_tests::random::{Bounds, judge};
 
 const MACHINE: &str = "cortex-m55";
 
+/// A function of real numbers.
+type Exact = fn(f64) -> f64;
+
 fn available() -> bool {
     let missing = missing(MACHINE);
     if let Some(reason) = &missing {
@@ -84,7 +87,7 @@ fn functions_are_within_four_units_in_the_last_place() {
     // Nothing that is not normal comes in.
     x.iter_mut().filter(|x| x.is_subnormal() || x.abs() < f64::from(f32::MIN_POSITIVE)).for_each(|x| *x = 0.0);
     let x = vector(&x);
-    let exact: [(&str, fn(f64) -> f64); 3] = [("exp", f64::exp), ("tanh", f64::tanh), ("erf", libm::erf)];
+    let exact: [(&str, Exact); 3] = [("exp", f64::exp), ("tanh", f64::tanh), ("erf", libm::erf)];
     for (function, exact) in exact {
         let ty = format!("f32[{}]", x.shape()[0]);
         let graph = graph(&ty, &ty, &format!("  %y = unary %x {{function = {function}}}"));

@@ -15,12 +15,20 @@ use std::fmt::Write;
 /// # Errors
 /// When it can't be given a transport.
 pub(super) fn check(graph: &Graph, execution: Execution) -> Result<(), Diagnostic> {
-    if graph.distribution.is_none() || (execution.aot == Some(Interface::C) && !execution.graph) {
+    let refused = |message: &str, help: &str| {
+        Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message).with_help(help))
+    };
+    if graph.distribution.is_none() {
         return Ok(());
     }
-    let message = "a model that is one of several ranks is compiled for the C interface only";
-    Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
-        .with_help("leave '--executor' and '--interface-api' out"))
+    if execution.aot != Some(Interface::C) || execution.graph {
+        let message = "a model that is one of several ranks is compiled for the C interface only";
+        return refused(message, "leave '--executor' and '--interface-api' out");
+    }
+    if execution.threads > 1 {
+        return refused("each of several ranks is computed by one thread", "leave '--threads' out");
+    }
+    Ok(())
 }
 
 /// What is said of a program's messages; `None` when it isn't one of several.

@@ -15,16 +15,22 @@ pub fn working_set(graph: &Graph) -> usize {
     constants + largest.unwrap_or(0)
 }
 
-/// What a program costs, kernel by kernel in all turns of the loops around it, and loops and stripes without their kernels. Loops turn as often as
-/// they can, functions that aren't mlc's own cost what they say, or else as much as to copy their operands and results.
-pub fn prices(program: &Program, target: &Target) -> Vec<Price> {
+/// Bytes that a program touches in all: its arena and its packed constants.
+pub fn program_bytes(program: &Program) -> usize {
     let entries = program.entries();
     let constants = entries.iter().flat_map(|entry| entry.part.bindings());
     let constants = constants.map(|binding| match binding {
         Binding::Packed { value, .. } => value.ty().bytes(),
         _ => 0,
     });
-    let working_set = program.layout.plan.arena_bytes + constants.sum::<usize>();
+    program.layout.plan.arena_bytes + constants.sum::<usize>()
+}
+
+/// What a program costs, kernel by kernel in all turns of the loops around it, and loops and stripes without their kernels. Loops turn as often as
+/// they can, functions that aren't mlc's own cost what they say, or else as much as to copy their operands and results.
+pub fn prices(program: &Program, target: &Target) -> Vec<Price> {
+    let entries = program.entries();
+    let working_set = program_bytes(program);
     let in_all = |entry: Entry<'_>| {
         let one = of_part(entry.part, target, working_set);
         let (time, traffic_bytes) =

@@ -101,6 +101,19 @@ impl Nest for LoopBuilder {
     }
 }
 
+/// Removes definitions that nothing uses.
+pub fn remove_all_unused(body: &mut Vec<Stmt>) {
+    loop {
+        let mut used = BTreeSet::new();
+        visit_vars(body, &mut |var| {
+            used.insert(var);
+        });
+        if !remove_unused(body, &used) {
+            return;
+        }
+    }
+}
+
 /// Removes definitions of variables that aren't used; says whether there were any.
 fn remove_unused(body: &mut Vec<Stmt>, used: &BTreeSet<Var>) -> bool {
     let before = body.len();
@@ -145,15 +158,8 @@ impl LoopBuilder {
         halves::convert(&mut self.vars, &mut body);
         selection::compute_arms_first(&mut self.vars, &mut body);
         half_pairs::pair(&mut self.vars, &mut body, &self.paired);
-        loop {
-            let mut used = BTreeSet::new();
-            visit_vars(&body, &mut |var| {
-                used.insert(var);
-            });
-            if !remove_unused(&mut body, &used) {
-                return (self.vars, body);
-            }
-        }
+        remove_all_unused(&mut body);
+        (self.vars, body)
     }
 
     /// A new variable. The name is made unique by a number.

@@ -61,7 +61,7 @@ impl Pairing<'_> {
                     self.block(otherwise);
                 }
                 Stmt::IfValue { then, .. } => self.block(then),
-                Stmt::Store { .. } | Stmt::Array { .. } | Stmt::Routine { .. } => {}
+                Stmt::Store { .. } | Stmt::Array { .. } | Stmt::Routine { .. } | Stmt::Launch { .. } => {}
             }
             self.run(&mut run, body);
             body.push(statement);

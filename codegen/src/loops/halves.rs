@@ -73,6 +73,7 @@ fn block(vars: &mut Vec<VarInfo>, body: &mut Vec<Stmt>) {
             | Stmt::Pointer { .. }
             | Stmt::Array { .. }
             | Stmt::Routine { .. }
+            | Stmt::Launch { .. }
             | Stmt::Comment(_) => {}
         }
         body.push(statement);

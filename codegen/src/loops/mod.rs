@@ -38,7 +38,7 @@ mod statement;
 mod variable;
 mod vector_rescaling;
 
-pub use builder::{LoopBuilder, Nest};
+pub use builder::{LoopBuilder, Nest, remove_all_unused};
 pub use expression::{Atom, Expr, Index, Known, Rescaling, value_type};
 pub use helper::{Helpers, Intrinsic};
 pub use intrinsics::Intrinsics;

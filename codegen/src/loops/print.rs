@@ -1,6 +1,7 @@
 //! The C printer: loop programs as C99, with GNU vector types where a program has vectors.
 
 mod helpers;
+mod launches;
 mod memory;
 mod quads;
 
@@ -15,6 +16,7 @@ use super::spelling::{
     variable_type,
 };
 use super::{Atom, Expr, Function, Index, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
+pub use launches::{Launched, task};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
 use std::collections::BTreeMap;
@@ -22,8 +24,13 @@ use std::fmt::Write;
 
 /// Prints a function and notes the helpers that it needs. One that is `apart` isn't put into its caller.
 pub fn function(function: &Function, apart: bool, intrinsics: &mut Intrinsics) -> String {
-    let mut printer =
-        Printer { vars: &function.vars, intrinsics, text: String::new(), depth: 0, masks: BTreeMap::new() };
+    launching(function, apart, &[], intrinsics)
+}
+
+/// Prints a function that launches phases.
+pub fn launching(function: &Function, apart: bool, phases: &[Launched], intrinsics: &mut Intrinsics) -> String {
+    let (text, depth, masks) = (String::new(), 0, BTreeMap::new());
+    let mut printer = Printer { vars: &function.vars, intrinsics, text, depth, masks, phases };
     let comment = comment(&function.comment);
     // Where it may write what it reads, gcc takes vectors from memory again behind a loop that had them; else it keeps them, and for want
     // of registers writes each to the stack in every turn.
@@ -33,9 +40,8 @@ pub fn function(function: &Function, apart: bool, intrinsics: &mut Intrinsics) -
         .parameters
         .iter()
         .map(|parameter| {
-            let info = &function.vars[parameter.var as usize];
             let restrict = if parameter.restrict && is_apart { "restrict " } else { "" };
-            format!("{}{restrict}{}", pointer_type(info.kind), info.name)
+            launches::declared(&function.vars[parameter.var as usize], restrict)
         })
         .collect();
     let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
@@ -55,6 +61,7 @@ struct Printer<'a> {
     depth: usize,
     /// For variables that hold masks, the type of their lanes.
     masks: BTreeMap<Var, DType>,
+    phases: &'a [Launched],
 }
 
 impl Printer<'_> {
@@ -144,6 +151,7 @@ impl Printer<'_> {
                 let name = self.intrinsics.call(Intrinsic::Routine(*routine));
                 self.line(&format!("{name}({});", arguments.join(", ")));
             }
+            Stmt::Launch { phase, arguments } => self.launch(*phase, arguments),
             Stmt::Comment(text) => self.line(&format!("/* {} */", harmless(text))),
         }
     }

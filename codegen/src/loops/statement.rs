@@ -122,6 +122,13 @@ pub enum Stmt {
         /// Its numbers, which follow them.
         numbers: Vec<i64>,
     },
+    /// Has threads compute a phase of the kernel ([`crate::threads`]), and waits for them.
+    Launch {
+        /// Its number.
+        phase: usize,
+        /// What its function takes beside the number of a share.
+        arguments: Vec<Var>,
+    },
     /// A remark for the reader.
     Comment(String),
 }
@@ -131,8 +138,10 @@ pub enum Stmt {
 pub struct Parameter {
     /// The pointer.
     pub var: Var,
-    /// Whether nothing else that is written overlaps it.
+    /// Whether C says that nothing else that is written overlaps it.
     pub restrict: bool,
+    /// Whether it may point where others do of which this is said: results over operands that lie alike.
+    pub overlaps: bool,
 }
 
 /// A kernel as a loop program.
@@ -199,6 +208,7 @@ pub fn visit_vars(body: &[Stmt], visit: &mut dyn FnMut(Var)) {
                     visit_index(index, visit);
                 }
             }
+            Stmt::Launch { arguments, .. } => arguments.iter().for_each(|&var| visit(var)),
             Stmt::Array { .. } | Stmt::Comment(_) => {}
         }
     }

@@ -342,7 +342,9 @@ impl Maker<'_> {
         });
         for (var, binding) in list {
             if used.contains(&var) {
-                parameters.push(Parameter { var, restrict: in_place.is_empty() });
+                let is_in = |id| in_place.iter().any(|&(over, under)| id == over || id == under);
+                let overlaps = binding.buffer().is_some_and(is_in);
+                parameters.push(Parameter { var, restrict: in_place.is_empty(), overlaps });
                 let values = made.values.iter().filter(|(_, pointer, _)| *pointer == var);
                 results.extend(values.map(|(value, _, view)| ResultPlace {
                     node: self.graph.node(value.node).name.to_string(),

@@ -50,6 +50,7 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
         .collect();
     let runtime = runtime_sources(modules);
     let c_library = make_c_library(target);
+    let is_threaded = modules.iter().any(|module| module.execution.threads > 1);
     let mut includes = "-Icodegen/host/include -Iruntime/include".to_owned();
     let (mut runtime_list, mut runtime_rule, mut runtime_objects) = (String::new(), String::new(), "");
     if !runtime.is_empty() {
@@ -71,6 +72,18 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
         true => ("MPICC", " -Iruntime/transport runtime/transport/mpi.c", "MPICC ?= mpicc\n"),
         false => ("CC", "", ""),
     };
+    let (pool, pool_list, pool_objects, pool_rule, pool_link) = match is_threaded {
+        true => (
+            POOL_FOR_MAKE,
+            "POOL_OBJECT = $(patsubst %.c,$(BUILD)/%.pool.o,$(notdir $(POOL)))\n",
+            " $(POOL_OBJECT)",
+            format!(
+                "$(POOL_OBJECT): $(POOL) | $(BUILD)\n\t$(CC) $(CPPFLAGS) $(CFLAGS){c_library} $(INCLUDES) -c $< -o $@\n\n"
+            ),
+            " -pthread",
+        ),
+        false => ("", "", "", String::new(), ""),
+    };
     format!(
         "# Builds {models}: 'make' the static library, 'make example' a program that runs {them} once.\n\
          # Generated for the target '{name}'; CC, AR, CFLAGS, CPPFLAGS, LDFLAGS and BUILD can be set from outside.\n\
@@ -80,16 +93,16 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
          SOURCES = $(sort $(wildcard codegen/host/src/*.c))\n\
          # Two endings, so that no member of the library has the name of an object file of the archive.\n\
          OBJECTS = $(SOURCES:codegen/host/src/%.c=$(BUILD)/%.c.o) $(sort $(wildcard codegen/host/lib/*.o))\n\
-         LIBRARY = $(BUILD)/lib{library}.a\n{runtime_list}\n\
+         LIBRARY = $(BUILD)/lib{library}.a\n{runtime_list}{pool}{pool_list}\n\
          .PHONY: all example clean\n\n\
          all: $(LIBRARY)\n\n\
          example: $(BUILD)/example\n\n\
          $(BUILD):\n\tmkdir -p $(BUILD)\n\n\
          $(BUILD)/%.c.o: codegen/host/src/%.c{headers} | $(BUILD)\n\
          \t$(CC) $(CPPFLAGS) $(CFLAGS){c_library} $(INCLUDES) -c $< -o $@\n\n{runtime_rule}\
-         $(LIBRARY): $(OBJECTS)\n\t$(AR) rcs $@ $(OBJECTS)\n\n\
+         {pool_rule}$(LIBRARY): $(OBJECTS){pool_objects}\n\t$(AR) rcs $@ $(OBJECTS){pool_objects}\n\n\
          $(BUILD)/example: example/main.c $(LIBRARY){runtime_objects}\n\
-         \t$({example_compiler}) $(CPPFLAGS) $(CFLAGS){c_library} $(LDFLAGS) $(INCLUDES) example/main.c{transport}{runtime_objects} $(LIBRARY) -lm -o $@\n\n\
+         \t$({example_compiler}) $(CPPFLAGS) $(CFLAGS){c_library} $(LDFLAGS) $(INCLUDES) example/main.c{transport}{runtime_objects} $(LIBRARY) -lm{pool_link} -o $@\n\n\
          clean:\n\trm -rf $(BUILD)\n",
         name = target.name,
         tools = make_tools(target),
@@ -97,6 +110,12 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
         headers = headers.concat(),
     )
 }
+
+/// Lines of a Makefile that say which pool of threads is part of the library.
+const POOL_FOR_MAKE: &str = "
+# The pool of threads: a project for another system takes its own, or an empty POOL and links one.
+POOL ?= runtime/threads/posix.c
+";
 
 /// Lines of a Makefile that choose another machine's tools, unless the user did, and their C library; empty for this machine's.
 pub fn make_tools(target: &Target) -> String {
@@ -192,6 +211,14 @@ pub(super) fn cmake_lists(modules: &[&Module], target: &Target) -> String {
         c_library = cmake_c_library(target),
         flags = target.c_flags.join(";"),
     );
+    if modules.iter().any(|module| module.execution.threads > 1) {
+        text += &format!(
+            "# The pool of threads: a project for another system takes its own, or an empty one and links it.\n\
+             set(MLC_POOL runtime/threads/posix.c CACHE STRING \"source of the pool of threads\")\n\
+             target_sources(tvmgen_{library} PRIVATE ${{MLC_POOL}})\n\
+             find_package(Threads REQUIRED)\ntarget_link_libraries(tvmgen_{library} PUBLIC Threads::Threads)\n\n"
+        );
+    }
     if modules.iter().any(|module| module.ranks.is_some()) {
         let example = "  find_package(MPI REQUIRED COMPONENTS C)\n  add_executable(example example/main.c runtime/transport/mpi.c)\n  \
              target_include_directories(example PRIVATE runtime/transport)\n";

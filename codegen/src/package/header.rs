@@ -40,6 +40,13 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
     for pool in Pool::external(module) {
         text += &format!("/* Bytes of the pool {}. */\n#define {} {}\n\n", pool.name, pool.size_macro, pool.bytes);
     }
+    if module.execution.threads > 1 {
+        text += &format!(
+            "/* Shares that a kernel is computed in, each by a thread of the pool behind TVMBackendParallelLaunch. */\n\
+             #define {prefix}_THREADS {}\n\n",
+            module.execution.threads,
+        );
+    }
     if !module.states.is_empty() {
         text += &states(module, &prefix);
     }

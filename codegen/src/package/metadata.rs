@@ -26,6 +26,9 @@ struct ModuleEntry {
     ranks: Option<Ranks>,
     style: &'static str,
     target: serde_json::Value,
+    /// Beyond the format; only for modules that several threads compute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -162,6 +165,7 @@ fn entry(module: &Module, package: &Package) -> ModuleEntry {
             FormatVersion::Five => serde_json::json!({ CPU.to_string(): target }),
             _ => serde_json::json!([target]),
         },
+        threads: Some(module.execution.threads).filter(|&threads| threads > 1),
     }
 }
 

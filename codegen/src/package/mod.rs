@@ -125,6 +125,9 @@ impl<'a> Package<'a> {
         if modules().any(|module| module.ranks.is_some()) {
             libraries.push(Library::Transport);
         }
+        if modules().any(|module| module.execution.threads > 1) {
+            libraries.push(Library::Threads);
+        }
         if modules().any(|module| module.graph.is_some()) {
             libraries.extend([Library::GraphExecutor, Library::GraphExecutorModule, Library::Platform]);
         }

@@ -44,6 +44,7 @@ fn module() -> Module {
             workspace_bytes: 0,
             results: Vec::new(),
             parallel_turns: 1,
+            split: None,
             price: Price::default(),
             choice: Choice::default(),
         }],

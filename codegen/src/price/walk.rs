@@ -319,7 +319,7 @@ impl Walker<'_> {
                     self.access(*pointer, index, elements, 1, dtype);
                 }
             }
-            Stmt::Array { .. } | Stmt::Comment(_) => {}
+            Stmt::Array { .. } | Stmt::Launch { .. } | Stmt::Comment(_) => {}
         }
     }
 

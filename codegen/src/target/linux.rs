@@ -132,6 +132,9 @@ impl Computer {
             "llvm-" => Some(Tools { compiler: "clang".into(), archiver: "llvm-ar".into(), system: System::Wasi }),
             prefix => Some(Tools::gnu(prefix, System::Linux)),
         };
+        let mut machine = (self.machine)();
+        // WASI has no threads.
+        machine.threads = machine.threads.filter(|_| !tools.as_ref().is_some_and(|tools| tools.system == System::Wasi));
         let mut flags = vec!["-std=gnu99", "-O3"];
         flags.extend(self.machine_flags);
         flags.extend(["-ffp-contract=fast", "-fno-math-errno"]);
@@ -151,7 +154,7 @@ impl Computer {
             borders: Borders::Memory,
             bands: false,
             in_order: false,
-            machine: (self.machine)(),
+            machine,
             c_flags: flags.into_iter().map(String::from).collect(),
             fast_flags: self.fast_flags.iter().copied().map(String::from).collect(),
             tools,

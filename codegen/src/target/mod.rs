@@ -7,7 +7,7 @@ mod object_format;
 mod tools;
 mod tuning;
 
-pub use machine::{Cache, Instructions, Library, Machine, Overlap};
+pub use machine::{Cache, Instructions, Library, Machine, Overlap, ThreadCost};
 pub use object_format::ObjectFormat;
 pub use tools::{System, Tools};
 pub use tuning::{StepCost, Tuning, WinogradCost};

@@ -125,7 +125,9 @@ fn compile(name: &str, archive: &Path) -> Result<(), Error> {
     for option in options.split_whitespace().filter(|option| !option.starts_with("-O") && !option.starts_with("-W")) {
         build.flag_if_supported(option);
     }
-    for (folder, extension) in [("codegen/host/src", "c"), ("codegen/host/lib", "o")] {
+    // Only archives that several threads compute have a pool of them.
+    let pool = archive.join("runtime/threads").is_dir().then_some(("runtime/threads", "c"));
+    for (folder, extension) in [("codegen/host/src", "c"), ("codegen/host/lib", "o")].into_iter().chain(pool) {
         let mut files = files(&archive.join(folder))?;
         files.retain(|path| path.extension().is_some_and(|found| found == extension));
         if extension == "c" {

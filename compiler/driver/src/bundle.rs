@@ -87,6 +87,8 @@ pub struct Origin {
     pub predicted: Option<Predicted>,
     /// Bytes of what it keeps between runs; `None` in archives of older versions.
     pub state_bytes: Option<usize>,
+    /// How many threads compute a kernel together.
+    pub threads: usize,
 }
 
 /// What a model that is one of several ranks exchanges.
@@ -152,6 +154,8 @@ struct Description {
     predicted: Option<Predicted>,
     #[serde(default)]
     state_bytes: Option<usize>,
+    #[serde(default)]
+    execution: DescribedExecution,
 }
 
 impl Description {
@@ -170,9 +174,16 @@ impl Description {
             plan: self.plan,
             predicted: self.predicted,
             state_bytes: self.state_bytes,
+            threads: self.execution.threads.unwrap_or(1),
         };
         Ok((ports(self.inputs)?, ports(self.outputs)?, origin))
     }
+}
+
+#[derive(Deserialize, Default)]
+struct DescribedExecution {
+    #[serde(default)]
+    threads: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -216,6 +227,11 @@ impl Bundle {
             }
         };
         Ok(Bundle { archive, metadata, model, call, inputs, outputs, origin })
+    }
+
+    /// Whether several threads compute its kernels, so that it needs a pool of them.
+    pub fn is_threaded(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.threads > 1)
     }
 
     /// The target that mlc compiled the code for; `None` for code of others. One that this version doesn't know counts as

@@ -31,4 +31,5 @@ pub mod simulation;
 mod steps;
 pub mod targets;
 pub mod toolchain;
+pub mod tuning;
 pub mod weights;

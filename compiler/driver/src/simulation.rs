@@ -192,6 +192,7 @@ mod tests {
             workspace_bytes: 0,
             results: Vec::new(),
             parallel_turns: 1,
+            split: None,
             price: Price { time, ..Price::default() },
             choice: Choice::default(),
         };

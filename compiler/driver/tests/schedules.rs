@@ -160,3 +160,45 @@ fn kernels_inside_of_loops_are_measured_too() {
     // 960 hyperbolic tangents aren't done in no time.
     assert!(kernels[4]["min_ns"].as_u64().unwrap() > 0, "{times}");
 }
+
+#[test]
+fn measured_schedules_are_taken_and_what_no_kernel_has_is_left_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let tune = ["tune", "net.mlc", "--target", "generic", "--budget", "1s", "-o", "tuning.json"];
+    let (status, text) = mlc(folder.path(), &tune);
+    assert_eq!(status, 0, "{text}");
+    assert!(text.contains("wrote tuning.json: other schedules for "), "{text}");
+    let path = folder.path().join("tuning.json");
+    let compile = ["compile", "net.mlc", "--tuning", "tuning.json", "--explain", "-o", "net.tar"];
+    assert_eq!(mlc(folder.path(), &compile).0, 0);
+    // A schedule that is never taken by itself, by the key of the kernel, which doesn't depend on names.
+    let description = |tar: &str| {
+        let folder = folder.path();
+        let arguments = ["compile", "net.mlc", "--emit", "dir", "-o", tar, "--tuning", "tuning.json"];
+        let (status, text) = mlc(folder, &arguments);
+        assert_eq!(status, 0, "{text}");
+        std::fs::read_to_string(folder.join(tar).join("codegen/host/src/default_lib1.c")).unwrap()
+    };
+    std::fs::write(&path, r#"{"tuning_version": 1, "target": "generic", "schedules": {"nothing": "tiles"}}"#).unwrap();
+    let usual = description("usual");
+    let (_, listing) = mlc(folder.path(), &["inspect", "net.mlc", "--schedules"]);
+    let (all, taken) = listed(&listing, "conv");
+    let other = all.iter().find(|name| **name != taken).unwrap();
+    let key = key_of(&listing, "conv");
+    let tuning = format!(r#"{{"tuning_version": 1, "target": "generic", "schedules": {{"{key}": "{other}"}}}}"#);
+    std::fs::write(&path, tuning).unwrap();
+    let (status, explained) = mlc(folder.path(), &compile);
+    assert_eq!((status, &listed(&explained, "conv").1), (0, other), "{explained}");
+    assert!(explained.contains("measured to be the fastest"), "{explained}");
+    assert!(description("tuned") != usual && description("again") == description("tuned"));
+    std::fs::write(&path, "{}").unwrap();
+    let (status, text) = mlc(folder.path(), &compile);
+    assert_eq!(status, 2, "{text}");
+    assert!(text.contains("MLC0004") && text.contains("no file of measured schedules"), "{text}");
+}
+
+/// The kind of a node's kernel in a listing.
+fn key_of(listing: &str, node: &str) -> String {
+    let line = listing.lines().find(|line| line.starts_with(&format!("{node} ("))).unwrap();
+    line.split("kind '").nth(1).unwrap().split('\'').next().unwrap().to_owned()
+}

@@ -1,5 +1,5 @@
 use super::*;
-use crate::loops::{LoopBuilder, Nest, Parameter, Relation, ValueType};
+use crate::loops::{Atom, Expr, Index, LoopBuilder, Nest, Parameter, Relation, ValueType};
 use mlc_ir::{DType, Generator};
 
 fn load(pointer: Var, index: Index) -> Expr {
@@ -12,7 +12,7 @@ fn marks(restrict: bool, write: impl FnOnce(&mut LoopBuilder, Var, Var)) -> Vec<
     let (x, y) = (b.parameter("x", DType::F32, true), b.parameter("y", DType::F32, false));
     write(&mut b, x, y);
     let (vars, body) = b.finish();
-    let parameters = [x, y].map(|var| Parameter { var, restrict }).to_vec();
+    let parameters = [x, y].map(|var| Parameter { var, restrict, overlaps: !restrict }).to_vec();
     let mut function = Function { name: "f".into(), comment: Vec::new(), parameters, vars, body };
     mark(&mut function);
     let mut marks = Vec::new();
@@ -228,7 +228,7 @@ fn turns_of_marked_loops_never_meet() {
         random_nest(&mut b, &mut random, pointers, &[], depth);
         let (vars, body) = b.finish();
         let restrict = !random.one_in(3);
-        let parameters = pointers.map(|var| Parameter { var, restrict }).to_vec();
+        let parameters = pointers.map(|var| Parameter { var, restrict, overlaps: !restrict }).to_vec();
         let mut function = Function { name: "f".into(), comment: Vec::new(), parameters, vars, body };
         mark(&mut function);
         let mut loops = Vec::new();

@@ -253,7 +253,8 @@ pub fn build(case: &Case, schedule: &Schedule, number: usize, target: &Target) -
         used.insert(var);
     });
     list.retain(|(var, ..)| used.contains(var));
-    let parameters = list.iter().map(|&(var, ..)| Parameter { var, restrict: case.overwritten.is_none() }).collect();
+    let (restrict, overlaps) = (case.overwritten.is_none(), case.overwritten.is_some());
+    let parameters = list.iter().map(|&(var, ..)| Parameter { var, restrict, overlaps }).collect();
     let comment = vec![format!("{} by {schedule}", case.name)];
     let function = Function { name: format!("kernel_{number}"), comment, parameters, vars, body };
     let arguments = list.into_iter().map(|(_, memory, offset, role)| (memory, offset, role)).collect();

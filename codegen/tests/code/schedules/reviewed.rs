@@ -152,7 +152,8 @@ fn transposed_copies_are_as_reviewed() {
         };
         let x = argument("x", true, View::dense(DType::F32, &[2, 303, 905]).transpose(&[0, 2, 1]), &mut b);
         let y = argument("y", false, View::dense(DType::F32, &[2, 905, 303]), &mut b);
-        let parameters = [&x, &y].map(|argument| Parameter { var: argument.pointer, restrict: true }).to_vec();
+        let parameters =
+            [&x, &y].map(|argument| Parameter { var: argument.pointer, restrict: true, overlaps: false }).to_vec();
         let mut kernel = KernelWriter {
             b,
             target: &target,

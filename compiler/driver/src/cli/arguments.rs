@@ -17,6 +17,7 @@ use super::project::Project;
 use super::quantize::options::{self, QuantizeOptions};
 use super::ranks::options::RanksOptions;
 use super::results::ResultOptions;
+use super::tune::Tune;
 use super::values::clock;
 use crate::simulation::Link;
 use clap::{Args, Parser, Subcommand};
@@ -65,6 +66,8 @@ pub enum Command {
     Inspect(Inspect),
     /// List programs that a model could become, between little memory and little time
     Explore(Explore),
+    /// Measure the schedules of a model's kernels on this machine, for 'mlc compile --tuning'
+    Tune(Tune),
     /// Make a page about a compiled model: its graph, its memory, its kernels; or compare two
     Report(Report),
     /// Make a model of 8-bit integers from one of floating point and typical inputs
@@ -113,6 +116,7 @@ impl Command {
             Command::Simulate(command) => Some(&mut command.model.operators),
             Command::Inspect(command) => Some(&mut command.model.operators),
             Command::Explore(command) => Some(&mut command.model.operators),
+            Command::Tune(command) => Some(&mut command.model.operators),
             Command::Report(command) => Some(&mut command.model.operators),
             Command::Quantize(command) => Some(&mut command.model.operators),
             Command::Convert(command) => Some(&mut command.operators),

@@ -59,7 +59,7 @@ pub(super) fn compile(arguments: &Compile, console: &Console) -> Result<(), Fail
 fn options(arguments: &Compile, code: &CodeOptions, console: &Console) -> Result<CompileOptions, Failure> {
     Ok(CompileOptions {
         explain: arguments.explain,
-        execution: arguments.packaging.execution()?,
+        execution: arguments.packaging.execution(code.threads.into())?,
         version: arguments.packaging.version(),
         source_model: !arguments.packaging.no_source_model,
         ..compile_options(code, "generic", console)?

@@ -34,6 +34,7 @@ mod simulate;
 mod subject;
 mod summary;
 mod texts;
+mod tune;
 mod values;
 mod verify;
 mod version;
@@ -163,6 +164,7 @@ fn run(mut command: Command, console: &Console) -> i32 {
         Command::Simulate(options) => simulate::simulate(options, console),
         Command::Inspect(options) => inspect::inspect(options, console),
         Command::Explore(options) => explore::explore(options, console),
+        Command::Tune(options) => tune::tune(options, console),
         Command::Report(options) => report::report(options, console),
         Command::Project(options) => project::project(options, console),
         Command::Quantize(options) => quantize::quantize(options, console),

@@ -4,6 +4,7 @@ use super::hardware::Memory;
 use super::modes::{Fp, Int8Reference, Optimize, WeightsType};
 use super::values::{percent, schedule, state};
 use clap::Args;
+use std::path::PathBuf;
 
 /// What the code is for.
 #[derive(Debug, Clone, Args)]
@@ -27,6 +28,9 @@ pub struct CodeOptions {
     /// one, such as '10%' [default: the smallest of all]
     #[arg(long, value_name = "P%", value_parser = percent)]
     pub extra_work: Option<u64>,
+    /// Have so many threads compute each kernel that is worth it
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub threads: u8,
     /// Keep the constant weights of convolutions and matrix products on f32 in half precision; sums stay f32
     #[arg(long, value_enum, value_name = "TYPE")]
     pub weights_type: Option<WeightsType>,
@@ -45,4 +49,7 @@ pub struct CodeOptions {
     /// 'conv1=tiles:vectors=2', whatever its price; may be repeated
     #[arg(long = "schedule", value_name = "NODE=KIND", value_parser = schedule)]
     pub schedules: Vec<(String, String)>,
+    /// Have kernels computed by the schedules that 'mlc tune' has found to be the fastest; those of --schedule go before
+    #[arg(long, value_name = "FILE")]
+    pub tuning: Option<PathBuf>,
 }

@@ -83,11 +83,11 @@ pub struct Packaging {
 }
 
 impl Packaging {
-    /// How other code runs the model.
+    /// How other code runs the model, with so many threads.
     ///
     /// # Errors
     /// When options contradict each other.
-    pub fn execution(&self) -> Result<Execution, Diagnostic> {
+    pub fn execution(&self, threads: usize) -> Result<Execution, Diagnostic> {
         let graph = self.executor.contains(&Executor::Graph);
         let aot = self.executor.contains(&Executor::Aot).then(|| self.interface()).transpose()?;
         let whose = |pools| match pools {
@@ -124,7 +124,7 @@ impl Packaging {
             let message = "the graph executor loads its weights from the archive's parameters file";
             return Err(mismatch(message.into()).with_help("leave '--weights-as' out, or add the executor 'aot'"));
         }
-        Ok(Execution { aot, graph, pools, states, typed_pointers, weights })
+        Ok(Execution { aot, graph, pools, states, typed_pointers, weights, threads })
     }
 
     fn interface(&self) -> Result<Interface, Diagnostic> {

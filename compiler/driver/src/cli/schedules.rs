@@ -1,19 +1,24 @@
 //! The schedules of kernels as text: what there was to choose from, and why one was taken.
 
 use super::words::bytes;
-use mlc_codegen::{Choice, Module, Offer, Reason, Target};
+use mlc_codegen::threads::SplitSummary;
+use mlc_codegen::{Choice, KernelSummary, Module, Offer, Reason, Target};
 use mlc_ir::Objective;
 
-/// A head with what the code is made for, and a paragraph for each kernel that is scheduled.
+/// A head with what the code is made for, and a paragraph for each kernel that is scheduled or computed by several threads.
 pub(super) fn schedules_text(module: &Module, target: &Target) -> String {
-    let scheduled = module.kernels.iter().filter(|kernel| !kernel.choice.offers.is_empty());
-    let paragraphs = scheduled.map(|kernel| {
-        let parallel = match kernel.parallel_turns {
-            0 | 1 => String::new(),
-            turns => format!("; {turns} turns of its outermost loop don't touch each other's results"),
-        };
-        let why = reason(&kernel.choice, target.objective);
-        let head = format!("{} ({}): {why}{parallel}\n", kernel.node, kernel.operator);
+    let told = module.kernels.iter().filter(|kernel| !kernel.choice.offers.is_empty() || kernel.split.is_some());
+    let paragraphs = told.map(|kernel| {
+        let facts = [
+            (!kernel.choice.offers.is_empty()).then(|| reason(&kernel.choice, target.objective)),
+            (kernel.parallel_turns > 1).then(|| {
+                format!("{} turns of its outermost loop don't touch each other's results", kernel.parallel_turns)
+            }),
+            (module.execution.threads > 1).then(|| threads(kernel, module.execution.threads)),
+            (kernel.choice.offers.len() > 1).then(|| format!("kind '{}'", kernel.choice.key)),
+        ];
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
+        let head = format!("{} ({}): {}\n", kernel.node, kernel.operator, facts.join("; "));
         kernel
             .choice
             .offers
@@ -24,6 +29,17 @@ pub(super) fn schedules_text(module: &Module, target: &Target) -> String {
     std::iter::once(format!("schedules for {}, {}:\n", target.name, target.objective.name()))
         .chain(paragraphs)
         .collect()
+}
+
+/// What several threads do of a kernel.
+fn threads(kernel: &KernelSummary, count: usize) -> String {
+    let launches = |split: &SplitSummary| match split.launches {
+        1 => "one launch".to_owned(),
+        launches => format!("{launches} launches"),
+    };
+    kernel.split.as_ref().map_or("one thread computes it".into(), |split| {
+        format!("{count} threads compute {} % of it in {}", split.percent, launches(split))
+    })
 }
 
 fn reason(choice: &Choice, objective: Objective) -> String {
@@ -38,6 +54,7 @@ fn reason(choice: &Choice, objective: Objective) -> String {
         }
         Reason::Fits => "the fastest whose scratch memory fits where nothing else is".to_owned(),
         Reason::Weighed => format!("the cheapest for {}", objective.name()),
+        Reason::Measured => "measured to be the fastest".into(),
         Reason::Forced => "the one that was asked for".into(),
     }
 }

@@ -13,9 +13,10 @@ use crate::inputs::{self, InputPort};
 use crate::pipeline::{self, CompileOptions, Compiled, Failure, LoadOptions, Loaded};
 use crate::render::Sources;
 use crate::toolchain::{Program, Toolchain};
+use crate::tuning::Tuning;
 use crate::{files, targets};
 use indexmap::IndexMap;
-use mlc_codegen::{Target, WeightsAs};
+use mlc_codegen::{Execution, Target, WeightsAs};
 use mlc_ir::stateful;
 use mlc_ir::{Code, DType, Diagnostic, Graph, Objective, Tensor};
 use mlc_passes::Reference;
@@ -135,10 +136,14 @@ pub(super) fn compile_options(
         return Err(mismatch("--extra-work goes with --optimize ram".into()).into());
     }
     let schedules = code.schedules.iter().cloned().collect();
+    let tuning = code.tuning.as_ref().map(|path| Tuning::read(path, &target.name)).transpose()?;
+    let measured = tuning.map(|tuning| tuning.schedules).unwrap_or_default();
     let reference = code.int8_reference.map(Reference::from);
     let weights_type = code.weights_type.map(DType::from);
-    let named = CompileOptions { model_name, target, limits, modified, schedules, ..CompileOptions::default() };
-    Ok(CompileOptions { reference, weights_type, extra_work: code.extra_work, ..named })
+    let named =
+        CompileOptions { model_name, target, limits, modified, schedules, measured, ..CompileOptions::default() };
+    let execution = Execution { threads: code.threads.into(), ..Execution::default() };
+    Ok(CompileOptions { reference, weights_type, execution, extra_work: code.extra_work, ..named })
 }
 
 /// What the options say of code that is only run: nobody keeps the archive, so the linker gets the weights, as an object file where
@@ -257,6 +262,10 @@ pub(super) fn archive_bundle(
         if code.weights_type.is_some() {
             let message = "the archive is compiled: what its weights are was decided then";
             return Err(mismatch(message.into()).with_help("give --weights-type to 'mlc compile'").into());
+        }
+        if code.threads > 1 || code.tuning.is_some() {
+            let message = "the archive is compiled: its schedules, and how many threads compute it, were decided then";
+            return Err(mismatch(message.into()).with_help("give --threads and --tuning to 'mlc compile'").into());
         }
         if code.memory.is_given() && machine.on.is_none() {
             let message = "the archive is compiled: what it takes of a machine is known once it is built for one";

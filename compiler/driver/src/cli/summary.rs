@@ -38,8 +38,12 @@ pub(super) fn summary(path: &Path, compiled: &Compiled) -> String {
         ("flash", bytes(constants + code), flash, flash_list(module)),
         ("time", count(time), format!("{}, as predicted", target.machine.unit()), time_list(module, time)),
     ];
+    let threads = match module.execution.threads {
+        1 => String::new(),
+        threads => format!(", {threads} threads"),
+    };
     let mut text = format!(
-        "wrote {}: {} kernels, {macs} MACs, for {}, {}",
+        "wrote {}: {} kernels, {macs} MACs, for {}, {}{threads}",
         path.display(),
         module.kernels.len(),
         target.name,

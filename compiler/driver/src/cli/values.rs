@@ -126,6 +126,18 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
     if value >= 0.0 && value.is_finite() { Ok(value) } else { Err("it must be finite and not negative".into()) }
 }
 
+/// A time in whole seconds or minutes, in seconds.
+pub(super) fn seconds(text: &str) -> Result<u64, String> {
+    let (number, unit) = text.split_at(text.len() - text.chars().next_back().map_or(0, char::len_utf8));
+    let factor = match unit {
+        "s" => 1,
+        "m" => 60,
+        _ => return Err("it must have the form 60s or 5m".into()),
+    };
+    let number: u64 = number.parse().map_err(|_| "it must have the form 60s or 5m".to_owned())?;
+    if (1..=86_400).contains(&number) { Ok(number * factor) } else { Err("it must be from 1 to 86400".into()) }
+}
+
 /// A clock in GHz.
 pub(super) fn clock(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "it is no number".to_owned())?;
@@ -142,6 +154,14 @@ mod tests {
         assert_eq!(percent("2.5%"), Ok(25));
         for text in ["10", "%", "-1%", "NaN%", "1e9%"] {
             assert!(percent(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_seconds() {
+        assert_eq!((seconds("60s"), seconds("5m")), (Ok(60), Ok(300)));
+        for text in ["", "60", "s", "0s", "-1s", "1.5s", "1h", "99999999s"] {
+            assert!(seconds(text).is_err(), "{text}");
         }
     }
 

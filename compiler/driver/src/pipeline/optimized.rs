@@ -79,8 +79,9 @@ pub(super) fn optimized_for(
 
 /// What the code generator takes of the options.
 pub(super) fn generator_options(options: &CompileOptions) -> mlc_codegen::Options {
-    let CompileOptions { model_name, target, execution, schedules: forced, explain: tell_all, .. } = options.clone();
+    let CompileOptions { model_name, target, execution, schedules: forced, measured, explain: tell_all, .. } =
+        options.clone();
     let (arena_bytes, extra_work) = (options.arena_bytes, options.extra_work);
-    let schedules = ScheduleOptions { forced, tell_all, arena_bytes, extra_work };
+    let schedules = ScheduleOptions { forced, measured, tell_all, arena_bytes, extra_work };
     mlc_codegen::Options { model_name, target, execution, schedules }
 }

@@ -25,6 +25,8 @@ pub struct CompileOptions {
     pub explain: bool,
     /// Schedules that kernels are to take, by node.
     pub schedules: BTreeMap<String, String>,
+    /// Schedules that were measured to be the fastest, by kind of kernel.
+    pub measured: BTreeMap<String, String>,
     /// Bytes that the arena may have: the fastest program within them is taken. The target's objective is memory then.
     pub arena_bytes: Option<usize>,
     /// Thousandths of time that the smallest program may take beyond the fastest one; any where memory is the objective and nothing is said.
@@ -48,6 +50,7 @@ impl Default for CompileOptions {
             modified: 0,
             explain: false,
             schedules: BTreeMap::new(),
+            measured: BTreeMap::new(),
             arena_bytes: None,
             extra_work: None,
             reference: None,

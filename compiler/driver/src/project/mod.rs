@@ -26,8 +26,8 @@ use values::Values;
 /// The files of a project, by path.
 ///
 /// # Errors
-/// `MLC0006` when the archive has another interface than C's, leaves its constants to the caller, or is for a machine that the
-/// template has no place for.
+/// `MLC0006` when the archive has another interface than C's, leaves its constants to the caller, is for several threads, or for a
+/// machine that the template has no place for.
 pub fn project(bundle: &Bundle, template: Template) -> Result<IndexMap<String, Vec<u8>>, Diagnostic> {
     let Call::CInterface(header) = &bundle.call else {
         return Err(unsuitable("projects call the C interface, which this archive doesn't have")
@@ -42,6 +42,14 @@ pub fn project(bundle: &Bundle, template: Template) -> Result<IndexMap<String, V
     if let Some(pool) = header.pools.iter().find(loaded) {
         let message = format!("the constants of this archive are to be loaded into the pool '{pool}' by the program");
         return Err(unsuitable(&message).with_help("compile the model with '--weights-as c', 'incbin' or 'object'"));
+    }
+    if bundle.is_threaded() {
+        return Err(unsuitable(
+            "kernels of this archive are computed by several threads, and projects have no pool of them",
+        )
+        .with_help(
+            "compile the model without '--threads', or build the archive with its own Makefile or CMakeLists.txt",
+        ));
     }
     if template == Template::Cargo && !header.pools.is_empty() {
         return Err(unsuitable("the crate has no place for memory pools of the caller")

@@ -7,6 +7,7 @@
 use super::call;
 use super::compiler::Toolchain;
 use super::faults::temporary;
+use super::recipe::libraries;
 use super::watch::Watch;
 use crate::bundle::{Bundle, Call};
 use mlc_codegen::{FloatingPoint, Target};
@@ -37,7 +38,7 @@ impl Toolchain {
         let objects = toolchain.compile_model(bundle, &folder, &source(bundle, &folder), &flags, Watch::Nothing)?;
         let library = folder.join(LIBRARY);
         let mut command = toolchain.command();
-        command.args(&flags).arg("-shared").args(&objects).arg("-o").arg(&library).arg("-lm");
+        command.args(&flags).arg("-shared").args(&objects).arg("-o").arg(&library).args(libraries(bundle));
         self.expect_success(self.start(command, &folder)?.wait_with_output())?;
         Ok(library)
     }

@@ -84,7 +84,7 @@ impl Toolchain {
                 if let Some(guest) = self.guest {
                     command.args(&flags).args(guest.link_flags());
                 }
-                command.args(&objects).arg("-o").arg(&executable).arg("-lm");
+                command.args(&objects).arg("-o").arg(&executable).args(recipe::libraries(bundle));
                 self.expect_success(self.start(command, folder.path())?.wait_with_output())?;
                 None
             }

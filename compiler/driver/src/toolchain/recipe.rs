@@ -23,8 +23,16 @@ pub(super) struct Recipe {
     pub includes: Vec<String>,
 }
 
+/// Libraries that programs of an archive are linked with.
+pub(super) fn libraries(bundle: &Bundle) -> &'static [&'static str] {
+    if bundle.is_threaded() { &["-lm", "-pthread"] } else { &["-lm"] }
+}
+
 /// Where our runtime is put beside the archive's files.
 const RUNTIME: &str = "mlc-runtime";
+
+/// The pool of threads in an archive that needs one.
+const POOL: &str = "runtime/threads/posix.c";
 
 /// Options for `main.c` and the runtime.
 const OWN: [&str; 2] = ["-std=c99", "-O1"];
@@ -51,6 +59,11 @@ impl Recipe {
             return Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
                 .with_help("'mlc compile' makes such code of a graph archive"));
         }
+        if toolchain.board.is_some() && bundle.is_threaded() {
+            let message = "emulated boards have no threads";
+            return Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+                .with_help("compile the model without '--threads'"));
+        }
         let is_emulated = toolchain.board.is_some() || toolchain.guest.is_some();
         let for_machine = |more: &[&str]| -> Vec<String> {
             let machine = flags.iter().filter(|_| is_emulated).cloned();
@@ -65,6 +78,9 @@ impl Recipe {
         let mut includes = vec!["-Icodegen/host/include".to_owned()];
         if bundle.origin.is_some() && is_plain {
             includes.push("-Iruntime/include".into());
+            if bundle.is_threaded() {
+                units.push(unit(POOL.into(), &own));
+            }
         } else {
             includes.extend([format!("-I{RUNTIME}/include"), format!("-I{RUNTIME}/config")]);
             units.extend(put_runtime(bundle, folder)?.into_iter().map(|source| unit(source, &own)));

@@ -1,6 +1,6 @@
 /*
  * What generated code may call. Code whose memory was planned at compile time, which is all that mlc generates, calls
- * none of it; the functions are here for code of other generators that shares the image.
+ * none of it but, where it is for several threads, TVMBackendParallelLaunch; the functions are here for code of other generators that shares the image.
  */
 #ifndef TVM_RUNTIME_C_BACKEND_API_H_
 #define TVM_RUNTIME_C_BACKEND_API_H_
@@ -34,7 +34,10 @@ TVM_DLL void* TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t 
 /* Frees memory of TVMBackendAllocWorkspace; 0 on success. */
 TVM_DLL int TVMBackendFreeWorkspace(int device_type, int device_id, void* ptr);
 
-/* Runs the tasks. There are no threads, so there is one task, 0, whatever num_task asks for. */
+/*
+ * Runs tasks, num_task of them or fewer, and returns when all have ended: each is a call of flambda with its number, and with their
+ * count in the environment. Without a pool of threads there is one task, 0, whatever num_task asks for.
+ */
 TVM_DLL int TVMBackendParallelLaunch(FTVMParallelLambda flambda, void* cdata, int num_task);
 
 /* Registers a TVMBackendPackedCFunc of the program under a name, as a global function. */

@@ -1,0 +1,62 @@
+//! Launches: the calls by which a kernel has threads compute a phase, and the functions that these threads run.
+
+use super::Printer;
+use crate::loops::spelling::pointer_type;
+use crate::loops::{Function, Var, VarInfo};
+use std::fmt::Write;
+
+/// A phase as its kernel calls it.
+#[derive(Debug, Clone)]
+pub struct Launched {
+    /// Symbol of the function of a share.
+    pub name: String,
+    /// How many shares there are.
+    pub shares: usize,
+}
+
+/// The declaration of a parameter or a member; `restrict` is that word and a space, or empty.
+pub fn declared(info: &VarInfo, restrict: &str) -> String {
+    format!("{}{restrict}{}", pointer_type(info.kind), info.name)
+}
+
+impl Printer<'_> {
+    /// A launch. What all shares get is in a structure.
+    pub(super) fn launch(&mut self, phase: usize, arguments: &[Var]) {
+        let Launched { name, shares } = &self.phases[phase];
+        let (name, shares) = (name.clone(), *shares);
+        self.line("{");
+        self.depth += 1;
+        let values: Vec<&str> = arguments.iter().map(|&var| self.name(var)).collect();
+        let values = if values.is_empty() { "0".to_owned() } else { values.join(", ") };
+        self.line(&format!("struct {name}_data mlc_data = {{ {values} }};"));
+        self.line(&format!("(void)TVMBackendParallelLaunch({name}_task, &mlc_data, {shares});"));
+        self.depth -= 1;
+        self.line("}");
+    }
+}
+
+/// What stands behind the function of a share, which has the share's number as its last parameter: the structure of what it gets else, and the
+/// task that computes shares. There may be fewer tasks than shares.
+pub fn task(function: &Function, shares: usize) -> String {
+    let name = &function.name;
+    let infos: Vec<&VarInfo> =
+        function.parameters.iter().map(|parameter| &function.vars[parameter.var as usize]).collect();
+    let given = infos.split_last().map_or(&[][..], |(_, given)| given);
+    let mut text = format!("\nstruct {name}_data {{\n");
+    for info in given {
+        let _ = writeln!(text, "  {};", declared(info, ""));
+    }
+    if given.is_empty() {
+        text += "  char none;\n";
+    }
+    let mut arguments: Vec<String> = given.iter().map(|info| format!("data->{}", info.name)).collect();
+    arguments.push("share".into());
+    let unused = if given.is_empty() { "  (void)data;\n" } else { "" };
+    text += &format!(
+        "}};\n\nstatic int {name}_task(int task_id, TVMParallelGroupEnv* penv, void* cdata) {{\n  \
+         const struct {name}_data *const data = (const struct {name}_data *)cdata;\n  int32_t share;\n{unused}  \
+         for (share = task_id; share < {shares}; share += penv->num_task) {{\n    {name}({});\n  }}\n  return 0;\n}}\n",
+        arguments.join(", ")
+    );
+    text
+}
