@@ -240,7 +240,7 @@ impl Emitter {
         let (shares, apart, mut text) = (self.execution.threads, self.keeps_kernels_apart, String::new());
         for Phase { function } in &split.phases {
             text += &print::function(function, apart, &mut self.intrinsics);
-            text += &print::task(function, shares);
+            text += &print::launches::task(function, shares);
             text.push('\n');
         }
         let launched = |phase: &'_ Phase| print::Launched { name: phase.function.name.clone(), shares };

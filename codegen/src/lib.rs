@@ -31,7 +31,7 @@ pub use loops::spelling::c_type;
 pub use lower::{Point, front};
 pub use module::{
     Exchanged, KeptState, KernelResult, KernelSummary, MemoryPlan, MessageSummary, Module, PackedConstant,
-    PlannedBuffer, Port, RankSummary, SourceFile, StatePlace,
+    PlannedBuffer, Port, RankSummary, SourceFile, SplitSummary, StatePlace,
 };
 pub use source::function;
 pub use target::{ByteDots, FloatingPoint, Memories, ObjectFormat, System, Target, Tools, VectorSpelling};

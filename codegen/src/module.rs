@@ -4,7 +4,6 @@ use crate::choice::Choice;
 use crate::execution::Execution;
 use crate::graph::ExecutorGraph;
 use crate::price::Price;
-use crate::threads::SplitSummary;
 use mlc_ir::{Attribute, Quantization, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +61,15 @@ pub struct KernelSummary {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &usize) -> bool {
     *number == 0
+}
+
+/// What threads do of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct SplitSummary {
+    /// How often threads get work each time that the kernel runs.
+    pub launches: u64,
+    /// Hundredths of the kernel's price that threads compute at the same time.
+    pub percent: u64,
 }
 
 /// A value that a kernel computes, as the hook of the generated code finds it.

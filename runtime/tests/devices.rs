@@ -50,7 +50,7 @@ fn run(device: &Device) {
     let folder = tempfile::tempdir().unwrap();
     let firmware = folder.path().join("firmware.elf");
     let sources = mlc_runtime::FILES.iter().map(|file| file.path);
-    let hosted = ["platform/posix", "transport/"];
+    let hosted = ["platform/posix", "transport/", "threads/"];
     let is_for_devices = |path: &&str| path.ends_with(".c") && !hosted.iter().any(|folder| path.starts_with(folder));
     let sources = sources.filter(is_for_devices);
     let output = Command::new(device.compiler)

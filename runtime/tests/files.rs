@@ -26,7 +26,7 @@ fn walk(folder: &Path, found: &mut Vec<String>) {
 #[test]
 fn every_file_is_embedded() {
     let mut found = vec!["CMakeLists.txt".to_owned()];
-    for folder in ["crt_config", "include", "platform", "src/runtime", "transport"] {
+    for folder in ["crt_config", "include", "platform", "src/runtime", "threads", "transport"] {
         walk(&root().join(folder), &mut found);
     }
     found.sort();

@@ -31,6 +31,7 @@ mod rescaling_text;
 mod rounding;
 mod routine;
 mod routine_text;
+mod scalar_helpers;
 mod scalar_text;
 mod selection;
 pub mod spelling;

@@ -1,7 +1,7 @@
 //! The C printer: loop programs as C99, with GNU vector types where a program has vectors.
 
 mod helpers;
-mod launches;
+pub mod launches;
 mod memory;
 mod quads;
 
@@ -12,15 +12,23 @@ use super::lane_types::mask_dtype;
 use super::mve;
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{
-    c_operator, c_type, comment, harmless, literal, mask_comparison, pointer_type, unparenthesised, value_type_name,
-    variable_type,
+    c_operator, c_type, comment, declared, harmless, literal, mask_comparison, pointer_type, unparenthesised,
+    value_type_name, variable_type,
 };
 use super::{Atom, Expr, Function, Index, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
-pub use launches::{Launched, task};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+
+/// A phase as its kernel calls it.
+#[derive(Debug, Clone)]
+pub struct Launched {
+    /// Symbol of the function of a share.
+    pub name: String,
+    /// How many shares there are.
+    pub shares: usize,
+}
 
 /// Prints a function and notes the helpers that it needs. One that is `apart` isn't put into its caller.
 pub fn function(function: &Function, apart: bool, intrinsics: &mut Intrinsics) -> String {
@@ -41,7 +49,7 @@ pub fn launching(function: &Function, apart: bool, phases: &[Launched], intrinsi
         .iter()
         .map(|parameter| {
             let restrict = if parameter.restrict && is_apart { "restrict " } else { "" };
-            launches::declared(&function.vars[parameter.var as usize], restrict)
+            declared(&function.vars[parameter.var as usize], restrict)
         })
         .collect();
     let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };

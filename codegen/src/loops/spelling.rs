@@ -1,7 +1,7 @@
 //! How types, numbers, operators and polynomials are spelled in C.
 
 use super::halves::is_half;
-use super::{ValueType, VarKind};
+use super::{ValueType, VarInfo, VarKind};
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Literal};
 
@@ -171,4 +171,9 @@ pub fn literal(value: Literal) -> String {
 pub(super) fn polynomial(target: &str, variable: &str, coefficients: &[&str]) -> String {
     let step = |coefficient: &&str| format!("  {target} = {target} * {variable} + {coefficient}f;\n");
     coefficients.iter().map(step).collect::<String>().replace("+ -", "- ")
+}
+
+/// The declaration of a parameter or a member; `restrict` is that word and a space, or empty.
+pub fn declared(info: &VarInfo, restrict: &str) -> String {
+    format!("{}{restrict}{}", pointer_type(info.kind), info.name)
 }

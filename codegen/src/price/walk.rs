@@ -2,7 +2,6 @@
 
 mod streams;
 
-use self::streams::Stream;
 use super::count::{Counter, Counts};
 use super::samples::Samples;
 use crate::loops::{Atom, Expr, Function, Index, Stmt, ValueType, Var};
@@ -118,6 +117,17 @@ struct Walker<'a> {
 enum LibraryBytes {
     Copied(f64),
     Filled(f64),
+}
+
+/// A place that is read or written in all turns of the loops around it.
+struct Stream {
+    pointer: Var,
+    /// Loops that move the place from the pointer.
+    moved_by: BTreeSet<usize>,
+    /// Loops that the place depends on at all.
+    depends_on: BTreeSet<usize>,
+    /// Loads of one turn of all loops that are left, if they are all done in each.
+    loads: Option<f64>,
 }
 
 impl Walker<'_> {

@@ -8,47 +8,19 @@
 mod level;
 mod region;
 mod share;
+mod team;
 
 use crate::execution::{Execution, Interface};
-use crate::loops::Function;
 use crate::lower::{Entry, Part, Program, Routine};
 use crate::names::Names;
-use crate::target::{Target, ThreadCost};
+use crate::target::Target;
 use mlc_ir::{Code, Diagnostic, Location};
-use serde::Serialize;
 use std::collections::BTreeMap;
+use team::Team;
+pub use team::{Phase, Split};
 
 /// Most threads that code is made for.
 pub const MOST_THREADS: usize = 64;
-
-/// A phase of a kernel: what threads compute at the same time.
-#[derive(Debug, Clone)]
-pub struct Phase {
-    /// Computes one share, whose number is its last parameter.
-    pub function: Function,
-}
-
-/// A kernel that threads compute.
-#[derive(Debug, Clone)]
-pub struct Split {
-    /// The kernel: what one thread does, with the launches of phases.
-    pub function: Function,
-    /// Its phases, by number.
-    pub phases: Vec<Phase>,
-    /// What threads do in all.
-    pub summary: SplitSummary,
-    /// Time that it is thought to win each time, in the unit of prices.
-    gain: f64,
-}
-
-/// What threads do of a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct SplitSummary {
-    /// How often threads get work each time that the kernel runs.
-    pub launches: u64,
-    /// Hundredths of the kernel's price that threads compute at the same time.
-    pub percent: u64,
-}
 
 /// The kernels of a program that so many threads compute, by position: none where threads would cost more than they win in all.
 pub fn split(program: &Program, target: &Target, threads: usize, names: &mut Names) -> BTreeMap<usize, Split> {
@@ -102,14 +74,4 @@ pub fn check(execution: Execution, target: &Target) -> Result<(), Diagnostic> {
         return refused(format!("code is made for {MOST_THREADS} threads at most"), "ask for fewer threads");
     }
     Ok(())
-}
-
-/// The threads that compute a program.
-#[derive(Debug, Clone, Copy)]
-struct Team<'a> {
-    target: &'a Target,
-    cost: ThreadCost,
-    threads: usize,
-    /// Bytes that the program touches in all.
-    working_set: usize,
 }

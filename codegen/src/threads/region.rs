@@ -2,9 +2,10 @@
 
 use super::level::{Level, Unchanging, only_loop};
 use super::share::{Context, Shares, Writer, new_index, share, with_body};
-use super::{Phase, Split, SplitSummary, Team};
+use super::team::{Phase, Split, Team};
 use crate::loops::parallel::{are_disjoint, knowledge};
 use crate::loops::{Function, Parameter, Stmt, Var, VarInfo, VarKind, remove_all_unused, visit_vars};
+use crate::module::SplitSummary;
 use std::collections::BTreeSet;
 
 /// How many times a launch must be won by it.

@@ -1,7 +1,7 @@
 //! Which thread computes what of a phase: turns of loops, or units as a whole, by price.
 
-use super::Team;
 use super::level::{Level, Unchanging, only_loop};
+use super::team::Team;
 use crate::loops::parallel::{Knowledge, Touched, are_disjoint, is_independent};
 use crate::loops::{Expr, Function, Index, Relation, Stmt, Var, VarInfo, VarKind};
 use crate::price::price;

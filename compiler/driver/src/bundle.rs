@@ -162,7 +162,8 @@ impl Description {
     /// Interface and origin.
     fn parts(self) -> Result<(Vec<Port>, Vec<Port>, Origin), String> {
         if let Some(plan) = &self.plan {
-            check_plan(plan, self.kernels.len())?;
+            let exchanges = self.ranks.as_ref().map_or(0, |ranks| ranks.exchanges.len());
+            check_plan(plan, self.kernels.len() + exchanges)?;
         }
         let ports = |list: Vec<PortDescription>| list.into_iter().map(port).collect::<Result<Vec<_>, _>>();
         let origin = Origin {
@@ -439,11 +440,11 @@ fn description(archive: &Archive, model: &str) -> Result<Option<Description>, Di
     serde_json::from_slice(bytes).map(Some).map_err(|error| damaged(format!("'{path}': {error}")))
 }
 
-/// Holds each buffer to the arena, and its life to the kernels.
-fn check_plan(plan: &MemoryPlan, kernels: usize) -> Result<(), String> {
+/// Holds each buffer to the arena, and its life to the kernels and exchanges.
+fn check_plan(plan: &MemoryPlan, steps: usize) -> Result<(), String> {
     let fits = |buffer: &PlannedBuffer| {
         let end = buffer.offset.checked_add(buffer.bytes);
-        buffer.first <= buffer.last && buffer.last < kernels && end.is_some_and(|end| end <= plan.arena_bytes)
+        buffer.first <= buffer.last && buffer.last < steps && end.is_some_and(|end| end <= plan.arena_bytes)
     };
     match plan.buffers.iter().find(|buffer| !fits(buffer)) {
         Some(buffer) => Err(format!("the buffer of {} doesn't fit the memory plan", buffer.values.join(", "))),

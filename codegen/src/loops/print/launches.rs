@@ -1,23 +1,9 @@
 //! Launches: the calls by which a kernel has threads compute a phase, and the functions that these threads run.
 
-use super::Printer;
-use crate::loops::spelling::pointer_type;
+use super::{Launched, Printer};
+use crate::loops::spelling::declared;
 use crate::loops::{Function, Var, VarInfo};
 use std::fmt::Write;
-
-/// A phase as its kernel calls it.
-#[derive(Debug, Clone)]
-pub struct Launched {
-    /// Symbol of the function of a share.
-    pub name: String,
-    /// How many shares there are.
-    pub shares: usize,
-}
-
-/// The declaration of a parameter or a member; `restrict` is that word and a space, or empty.
-pub fn declared(info: &VarInfo, restrict: &str) -> String {
-    format!("{}{restrict}{}", pointer_type(info.kind), info.name)
-}
 
 impl Printer<'_> {
     /// A launch. What all shares get is in a structure.

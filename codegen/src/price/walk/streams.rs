@@ -7,17 +7,6 @@ use std::collections::BTreeSet;
 /// Most elements that C compilers keep in registers while a loop turns.
 const MOST_KEPT: f64 = 24.0;
 
-/// A place that is read or written in all turns of the loops around it.
-pub(super) struct Stream {
-    pub pointer: Var,
-    /// Loops that move the place from the pointer.
-    pub moved_by: BTreeSet<usize>,
-    /// Loops that the place depends on at all.
-    pub depends_on: BTreeSet<usize>,
-    /// Loads of one turn of all loops that are left, if they are all done in each.
-    pub loads: Option<f64>,
-}
-
 impl Walker<'_> {
     /// Pointers of the streams from `first` on that a loop moves.
     pub(super) fn moved_by(&self, number: usize, first: usize) -> usize {

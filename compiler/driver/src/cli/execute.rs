@@ -6,11 +6,11 @@ use super::console::Console;
 use super::hardware;
 use super::layers::{self, Seen};
 use super::results::write_outputs;
-use super::subject::{archive_bundle, build, bundle, check_built, compiled, read_inputs};
+use super::subject::{archive_bundle, build, bundle, check_built, compiled, input_ports, read_inputs};
 use super::words::mismatch;
 use crate::bundle::{Call, Port};
 use crate::functions::CFunctions;
-use crate::inputs::{self, InputPort};
+use crate::inputs;
 use crate::kernel::Kernel;
 use crate::layers::ModelValues;
 use crate::pipeline::Failure;
@@ -133,10 +133,6 @@ fn run_watched(
     layers::write(folder, &seen, values.as_ref())?;
     console.status(&format!("wrote what {} kernels compute to {}", kernels.len(), folder.display()));
     Ok((program, outputs, None))
-}
-
-pub(super) fn input_ports(ports: &[Port]) -> Vec<InputPort<'_>> {
-    ports.iter().map(|port| (port.name.as_str(), &port.ty)).collect()
 }
 
 /// Name, type, range and first values of an output.

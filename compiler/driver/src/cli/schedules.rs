@@ -1,7 +1,7 @@
 //! The schedules of kernels as text: what there was to choose from, and why one was taken.
 
 use super::words::bytes;
-use mlc_codegen::threads::SplitSummary;
+use mlc_codegen::SplitSummary;
 use mlc_codegen::{Choice, KernelSummary, Module, Offer, Reason, Target};
 use mlc_ir::Objective;
 

@@ -7,7 +7,7 @@ use super::model::Model;
 use super::modes::ArchivePart;
 use super::options::CodeOptions;
 use super::words::mismatch;
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Port};
 use crate::format::Format;
 use crate::inputs::{self, InputPort};
 use crate::pipeline::{self, CompileOptions, Compiled, Failure, LoadOptions, Loaded};
@@ -312,4 +312,9 @@ pub(super) fn read_inputs(inputs: &Inputs, ports: &[InputPort], console: &Consol
         return Ok(inputs::random(inputs.seed, ports));
     }
     Ok(inputs::read(&inputs.files, ports)?)
+}
+
+/// Names and types of inputs, as files of values are read for.
+pub(super) fn input_ports(ports: &[Port]) -> Vec<InputPort<'_>> {
+    ports.iter().map(|port| (port.name.as_str(), &port.ty)).collect()
 }

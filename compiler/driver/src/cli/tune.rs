@@ -2,11 +2,10 @@
 
 use super::bindings::Inputs;
 use super::console::Console;
-use super::execute::input_ports;
 use super::hardware::Machine;
 use super::model::Model;
 use super::options::CodeOptions;
-use super::subject::{in_model, load_for, program_options, read_inputs, renamed};
+use super::subject::{in_model, input_ports, load_for, program_options, read_inputs, renamed};
 use super::values::seconds;
 use super::words::mismatch;
 use crate::files;

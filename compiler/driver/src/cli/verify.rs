@@ -2,10 +2,9 @@
 
 use super::arguments::Verify;
 use super::console::Console;
-use super::execute::input_ports;
 use super::layers::Seen;
 use super::per_layer::{self, Layer};
-use super::subject::{bundle, check_built, in_model, load_for, program_options, read_inputs, renamed};
+use super::subject::{bundle, check_built, in_model, input_ports, load_for, program_options, read_inputs, renamed};
 use super::words::mismatch;
 use crate::compare::{Comparison, Tolerance, compare_within};
 use crate::conditioning::{Bound, Bounds};
