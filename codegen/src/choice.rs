@@ -3,11 +3,12 @@
 
 use crate::ScheduleOptions;
 use crate::kernels::{self, KernelWriter, Schedule};
-use crate::loops::{Function, visit_vars};
+use crate::loops::{Function, mentioned};
 use crate::lower::view::View;
 use crate::price::{Price, price};
 use crate::target::{Borders, Target};
 use indexmap::IndexMap;
+use mlc_ir::checksum::Fnv;
 use mlc_ir::scalar::Expression;
 use mlc_ir::{Code, Cost, Diagnostic, Location, Objective, Op};
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,13 +90,10 @@ impl Problem {
     fn key(&self) -> String {
         let result = |view: &View| format!(" {}{:?}", view.dtype.name(), view.shape);
         let result = self.results.first().map_or(String::new(), result);
-        format!("{}{result} {:016x}", self.op.name(), fnv(&format!("{self:?}")))
+        let mut sum = Fnv::default();
+        sum.feed(format!("{self:?}").as_bytes());
+        format!("{}{result} {:016x}", self.op.name(), sum.sum())
     }
-}
-
-/// The 64-bit checksum FNV-1a of a text.
-fn fnv(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// What makes a program the best one.
@@ -278,10 +276,7 @@ impl Chooser {
         let packed: usize = draft.packed.iter().map(|packed| packed.ty.bytes()).sum();
         let scratch: usize = draft.scratch.iter().map(|(_, bytes, _)| bytes).sum();
         let (vars, body) = draft.b.finish();
-        let mut used = BTreeSet::new();
-        visit_vars(&body, &mut |var| {
-            used.insert(var);
-        });
+        let used = mentioned(&body);
         let epilogue = kernel.epilogue.iter().flat_map(|epilogue| &epilogue.operands);
         let constants = kernel.operands.iter().chain(epilogue).filter(|argument| used.contains(&argument.pointer));
         let constants = constants.filter_map(|argument| argument.constant.as_ref());

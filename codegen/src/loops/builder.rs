@@ -1,6 +1,6 @@
 //! [`LoopBuilder`]: what schedules write loop programs with.
 
-use super::{Expr, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, value_type, visit_vars};
+use super::{Expr, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, mentioned, value_type};
 use super::{half_pairs, halves, selection};
 use mlc_ir::DType;
 use std::collections::{BTreeMap, BTreeSet};
@@ -103,15 +103,7 @@ impl Nest for LoopBuilder {
 
 /// Removes definitions that nothing uses.
 pub fn remove_all_unused(body: &mut Vec<Stmt>) {
-    loop {
-        let mut used = BTreeSet::new();
-        visit_vars(body, &mut |var| {
-            used.insert(var);
-        });
-        if !remove_unused(body, &used) {
-            return;
-        }
-    }
+    while remove_unused(body, &mentioned(body)) {}
 }
 
 /// Removes definitions of variables that aren't used; says whether there were any.

@@ -45,5 +45,5 @@ pub use helper::{Helpers, Intrinsic};
 pub use intrinsics::Intrinsics;
 pub use lane_types::mask_dtype;
 pub use routine::{Routine, Tile};
-pub use statement::{Function, Parameter, Relation, Stmt, visit_vars};
+pub use statement::{Function, Parameter, Relation, Stmt, mentioned};
 pub use variable::{ValueType, Var, VarInfo, VarKind};

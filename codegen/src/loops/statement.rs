@@ -3,6 +3,7 @@
 use super::expression::{Expr, Index, value_type, visit_expr, visit_index};
 use super::routine::Routine;
 use super::variable::{ValueType, Var, VarInfo};
+use std::collections::BTreeSet;
 
 /// How two indices are compared in a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,8 +167,17 @@ impl Function {
     }
 }
 
+/// The variables that statements mention, without those that they only define.
+pub fn mentioned(body: &[Stmt]) -> BTreeSet<Var> {
+    let mut found = BTreeSet::new();
+    visit_vars(body, &mut |var| {
+        found.insert(var);
+    });
+    found
+}
+
 /// Calls `visit` with every variable that statements mention.
-pub fn visit_vars(body: &[Stmt], visit: &mut dyn FnMut(Var)) {
+fn visit_vars(body: &[Stmt], visit: &mut dyn FnMut(Var)) {
     for statement in body {
         match statement {
             Stmt::For { start, end, body, .. } => {

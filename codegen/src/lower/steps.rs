@@ -9,14 +9,13 @@ use super::roles::{is_computed, is_view};
 use super::view::View;
 use crate::choice::{Choice, Chooser};
 use crate::kernels::{self, Argument, Epilogue, KernelWriter};
-use crate::loops::{self, Function, LoopBuilder, Parameter, Stmt, Var};
+use crate::loops::{self, Function, LoopBuilder, Parameter, Var};
 use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::folding;
 use mlc_ir::ops::{Map, Pad, PadMode, Slice};
 use mlc_ir::scalar::Expression;
 use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, NodeId, Objective, Op, TensorType, Value};
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Makes the parts of a legal graph, of which the nodes of each block become a stripe; adds the buffers of outputs that must be copied, and
@@ -334,7 +333,7 @@ impl Maker<'_> {
         if body.is_empty() {
             return;
         }
-        let used = used_pointers(&body);
+        let used = loops::mentioned(&body);
         let (mut parameters, mut bindings, mut results) = (Vec::new(), Vec::new(), Vec::new());
         let mut list = made.bindings.list;
         list.sort_by_key(|(var, binding)| {
@@ -460,13 +459,4 @@ impl<'a> Making<'a> {
         };
         Making { kernel, bindings: Bindings::default(), values: Vec::new(), choice: Choice::default() }
     }
-}
-
-/// The pointers that a body really uses.
-fn used_pointers(body: &[Stmt]) -> BTreeSet<Var> {
-    let mut used = BTreeSet::new();
-    loops::visit_vars(body, &mut |var| {
-        used.insert(var);
-    });
-    used
 }

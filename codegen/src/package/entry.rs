@@ -4,6 +4,7 @@ use super::arena;
 use super::pools::Pool;
 use crate::module::{Module, Port};
 use crate::names::c_escape;
+use mlc_ir::checksum::Fnv;
 
 /// The text of the file.
 pub(super) fn entry(module: &Module) -> String {
@@ -119,19 +120,14 @@ fn port_table(model: &str, kind: &str, ports: &[Port]) -> String {
 
 /// FNV-1a over the generated sources and the constants' own hashes: the same on every machine.
 fn content_hash(module: &Module) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut feed = |bytes: &[u8]| {
-        for &byte in bytes {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
+    let mut sum = Fnv::default();
     for source in &module.sources {
-        feed(source.name.as_bytes());
-        feed(source.text.as_bytes());
+        sum.feed(source.name.as_bytes());
+        sum.feed(source.text.as_bytes());
     }
     for constant in &module.constants {
-        feed(constant.symbol.as_bytes());
-        feed(&constant.value.content_hash().to_le_bytes());
+        sum.feed(constant.symbol.as_bytes());
+        sum.feed(&constant.value.content_hash().to_le_bytes());
     }
-    hash
+    sum.sum()
 }

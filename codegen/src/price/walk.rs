@@ -70,7 +70,6 @@ pub fn walk(function: &Function, target: &Target) -> Walked {
         reached: Vec::new(),
         streams: Vec::new(),
         conditions: 0,
-        dependence: BTreeMap::new(),
         indices: BTreeMap::new(),
         pointers: BTreeMap::new(),
     };
@@ -107,8 +106,6 @@ struct Walker<'a> {
     streams: Vec<Stream>,
     /// Conditions around the statement at hand.
     conditions: usize,
-    /// Loops that indices and pointers depend on.
-    dependence: BTreeMap<Var, BTreeSet<usize>>,
     indices: BTreeMap<Var, Linear>,
     pointers: BTreeMap<Var, (Var, Linear)>,
 }
@@ -222,7 +219,6 @@ impl Walker<'_> {
                 let mut place = self.linear(start);
                 place.add(&Linear { constant: 0.0, turns: BTreeMap::from([(number, 1.0)]) }, *step as f64);
                 self.indices.insert(*var, place);
-                self.dependence.insert(*var, BTreeSet::from([number]));
                 let (first, rolled, stream) = (self.walked.blocks.len(), self.rolled, self.streams.len());
                 self.path.push(number);
                 self.block(body, &inner);
@@ -268,7 +264,6 @@ impl Walker<'_> {
                 samples.define(*var, value);
                 let place = self.linear(value);
                 self.indices.insert(*var, place);
-                self.dependence.insert(*var, self.loops_of(value));
                 counts.address += 1.0;
                 self.counter.index(value, counts);
             }
@@ -280,9 +275,6 @@ impl Walker<'_> {
             }
             Stmt::Pointer { var, base, offset } => {
                 let mut place = self.linear(offset);
-                let mut depends_on = self.loops_of(offset);
-                depends_on.extend(self.dependence.get(base).into_iter().flatten());
-                self.dependence.insert(*var, depends_on);
                 let mut root = *base;
                 if let Some((pointer, before)) = self.pointers.get(base) {
                     root = *pointer;
@@ -356,14 +348,13 @@ impl Walker<'_> {
 
     fn access(&mut self, pointer: Var, index: &Index, elements: usize, stride: i64, dtype: DType) {
         let mut place = self.linear(index);
-        let mut depends_on = self.loops_of(index);
-        let moved_by = depends_on.clone();
-        depends_on.extend(self.dependence.get(&pointer).into_iter().flatten());
+        let moved_by = place.turns.keys().copied().collect();
         let mut root = pointer;
         if let Some((own, before)) = self.pointers.get(&pointer) {
             root = *own;
             place.add(before, 1.0);
         }
+        let depends_on = place.turns.keys().copied().collect();
         let loads = (self.conditions == 0).then_some(1.0);
         self.streams.push(Stream { pointer, moved_by, depends_on, loads });
         if let Some(reached) = self.reached.last_mut() {
@@ -379,7 +370,8 @@ impl Walker<'_> {
         self.walked.accesses.push(Access { root, loops: self.path.clone(), strides, offset, bytes });
     }
 
-    /// An index as a sum over turns of loops. What a division leaves moves as what is divided.
+    /// An index as a sum over turns of loops. What a division leaves moves as what is divided; of loops that it depends on otherwise it is
+    /// no multiple of turns: all that there are around where it depends on data.
     fn linear(&self, index: &Index) -> Linear {
         let mut sum = Linear { constant: index.constant as f64, turns: BTreeMap::new() };
         for (atom, factor) in &index.terms {
@@ -392,8 +384,11 @@ impl Walker<'_> {
                 }
                 Atom::Quotient(inner, divisor) => sum.add(&self.linear(inner), factor / *divisor as f64),
                 Atom::Remainder(inner, _) => sum.add(&self.linear(inner), factor),
-                Atom::Maximum(left, _) | Atom::Minimum(left, _) => sum.add(&self.linear(left), factor),
-                Atom::Value(_) => {}
+                Atom::Maximum(left, right) | Atom::Minimum(left, right) => {
+                    sum.add(&self.linear(left), factor);
+                    sum.add(&self.linear(right), 0.0);
+                }
+                Atom::Value(_) => self.path.iter().for_each(|&number| *sum.turns.entry(number).or_default() += 0.0),
             }
         }
         sum

@@ -1,7 +1,7 @@
 //! A block of statements as units: groups of statements each of which knows nothing of the variables of the others.
 
 use crate::loops::parallel::{Knowledge, Touched};
-use crate::loops::{Function, Stmt, Var, VarKind, visit_vars};
+use crate::loops::{Function, Stmt, Var, VarKind, mentioned};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A block of statements.
@@ -60,7 +60,7 @@ fn find_roots(body: &[Stmt], roots: &mut BTreeMap<Var, Var>) {
 }
 
 /// The variable that a statement defines for those behind it.
-fn defined(statement: &Stmt) -> Option<Var> {
+pub fn defined(statement: &Stmt) -> Option<Var> {
     match statement {
         Stmt::Define { var, .. }
         | Stmt::DefineIndex { var, .. }
@@ -70,24 +70,17 @@ fn defined(statement: &Stmt) -> Option<Var> {
     }
 }
 
-fn mentions(statement: &Stmt) -> BTreeSet<Var> {
-    let mut found = BTreeSet::new();
-    visit_vars(std::slice::from_ref(statement), &mut |var| {
-        found.insert(var);
-    });
-    found
-}
-
 impl Level {
     /// Cuts a block of a function with variables of these kinds.
     pub fn of(body: &[Stmt], kinds: &[VarKind], unchanging: &Unchanging) -> Level {
-        let mentioned: Vec<BTreeSet<Var>> = body.iter().map(mentions).collect();
+        let known: Vec<BTreeSet<Var>> =
+            body.iter().map(|statement| mentioned(std::slice::from_ref(statement))).collect();
         let is_pointer = |var: Var| matches!(kinds.get(var as usize), Some(VarKind::Pointer { .. }));
         let mut own: BTreeSet<Var> = BTreeSet::new();
         let mut pure = vec![false; body.len()];
         for (number, statement) in body.iter().enumerate() {
-            let knows_own = mentioned[number].iter().any(|var| own.contains(var));
-            let loads_changing = mentioned[number].iter().any(|&var| is_pointer(var) && !unchanging.holds(var));
+            let knows_own = known[number].iter().any(|var| own.contains(var));
+            let loads_changing = known[number].iter().any(|&var| is_pointer(var) && !unchanging.holds(var));
             pure[number] = !knows_own
                 && match statement {
                     Stmt::Pointer { .. } => true,
@@ -101,7 +94,7 @@ impl Level {
         // Statements up to which each one reaches: to the last that knows what it defines.
         let reach = |number: usize| {
             let var = defined(&body[number]).filter(|_| !pure[number])?;
-            (number..body.len()).rev().find(|&later| mentioned[later].contains(&var))
+            (number..body.len()).rev().find(|&later| known[later].contains(&var))
         };
         let mut level = Level::default();
         let mut unit: Vec<Stmt> = Vec::new();

@@ -1,10 +1,10 @@
 //! Phases of a kernel: which units threads compute at the same time, and what one thread does between.
 
-use super::level::{Level, Unchanging, only_loop};
+use super::level::{Level, Unchanging, defined, only_loop};
 use super::share::{Context, Shares, Writer, new_index, share, with_body};
 use super::team::{Phase, Split, Team};
 use crate::loops::parallel::{are_disjoint, knowledge};
-use crate::loops::{Function, Parameter, Stmt, Var, VarInfo, VarKind, remove_all_unused, visit_vars};
+use crate::loops::{Function, Parameter, Stmt, Var, VarInfo, VarKind, mentioned, remove_all_unused};
 use crate::module::SplitSummary;
 use std::collections::BTreeSet;
 
@@ -77,7 +77,7 @@ impl Phases {
         for (number, unit) in level.units.iter().enumerate() {
             let own = std::slice::from_ref(unit);
             if self.least(context) < prices[number]
-                && !is_cut(&share(context, own, &prices[number..=number]), prices[number])
+                && !share(context, own, &prices[number..=number]).are_several(prices[number])
                 && let Some(code) = only_loop(unit).and_then(|code| self.inside(context, code))
             {
                 groups.extend([Group::Loop(code), Group::Apart(Vec::new())]);
@@ -159,40 +159,26 @@ fn turns(context: &Context<'_>) -> f64 {
     context.around.iter().map(|around| one(&around.head)).product()
 }
 
-/// Whether more than one thread has something to do of what takes so long in all.
-fn is_cut(shares: &Shares, total: f64) -> bool {
-    shares.longest() < 0.9 * total
-}
-
 /// Variables that statements know but don't define, in the order of their numbers.
 fn free_variables(body: &[Stmt]) -> BTreeSet<Var> {
-    let mut found = BTreeSet::new();
-    visit_vars(body, &mut |var| {
-        found.insert(var);
-    });
-    let mut defined = BTreeSet::new();
-    definitions(body, &mut defined);
-    found.difference(&defined).copied().collect()
+    let mut own = BTreeSet::new();
+    definitions(body, &mut own);
+    mentioned(body).difference(&own).copied().collect()
 }
 
-fn definitions(body: &[Stmt], defined: &mut BTreeSet<Var>) {
+fn definitions(body: &[Stmt], own: &mut BTreeSet<Var>) {
     for statement in body {
+        own.extend(defined(statement));
         match statement {
             Stmt::For { var, body, .. } => {
-                defined.insert(*var);
-                definitions(body, defined);
-            }
-            Stmt::Define { var, .. }
-            | Stmt::DefineIndex { var, .. }
-            | Stmt::Pointer { var, .. }
-            | Stmt::Array { var, .. } => {
-                defined.insert(*var);
+                own.insert(*var);
+                definitions(body, own);
             }
             Stmt::If { then, otherwise, .. } => {
-                definitions(then, defined);
-                definitions(otherwise, defined);
+                definitions(then, own);
+                definitions(otherwise, own);
             }
-            Stmt::IfValue { then, .. } => definitions(then, defined),
+            Stmt::IfValue { then, .. } => definitions(then, own),
             _ => {}
         }
     }

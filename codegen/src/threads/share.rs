@@ -115,6 +115,11 @@ impl Shares {
     pub fn longest(&self) -> f64 {
         self.times.iter().copied().fold(0.0, f64::max)
     }
+
+    /// Whether more than one thread has something to do of what takes so long in all.
+    pub fn are_several(&self, total: f64) -> bool {
+        self.longest() < 0.9 * total
+    }
 }
 
 /// Shares units that don't touch each other's results, whose prices are given.
@@ -222,7 +227,7 @@ fn within(context: &Context<'_>, unit: &[Stmt], time: f64) -> Option<(Level, Sha
     prices.iter_mut().for_each(|price| *price *= scale);
     let shares = share(&inner, &level.units, &prices);
     // One thread would do all of it.
-    (shares.longest() < 0.9 * time).then_some((level, shares))
+    shares.are_several(time).then_some((level, shares))
 }
 
 /// A new integer variable; the name is made unique by a number.

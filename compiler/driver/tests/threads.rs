@@ -1,8 +1,11 @@
 //! Threads as users meet them: in the archive, in what is told of kernels, and refused.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::path::Path;
+mod common;
+
+use common::mlc;
 use std::process::Command;
+use tempfile::TempDir;
 
 /// A convolution that two threads are worth it for, and a softmax that is too short for them.
 const MODEL: &str = r#"mlc 1
@@ -16,20 +19,18 @@ graph @net(%x: f32[1, 66, 66, 32]) -> ("y": f32[1, 64, 64, 48], "z": f32[2, 3]) 
 }
 "#;
 
-/// Runs mlc on the model; its status, and what it prints and says.
-fn mlc(folder: &Path, arguments: &[&str]) -> (i32, String) {
-    std::fs::write(folder.join("net.mlc"), MODEL).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_mlc")).args(arguments).current_dir(folder).output().unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+/// A folder with the model.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("net.mlc"), MODEL).unwrap();
+    folder
 }
 
 #[test]
 fn an_archive_for_threads_says_so_and_builds_with_a_pool() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let compile = ["compile", "net.mlc", "--threads", "2", "--explain", "--emit", "dir", "-o", "net"];
-    let (status, text) = mlc(folder.path(), &compile);
-    assert_eq!(status, 0, "{text}");
+    let text = mlc(folder.path(), 0, &compile);
     assert!(text.contains(", 2 threads") && text.contains("2 threads compute 100 % of it in one launch"), "{text}");
     let read = |path: &str| std::fs::read_to_string(folder.path().join("net").join(path)).unwrap();
     assert!(read("codegen/host/include/tvmgen_default.h").contains("#define TVMGEN_DEFAULT_THREADS 2"));
@@ -57,23 +58,21 @@ fn an_archive_for_threads_says_so_and_builds_with_a_pool() {
 
 #[test]
 fn the_same_comes_of_two_threads() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     for threads in ["1", "2"] {
         let run = ["run", "net.mlc", "--fp", "strict", "--threads", threads, "--output-dir", threads];
-        let (status, text) = mlc(folder.path(), &run);
-        assert_eq!(status, 0, "{text}");
+        mlc(folder.path(), 0, &run);
     }
     for name in ["y.npy", "z.npy"] {
         let read = |threads: &str| std::fs::read(folder.path().join(threads).join(name)).unwrap();
         assert!(read("1") == read("2"), "{name}");
     }
-    let (status, text) = mlc(folder.path(), &["verify", "net.mlc", "--threads", "2"]);
-    assert_eq!(status, 0, "{text}");
+    mlc(folder.path(), 0, &["verify", "net.mlc", "--threads", "2"]);
 }
 
 #[test]
 fn where_nothing_could_start_threads_they_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     for (more, message) in [
         (&["--executor", "graph"][..], "only code with the C interface is computed by 2 threads"),
         (&["--executor", "aot,graph"], "only code with the C interface is computed by 2 threads"),
@@ -81,16 +80,15 @@ fn where_nothing_could_start_threads_they_are_refused() {
         (&["--target", "cortex-m4"], "code for 'cortex-m4' is computed by one thread"),
         (&["--target", "wasm32-simd128"], "code for 'wasm32-simd128' is computed by one thread"),
     ] {
-        let (status, text) = mlc(folder.path(), &[&["compile", "net.mlc", "--threads", "2"], more].concat());
-        assert_eq!(status, 2, "{more:?}: {text}");
+        let text = mlc(folder.path(), 2, &[&["compile", "net.mlc", "--threads", "2"], more].concat());
         assert!(text.contains("MLC0004") && text.contains(message), "{more:?}: {text}");
     }
-    assert_eq!(mlc(folder.path(), &["compile", "net.mlc", "--threads", "2", "-o", "net.tar"]).0, 0);
-    let (status, text) = mlc(folder.path(), &["bench", "net.tar", "--threads", "2"]);
-    assert!(status == 2 && text.contains("how many threads compute it, were decided then"), "{text}");
-    let (status, text) = mlc(folder.path(), &["project", "net.tar", "--template", "posix", "-o", "project"]);
-    assert!(status == 2 && text.contains("are computed by several threads"), "{text}");
+    mlc(folder.path(), 0, &["compile", "net.mlc", "--threads", "2", "-o", "net.tar"]);
+    let text = mlc(folder.path(), 2, &["bench", "net.tar", "--threads", "2"]);
+    assert!(text.contains("how many threads compute it, were decided then"), "{text}");
+    let text = mlc(folder.path(), 2, &["project", "net.tar", "--template", "posix", "-o", "project"]);
+    assert!(text.contains("are computed by several threads"), "{text}");
     for threads in ["0", "65", "two"] {
-        assert_eq!(mlc(folder.path(), &["compile", "net.mlc", "--threads", threads]).0, 2, "{threads}");
+        mlc(folder.path(), 2, &["compile", "net.mlc", "--threads", threads]);
     }
 }

@@ -1,5 +1,6 @@
 //! [`Attribute`]: a weight tensor as a model file holds it. Bytes are shared, never copied on load; `concat` and `slice` are its algebra.
 
+use crate::checksum::Fnv;
 use crate::literal::Literal;
 use crate::tensor::{Tensor, Values};
 use crate::types::{DType, Shape, TensorType, row_major_strides};
@@ -239,11 +240,10 @@ impl Attribute {
     /// FNV-1a over type and bytes: the same on every machine. Computed once.
     pub fn content_hash(&self) -> u64 {
         *self.hash.get_or_init(|| {
-            let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-            let mut feed = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-            self.ty.to_string().bytes().for_each(&mut feed);
-            self.bytes.iter().copied().for_each(&mut feed);
-            hash
+            let mut sum = Fnv::default();
+            sum.feed(self.ty.to_string().as_bytes());
+            sum.feed(&self.bytes);
+            sum.sum()
         })
     }
 }

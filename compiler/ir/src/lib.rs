@@ -10,6 +10,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 pub mod attribute;
+pub mod checksum;
 pub mod diagnostics;
 pub mod distribution;
 pub mod evaluator;

@@ -1,7 +1,7 @@
 //! What loops do with the places that are read and written in them: which pointers they move, and what is the same in all their turns.
 
 use super::Walker;
-use crate::loops::{Atom, Index, Var, VarKind};
+use crate::loops::{Var, VarKind};
 use std::collections::BTreeSet;
 
 /// Most elements that C compilers keep in registers while a loop turns.
@@ -31,22 +31,5 @@ impl Walker<'_> {
         let is_read_only = matches!(self.function.vars[root as usize].kind, VarKind::Pointer { constant: true, .. });
         let mut parameters = self.function.parameters.iter();
         is_read_only && parameters.any(|parameter| parameter.var == root && parameter.restrict)
-    }
-
-    /// Loops that an index depends on; all that there are around where it depends on data.
-    pub(super) fn loops_of(&self, index: &Index) -> BTreeSet<usize> {
-        let mut loops = BTreeSet::new();
-        for (atom, _) in &index.terms {
-            match atom {
-                Atom::Var(var) => loops.extend(self.dependence.get(var).into_iter().flatten()),
-                Atom::Quotient(inner, _) | Atom::Remainder(inner, _) => loops.extend(self.loops_of(inner)),
-                Atom::Maximum(left, right) | Atom::Minimum(left, right) => {
-                    loops.extend(self.loops_of(left));
-                    loops.extend(self.loops_of(right));
-                }
-                Atom::Value(_) => loops.extend(&self.path),
-            }
-        }
-        loops
     }
 }

@@ -3,11 +3,10 @@
 
 use mlc_codegen::Target;
 use mlc_codegen::kernels::{self, Argument, Epilogue, KernelWriter, Schedule};
-use mlc_codegen::loops::{Function, LoopBuilder, Parameter, Var, visit_vars};
+use mlc_codegen::loops::{Function, LoopBuilder, Parameter, Var, mentioned};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::Map;
 use mlc_ir::{Attribute, Generator, Op, Shape, Tensor, TensorType};
-use std::collections::BTreeSet;
 
 /// How a batch is compiled.
 pub struct Build {
@@ -248,10 +247,7 @@ pub fn build(case: &Case, schedule: &Schedule, number: usize, target: &Target) -
         list.push((pointer, Memory { elements: Generator::new(7).tensor(&ty), view }, 0, Role::Scratch));
     }
     let (vars, body) = kernel.b.finish();
-    let mut used = BTreeSet::new();
-    visit_vars(&body, &mut |var| {
-        used.insert(var);
-    });
+    let used = mentioned(&body);
     list.retain(|(var, ..)| used.contains(var));
     let (restrict, overlaps) = (case.overwritten.is_none(), case.overwritten.is_some());
     let parameters = list.iter().map(|&(var, ..)| Parameter { var, restrict, overlaps }).collect();
