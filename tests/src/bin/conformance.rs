@@ -1,9 +1,10 @@
-//! `conformance [FOLDER] [--target host|generic|cortex-m4|riscv32] [--sanitize] [--cc COMPILER] [--flag FLAG]… [--filter TEXT] [--threads N] [--format NAME]… [--write FILE] [--timings]`
+//! `conformance [FOLDER] [--target host|generic|cortex-m4|riscv32]… [--sanitize] [--cc COMPILER] [--flag FLAG]… [--filter TEXT] [--threads N] [--format NAME]… [--write FILE] [--timings]`
 //!
 //! Runs the conformance collection (by default the one beside the repository, or the repository's own selection) and prints
 //! one table per format, what failed, and a closing line; `--write` puts the tables into a document. `--flag` gives the C compiler
-//! an option more, such as `-O3`, `--cc` names another one. The exit status is 1 when a case is
-//! wrong, or fewer pass than are demanded.
+//! an option more, such as `-O3`, `--cc` names another one. Code of targets that are named as in the tables, `generic, sanitized`,
+//! runs under sanitizers, with `--sanitize` that of all. Without a target it is `host` and `generic, sanitized`. The exit status is 1
+//! when a case is wrong, or fewer pass than are demanded.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test runner talks to its user")]
 
 use mlc_tests::conformance::{self, Status};
@@ -56,7 +57,7 @@ fn arguments() -> Result<Arguments, String> {
         }
     }
     if arguments.targets.is_empty() {
-        arguments.targets = vec!["host".into(), "generic".into()];
+        arguments.targets = vec!["host".into(), "generic, sanitized".into()];
     }
     if arguments.formats.is_empty() {
         arguments.formats = conformance::FORMATS.map(String::from).to_vec();
@@ -68,10 +69,12 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let mut sound = true;
     let mut document = conformance::head();
     for target in &arguments.targets {
-        let mode = match target.as_str() {
-            "host" => Mode::host(arguments.sanitize),
-            "generic" => Mode::generic(arguments.sanitize),
-            other => Mode::microcontroller(other, arguments.sanitize)
+        let (name, sanitize) =
+            target.strip_suffix(", sanitized").map_or((target.as_str(), arguments.sanitize), |name| (name, true));
+        let mode = match name {
+            "host" => Mode::host(sanitize),
+            "generic" => Mode::generic(sanitize),
+            other => Mode::microcontroller(other, sanitize)
                 .ok_or_else(|| format!("there is no target {other}, or none whose code this machine could run"))?,
         };
         let mode = arguments.compiler.iter().fold(mode, |mode, compiler| mode.compiled_by(compiler));
