@@ -5,6 +5,7 @@ use super::homes::{BufferId, BufferKind, Homes};
 use super::maker::Maker;
 use super::part::{Binding, Part, Routine, Step, Stripe};
 use super::plan::multiple_from;
+use super::rings::RowWalk;
 use super::steps::{Home, Overlap};
 use crate::choice::{Choice, Chooser};
 use crate::loops::{self, Function, Lead, Overlaps, Parameter, Var};
@@ -63,24 +64,20 @@ impl Maker<'_> {
         (result, own): &Home,
         overlap: Overlap,
     ) -> Vec<Candidate> {
-        if self.target.objective != Objective::Ram || overlap == Overlap::Last {
+        if self.target.objective != Objective::Ram || overlap != Overlap::Dying {
             return Vec::new();
         }
-        let wanted = if overlap == Overlap::Dying { BufferKind::Arena } else { BufferKind::Moving };
-        let is_wanted = |buffer: BufferId| homes.buffers[buffer].kind == wanted;
+        let is_arena = |buffer: BufferId| homes.buffers[buffer].kind == BufferKind::Arena;
         let buffers = || operands.iter().map(|((buffer, _), _)| *buffer);
         let once = |buffer: BufferId| buffers().filter(|&other| other == buffer).count() == 1 && buffer != *result;
-        let is_byte = |dtype: DType| matches!(dtype, DType::I8 | DType::U8);
         let found = operands.iter().filter(|((buffer, view), _)| {
-            let is_visible = view.dtype == own.dtype || is_byte(view.dtype) || is_byte(own.dtype);
-            is_wanted(*result) && is_wanted(*buffer) && once(*buffer) && is_visible
+            is_arena(*result) && is_arena(*buffer) && once(*buffer) && is_visible(view.dtype, own.dtype)
         });
         let candidate = |((operand, view), _): &(Home, Option<Value>)| Candidate {
             result: *result,
             operand: *operand,
             bytes: homes.buffers[*operand].bytes as i64,
-            // Rows of a turn are part of something that is known later.
-            apart: if wanted == BufferKind::Arena { homes.buffers[*result].bytes as i64 } else { i64::MAX },
+            apart: homes.buffers[*result].bytes as i64,
             pixel: pixel(view).filter(|bytes| Some(*bytes) == pixel(own)).unwrap_or(1),
         };
         found.map(candidate).collect()
@@ -189,22 +186,56 @@ fn keep(step: &mut Step, is_used: &dyn Fn(&Overlay) -> bool) {
     }
 }
 
+/// Whether C knows that what is written as elements of one type may be what is read as those of another one.
+fn is_visible(one: DType, other: DType) -> bool {
+    let is_byte = |dtype: DType| matches!(dtype, DType::I8 | DType::U8);
+    one == other || is_byte(one) || is_byte(other)
+}
+
+/// Finds the overlays of a stripe, and tells its steps.
+pub(super) fn overlay_stripe(code: &mut Stripe, homes: &Homes, chooser: &mut Chooser) {
+    code.overlays = of_stripe(code, homes, chooser);
+    let walks = code.acts.iter().flat_map(|act| &act.walks);
+    let whole = |walk: &RowWalk| Some((walk.rows, code.bindings[walk.whole].buffer()?));
+    let wholes: BTreeMap<BufferId, BufferId> = walks.filter_map(whole).collect();
+    for part in code.acts.iter_mut().flat_map(|act| &mut act.body) {
+        let Part::Step(step) = part else { continue };
+        let rows = |tensor: BufferId| -> Vec<BufferId> {
+            let touched = step.bindings.iter().filter_map(Binding::buffer);
+            touched.filter(|id| wholes.get(id) == Some(&tensor)).collect()
+        };
+        let mut pairs = Vec::new();
+        for overlay in &code.overlays {
+            for operand in rows(overlay.operand) {
+                pairs.extend(rows(overlay.result).into_iter().map(|result| Overlay { result, operand, ..*overlay }));
+            }
+        }
+        step.overlays = pairs;
+        if let (Routine::Kernel(function), false) = (&mut step.routine, step.overlays.is_empty()) {
+            share(function, &step.bindings, &step.in_place, &step.overlays);
+        }
+    }
+}
+
 /// The overlays of a stripe: its result's, over each tensor that only kernels of it walk, row by row, as their turns and loop programs say.
-pub(super) fn of_stripe(code: &Stripe, homes: &Homes, chooser: &mut Chooser) -> Vec<Overlay> {
-    let whole = |binding: usize| code.bindings[binding].buffer();
-    let walks = || code.acts.iter().flat_map(|act| &act.walks);
+fn of_stripe(code: &Stripe, homes: &Homes, chooser: &mut Chooser) -> Vec<Overlay> {
     let is_arena = |buffer: &BufferId| homes.buffers[*buffer].kind == BufferKind::Arena;
-    let written = walks().filter(|walk| !walk.constant).filter_map(|walk| whole(walk.whole)).find(is_arena);
-    let Some(result) = written else { return Vec::new() };
-    let mut operands: Vec<BufferId> =
-        walks().filter(|walk| walk.constant).filter_map(|walk| whole(walk.whole)).collect();
-    operands.sort_unstable();
-    operands.dedup();
+    let walked = |constant: bool| {
+        let walks = code.acts.iter().flat_map(|act| &act.walks).filter(move |walk| walk.constant == constant);
+        let tensors = walks.filter_map(|walk| match code.bindings[walk.whole] {
+            Binding::Buffer { buffer, dtype, .. } => Some((buffer, dtype)),
+            _ => None,
+        });
+        tensors.filter(|(buffer, _)| is_arena(buffer)).collect::<BTreeMap<BufferId, DType>>()
+    };
+    let Some((result, written)) = walked(false).pop_first() else { return Vec::new() };
     let inner = || code.acts.iter().flat_map(|act| entries(&act.body, 0));
     let is_named =
         |buffer: BufferId| inner().any(|entry| entry.part.bindings().iter().any(|own| own.buffer() == Some(buffer)));
-    operands.retain(|operand| is_arena(operand) && *operand != result && !is_named(*operand));
-    let overlays = operands.into_iter().filter_map(|operand| {
+    let operands = walked(true)
+        .into_iter()
+        .filter(|(operand, read)| *operand != result && !is_named(*operand) && is_visible(*read, written));
+    let overlays = operands.filter_map(|(operand, _)| {
         let bytes = homes.buffers[operand].bytes as i64;
         let lead = lead_of_turns(code, operand, result, chooser)?;
         let distance = lead.unwrap_or(-bytes).max(-bytes);
@@ -283,9 +314,12 @@ impl Touched {
     }
 }
 
-/// What functions do with their pointers, as far as it has been asked for: by the kernel, its schedule, both pointers and the modulus.
+/// A kernel, its schedule, a pointer that is read through, one that is written through, and a modulus.
+type Question = (String, String, Var, Var, usize);
+
+/// What functions do with their pointers, as far as it has been asked for.
 #[derive(Debug, Default)]
-pub struct Leads(BTreeMap<(String, String, Var, Var, usize), (Function, Option<Lead>)>);
+pub struct Leads(BTreeMap<Question, (Function, Option<Lead>)>);
 
 impl Leads {
     /// See [`loops::lead`].

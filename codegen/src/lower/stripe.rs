@@ -3,7 +3,7 @@
 use super::homes::{BufferId, BufferKind, Homes};
 use super::maker::Maker;
 use super::outline::{Member, Outline, RingOfRows, Source, Sum, Work};
-use super::overlay::of_stripe;
+use super::overlay::overlay_stripe;
 use super::part::{Act, Binding, Part, Stripe};
 use super::rings::{Ring, RowWalk};
 use super::steps::{Computation, Home, Overlap};
@@ -40,7 +40,7 @@ impl Maker<'_> {
             overlays: Vec::new(),
         };
         if self.target.objective == Objective::Ram {
-            code.overlays = of_stripe(&code, homes, self.chooser);
+            overlay_stripe(&mut code, homes, self.chooser);
         }
         let sum = draft.rings.get(outline.members.len() - 1).map(|&(buffer, _)| buffer);
         self.push_part(last, Part::Stripe(Box::new(code)));
