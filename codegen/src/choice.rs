@@ -3,8 +3,7 @@
 
 use crate::ScheduleOptions;
 use crate::kernels::{self, KernelWriter, Schedule};
-use crate::loops::{Function, Lead, Var, mentioned};
-use crate::lower::Leads;
+use crate::loops::{Function, Lead, Leads, Var, mentioned};
 use crate::lower::view::View;
 use crate::price::{Price, price};
 use crate::target::{Borders, Target};
@@ -188,7 +187,8 @@ impl Chooser {
 
     /// See [`loops::lead`](crate::loops::lead()); found out once for each kernel, schedule and pair of pointers.
     pub fn lead(&mut self, own: &Choice, function: &Function, read: Var, written: Var, modulus: usize) -> Option<Lead> {
-        self.leads.of(own, function, read, written, modulus)
+        let schedule = own.taken().map_or(String::new(), |taken| taken.schedule.to_string());
+        self.leads.of(format!("{} {schedule}", own.key), function, read, written, modulus)
     }
 
     /// Chooses among the schedules of a kernel that nothing has been written to.

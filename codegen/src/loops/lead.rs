@@ -12,6 +12,7 @@ use super::expression::{Atom, Expr, Index};
 use super::statement::{Function, Relation, Stmt};
 use super::variable::{Var, VarKind};
 use mlc_ir::DType;
+use std::collections::BTreeMap;
 
 /// Places in bytes, from where the pointers point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +23,26 @@ pub struct Lead {
     pub end_written: Option<i64>,
     /// How far before what is read that has to be which is written, at least; `None` where nothing is read after something has been written.
     pub distance: Option<i64>,
+}
+
+/// What functions do with their pointers, as far as it has been asked for: by a name of the kernel and its schedule, a pointer that is read through,
+/// one that is written through, and the modulus.
+#[derive(Debug, Default)]
+pub struct Leads(BTreeMap<(String, Var, Var, usize), (Function, Option<Lead>)>);
+
+impl Leads {
+    /// See [`lead`]; functions of one name may still differ.
+    pub fn of(&mut self, name: String, function: &Function, read: Var, written: Var, modulus: usize) -> Option<Lead> {
+        let key = (name, read, written, modulus);
+        match self.0.get(&key) {
+            Some((known, lead)) if known.body == function.body => *lead,
+            _ => {
+                let lead = lead(function, read, written, modulus);
+                self.0.insert(key, (function.clone(), lead));
+                lead
+            }
+        }
+    }
 }
 
 /// Statements and turns that are walked at most, so that compilation stays short.

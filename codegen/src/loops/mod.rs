@@ -45,7 +45,7 @@ pub use expression::{Atom, Expr, Index, Known, Rescaling, value_type};
 pub use helper::{Helpers, Intrinsic};
 pub use intrinsics::Intrinsics;
 pub use lane_types::mask_dtype;
-pub use lead::{Lead, lead};
+pub use lead::{Lead, Leads, lead};
 pub use routine::{Routine, Tile};
 pub use statement::{Function, Overlaps, Parameter, Relation, Stmt, mentioned};
 pub use variable::{ValueType, Var, VarInfo, VarKind};

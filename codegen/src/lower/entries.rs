@@ -1,6 +1,7 @@
 //! The walk of a tree of parts: [`entries`].
 
-use super::part::{ExternRoutine, Part, Routine, Step};
+use super::homes::BufferId;
+use super::part::{Binding, ExternRoutine, Part, Routine, Step};
 
 /// A part around another one.
 #[derive(Debug, Clone, Copy)]
@@ -64,4 +65,27 @@ pub fn calls<'a>(parts: impl IntoIterator<Item = &'a Part>, first: usize) -> Vec
         _ => None,
     };
     entries(parts, first).into_iter().filter_map(call).collect()
+}
+
+impl Part {
+    /// The buffers that it touches, the parts inside of it too, but for those that nothing else knows: each with whether it is read.
+    pub fn touched(&self) -> Vec<(BufferId, bool)> {
+        let hidden = |buffer: BufferId| self.hides(buffer);
+        let all = entries([self], 0).into_iter().flat_map(|entry| entry.part.bindings());
+        let touched = all.filter_map(|binding| match binding {
+            Binding::Buffer { buffer, constant, .. } if !hidden(*buffer) => Some((*buffer, *constant)),
+            _ => None,
+        });
+        touched.collect()
+    }
+
+    /// Whether a buffer is nothing but its own, or of a part inside of it.
+    fn hides(&self, buffer: BufferId) -> bool {
+        let own = match self {
+            Part::Loop(code) => code.moves(buffer) || code.locals.contains(&buffer),
+            Part::Stripe(code) => code.moves(buffer) || code.locals.contains(&buffer),
+            Part::Step(_) | Part::Exchange(_) => false,
+        };
+        own || self.inner().any(|(part, _)| part.hides(buffer))
+    }
 }

@@ -31,6 +31,9 @@ pub enum BufferKind {
     Arena,
 }
 
+/// Where a value is.
+pub type Home = (BufferId, View);
+
 /// Memory for elements of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buffer {

@@ -24,6 +24,7 @@ mod rings;
 mod roles;
 mod search;
 mod sequence;
+mod sharing;
 mod steps;
 mod stripe;
 mod turns;
@@ -32,7 +33,7 @@ pub mod view;
 pub use entries::{Entry, calls, entries};
 pub use exchange::{Action, Exchange, LoweredMessage};
 pub use layout::{Group, Layout};
-pub use overlay::{Leads, Overlay};
+pub use overlay::Overlay;
 pub use part::{
     Act, Binding, Carried, ExternRoutine, Label, Loop, Once, Part, ResultPlace, Routine, Step, Stripe, Walk,
 };

@@ -1,6 +1,5 @@
 //! [`Part`]: what a program is a tree of.
 
-use super::entries::entries;
 use super::exchange::Exchange;
 use super::homes::BufferId;
 use super::overlay::Overlay;
@@ -122,27 +121,6 @@ impl Part {
             Part::Stripe(code) => &code.overlays,
             Part::Loop(_) | Part::Exchange(_) => &[],
         }
-    }
-
-    /// The buffers that it touches, the parts inside of it too, but for those that nothing else knows: each with whether it is read.
-    pub fn touched(&self) -> Vec<(BufferId, bool)> {
-        let hidden = |buffer: BufferId| self.hides(buffer);
-        let all = entries([self], 0).into_iter().flat_map(|entry| entry.part.bindings());
-        let touched = all.filter_map(|binding| match binding {
-            Binding::Buffer { buffer, constant, .. } if !hidden(*buffer) => Some((*buffer, *constant)),
-            _ => None,
-        });
-        touched.collect()
-    }
-
-    /// Whether a buffer is nothing but its own, or of a part inside of it.
-    fn hides(&self, buffer: BufferId) -> bool {
-        let own = match self {
-            Part::Loop(code) => code.moves(buffer) || code.locals.contains(&buffer),
-            Part::Stripe(code) => code.moves(buffer) || code.locals.contains(&buffer),
-            Part::Step(_) | Part::Exchange(_) => false,
-        };
-        own || self.inner().any(|(part, _)| part.hides(buffer))
     }
 
     /// Has all that it names be in other buffers, by a function from a buffer to another one and the first of its elements there.
@@ -339,7 +317,7 @@ impl Loop {
     }
 
     /// Whether turns find a buffer elsewhere each time.
-    fn moves(&self, buffer: BufferId) -> bool {
+    pub(super) fn moves(&self, buffer: BufferId) -> bool {
         let carried = self.carried.iter().any(|carried| [carried.read, carried.written].contains(&buffer));
         let walked = self.scanned.iter().chain(&self.stacked).any(|walk| walk.slice == buffer);
         self.turn == buffer || carried || walked
@@ -369,7 +347,7 @@ pub struct Stripe {
 
 impl Stripe {
     /// Whether acts find a buffer elsewhere each time.
-    fn moves(&self, buffer: BufferId) -> bool {
+    pub(super) fn moves(&self, buffer: BufferId) -> bool {
         self.acts.iter().any(|act| act.walks.iter().any(|walk| walk.rows == buffer))
     }
 

@@ -2,11 +2,11 @@
 
 use super::blocks::Block;
 use super::exchange::{Copies, needs_copy};
-use super::homes::{BufferId, BufferKind, Homes, moved};
+use super::homes::{BufferId, BufferKind, Home, Homes, moved};
 use super::maker::{Item, Lower, Maker};
-use super::overlay::{Sharing, share};
 use super::part::{Binding, Part, ResultPlace, Routine, Step};
 use super::roles::{is_computed, is_view};
+use super::sharing::{Sharing, share};
 use super::view::View;
 use crate::choice::{Choice, Chooser};
 use crate::kernels::{self, Argument, Epilogue, KernelWriter};
@@ -60,9 +60,6 @@ pub fn steps(
     maker.keep_states(homes);
     if maker.errors.is_empty() { Ok((maker.items, copies)) } else { Err(maker.errors) }
 }
-
-/// Where a value is.
-pub(super) type Home = (BufferId, View);
 
 /// A computed node, or some rows of it.
 pub(super) struct Computation<'a> {
@@ -261,10 +258,11 @@ impl Maker<'_> {
             error.location = Location::default().at_operator(node.op.name(), node.name.to_string());
             return self.errors.push(error);
         }
-        let candidates = self.candidates(homes, operands, &results[0], *overlap);
+        let mut candidates = Vec::new();
         let in_place = match overlap {
             Overlap::None => Vec::new(),
             Overlap::Dying => {
+                candidates = self.candidates(homes, operands, &results[0]);
                 let overwritable = self.overwritable(&anchor, &made.choice, &before, own);
                 in_place(homes, operands, &overwritable, &results[0])
             }

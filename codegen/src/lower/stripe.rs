@@ -1,12 +1,12 @@
 //! Stripes: some nodes of a graph as one part, in which their kernels take turns.
 
-use super::homes::{BufferId, BufferKind, Homes};
+use super::homes::{BufferId, BufferKind, Home, Homes};
 use super::maker::Maker;
 use super::outline::{Member, Outline, RingOfRows, Source, Sum, Work};
-use super::overlay::overlay_stripe;
 use super::part::{Act, Binding, Part, Stripe};
 use super::rings::{Ring, RowWalk};
-use super::steps::{Computation, Home, Overlap};
+use super::sharing::overlay_stripe;
+use super::steps::{Computation, Overlap};
 use super::view::View;
 use crate::loops::Routine;
 use crate::loops::spelling::comment;
