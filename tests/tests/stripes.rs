@@ -188,7 +188,7 @@ fn stripes_compute_the_same_in_a_fraction_of_the_memory() {
         (UPSAMPLED, 2),
         (POOLED, 2),
         (FLAT, 1),
-        (BLOCKS, 2),
+        (BLOCKS, 1),
     ];
     for (source, share) in networks {
         let graph = text::parse(source, &()).unwrap();

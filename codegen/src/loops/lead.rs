@@ -25,10 +25,12 @@ pub struct Lead {
     pub distance: Option<i64>,
 }
 
-/// What functions do with their pointers, as far as it has been asked for: by a name of the kernel and its schedule, a pointer that is read through,
-/// one that is written through, and the modulus.
+/// A name of a kernel and its schedule, a pointer that is read through, one that is written through, and a modulus.
+type Question = (String, Var, Var, usize);
+
+/// What functions do with their pointers, as far as it has been asked for.
 #[derive(Debug, Default)]
-pub struct Leads(BTreeMap<(String, Var, Var, usize), (Function, Option<Lead>)>);
+pub struct Leads(BTreeMap<Question, (Function, Option<Lead>)>);
 
 impl Leads {
     /// See [`lead`]; functions of one name may still differ.
