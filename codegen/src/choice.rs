@@ -3,7 +3,7 @@
 
 use crate::ScheduleOptions;
 use crate::kernels::{self, KernelWriter, Schedule};
-use crate::loops::{Function, mentioned};
+use crate::loops::{Function, Lead, Leads, Var, mentioned};
 use crate::lower::view::View;
 use crate::price::{Price, price};
 use crate::target::{Borders, Target};
@@ -121,6 +121,7 @@ pub struct Chooser {
     known: IndexMap<Problem, Choice>,
     /// Bytes of scratch memory that there is room for, by node.
     room: BTreeMap<String, usize>,
+    leads: Leads,
 }
 
 impl Chooser {
@@ -128,7 +129,7 @@ impl Chooser {
     pub fn new(target: &Target, working_set: usize, options: &ScheduleOptions) -> Chooser {
         let (target, options) = (Rc::new(target.clone()), options.clone());
         let (seen, known, room) = (BTreeSet::new(), IndexMap::new(), BTreeMap::new());
-        Chooser { target, working_set, options, is_quick: false, seen, known, room }
+        Chooser { target, working_set, options, is_quick: false, seen, known, room, leads: Leads::default() }
     }
 
     /// A chooser for callers who ask about far more kernels than will be written: it looks at one schedule of each, the one that is
@@ -182,6 +183,12 @@ impl Chooser {
             Some(text) => text.starts_with("band-"),
             None => self.target.bands,
         }
+    }
+
+    /// See [`loops::lead`](crate::loops::lead()); found out once for each kernel, schedule and pair of pointers.
+    pub fn lead(&mut self, own: &Choice, function: &Function, read: Var, written: Var, modulus: usize) -> Option<Lead> {
+        let schedule = own.taken().map_or(String::new(), |taken| taken.schedule.to_string());
+        self.leads.of(format!("{} {schedule}", own.key), function, read, written, modulus)
     }
 
     /// Chooses among the schedules of a kernel that nothing has been written to.

@@ -19,8 +19,8 @@ use crate::execution::WeightsAs;
 use crate::graph::ExecutorGraph;
 use crate::loops::parallel::most_turns;
 use crate::loops::{Intrinsics, print};
-use crate::lower::{self, Binding, Entry, Layout, Part, Point, Program, ResultPlace, Routine, lower};
-use crate::module::{KernelResult, KernelSummary, Module, Port, SourceFile, StatePlace};
+use crate::lower::{self, Binding, Entry, Layout, Overlay, Part, Point, Program, ResultPlace, Routine, lower};
+use crate::module::{KernelResult, KernelSummary, LaidOver, Module, Port, SourceFile, StatePlace};
 use crate::names::{Names, fields};
 use crate::price::Price;
 use crate::threads::{self, Phase};
@@ -147,11 +147,23 @@ fn summary(program: &Program, entry: &Entry<'_>, price: Price, alignment: usize)
         bytes: label.bytes.saturating_mul(entry.turns()),
         workspace_bytes,
         results: if entry.around.is_empty() { part.results().iter().map(result).collect() } else { Vec::new() },
+        laid_over: part.overlays().iter().filter_map(|overlay| laid_over(program, overlay)).collect(),
         parallel_turns,
         split: None,
         price,
         choice,
     }
+}
+
+fn laid_over(program: &Program, overlay: &Overlay) -> Option<LaidOver> {
+    let offset = |buffer| program.layout.offsets.get(&buffer).map(|&offset: &usize| offset as i64);
+    let name = |buffer: usize| program.buffers[buffer].values.first().cloned().unwrap_or_default();
+    Some(LaidOver {
+        result: name(overlay.result),
+        operand: name(overlay.operand),
+        distance_bytes: offset(overlay.operand)? - offset(overlay.result)?,
+        least_bytes: overlay.distance,
+    })
 }
 
 fn result(ResultPlace { node, slot, view, .. }: &ResultPlace) -> KernelResult {

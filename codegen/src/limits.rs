@@ -155,6 +155,7 @@ mod tests {
             bytes: 0,
             workspace_bytes: 0,
             results: Vec::new(),
+            laid_over: Vec::new(),
             parallel_turns: 1,
             split: None,
             price: Price::default(),

@@ -43,6 +43,9 @@ pub struct KernelSummary {
     /// Where its results lie when it has run; of kernels inside of loops none, whose turns have results of their own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<KernelResult>,
+    /// Its results that lie over operands which it reads for the last time, other than exactly.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub laid_over: Vec<LaidOver>,
     /// How many turns of its outermost loop can run at the same time.
     #[serde(skip)]
     pub parallel_turns: u64,
@@ -70,6 +73,19 @@ pub struct SplitSummary {
     pub launches: u64,
     /// Hundredths of the kernel's price that threads compute at the same time.
     pub percent: u64,
+}
+
+/// A result that lies over an operand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LaidOver {
+    /// Name of the result's node.
+    pub result: String,
+    /// Name of the operand's node.
+    pub operand: String,
+    /// Bytes from the first one of the result's memory to the first one of the operand's.
+    pub distance_bytes: i64,
+    /// How many the loop program needs between them, at least.
+    pub least_bytes: i64,
 }
 
 /// A value that a kernel computes, as the hook of the generated code finds it.

@@ -3,7 +3,7 @@
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
-use mlc_codegen::{Execution, Interface, Limits, Target};
+use mlc_codegen::{Execution, Interface, Limits, MemoryPlan, Target};
 use mlc_ir::{Generator, Graph, Objective, Tensor, evaluate, text};
 use mlc_tests::case::Case;
 use mlc_tests::compare::{Tolerance, compare};
@@ -73,6 +73,93 @@ graph @masked(%x: f32[1, 6, 7, 3]) -> ("y": f32[1, 6, 7, 3]) {
 }
 "#;
 
+/// Rows of branches that are joined, in the stripe and as its result.
+const JOINED: &str = r#"mlc 1
+graph @joined(%x: f32[1, 24, 12, 3]) -> ("y": f32[1, 11, 5, 12]) {
+  %w0 = constant f32[3, 3, 3, 16] random(seed = 1)
+  %c0 = convolution %x, %w0 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %w1 = constant f32[1, 1, 16, 4] random(seed = 2)
+  %s0 = convolution %c0, %w1 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %w2 = constant f32[1, 1, 4, 8] random(seed = 3)
+  %a0 = convolution %s0, %w2 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %w3 = constant f32[3, 3, 4, 8] random(seed = 4)
+  %b0 = convolution %s0, %w3 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %j0 = concat %a0, %b0 {axis = 3}
+  %p0 = max_pool %j0 {window = [3, 3], strides = [2, 2], dilations = [1, 1], pads = [[0, 0], [0, 0]]}
+  %s1 = convolution %p0, %w1 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %b1 = convolution %s1, %w3 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %y = concat %s1, %b1 {axis = 3}
+  return %y
+}
+"#;
+
+/// Rows that are repeated, and joined to those that they were pooled of.
+const UPSAMPLED: &str = r#"mlc 1
+graph @upsampled(%x: f32[1, 32, 12, 3]) -> ("y": f32[1, 32, 12, 2]) {
+  %w0 = constant f32[3, 3, 3, 8] random(seed = 1)
+  %c0 = convolution %x, %w0 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %p0 = max_pool %c0 {window = [2, 2], strides = [2, 2], dilations = [1, 1], pads = [[0, 0], [0, 0]]}
+  %w1 = constant f32[3, 3, 8, 8] random(seed = 2)
+  %c1 = convolution %p0, %w1 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %u0 = resize %c1 {axes = [1, 2], sizes = [32, 12], ratios = [0.5, 0.5], mode = nearest, coordinates = asymmetric}
+  %j0 = concat %u0, %c0 {axis = 3}
+  %w2 = constant f32[3, 3, 16, 8] random(seed = 3)
+  %c2 = convolution %j0, %w2 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %w3 = constant f32[1, 1, 8, 2] random(seed = 4)
+  %y = convolution %c2, %w3 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  return %y
+}
+"#;
+
+/// Bytes that are added up at the end, by constant weights that are all alike.
+const POOLED: &str = r#"mlc 1
+graph @pooled(%x: i8[1, 25, 5, 4]) -> ("y": i8[1, 1, 1, 8]) {
+  %w0 = constant i8[3, 3, 4, 8] random(seed = 1)
+  %c0 = kernel %x, %w0 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 4_i32), -128_i32), 127_i32))}
+  %w1 = constant i8[3, 3, 1, 8] random(seed = 2)
+  %c1 = kernel %c0, %w1 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 8, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 2_i32), -128_i32), 127_i32))}
+  %ones = constant i8[25, 5, 1, 8] splat(1)
+  %y = kernel %c1, %ones {anchor = convolution {strides = [25, 5], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 8, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 5_i32), -128_i32), 127_i32))}
+  return %y
+}
+"#;
+
+/// Tensors of few rows, of which windows need all at one time: their results lie over them at a distance.
+const FLAT: &str = r#"mlc 1
+graph @flat(%x: f32[1, 3, 40, 2]) -> ("y": f32[1, 3, 38, 2]) {
+  %w0 = constant f32[1, 1, 2, 16] random(seed = 1)
+  %c0 = convolution %x, %w0 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %w1 = constant f32[3, 3, 1, 16] random(seed = 2)
+  %c1 = convolution %c0, %w1 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 16}
+  %w2 = constant f32[3, 3, 1, 16] random(seed = 3)
+  %c2 = convolution %c1, %w2 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 16}
+  %p = max_pool %c2 {window = [1, 3], strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]]}
+  %w3 = constant f32[1, 1, 16, 2] random(seed = 4)
+  %y = convolution %p, %w3 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  return %y
+}
+"#;
+
+/// Blocks around which their operands go, written over these.
+const BLOCKS: &str = r#"mlc 1
+graph @blocks(%x: f32[1, 16, 12, 3]) -> ("y": f32[1, 16, 12, 2]) {
+  %w0 = constant f32[3, 3, 3, 24] random(seed = 1)
+  %c0 = convolution %x, %w0 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %w1 = constant f32[1, 1, 24, 32] random(seed = 2)
+  %w2 = constant f32[7, 3, 1, 32] random(seed = 3)
+  %w3 = constant f32[1, 1, 32, 24] random(seed = 4)
+  %e0 = convolution %c0, %w1 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %d0 = convolution %e0, %w2 {strides = [1, 1], dilations = [1, 1], pads = [[3, 3], [1, 1]], groups = 32}
+  %r0 = kernel %d0, %w3, %c0 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}, anchor_operands = 2, expression = add(x0, x1)}
+  %e1 = convolution %r0, %w1 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %d1 = convolution %e1, %w2 {strides = [1, 1], dilations = [1, 1], pads = [[3, 3], [1, 1]], groups = 32}
+  %r1 = kernel %d1, %w3, %r0 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}, anchor_operands = 2, expression = add(x0, x1)}
+  %w4 = constant f32[1, 1, 24, 2] random(seed = 5)
+  %y = convolution %r1, %w4 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  return %y
+}
+"#;
+
 /// Runs what was compiled in a mode.
 fn run(compiled: &Compiled, mode: &Mode, inputs: &[Tensor]) -> Vec<Tensor> {
     let unpacked = Unpacked::new(&compiled.archive).unwrap();
@@ -91,7 +178,19 @@ fn compiled(graph: &Graph, target: &Target) -> Compiled {
 
 #[test]
 fn stripes_compute_the_same_in_a_fraction_of_the_memory() {
-    for (source, share) in [(CHAIN, 3), (RESIDUAL, 2), (BYTES, 2), (MASKED, 1)] {
+    let mut laid_over = 0;
+    let networks = [
+        (CHAIN, 3),
+        (RESIDUAL, 2),
+        (BYTES, 2),
+        (MASKED, 1),
+        (JOINED, 2),
+        (UPSAMPLED, 2),
+        (POOLED, 2),
+        (FLAT, 1),
+        (BLOCKS, 1),
+    ];
+    for (source, share) in networks {
         let graph = text::parse(source, &()).unwrap();
         let input = Generator::new(9).tensor(&graph.node(graph.inputs()[0]).results[0]);
         let expected = evaluate(&graph, std::slice::from_ref(&input)).unwrap();
@@ -101,6 +200,14 @@ fn stripes_compute_the_same_in_a_fraction_of_the_memory() {
             let stripes = compiled(&graph, &mode.target);
             let (own, whole) = (stripes.module.plan.arena_bytes, plain.module.plan.arena_bytes);
             assert!(own * share <= whole, "{} on {}: {own} bytes instead of {whole}", graph.name, mode.name);
+            laid_over += overlaps(&stripes.module.plan);
+            assert_eq!(overlaps(&plain.module.plan), 0, "{} on {}", graph.name, mode.name);
+            eprintln!(
+                "{} on {}: {own} bytes instead of {whole}, {} overlaps",
+                graph.name,
+                mode.name,
+                overlaps(&stripes.module.plan)
+            );
             let outputs = run(&stripes, &mode, std::slice::from_ref(&input));
             for (found, golden) in outputs.iter().zip(&expected) {
                 let is_float = golden.ty().dtype.is_float();
@@ -113,6 +220,21 @@ fn stripes_compute_the_same_in_a_fraction_of_the_memory() {
             }
         }
     }
+    assert!(laid_over > 4, "{laid_over} results lie over operands");
+}
+
+/// Pairs of buffers that live at one time and have bytes in common.
+fn overlaps(plan: &MemoryPlan) -> usize {
+    let pairs = plan
+        .buffers
+        .iter()
+        .enumerate()
+        .flat_map(|(number, own)| plan.buffers[..number].iter().map(move |other| (own, other)));
+    let meet = pairs.filter(|(own, other)| {
+        let together = own.first <= other.last && other.first <= own.last;
+        together && own.offset < other.offset + other.bytes && other.offset < own.offset + own.bytes
+    });
+    meet.count()
 }
 
 /// Networks with the bytes of arena that they may take.

@@ -126,7 +126,7 @@ impl StripeWriter<'_, '_> {
         self.emitter.variables.insert(walk.rows, (name.clone(), name.clone()));
         own.insert(name.clone());
         let whole = self.address(walk.whole);
-        let (since, period) = (since(act.turns.first), act.turns.period);
+        let (since, period) = (since(act.turns.first), act.turns.period * walk.repeat);
         let time = if period > 1 { format!("({since} / {period})") } else { since };
         format!("    {qualifier}void *const {name} = ({ty} *){whole} + (ptrdiff_t){time} * {};\n", walk.stride)
     }

@@ -10,7 +10,7 @@ mod touched;
 pub use places::Knowledge;
 pub use touched::Touched;
 
-use super::statement::{Function, Stmt};
+use super::statement::{Function, Overlaps, Stmt};
 use super::variable::{Var, VarKind};
 use places::{Counter, Interval, Place, product, sum};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +26,12 @@ pub fn mark(function: &mut Function) {
 /// What is known where a function begins, whose variables have these kinds.
 pub fn knowledge<'a>(function: &Function, kinds: &'a [VarKind]) -> Knowledge<'a> {
     let parameters = function.parameters.iter();
+    let of = |overlaps: Overlaps| {
+        let own = parameters.clone().filter(move |parameter| parameter.overlaps == overlaps);
+        own.map(|parameter| parameter.var).collect()
+    };
     // Memory that others may overlap is all one.
-    let shared = parameters.filter(|parameter| parameter.overlaps).map(|parameter| parameter.var).collect();
-    Knowledge::of(kinds, shared)
+    Knowledge::of(kinds, of(Overlaps::Alike), of(Overlaps::Anyhow))
 }
 
 /// How many turns of a marked function can run at the same time: of those loops that no other loop is around, the one with most. 1 where

@@ -141,8 +141,19 @@ pub struct Parameter {
     pub var: Var,
     /// Whether C says that nothing else that is written overlaps it.
     pub restrict: bool,
-    /// Whether it may point where others do of which this is said: results over operands that lie alike.
-    pub overlaps: bool,
+    /// Where it may point to the memory of others of which the same is said.
+    pub overlaps: Overlaps,
+}
+
+/// How memory of parameters may overlap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overlaps {
+    /// Not at all, where any of it is written.
+    Never,
+    /// All of them point to the same byte: results over operands that lie alike.
+    Alike,
+    /// Anyhow: results at a distance from operands.
+    Anyhow,
 }
 
 /// A kernel as a loop program.

@@ -7,7 +7,7 @@ use super::homes::is_constant;
 use super::outline::Outline;
 use super::roles::is_view;
 use crate::target::Target;
-use mlc_ir::{Graph, NodeId, Op, Value};
+use mlc_ir::{Graph, NodeId, Objective, Op, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Nodes that are computed row by row, as one stripe.
@@ -78,6 +78,8 @@ struct Chain<'a> {
 
 /// A tensor of the arena.
 struct Tensor {
+    /// The value, all others that lie in its memory are parts or views of it.
+    value: Value,
     bytes: usize,
     /// The first node that writes it, and the last one that reads it.
     life: (usize, usize),
@@ -102,7 +104,7 @@ impl<'a> Chain<'a> {
                     continue;
                 }
                 let bytes = graph.ty(value).bytes().next_multiple_of(target.alignment);
-                let tensor = lives.entry(value).or_insert(Tensor { bytes, life: (number, number) });
+                let tensor = lives.entry(value).or_insert(Tensor { value, bytes, life: (number, number) });
                 tensor.life = (tensor.life.0.min(number), tensor.life.1.max(number));
             }
         }
@@ -128,6 +130,26 @@ impl<'a> Chain<'a> {
         self.tensors.iter().filter(alive).map(|tensor| tensor.bytes).sum()
     }
 
+    /// Bytes that a result of nodes which are computed together has in common with a tensor that dies with them, at most.
+    fn overlaid(&self, nodes: std::ops::Range<usize>, outline: &Outline, rows: usize) -> usize {
+        let last = Value::from(self.nodes[nodes.end - 1]);
+        let Some(result) = self.tensors.iter().find(|tensor| tensor.value == last) else { return 0 };
+        if self.target.objective != Objective::Ram || result.life.0 < nodes.start {
+            return 0;
+        }
+        let row = |tensor: &Tensor| {
+            let ty = self.graph.ty(tensor.value);
+            ty.bytes() / ty.shape.get(1).map_or(1, |&rows| rows.max(1))
+        };
+        let dies = |tensor: &&Tensor| tensor.life.0 < nodes.start && nodes.contains(&tensor.life.1);
+        let saved = |tensor: &Tensor| {
+            let lead = outline.lead(rows, (tensor.value, row(tensor)), row(result))?;
+            let ahead = usize::try_from(lead).unwrap_or(0);
+            Some((tensor.bytes + result.bytes).saturating_sub(result.bytes.max(tensor.bytes + ahead)))
+        };
+        self.tensors.iter().filter(dies).filter_map(saved).max().unwrap_or(0)
+    }
+
     /// For each node, what can be computed from it on.
     fn choices(&self) -> Vec<Vec<Choice>> {
         let has_rows: Vec<bool> = self.nodes.iter().map(|&id| self.has_rows(id)).collect();
@@ -149,7 +171,8 @@ impl<'a> Chain<'a> {
     fn stripe(&self, first: usize, count: usize) -> Option<Choice> {
         let rows = 1;
         let outline = Outline::new(self.graph, &self.nodes[first..first + count], rows, self.target)?;
-        let bytes = self.whole(first..first + count) + outline.bytes(self.target.alignment);
+        let whole = self.whole(first..first + count) - self.overlaid(first..first + count, &outline, rows);
+        let bytes = whole + outline.bytes(self.target.alignment);
         let asked = outline.turns.count * outline.members.len();
         Some(Choice { count, rows, bytes, work: (outline.moved_bytes(rows) + asked) as u64 })
     }

@@ -43,7 +43,8 @@ impl Maker<'_> {
         };
         let routine = Routine::Extern(Box::new(code));
         let label = self.label(id, format!("extern {}", op.symbol), 0);
-        let step = Step { routine, bindings, label, results: places, in_place, choice: Choice::default() };
+        let (overlays, choice) = (Vec::new(), Choice::default());
+        let step = Step { routine, bindings, label, results: places, in_place, overlays, choice };
         self.push_part(id, Part::Step(Box::new(step)));
     }
 

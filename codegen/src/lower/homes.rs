@@ -31,6 +31,9 @@ pub enum BufferKind {
     Arena,
 }
 
+/// Where a value is.
+pub type Home = (BufferId, View);
+
 /// Memory for elements of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buffer {
@@ -73,14 +76,17 @@ pub struct Homes {
     dense: BTreeSet<Value>,
     /// Results of functions that can't be where the caller wants an output: it is copied there.
     apart: BTreeSet<Value>,
+    /// Nodes that are computed row by row, in which nothing else lies.
+    by_rows: BTreeSet<NodeId>,
 }
 
 impl Homes {
-    /// Decides the homes of all values of a legal graph, whose caller aligns inputs and outputs to so many bytes.
-    pub fn assign(graph: &Graph, interface_alignment: usize) -> Homes {
+    /// Decides the homes of all values of a legal graph, of which some nodes are computed row by row, and whose caller aligns inputs and
+    /// outputs to so many bytes.
+    pub fn assign(graph: &Graph, by_rows: BTreeSet<NodeId>, interface_alignment: usize) -> Homes {
         let (materialized, dense) = (materialized(graph), dense(graph));
         let apart = apart(graph, interface_alignment);
-        let mut homes = Homes { materialized, dense, apart, ..Homes::default() };
+        let mut homes = Homes { materialized, dense, apart, by_rows, ..Homes::default() };
         homes.place_outputs(graph);
         for id in graph.topological_order() {
             homes.place_parts(graph, id);
@@ -155,7 +161,7 @@ impl Homes {
         let whole = Value::from(id);
         let operands = graph.operands(id);
         match &graph.node(id).op {
-            Op::Concat(concat) => {
+            Op::Concat(concat) if !self.by_rows.contains(&id) => {
                 let mut start = 0;
                 for &part in &operands {
                     let once = operands.iter().filter(|&&other| other == part).count() == 1;

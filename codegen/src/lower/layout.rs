@@ -1,8 +1,10 @@
 //! [`Layout`]: how long each buffer lives in the walk of a tree of parts, which may share memory, and where in the arena they are.
 
+use super::entries::{Entry, entries};
 use super::homes::{Buffer, BufferId, BufferKind};
-use super::part::{Binding, Entry, Part, entries};
-use super::plan::{self, Request};
+use super::overlay::Overlay;
+use super::part::{Binding, Part};
+use super::plan::{self, Lap, Request};
 use crate::module::MemoryPlan;
 use std::collections::BTreeMap;
 
@@ -72,7 +74,8 @@ impl Layout {
     ) -> Layout {
         let lives = merge_in_place(walk, own);
         let (requests, owners) = requests(walk, buffers, &lives, has_scratch);
-        let mut plan = plan::plan(&requests, alignment);
+        let laps = laps(walk, &lives, &owners);
+        let mut plan = plan::plan(&requests, &laps, alignment);
         let (mut offsets, mut scratch) = (BTreeMap::new(), BTreeMap::new());
         for (owner, planned) in owners.iter().zip(&plan.buffers) {
             match *owner {
@@ -84,6 +87,22 @@ impl Layout {
         }
         plan.buffers.sort_by_key(|buffer| (buffer.first, buffer.offset));
         Layout { offsets, scratch, groups: lives.groups(buffers), plan }
+    }
+}
+
+impl Layout {
+    /// Whether a result lies over an operand here, other than exactly.
+    pub fn has(&self, overlay: &Overlay, buffers: &[Buffer]) -> bool {
+        let place = |id: BufferId| Some((*self.offsets.get(&id)?, buffers[id].bytes));
+        let is_one =
+            |group: &Group| group.members.contains(&overlay.result) && group.members.contains(&overlay.operand);
+        match place(overlay.result).zip(place(overlay.operand)) {
+            Some((result, operand)) => {
+                let meet = result.0 < operand.0 + operand.1 && operand.0 < result.0 + result.1;
+                meet && !self.groups.iter().any(is_one)
+            }
+            None => false,
+        }
     }
 }
 
@@ -119,6 +138,22 @@ fn requests(
     (requests, owners)
 }
 
+/// Results that may lie over operands that die in their part.
+fn laps(walk: &[Entry<'_>], lives: &Lives, owners: &[Owner]) -> Vec<Lap> {
+    let request = |root: BufferId| owners.iter().position(|owner| matches!(owner, Owner::Buffer(own) if *own == root));
+    let lap = |entry: &Entry<'_>, overlay: &Overlay| {
+        let (&over, &under) = (lives.alias.get(&overlay.result)?, lives.alias.get(&overlay.operand)?);
+        let is_born = over == overlay.result && lives.roots.get(&over)?.0 == entry.first;
+        let dies = lives.roots.get(&under)?.1 == entry.last;
+        (is_born && dies && over != under).then_some(())?;
+        let (distance, modulus) = (overlay.distance, overlay.modulus);
+        Some(Lap { result: request(over)?, operand: request(under)?, distance, modulus })
+    };
+    let overlays = walk.iter().flat_map(|entry| entry.part.overlays().iter().map(move |overlay| (entry, overlay)));
+    overlays.filter_map(|(entry, overlay)| lap(entry, overlay)).collect()
+}
+
+#[derive(Clone, Copy)]
 enum Owner {
     Buffer(BufferId),
     Scratch(usize, usize),

@@ -6,6 +6,7 @@
 //! row. Bodies of loops become parts of the tree before it is planned.
 
 mod blocks;
+mod entries;
 mod exchange;
 mod external;
 pub mod homes;
@@ -15,6 +16,7 @@ mod loop_operator;
 mod maker;
 mod order;
 mod outline;
+mod overlay;
 mod part;
 pub mod plan;
 mod program;
@@ -22,16 +24,18 @@ mod rings;
 mod roles;
 mod search;
 mod sequence;
+mod sharing;
 mod steps;
 mod stripe;
 mod turns;
 pub mod view;
 
+pub use entries::{Entry, calls, entries};
 pub use exchange::{Action, Exchange, LoweredMessage};
 pub use layout::{Group, Layout};
+pub use overlay::Overlay;
 pub use part::{
-    Act, Binding, Carried, Entry, ExternRoutine, Label, Loop, Once, Part, ResultPlace, Routine, Step, Stripe, Walk,
-    calls, entries,
+    Act, Binding, Carried, ExternRoutine, Label, Loop, Once, Part, ResultPlace, Routine, Step, Stripe, Walk,
 };
 pub use program::Program;
 pub use rings::{Ring, RowWalk};

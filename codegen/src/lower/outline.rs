@@ -6,8 +6,9 @@ use super::turns::{Turns, Worker};
 use crate::target::Target;
 use mlc_ir::ops::{Kernel, Map};
 use mlc_ir::scalar::{BinaryFunction, Expression};
-use mlc_ir::{DType, Graph, NodeId, Op, RowWindow, Shape, TensorType, Value};
+use mlc_ir::{Attribute, DType, Graph, NodeId, Op, RowWindow, Shape, TensorType, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Extents of the border around each axis of some rows.
 pub type Pads = Vec<(usize, usize)>;
@@ -34,20 +35,48 @@ pub struct Member {
     pub ring: RingOfRows,
 }
 
+impl Member {
+    /// How it reads the rows of a tensor outside.
+    fn rows_of(&self, value: Value) -> Vec<RowWindow> {
+        match &self.work {
+            Work::Copy if self.value == value => vec![RowWindow::ROW],
+            Work::Compute(parts) => {
+                let all = parts.iter().flat_map(|part| part.values.iter().zip(&part.operands));
+                let own = all.filter_map(|(&operand, source)| match source {
+                    Source::Rows(window) if operand == value => Some(*window),
+                    _ => None,
+                });
+                own.collect()
+            }
+            Work::Copy | Work::Sum(_) => Vec::new(),
+        }
+    }
+}
+
 /// What is done with rows.
 #[derive(Debug)]
 pub enum Work {
     /// They are copied from a tensor outside of the stripe.
     Copy,
-    /// They are computed.
-    Compute {
-        /// The operator, of as many rows as are computed at a time.
-        op: Box<Op>,
-        /// Where each operand is.
-        operands: Vec<Source>,
-    },
+    /// They are computed, some parts of them after the others.
+    Compute(Vec<Computed>),
     /// The sum of what all rows contribute to the result, which is computed of it behind the stripe.
     Sum(Box<Sum>),
+}
+
+/// Rows, or a part of them along an axis.
+#[derive(Debug)]
+pub struct Computed {
+    /// The node that computes them.
+    pub node: NodeId,
+    /// The operator, of as many rows as are computed at a time; `None` where the operand's are moved.
+    pub op: Option<Op>,
+    /// The operands.
+    pub values: Vec<Value>,
+    /// Where each operand is.
+    pub operands: Vec<Source>,
+    /// The axis along which they are joined to others, and their places on it.
+    pub part: Option<(usize, Range<usize>)>,
 }
 
 /// A result as a sum over rows.
@@ -135,8 +164,10 @@ impl Outline {
     /// An outline of nodes, each behind those that it reads from, that compute `rows` rows at a time; `None` where that can't be: where
     /// anything but the last one's result is needed elsewhere, or rows aren't computed alike.
     pub fn new(graph: &Graph, nodes: &[NodeId], rows: usize, target: &Target) -> Option<Outline> {
-        let mut draft = Draft { graph, target, rows, members: Vec::new(), workers: Vec::new(), made: BTreeMap::new() };
         let all: BTreeSet<NodeId> = nodes.iter().copied().collect();
+        let joined = nodes.iter().copied().filter(|&id| is_joined(graph, id, &all)).collect();
+        let (members, workers, made) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let mut draft = Draft { graph, target, rows, joined, members, workers, made };
         let (last, inner) = nodes.split_last()?;
         let is_needed = |id: &NodeId| {
             let is_output = graph.outputs().iter().any(|output| output.value.node == *id);
@@ -155,7 +186,10 @@ impl Outline {
             member.ring.hold(own.ring);
             let reads = |worker: &Worker| worker.reads.iter().any(|(other, _)| *other == number);
             let mut readers = (0..workers.len()).filter(|&reader| reads(&workers[reader]));
-            let is_at_once = readers.clone().all(|reader| turns.workers[reader].first == own.first);
+            let once =
+                |reader: &Worker| reader.reads.iter().all(|(other, window)| *other != number || window.repeat == 1);
+            let is_at_once =
+                readers.clone().all(|reader| turns.workers[reader].first == own.first && once(&workers[reader]));
             if own.ring == rows && member.ring.border.is_none() && is_at_once {
                 member.ring.until = readers.next_back();
             }
@@ -181,6 +215,32 @@ impl Outline {
         sum + (0..self.members.len()).map(alive).max().unwrap_or(0)
     }
 
+    /// How far the last one's result has to begin before a tensor outside that is read row by row, in bytes, so that rows which are still
+    /// needed aren't overwritten: at most, since kernels are taken to read a row until they have written one. Rows have so many bytes. `None`
+    /// where the result isn't computed row by row, or the tensor isn't read like that.
+    pub fn lead(&self, rows: usize, operand: (Value, usize), result_bytes: usize) -> Option<i64> {
+        let (value, bytes) = operand;
+        let reads: Vec<Vec<RowWindow>> = self.members.iter().map(|member| member.rows_of(value)).collect();
+        let is_sum = matches!(self.members.last()?.work, Work::Sum(_));
+        if is_sum || reads.iter().all(Vec::is_empty) {
+            return None;
+        }
+        let (mut lead, mut end) = (i64::MIN, 0);
+        for turn in 0..self.turns.count {
+            for (number, (own, reads)) in self.turns.workers.iter().zip(&reads).enumerate() {
+                let Some(act) = own.act(turn).filter(|&act| act < own.computed) else { continue };
+                if number + 1 == self.members.len() {
+                    end = ((act + 1) * rows * result_bytes) as i64;
+                }
+                for window in reads {
+                    let first = act * rows / window.repeat * window.stride * bytes;
+                    lead = lead.max(end - first as i64);
+                }
+            }
+        }
+        Some(lead)
+    }
+
     /// Bytes that are moved up in rings, in all turns.
     pub fn moved_bytes(&self, rows: usize) -> usize {
         let moved = self.rings().zip(&self.turns.workers).map(|(ring, own)| {
@@ -195,6 +255,8 @@ struct Draft<'a> {
     graph: &'a Graph,
     target: &'a Target,
     rows: usize,
+    /// Nodes whose rows are parts of those of one that joins them, and are computed there.
+    joined: BTreeSet<NodeId>,
     members: Vec<Member>,
     workers: Vec<Worker>,
     /// Whose rows each member appends.
@@ -203,16 +265,50 @@ struct Draft<'a> {
 
 impl Draft<'_> {
     fn add(&mut self, id: NodeId) -> Option<()> {
-        let graph = self.graph;
-        let node = graph.node(id);
-        let ([result], operands) = (&node.results[..], graph.operands(id)) else { return None };
-        let types = graph.operand_types(id);
-        let (mut op, reads) = node.op.by_rows(&types)?;
+        if self.joined.contains(&id) {
+            return Some(());
+        }
+        let node = self.graph.node(id);
+        let [result] = &node.results[..] else { return None };
         if result.rank() < 3 || result.shape[0] != 1 || result.elements() == 0 {
             return None;
         }
-        let (border, columns) = self.border(&mut op, &operands, &reads);
         let mut worker = Worker { rows: result.shape[1], reads: Vec::new() };
+        let parts = match &node.op {
+            Op::Concat(concat) => self.parts(id, concat.axis, &mut worker)?,
+            op => vec![self.computed(id, op, self.graph.operands(id), &mut worker)?],
+        };
+        self.push(id, id.into(), Work::Compute(parts), worker);
+        Some(())
+    }
+
+    /// The parts of rows that are joined.
+    fn parts(&mut self, id: NodeId, axis: usize, worker: &mut Worker) -> Option<Vec<Computed>> {
+        let graph = self.graph;
+        graph.node(id).op.by_rows(&graph.operand_types(id))?;
+        let mut parts = Vec::new();
+        let mut end = 0;
+        for operand in graph.operands(id) {
+            let computed = if self.joined.contains(&operand.node) {
+                let node = operand.node;
+                self.computed(node, &graph.node(node).op, graph.operands(node), worker)?
+            } else {
+                let moved = Map { expression: Expression::operand(0) };
+                Computed { op: None, ..self.computed(id, &moved.into(), vec![operand], worker)? }
+            };
+            let start = end;
+            end += graph.ty(operand).shape[axis];
+            parts.push(Computed { part: Some((axis, start..end)), ..computed });
+        }
+        Some(parts)
+    }
+
+    /// How an operator computes rows, which a worker is to read for that.
+    fn computed(&mut self, id: NodeId, op: &Op, operands: Vec<Value>, worker: &mut Worker) -> Option<Computed> {
+        let graph = self.graph;
+        let types: Vec<TensorType> = operands.iter().map(|&operand| graph.ty(operand).clone()).collect();
+        let (mut op, reads) = op.by_rows(&types)?;
+        let (border, columns) = self.border(&mut op, &operands, &reads);
         let mut sources = Vec::new();
         for (number, (&operand, read)) in operands.iter().zip(reads).enumerate() {
             let Some(mut window) = read else {
@@ -245,8 +341,7 @@ impl Draft<'_> {
             sources.push(Source::Ring { member, window, read: worker.reads.len(), pads });
             worker.reads.push((member, window));
         }
-        self.push(id, id.into(), Work::Compute { op: Box::new(op), operands: sources }, worker);
-        Some(())
+        Some(Computed { node: id, op: Some(op), values: operands, operands: sources, part: None })
     }
 
     /// A node whose result is a sum over rows that are computed in the stripe.
@@ -319,9 +414,32 @@ impl Draft<'_> {
     }
 }
 
+/// Whether a node of some computes nothing but a part of what another one of them joins.
+fn is_joined(graph: &Graph, id: NodeId, nodes: &BTreeSet<NodeId>) -> bool {
+    let node = graph.node(id);
+    let joins = |user: NodeId| nodes.contains(&user) && matches!(graph.node(user).op, Op::Concat(_));
+    let is_whole = graph.outputs().iter().any(|output| output.value.node == id);
+    let [(user, _)] = graph.uses(id.into())[..] else { return false };
+    let is_row = node.op.by_rows(&graph.operand_types(id)).is_some() && node.results.len() == 1;
+    joins(user) && is_row && !is_whole && !matches!(node.op, Op::Concat(_))
+}
+
 /// Whether a constant repeats its first axis.
 fn has_equal_rows(graph: &Graph, value: Value, ty: &TensorType) -> bool {
-    let Op::Broadcast(_) = &graph.node(value.node).op else { return false };
-    let operand = graph.ty(graph.operands(value.node)[0]);
-    is_constant(graph, value) && (operand.rank() < ty.rank() || operand.shape[0] == 1)
+    match &graph.node(value.node).op {
+        Op::Broadcast(_) => {
+            let operand = graph.ty(graph.operands(value.node)[0]);
+            is_constant(graph, value) && (operand.rank() < ty.rank() || operand.shape[0] == 1)
+        }
+        Op::Constant(constant) => repeats_first_axis(&constant.value),
+        _ => false,
+    }
+}
+
+fn repeats_first_axis(value: &Attribute) -> bool {
+    let ty = value.ty();
+    let row = ty.shape.first().map_or(0, |&rows| ty.bytes() / rows.max(1)).max(1);
+    let mut rows = value.bytes().chunks_exact(row);
+    let first = rows.next();
+    rows.all(|row| Some(row) == first)
 }

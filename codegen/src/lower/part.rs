@@ -1,7 +1,8 @@
-//! [`Part`]: what a program is a tree of, and the walk of it.
+//! [`Part`]: what a program is a tree of.
 
 use super::exchange::Exchange;
 use super::homes::BufferId;
+use super::overlay::Overlay;
 use super::rings::{Ring, RowWalk};
 use super::turns::WorkerTurns;
 use super::view::View;
@@ -113,25 +114,13 @@ impl Part {
         }
     }
 
-    /// The buffers that it touches, the parts inside of it too, but for those that nothing else knows: each with whether it is read.
-    pub fn touched(&self) -> Vec<(BufferId, bool)> {
-        let hidden = |buffer: BufferId| self.hides(buffer);
-        let all = entries([self], 0).into_iter().flat_map(|entry| entry.part.bindings());
-        let touched = all.filter_map(|binding| match binding {
-            Binding::Buffer { buffer, constant, .. } if !hidden(*buffer) => Some((*buffer, *constant)),
-            _ => None,
-        });
-        touched.collect()
-    }
-
-    /// Whether a buffer is nothing but its own, or of a part inside of it.
-    fn hides(&self, buffer: BufferId) -> bool {
-        let own = match self {
-            Part::Loop(code) => code.moves(buffer) || code.locals.contains(&buffer),
-            Part::Stripe(code) => code.moves(buffer) || code.locals.contains(&buffer),
-            Part::Step(_) | Part::Exchange(_) => false,
-        };
-        own || self.inner().any(|(part, _)| part.hides(buffer))
+    /// Results that may lie over operands at a distance.
+    pub fn overlays(&self) -> &[Overlay] {
+        match self {
+            Part::Step(step) => &step.overlays,
+            Part::Stripe(code) => &code.overlays,
+            Part::Loop(_) | Part::Exchange(_) => &[],
+        }
     }
 
     /// Has all that it names be in other buffers, by a function from a buffer to another one and the first of its elements there.
@@ -148,7 +137,10 @@ impl Part {
             }
         };
         match self {
-            Part::Step(step) => rebind(&mut step.bindings, &mut step.in_place),
+            Part::Step(step) => {
+                rebind(&mut step.bindings, &mut step.in_place);
+                step.overlays.iter_mut().for_each(|overlay| overlay.rebind(moved));
+            }
             Part::Loop(code) => {
                 rebind(&mut code.bindings, &mut code.in_place);
                 code.locals = code.locals.iter().map(|&buffer| moved(buffer).0).collect();
@@ -157,6 +149,7 @@ impl Part {
             }
             Part::Stripe(code) => {
                 rebind(&mut code.bindings, &mut []);
+                code.overlays.iter_mut().for_each(|overlay| overlay.rebind(moved));
                 code.locals = code.locals.iter().map(|&buffer| moved(buffer).0).collect();
                 for act in &mut code.acts {
                     act.walks.iter_mut().for_each(|walk| walk.rows = moved(walk.rows).0);
@@ -166,70 +159,6 @@ impl Part {
             Part::Exchange(_) => {}
         }
     }
-}
-
-/// A part around another one.
-#[derive(Debug, Clone, Copy)]
-pub struct Around<'a> {
-    /// The part.
-    pub part: &'a Part,
-    /// How often what is inside of it runs each time.
-    pub turns: u64,
-    /// Its first position.
-    pub first: usize,
-    /// Its last position.
-    pub last: usize,
-}
-
-/// A step, a loop or a stripe in the walk of a tree: every part comes before the parts inside of it, and those before the next part.
-#[derive(Debug, Clone)]
-pub struct Entry<'a> {
-    /// The step, loop or stripe.
-    pub part: &'a Part,
-    /// Its position.
-    pub first: usize,
-    /// The last position of what is inside of it.
-    pub last: usize,
-    /// The parts around it, outermost first.
-    pub around: Vec<Around<'a>>,
-}
-
-impl Entry<'_> {
-    /// How often it runs, as [`Loop::counted_turns`] counts.
-    pub fn turns(&self) -> u64 {
-        self.around.iter().fold(1, |turns: u64, around| turns.saturating_mul(around.turns))
-    }
-}
-
-/// The walk of a sequence, by positions from `first` on.
-pub fn entries<'a>(parts: impl IntoIterator<Item = &'a Part>, first: usize) -> Vec<Entry<'a>> {
-    fn walk<'a>(part: &'a Part, around: &[Around<'a>], next: usize, result: &mut Vec<Entry<'a>>) -> usize {
-        let end = next + part.positions();
-        if end == next {
-            return next;
-        }
-        result.push(Entry { part, first: next, last: end - 1, around: around.to_vec() });
-        part.inner().fold(next + 1, |position, (inner, turns)| {
-            let around = [around, &[Around { part, turns, first: next, last: end - 1 }]].concat();
-            walk(inner, &around, position, result)
-        });
-        end
-    }
-    let mut result = Vec::new();
-    parts.into_iter().fold(first, |next, part| walk(part, &[], next, &mut result));
-    result
-}
-
-/// The calls of functions that aren't mlc's own in a sequence whose first part has the position `first`, each with its own.
-pub fn calls<'a>(parts: impl IntoIterator<Item = &'a Part>, first: usize) -> Vec<(usize, &'a Step, &'a ExternRoutine)> {
-    let call = |entry: Entry<'a>| match entry.part {
-        Part::Step(step) => match &step.routine {
-            Routine::Extern(code) => Some((entry.first, &**step, &**code)),
-            Routine::Kernel(_) => None,
-        },
-        _ => None,
-    };
-    entries(parts, first).into_iter().filter_map(call).collect()
 }
 
 /// What a part computes, for who reads of it.
@@ -338,6 +267,8 @@ pub struct Step {
     pub results: Vec<ResultPlace>,
     /// See [`Part::in_place`].
     pub in_place: Vec<(BufferId, BufferId)>,
+    /// See [`Part::overlays`].
+    pub overlays: Vec<Overlay>,
     /// The schedules that there were.
     pub choice: Choice,
 }
@@ -386,7 +317,7 @@ impl Loop {
     }
 
     /// Whether turns find a buffer elsewhere each time.
-    fn moves(&self, buffer: BufferId) -> bool {
+    pub(super) fn moves(&self, buffer: BufferId) -> bool {
         let carried = self.carried.iter().any(|carried| [carried.read, carried.written].contains(&buffer));
         let walked = self.scanned.iter().chain(&self.stacked).any(|walk| walk.slice == buffer);
         self.turn == buffer || carried || walked
@@ -410,11 +341,13 @@ pub struct Stripe {
     pub bindings: Vec<Binding>,
     /// The rings, and buffers of the arena inside of acts.
     pub locals: BTreeSet<BufferId>,
+    /// See [`Part::overlays`].
+    pub overlays: Vec<Overlay>,
 }
 
 impl Stripe {
     /// Whether acts find a buffer elsewhere each time.
-    fn moves(&self, buffer: BufferId) -> bool {
+    pub(super) fn moves(&self, buffer: BufferId) -> bool {
         self.acts.iter().any(|act| act.walks.iter().any(|walk| walk.rows == buffer))
     }
 

@@ -17,23 +17,62 @@ pub struct Request {
     pub last: usize,
 }
 
+/// A request that may lie over another one, by their numbers: one is written while the other is read for the last time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lap {
+    /// What is written.
+    pub result: usize,
+    /// What is read.
+    pub operand: usize,
+    /// Bytes from the result's offset to the operand's, at least.
+    pub distance: i64,
+    /// What that must be a multiple of.
+    pub modulus: usize,
+}
+
+impl Lap {
+    /// The least distance that is a multiple of an alignment, too.
+    fn aligned(&self, alignment: usize) -> i64 {
+        let multiple =
+            (1..=alignment).map(|factor| factor * self.modulus.max(1)).find(|all| all.is_multiple_of(alignment));
+        let multiple = multiple.unwrap_or(alignment) as i64;
+        multiple_from(self.distance, multiple)
+    }
+
+    /// Bytes that both take less than one behind the other.
+    fn saved(&self, requests: &[Request], alignment: usize) -> usize {
+        let [result, operand] =
+            [self.result, self.operand].map(|number| requests[number].bytes.next_multiple_of(alignment));
+        let ahead = usize::try_from(self.aligned(alignment)).unwrap_or(0);
+        (result + operand).saturating_sub(result.max(operand + ahead))
+    }
+}
+
 /// Places all requests, each at a multiple of `alignment` or its own, whichever is larger; so is the arena. The result's buffers are
-/// in the order of the requests.
+/// in the order of the requests. Those that live at one time are apart, but for `laps`.
 ///
 /// Two orders of a first-fit search are tried, by size and by start of life, and the smaller arena wins. Where both take more
 /// than lives at one time, a search for a plan that doesn't follows.
-pub fn plan(requests: &[Request], alignment: usize) -> MemoryPlan {
+pub fn plan(requests: &[Request], laps: &[Lap], alignment: usize) -> MemoryPlan {
+    let all = Requests { requests, laps, alignment };
     let mut by_size: Vec<usize> = (0..requests.len()).collect();
     by_size.sort_by_key(|&index| (std::cmp::Reverse(requests[index].bytes), requests[index].first, index));
     let mut by_start: Vec<usize> = (0..requests.len()).collect();
     by_start.sort_by_key(|&index| (requests[index].first, std::cmp::Reverse(requests[index].bytes), index));
-    let candidates = [place(requests, &by_size, alignment), place(requests, &by_start, alignment)];
+    let candidates = [all.place(&by_size), all.place(&by_start)];
     let mut offsets = candidates.into_iter().min_by_key(|offsets| end(requests, offsets)).unwrap_or_default();
-    let room = liveness_bound(requests, alignment);
-    if end(requests, &offsets) > room
-        && let Some(tight) = place_within(requests, &by_start, alignment, room)
-    {
-        offsets = tight;
+    let bound = all.bound(alignment);
+    // What lies over each other doesn't always fit into as little as lives at one time.
+    let shares: &[usize] = if laps.is_empty() { &[0] } else { &SHARES };
+    for share in shares {
+        let most = end(requests, &offsets);
+        let room = bound + most.saturating_sub(bound) * share / 100;
+        if most > room
+            && let Some(tight) = all.place_within(&by_start, room)
+        {
+            offsets = tight;
+            break;
+        }
     }
     let buffers = requests.iter().zip(&offsets).map(|(request, &offset)| PlannedBuffer {
         values: request.values.clone(),
@@ -47,96 +86,150 @@ pub fn plan(requests: &[Request], alignment: usize) -> MemoryPlan {
         arena_bytes: end(requests, &offsets).next_multiple_of(whole),
         alignment: whole,
         buffers: buffers.collect(),
-        liveness_bound_bytes: liveness_bound(requests, 1),
+        liveness_bound_bytes: all.bound(1).min(end(requests, &offsets)),
     }
 }
 
-/// Largest sum of the sizes, rounded up to the alignment, of buffers that live at one time.
-pub fn liveness_bound(requests: &[Request], alignment: usize) -> usize {
-    let at = |time: usize| {
-        let live = requests.iter().filter(|request| request.first <= time && time <= request.last);
-        live.map(|request| request.bytes.next_multiple_of(alignment)).sum::<usize>()
-    };
-    requests.iter().map(|request| at(request.first)).max().unwrap_or(0)
-}
+/// Rooms that are tried, from the least one to what was found before, in hundredths.
+const SHARES: [usize; 5] = [0, 5, 20, 50, 80];
 
-/// What other buffers take while a request lives, in order of their offsets.
-fn taken(requests: &[Request], placed: &[usize], offsets: &[usize], request: &Request) -> Vec<(usize, usize)> {
-    let together = |other: &Request| other.first <= request.last && request.first <= other.last;
-    let mut taken: Vec<(usize, usize)> = placed
-        .iter()
-        .filter(|&&other| together(&requests[other]))
-        .map(|&other| (offsets[other], offsets[other] + requests[other].bytes))
-        .collect();
-    taken.sort_unstable();
-    taken
-}
-
-/// The first place that is free for some bytes.
-fn lowest(taken: &[(usize, usize)], bytes: usize, alignment: usize) -> usize {
-    let mut offset = 0;
-    for &(start, end) in taken {
-        if offset + bytes <= start {
-            break;
-        }
-        offset = offset.max(end.next_multiple_of(alignment));
-    }
-    offset
-}
-
-/// The last place below `room` that is free for some bytes.
-fn highest(taken: &[(usize, usize)], bytes: usize, alignment: usize, room: usize) -> Option<usize> {
-    let below = |top: usize| top.checked_sub(bytes).map(|offset| offset / alignment * alignment);
-    let mut offset = below(room)?;
-    for &(start, end) in taken.iter().rev() {
-        if offset >= end {
-            break;
-        }
-        offset = offset.min(below(start)?);
-    }
-    Some(offset)
-}
-
-fn place(requests: &[Request], order: &[usize], alignment: usize) -> Vec<usize> {
-    let mut offsets = vec![0; requests.len()];
-    for (count, &index) in order.iter().enumerate() {
-        let request = &requests[index];
-        let taken = taken(requests, &order[..count], &offsets, request);
-        offsets[index] = lowest(&taken, request.bytes, alignment.max(request.alignment));
-    }
-    offsets
-}
-
-/// Places tried by [`place_within`], beside some for each request.
+/// Places tried by [`Requests::place_within`], beside some for each request.
 const MOST_TRIES: usize = 4096;
 
-/// Places all requests below `room`: each at the lowest or the highest free place, with a bounded number of second thoughts.
-fn place_within(requests: &[Request], order: &[usize], alignment: usize, room: usize) -> Option<Vec<usize>> {
-    let mut offsets = vec![0; requests.len()];
-    let mut is_high = vec![false; requests.len()];
-    let mut count = 0;
-    for _ in 0..MOST_TRIES + 4 * requests.len() {
-        let Some(&index) = order.get(count) else { return Some(offsets) };
-        let request = &requests[index];
-        let alignment = alignment.max(request.alignment);
-        let taken = taken(requests, &order[..count], &offsets, request);
-        let low = Some(lowest(&taken, request.bytes, alignment)).filter(|offset| offset + request.bytes <= room);
-        let high = highest(&taken, request.bytes, alignment, room).filter(|_| low.is_some());
-        match if is_high[count] { high.filter(|_| high != low) } else { low } {
-            Some(offset) => {
-                offsets[index] = offset;
-                count += 1;
+/// Offsets that a request can't have: those between two numbers.
+type Barred = (i64, i64);
+
+struct Requests<'a> {
+    requests: &'a [Request],
+    laps: &'a [Lap],
+    alignment: usize,
+}
+
+impl Requests<'_> {
+    /// Largest sum of the sizes, rounded up to an alignment, of buffers that live at one time, less what one of them has in common with another one
+    /// that it may lie over.
+    fn bound(&self, alignment: usize) -> usize {
+        let is_alive = |request: &&Request, time: usize| request.first <= time && time <= request.last;
+        let at = |time: usize| {
+            let live = self.requests.iter().filter(|request| is_alive(request, time));
+            let laps = self
+                .laps
+                .iter()
+                .filter(|lap| [lap.result, lap.operand].iter().all(|&number| is_alive(&&self.requests[number], time)));
+            let saved = laps.map(|lap| lap.saved(self.requests, alignment)).max().unwrap_or(0);
+            live.map(|request| request.bytes.next_multiple_of(alignment)).sum::<usize>() - saved
+        };
+        self.requests.iter().map(|request| at(request.first)).max().unwrap_or(0)
+    }
+
+    fn alignment_of(&self, number: usize) -> i64 {
+        self.alignment.max(self.requests[number].alignment) as i64
+    }
+
+    /// Where a request can't be since others are placed that live at the same time, in order.
+    fn barred(&self, placed: &[usize], offsets: &[i64], number: usize) -> Vec<Barred> {
+        let own = &self.requests[number];
+        let mut barred = Vec::new();
+        for &other in placed {
+            let (request, offset) = (&self.requests[other], offsets[other]);
+            if request.first > own.last || own.first > request.last {
+                continue;
             }
-            None => {
-                // The last that is at its lowest place moves up; those behind it start again.
-                is_high[count] = false;
-                count = (0..count).rev().find(|&earlier| !is_high[earlier])?;
-                is_high[count..].fill(false);
-                is_high[count] = true;
+            let (low, high) = (offset - own.bytes as i64, offset + request.bytes as i64);
+            let meets = |lap: &&Lap| {
+                (lap.result, lap.operand) == (number, other) || (lap.result, lap.operand) == (other, number)
+            };
+            match self.laps.iter().find(meets) {
+                Some(lap) => {
+                    let distance = lap.aligned(self.alignment);
+                    // Only in steps there is more than one distance.
+                    let nearest =
+                        if lap.result == number { offset - distance } else { offset + distance }.clamp(low, high);
+                    let (below, above) = match (lap.modulus > 1, lap.result == number) {
+                        (true, _) => (Some((low, nearest)), Some((nearest, high))),
+                        (false, true) => (None, Some((nearest, high))),
+                        (false, false) => (Some((low, nearest)), None),
+                    };
+                    barred.extend([below, above].into_iter().flatten().filter(|(low, high)| low < high));
+                }
+                None => barred.push((low, high)),
             }
         }
+        barred.sort_unstable();
+        barred
     }
-    None
+
+    /// The first place of a request that isn't barred.
+    fn lowest(barred: &[Barred], alignment: i64) -> i64 {
+        let mut offset = 0;
+        for &(low, high) in barred {
+            if low < offset && offset < high {
+                offset = multiple_from(high, alignment);
+            }
+        }
+        offset
+    }
+
+    /// The last place of a request below `room` that isn't barred.
+    fn highest(barred: &[Barred], bytes: usize, alignment: i64, room: usize) -> Option<i64> {
+        let down = |offset: i64| offset.div_euclid(alignment) * alignment;
+        let mut by_end = barred.to_vec();
+        by_end.sort_unstable_by_key(|&(low, high)| std::cmp::Reverse((high, low)));
+        let mut offset = down(room as i64 - bytes as i64);
+        for (low, high) in by_end {
+            if low < offset && offset < high {
+                offset = down(low);
+            }
+        }
+        (offset >= 0).then_some(offset)
+    }
+
+    fn place(&self, order: &[usize]) -> Vec<usize> {
+        let mut offsets = vec![0; self.requests.len()];
+        for (count, &index) in order.iter().enumerate() {
+            let barred = self.barred(&order[..count], &offsets, index);
+            offsets[index] = Self::lowest(&barred, self.alignment_of(index));
+        }
+        whole(&offsets)
+    }
+
+    /// Places all requests below `room`: each at the lowest or the highest free place, with a bounded number of second thoughts.
+    fn place_within(&self, order: &[usize], room: usize) -> Option<Vec<usize>> {
+        let mut offsets = vec![0; self.requests.len()];
+        let mut is_high = vec![false; self.requests.len()];
+        let mut count = 0;
+        for _ in 0..MOST_TRIES + 4 * self.requests.len() {
+            let Some(&index) = order.get(count) else { return Some(whole(&offsets)) };
+            let (bytes, alignment) = (self.requests[index].bytes, self.alignment_of(index));
+            let barred = self.barred(&order[..count], &offsets, index);
+            let low = Some(Self::lowest(&barred, alignment)).filter(|offset| offset + bytes as i64 <= room as i64);
+            let high = Self::highest(&barred, bytes, alignment, room).filter(|_| low.is_some());
+            match if is_high[count] { high.filter(|_| high != low) } else { low } {
+                Some(offset) => {
+                    offsets[index] = offset;
+                    count += 1;
+                }
+                None => {
+                    // The last that is at its lowest place moves up; those behind it start again.
+                    is_high[count] = false;
+                    count = (0..count).rev().find(|&earlier| !is_high[earlier])?;
+                    is_high[count..].fill(false);
+                    is_high[count] = true;
+                }
+            }
+        }
+        None
+    }
+}
+
+/// The first multiple of some bytes that isn't less than a number.
+pub fn multiple_from(number: i64, bytes: i64) -> i64 {
+    -(-number).div_euclid(bytes.max(1)) * bytes.max(1)
+}
+
+/// Offsets from 0 on.
+fn whole(offsets: &[i64]) -> Vec<usize> {
+    offsets.iter().map(|&offset| usize::try_from(offset).unwrap_or(0)).collect()
 }
 
 fn end(requests: &[Request], offsets: &[usize]) -> usize {
@@ -163,7 +256,7 @@ mod tests {
                     Request { alignment, ..request(generator.range(1, 500), first, first + generator.range(0, 4)) }
                 })
                 .collect();
-            let plan = plan(&requests, 16);
+            let plan = plan(&requests, &[], 16);
             let largest = requests.iter().map(|request| request.alignment).fold(16, usize::max);
             assert_eq!((plan.alignment, plan.arena_bytes % largest), (largest, 0));
             for (buffer, request) in plan.buffers.iter().zip(&requests) {
@@ -186,12 +279,12 @@ mod tests {
     fn small_buffers_do_not_push_large_ones_apart() {
         let sizes = [512, 512, 512, 512, 32, 512, 512, 512, 512];
         let requests: Vec<Request> = (0..sizes.len()).map(|at| request(sizes[at], at, at + 1)).collect();
-        assert_eq!(plan(&requests, 16).arena_bytes, 1024);
+        assert_eq!(plan(&requests, &[], 16).arena_bytes, 1024);
     }
 
     #[test]
     fn a_chain_takes_two_buffers() {
         let requests = [request(64, 0, 1), request(64, 1, 2), request(64, 2, 3), request(64, 3, 4)];
-        assert_eq!(plan(&requests, 16).arena_bytes, 128);
+        assert_eq!(plan(&requests, &[], 16).arena_bytes, 128);
     }
 }

@@ -1,9 +1,10 @@
 //! [`Program`]: what lowering makes of a graph, a tree of parts over the buffers of one memory plan.
 
+use super::entries::{Entry, calls, entries};
 use super::exchange::{Exchange, LoweredMessage};
 use super::homes::{Buffer, BufferId};
 use super::layout::Layout;
-use super::part::{Binding, Entry, ExternRoutine, Part, Step, calls, entries};
+use super::part::{Binding, ExternRoutine, Part, Step};
 
 /// Parts in the order in which they run, over buffers with offsets.
 #[derive(Debug)]

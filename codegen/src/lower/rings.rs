@@ -13,8 +13,10 @@ pub struct RowWalk {
     pub whole: usize,
     /// Whether it is only read.
     pub constant: bool,
-    /// Bytes from one time to the next.
+    /// Bytes from one time to the next one that finds other rows.
     pub stride: i64,
+    /// How often rows are found before others are.
+    pub repeat: usize,
 }
 
 /// A ring of rows.

@@ -4,8 +4,9 @@
 //! with little scratch memory have. Then kernels whose scratch memory fits where nothing else is at that time take faster schedules.
 
 use super::blocks::{self, Block};
+use super::entries::entries;
 use super::legalize;
-use super::part::{Binding, Part, entries};
+use super::part::{Binding, Part};
 use super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
 use crate::choice::{Chooser, Goal, is_better};
 use crate::names::Names;

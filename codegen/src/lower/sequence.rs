@@ -1,11 +1,13 @@
 //! [`sequence`]: a graph's parts in an order, over planned memory.
 
 use super::blocks::Block;
+use super::entries::{Entry, entries};
 use super::homes::{Buffer, BufferId, Homes};
 use super::layout::Layout;
 use super::maker::{Body, Item};
 use super::order::{self, Schedule};
-use super::part::{Entry, Part, entries};
+use super::part::Part;
+use super::sharing::settle;
 use super::{exchange, legalize, steps};
 use crate::choice::Chooser;
 use crate::lower::LoweredMessage;
@@ -54,7 +56,8 @@ pub fn sequence(
     let in_stripe = |node: &str| blocks.iter().any(|block| block.has(node));
     let graph = legalize::legalize(graph, &target, |node| chooser.takes_band(node), in_stripe);
     let graph = graph.map_err(|error| vec![error])?;
-    let mut homes = Homes::assign(&graph, interface_alignment);
+    let by_rows = blocks.iter().flat_map(|block| block.found(&graph)).collect();
+    let mut homes = Homes::assign(&graph, by_rows, interface_alignment);
     let (items, copies) = steps::steps(&graph, blocks, &mut homes, interface_alignment, chooser, names, lower_body)?;
     let messages = exchange::messages(&graph, &homes, &copies);
     let buffers = homes.buffers;
@@ -71,7 +74,9 @@ pub fn sequence(
             "the order of the messages, or of calls with effects, can't be kept",
         )]);
     };
-    Ok(Sequence { parts: assembled(items, &schedule), messages, buffers, layout, target })
+    let mut parts = assembled(items, &schedule);
+    parts.iter_mut().for_each(|part| settle(part, &|overlay| layout.has(overlay, &buffers)));
+    Ok(Sequence { parts, messages, buffers, layout, target })
 }
 
 /// The parts in an order, and when the memory of messages is used: positions with buffers.

@@ -2,14 +2,15 @@
 
 use super::blocks::Block;
 use super::exchange::{Copies, needs_copy};
-use super::homes::{BufferId, BufferKind, Homes, moved};
+use super::homes::{BufferId, BufferKind, Home, Homes, moved};
 use super::maker::{Item, Lower, Maker};
 use super::part::{Binding, Part, ResultPlace, Routine, Step};
 use super::roles::{is_computed, is_view};
+use super::sharing::{Sharing, share};
 use super::view::View;
 use crate::choice::{Choice, Chooser};
 use crate::kernels::{self, Argument, Epilogue, KernelWriter};
-use crate::loops::{self, Function, LoopBuilder, Parameter, Var};
+use crate::loops::{self, Function, LoopBuilder, Overlaps, Parameter, Var};
 use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::folding;
@@ -59,9 +60,6 @@ pub fn steps(
     maker.keep_states(homes);
     if maker.errors.is_empty() { Ok((maker.items, copies)) } else { Err(maker.errors) }
 }
-
-/// Where a value is.
-pub(super) type Home = (BufferId, View);
 
 /// A computed node, or some rows of it.
 pub(super) struct Computation<'a> {
@@ -199,7 +197,7 @@ impl Maker<'_> {
         made.values.push((value, result.pointer, result.view.clone()));
         made.kernel.results.push(result);
         match self.write(&mut made, &Map { expression: Expression::operand(0) }.into(), id) {
-            Ok(()) => self.push(made, id, what, 0, Vec::new()),
+            Ok(()) => self.push(made, id, what, 0, Sharing::default()),
             Err(error) => self.errors.push(error),
         }
     }
@@ -210,7 +208,7 @@ impl Maker<'_> {
         let result = made.bindings.argument(&mut made.kernel, "y", whole, false, None);
         made.kernel.results.push(result);
         kernels::fill_border(&mut made.kernel, &pad.pads, pad.value);
-        self.push(made, id, "border", 0, Vec::new());
+        self.push(made, id, "border", 0, Sharing::default());
     }
 
     fn computed(&mut self, homes: &Homes, id: NodeId, operands: &[Value]) {
@@ -260,9 +258,11 @@ impl Maker<'_> {
             error.location = Location::default().at_operator(node.op.name(), node.name.to_string());
             return self.errors.push(error);
         }
+        let mut candidates = Vec::new();
         let in_place = match overlap {
             Overlap::None => Vec::new(),
             Overlap::Dying => {
+                candidates = self.candidates(homes, operands, &results[0]);
                 let overwritable = self.overwritable(&anchor, &made.choice, &before, own);
                 in_place(homes, operands, &overwritable, &results[0])
             }
@@ -275,7 +275,7 @@ impl Maker<'_> {
         };
         let results: Vec<TensorType> = results.iter().map(ty).collect();
         let macs = op.work(&types, &results).macs;
-        self.push(made, id, &what, macs, in_place);
+        self.push(made, id, &what, macs, Sharing { in_place, candidates });
     }
 
     /// Numbers of the operands that the result may lie over: all that the schedule allows where memory counts, or where routines do the
@@ -327,7 +327,7 @@ impl Maker<'_> {
         }
     }
 
-    fn push(&mut self, made: Making<'_>, id: NodeId, what: &str, macs: u64, in_place: Vec<(BufferId, BufferId)>) {
+    fn push(&mut self, made: Making<'_>, id: NodeId, what: &str, macs: u64, sharing: Sharing) {
         let node = self.graph.node(id);
         let (vars, body) = made.kernel.b.finish();
         if body.is_empty() {
@@ -341,9 +341,7 @@ impl Maker<'_> {
         });
         for (var, binding) in list {
             if used.contains(&var) {
-                let is_in = |id| in_place.iter().any(|&(over, under)| id == over || id == under);
-                let overlaps = binding.buffer().is_some_and(is_in);
-                parameters.push(Parameter { var, restrict: in_place.is_empty(), overlaps });
+                parameters.push(Parameter { var, restrict: true, overlaps: Overlaps::Never });
                 let values = made.values.iter().filter(|(_, pointer, _)| *pointer == var);
                 results.extend(values.map(|(value, _, view)| ResultPlace {
                     node: self.graph.node(value.node).name.to_string(),
@@ -359,14 +357,16 @@ impl Maker<'_> {
             if moves && !node.name.contains(what) { format!("{}_{what}", node.name) } else { node.name.to_string() };
         let mut function =
             Function { name: self.names.symbol(&base), comment: self.comment(id, what, macs), parameters, vars, body };
-        loops::parallel::mark(&mut function);
+        let Sharing { in_place, candidates } = sharing;
+        let overlays = self.overlays(&function, &bindings, &made.choice, &candidates);
+        share(&mut function, &bindings, &in_place, &overlays);
         let routine = Routine::Kernel(function);
         let mut label = self.label(id, what.to_owned(), macs);
         if moves {
             let copied = |view: &View| (view.elements() * view.dtype.size()) as u64;
             label.bytes = 2 * made.values.iter().map(|(_, _, view)| copied(view)).sum::<u64>();
         }
-        let step = Step { routine, bindings, label, results, in_place, choice: made.choice };
+        let step = Step { routine, bindings, label, results, in_place, overlays, choice: made.choice };
         self.push_part(id, Part::Step(Box::new(step)));
     }
 }

@@ -1,15 +1,17 @@
 //! Stripes: some nodes of a graph as one part, in which their kernels take turns.
 
-use super::homes::{BufferId, BufferKind, Homes};
+use super::homes::{BufferId, BufferKind, Home, Homes};
 use super::maker::Maker;
 use super::outline::{Member, Outline, RingOfRows, Source, Sum, Work};
 use super::part::{Act, Binding, Part, Stripe};
 use super::rings::{Ring, RowWalk};
-use super::steps::{Computation, Home, Overlap};
+use super::sharing::overlay_stripe;
+use super::steps::{Computation, Overlap};
 use super::view::View;
 use crate::loops::Routine;
 use crate::loops::spelling::comment;
-use mlc_ir::{Code, DType, Diagnostic, Graph, Location, NodeId, Value};
+use mlc_ir::{Code, DType, Diagnostic, Graph, Location, NodeId, Objective, Value};
+use std::ops::Range;
 
 impl Maker<'_> {
     /// The part of nodes that compute so many rows at a time.
@@ -26,7 +28,7 @@ impl Maker<'_> {
         draft.make_rings(self.graph, homes);
         let acts: Vec<Act> = (0..outline.members.len()).map(|number| draft.act(self, homes, number)).collect();
         let what = format!("stripe of {} kernels, {rows} {} at a time", nodes.len(), plural(rows));
-        let code = Stripe {
+        let mut code = Stripe {
             name: self.names.symbol(&format!("{}_stripe", self.graph.node(last).name)),
             comment: comment(&self.comment(last, &what, 0)),
             // The kernels have the operations.
@@ -35,7 +37,11 @@ impl Maker<'_> {
             acts,
             locals: draft.rings.iter().take(outline.members.len() - 1).map(|&(buffer, _)| buffer).collect(),
             bindings: draft.bindings,
+            overlays: Vec::new(),
         };
+        if self.target.objective == Objective::Ram {
+            overlay_stripe(&mut code, homes, self.chooser);
+        }
         let sum = draft.rings.get(outline.members.len() - 1).map(|&(buffer, _)| buffer);
         self.push_part(last, Part::Stripe(Box::new(code)));
         if let (Some(sum), Some(member)) = (sum, outline.members.last()) {
@@ -89,14 +95,14 @@ impl Draft<'_> {
         }
     }
 
-    /// Rows of a whole tensor that lie elsewhere each time: `count` of them, `stride` further down from one time to the next.
+    /// Rows of a whole tensor that lie elsewhere each time: `count` of them, `stride` further down from one time to the next that finds others.
     fn walk(&mut self, homes: &mut Homes, walks: &mut Vec<RowWalk>, walked: &Walked) -> Home {
         let (buffer, view) = homes.view(walked.value).clone();
         let rows = homes.buffer(BufferKind::Moving, view.dtype.size());
         let whole = self.bindings.len();
         self.bindings.push(Binding::Buffer { buffer, offset: 0, dtype: view.dtype, constant: walked.constant });
         let stride = view.strides[1] * (walked.stride * view.dtype.size()) as i64;
-        walks.push(RowWalk { rows, whole, constant: walked.constant, stride });
+        walks.push(RowWalk { rows, whole, constant: walked.constant, stride, repeat: walked.repeat });
         (rows, some_rows(&view, 0, walked.count))
     }
 
@@ -115,7 +121,7 @@ impl Draft<'_> {
         let result = match &member.work {
             Work::Sum(_) => (self.rings[number].0, View::dense(member.ring.ty.dtype, &member.ring.ty.shape)),
             _ if number + 1 == outline.members.len() => {
-                let walked = Walked { value: member.value, count: self.rows, stride: self.rows, constant: false };
+                let walked = Walked { constant: false, ..self.each_row(member.value) };
                 self.walk(homes, &mut walks, &walked)
             }
             _ => self.ring(number, turns.ring - self.rows, self.rows, &vec![(0, 0); member.ring.pads.len()]),
@@ -123,17 +129,27 @@ impl Draft<'_> {
         let before = maker.items.len();
         match &member.work {
             Work::Copy => {
-                let walked = Walked { value: member.value, count: self.rows, stride: self.rows, constant: true };
+                let walked = self.each_row(member.value);
                 let source = self.walk(homes, &mut walks, &walked);
                 maker.copy(member.node, "rows", member.value, &source, &result);
             }
-            Work::Compute { op, operands } => {
-                let operands = self.operands(maker, homes, &mut walks, number, operands);
-                let (results, overlap) = (vec![result], Overlap::None);
-                maker.compute(homes, member.node, &Computation { op, operands, results, overlap });
+            Work::Compute(parts) => {
+                for part in parts {
+                    let operands = self.operands(homes, &mut walks, number, &part.values, &part.operands);
+                    let result = part.part.as_ref().map_or_else(|| result.clone(), |place| part_of(&result, place));
+                    match (&part.op, &operands[..]) {
+                        (Some(op), _) => {
+                            let (results, overlap) = (vec![result], Overlap::None);
+                            maker.compute(homes, part.node, &Computation { op, operands, results, overlap });
+                        }
+                        (None, [(source, _), ..]) => maker.copy(part.node, "rows", part.values[0], source, &result),
+                        (None, []) => {}
+                    }
+                }
             }
             Work::Sum(sum) => {
-                let mut operands = self.operands(maker, homes, &mut walks, number, &sum.operands);
+                let values = maker.graph.operands(member.node);
+                let mut operands = self.operands(homes, &mut walks, number, &values, &sum.operands);
                 operands.push((result.clone(), None));
                 let (results, overlap) = (vec![result], Overlap::Last);
                 maker.compute(homes, member.node, &Computation { op: &sum.op, operands, results, overlap });
@@ -150,17 +166,21 @@ impl Draft<'_> {
         Act { turns: turns.clone(), walks, ring, body }
     }
 
-    /// Where the operands of a member are.
+    /// All rows of a tensor, as many each time as are computed.
+    fn each_row(&self, value: Value) -> Walked {
+        Walked { value, count: self.rows, stride: self.rows, repeat: 1, constant: true }
+    }
+
+    /// Where operands of a member are.
     fn operands(
         &mut self,
-        maker: &Maker<'_>,
         homes: &mut Homes,
         walks: &mut Vec<RowWalk>,
         number: usize,
+        values: &[Value],
         sources: &[Source],
     ) -> Vec<(Home, Option<Value>)> {
         let outline = self.outline;
-        let values = maker.graph.operands(outline.members[number].node);
         let mut operands = Vec::new();
         for (&value, source) in values.iter().zip(sources) {
             let home = match source {
@@ -172,7 +192,7 @@ impl Draft<'_> {
                 }
                 Source::Rows(window) => {
                     let (count, stride) = (window.reach(self.rows), window.stride * self.rows);
-                    self.walk(homes, walks, &Walked { value, count, stride, constant: true })
+                    self.walk(homes, walks, &Walked { value, count, stride, repeat: window.repeat, constant: true })
                 }
                 Source::Ring { member, window, read, pads } => {
                     let first = outline.turns.workers[number].places[*read];
@@ -200,9 +220,20 @@ impl Draft<'_> {
 struct Walked {
     value: Value,
     count: usize,
-    /// Rows from one time to the next.
+    /// Rows from one time to the next that finds others.
     stride: usize,
+    /// How often the same rows are found.
+    repeat: usize,
     constant: bool,
+}
+
+/// What of a home has some places along an axis.
+fn part_of((buffer, view): &Home, (axis, places): &(usize, Range<usize>)) -> Home {
+    let mut starts = vec![0; view.rank()];
+    starts[*axis] = places.start;
+    let mut sizes = view.shape.to_vec();
+    sizes[*axis] = places.len();
+    (*buffer, view.slice(&starts, &sizes, &vec![1; view.rank()]))
 }
 
 /// Rows of a view from one on.

@@ -3,6 +3,7 @@
 //! All kernels compute the same number of rows at a time. A kernel runs as soon as what it reads has been computed, and then in step with
 //! who computes it: half as often behind a stride of two. So what it reads lies at one place of the ring of rows whenever it runs. The
 //! rows of the border behind an operand are appended in the place of computed ones; those before it are there when the first turn begins.
+//! Who reads each row several times runs more often than who computes it, and as soon as a row is there, so that it is the newest one each time.
 
 use mlc_ir::RowWindow;
 
@@ -42,6 +43,12 @@ pub struct WorkerTurns {
 }
 
 impl WorkerTurns {
+    /// How often it has run before a turn, if that is one of its own.
+    pub fn act(&self, turn: usize) -> Option<usize> {
+        let since = turn.checked_sub(self.first).filter(|since| since.is_multiple_of(self.period))?;
+        Some(since / self.period).filter(|&act| act < self.appended)
+    }
+
     /// The last turn in which it appends rows.
     fn last(&self) -> usize {
         self.first + self.appended.saturating_sub(1) * self.period
@@ -54,6 +61,10 @@ impl Turns {
     pub fn new(workers: &[Worker], step: usize) -> Option<Turns> {
         let scales = scales(workers)?;
         let fastest = *scales.iter().max()?;
+        let repeats = workers.iter().flat_map(|worker| &worker.reads).any(|(_, window)| window.repeat > 1);
+        if repeats && step > 1 {
+            return None;
+        }
         let mut turns: Vec<WorkerTurns> = Vec::with_capacity(workers.len());
         for (worker, &scale) in workers.iter().zip(&scales) {
             if step == 0 || worker.rows == 0 || !worker.rows.is_multiple_of(step) || !fastest.is_multiple_of(scale) {
@@ -63,9 +74,10 @@ impl Turns {
                 let other = &turns[*other];
                 other.first + other.period * (last_row(window, step).max(0) as usize / step)
             });
+            let first = in_step(worker, first.max().unwrap_or(0), &turns);
             let computed = worker.rows / step;
             turns.push(WorkerTurns {
-                first: first.max().unwrap_or(0),
+                first,
                 period: fastest / scale,
                 computed,
                 appended: computed,
@@ -74,20 +86,43 @@ impl Turns {
             });
         }
         start_late(workers, &mut turns, step);
+        if workers.iter().zip(&turns).any(|(worker, own)| in_step(worker, own.first, &turns) != own.first) {
+            return None;
+        }
         let count = turns.last()?.last() + 1;
         keep(workers, &mut turns, step)?;
         Some(Turns { count, workers: turns })
     }
 }
 
-/// How many rows each worker appends while the last one appends one.
+/// The first turn from one on in which a worker finds the rows that it reads several times where it finds them later, too: none comes between
+/// the times that it reads one.
+fn in_step(worker: &Worker, first: usize, turns: &[WorkerTurns]) -> usize {
+    let repeating = worker.reads.iter().filter(|(_, window)| window.repeat > 1);
+    let first_in_step = |first: usize, (other, window): &(usize, RowWindow)| {
+        let other = &turns[*other];
+        let since = (first - other.first) % other.period;
+        if since < other.period / window.repeat { first } else { first + other.period - since }
+    };
+    repeating.fold(first, first_in_step)
+}
+
+/// How many rows each worker appends, in proportion to what the others do.
 fn scales(workers: &[Worker]) -> Option<Vec<usize>> {
+    let within = |scale: &usize| *scale <= i32::MAX as usize;
     let mut scales: Vec<Option<usize>> = vec![None; workers.len()];
-    *scales.last_mut()? = Some(1);
+    let reads = workers.iter().flat_map(|worker| &worker.reads);
+    let mut repeats = reads.map(|(_, window)| window.repeat);
+    let own = repeats.try_fold(1, |product: usize, repeat| product.checked_mul(repeat).filter(within))?;
+    *scales.last_mut()? = Some(own);
     for (number, worker) in workers.iter().enumerate().rev() {
         let own = scales[number]?;
         for &(other, window) in &worker.reads {
-            let scale = own.checked_mul(window.stride).filter(|&scale| scale <= i32::MAX as usize)?;
+            let rows = own.checked_mul(window.stride).filter(within)?;
+            let scale = rows.checked_div(window.repeat).filter(|scale| scale * window.repeat == rows)?;
+            if window.repeat > 1 && window.stride > 1 {
+                return None;
+            }
             if scales[other].is_some_and(|known| known != scale) {
                 return None;
             }
@@ -157,18 +192,12 @@ mod tests {
         let mut written = 0;
         for turn in 0..turns.count {
             for (number, (worker, own)) in workers.iter().zip(&turns.workers).enumerate() {
-                if turn < own.first || !(turn - own.first).is_multiple_of(own.period) {
-                    continue;
-                }
-                let act = (turn - own.first) / own.period;
-                if act >= own.appended {
-                    continue;
-                }
+                let Some(act) = own.act(turn) else { continue };
                 let is_computed = act < own.computed;
                 for ((other, window), &place) in worker.reads.iter().zip(&own.places).filter(|_| is_computed) {
                     for tap in (0..step).flat_map(|row| (0..window.taps).map(move |tap| (row, tap))) {
                         let inside = tap.0 * window.stride + tap.1 * window.dilation;
-                        let row = (act * step * window.stride + inside).checked_sub(window.pads.0);
+                        let row = (act * step / window.repeat * window.stride + inside).checked_sub(window.pads.0);
                         let meant = row.filter(|&row| row < workers[*other].rows);
                         if rings[*other].get(place + inside) != Some(&meant) {
                             return false;
@@ -193,7 +222,7 @@ mod tests {
         let (taps, dilation) = (generator.range(1, 4), generator.choose(&[1, 1, 2]));
         let reach = (taps - 1) * dilation;
         let pads = (generator.range(0, reach), generator.range(0, reach));
-        RowWindow { taps, stride: generator.choose(&[1, 1, 2, 3]), dilation, pads, border: 0 }
+        RowWindow { taps, stride: generator.choose(&[1, 1, 2, 3]), dilation, pads, border: 0, repeat: 1 }
     }
 
     /// Chains of windows with branches that read the same rows, and sums that join them.
@@ -201,6 +230,16 @@ mod tests {
         let mut workers = vec![Worker { rows: generator.range(4, 40), reads: Vec::new() }];
         for _ in 0..generator.range(1, 6) {
             let last = workers.len() - 1;
+            if generator.one_in(4) {
+                // Each row several times, beside rows of as many that were there before.
+                let repeat = generator.range(2, 3);
+                let rows = workers[last].rows * repeat;
+                let skipped = (0..last).rev().find(|&other| workers[other].rows == rows);
+                let skipped = skipped.map(|other| (other, RowWindow::ROW));
+                let reads = [(last, RowWindow { repeat, ..RowWindow::ROW })].into_iter().chain(skipped).collect();
+                workers.push(Worker { rows, reads });
+                continue;
+            }
             let window = window(generator);
             let padded = workers[last].rows + window.pads.0 + window.pads.1;
             let rows = padded.checked_sub(window.reach(1))? / window.stride + 1;
@@ -219,12 +258,14 @@ mod tests {
     #[test]
     fn every_read_finds_its_rows_and_rings_have_none_to_spare() {
         let mut generator = Generator::new(7);
-        let (mut found, mut tight) = (0, 0);
+        let (mut found, mut tight, mut repeating) = (0, 0, 0);
         for _ in 0..4000 {
             let Some(workers) = random(&mut generator) else { continue };
             let step = generator.choose(&[1, 1, 2, 3]);
             let Some(turns) = Turns::new(&workers, step) else { continue };
             found += 1;
+            repeating +=
+                usize::from(workers.iter().flat_map(|worker| &worker.reads).any(|(_, window)| window.repeat > 1));
             assert!(finds_all(&workers, &turns, step), "{workers:?} {turns:?}");
             for number in 0..workers.len() - 1 {
                 // With a row less, those that read the oldest miss it.
@@ -242,7 +283,7 @@ mod tests {
                 assert!(!finds_all(&workers, &less, step), "{number} of {workers:?} {turns:?}");
             }
         }
-        assert!(found > 1000 && tight > 2000, "{found} {tight}");
+        assert!(found > 1000 && tight > 2000 && repeating > 300, "{found} {tight} {repeating}");
     }
 
     #[test]

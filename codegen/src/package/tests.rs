@@ -43,6 +43,7 @@ fn module() -> Module {
             bytes: 0,
             workspace_bytes: 0,
             results: Vec::new(),
+            laid_over: Vec::new(),
             parallel_turns: 1,
             split: None,
             price: Price::default(),

@@ -4,7 +4,7 @@ use super::level::{Level, Unchanging, defined, only_loop};
 use super::share::{Context, Shares, Writer, new_index, share, with_body};
 use super::team::{Phase, Split, Team};
 use crate::loops::parallel::{are_disjoint, knowledge};
-use crate::loops::{Function, Parameter, Stmt, Var, VarInfo, VarKind, mentioned, remove_all_unused};
+use crate::loops::{Function, Overlaps, Parameter, Stmt, Var, VarInfo, VarKind, mentioned, remove_all_unused};
 use crate::module::SplitSummary;
 use std::collections::BTreeSet;
 
@@ -139,7 +139,7 @@ impl Phases {
         let arguments: Vec<Var> = free.into_iter().filter(|&var| var != share).collect();
         let of = |&var: &Var| {
             let known = context.function.parameters.iter().find(|parameter| parameter.var == var);
-            known.cloned().unwrap_or(Parameter { var, restrict: false, overlaps: false })
+            known.cloned().unwrap_or(Parameter { var, restrict: false, overlaps: Overlaps::Never })
         };
         let parameters = arguments.iter().chain([&share]).map(of).collect();
         let phase = self.list.len();

@@ -119,11 +119,13 @@ pub struct RowWindow {
     pub pads: (usize, usize),
     /// What the border consists of.
     pub border: i64,
+    /// How many neighbouring rows of the result read the same ones; where that is more than one, they are computed one at a time.
+    pub repeat: usize,
 }
 
 impl RowWindow {
     /// The row that has the result's number.
-    pub const ROW: RowWindow = RowWindow { taps: 1, stride: 1, dilation: 1, pads: (0, 0), border: 0 };
+    pub const ROW: RowWindow = RowWindow { taps: 1, stride: 1, dilation: 1, pads: (0, 0), border: 0, repeat: 1 };
 
     /// Rows from the first that some neighbouring rows of the result read to the last.
     pub fn reach(&self, rows: usize) -> usize {

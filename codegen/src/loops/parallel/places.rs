@@ -65,8 +65,10 @@ impl Place {
 #[derive(Debug, Clone, Default)]
 pub struct Knowledge<'a> {
     kinds: &'a [VarKind],
-    /// Pointers whose memory others may overlap.
+    /// Pointers to the same byte of memory.
     pub shared: BTreeSet<Var>,
+    /// Pointers to anywhere in the same memory.
+    pub astray: BTreeSet<Var>,
     /// Values of counters.
     ranges: BTreeMap<Var, Interval>,
     /// Integers by their counters.
@@ -76,9 +78,10 @@ pub struct Knowledge<'a> {
 }
 
 impl<'a> Knowledge<'a> {
-    /// Where a function begins, whose variables have these kinds.
-    pub fn of(kinds: &'a [VarKind], shared: BTreeSet<Var>) -> Knowledge<'a> {
-        Knowledge { kinds, shared, ..Knowledge::default() }
+    /// Where a function begins, whose variables have these kinds, some of which point to the same byte of memory, and others to anywhere in the
+    /// same memory.
+    pub fn of(kinds: &'a [VarKind], shared: BTreeSet<Var>, astray: BTreeSet<Var>) -> Knowledge<'a> {
+        Knowledge { kinds, shared, astray, ..Knowledge::default() }
     }
 
     /// Takes in a statement.

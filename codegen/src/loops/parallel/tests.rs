@@ -12,7 +12,9 @@ fn marks(restrict: bool, write: impl FnOnce(&mut LoopBuilder, Var, Var)) -> Vec<
     let (x, y) = (b.parameter("x", DType::F32, true), b.parameter("y", DType::F32, false));
     write(&mut b, x, y);
     let (vars, body) = b.finish();
-    let parameters = [x, y].map(|var| Parameter { var, restrict, overlaps: !restrict }).to_vec();
+    let parameters = [x, y]
+        .map(|var| Parameter { var, restrict, overlaps: if restrict { Overlaps::Never } else { Overlaps::Alike } })
+        .to_vec();
     let mut function = Function { name: "f".into(), comment: Vec::new(), parameters, vars, body };
     mark(&mut function);
     let mut marks = Vec::new();
@@ -228,7 +230,9 @@ fn turns_of_marked_loops_never_meet() {
         random_nest(&mut b, &mut random, pointers, &[], depth);
         let (vars, body) = b.finish();
         let restrict = !random.one_in(3);
-        let parameters = pointers.map(|var| Parameter { var, restrict, overlaps: !restrict }).to_vec();
+        let parameters = pointers
+            .map(|var| Parameter { var, restrict, overlaps: if restrict { Overlaps::Never } else { Overlaps::Alike } })
+            .to_vec();
         let mut function = Function { name: "f".into(), comment: Vec::new(), parameters, vars, body };
         mark(&mut function);
         let mut loops = Vec::new();

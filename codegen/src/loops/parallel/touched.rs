@@ -26,8 +26,10 @@ impl Touched {
     pub fn memories(&self, knowledge: &Knowledge<'_>) -> Memories {
         let mut memories = Memories::new();
         for (root, place, is_written) in self.accesses.iter().filter(|(root, ..)| !self.begun.contains(root)) {
-            let memory = if knowledge.shared.contains(root) { None } else { Some(*root) };
-            memories.entry(memory).or_default().push((place.clone(), *is_written));
+            let is_astray = knowledge.astray.contains(root);
+            let memory = if is_astray || knowledge.shared.contains(root) { None } else { Some(*root) };
+            let place = if is_astray { None } else { place.clone() };
+            memories.entry(memory).or_default().push((place, *is_written));
         }
         memories
     }

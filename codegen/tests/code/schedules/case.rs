@@ -3,7 +3,7 @@
 
 use mlc_codegen::Target;
 use mlc_codegen::kernels::{self, Argument, Epilogue, KernelWriter, Schedule};
-use mlc_codegen::loops::{Function, LoopBuilder, Parameter, Var, mentioned};
+use mlc_codegen::loops::{Function, LoopBuilder, Overlaps, Parameter, Var, mentioned};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::Map;
 use mlc_ir::{Attribute, Generator, Op, Shape, Tensor, TensorType};
@@ -249,7 +249,8 @@ pub fn build(case: &Case, schedule: &Schedule, number: usize, target: &Target) -
     let (vars, body) = kernel.b.finish();
     let used = mentioned(&body);
     list.retain(|(var, ..)| used.contains(var));
-    let (restrict, overlaps) = (case.overwritten.is_none(), case.overwritten.is_some());
+    let restrict = case.overwritten.is_none();
+    let overlaps = if restrict { Overlaps::Never } else { Overlaps::Alike };
     let parameters = list.iter().map(|&(var, ..)| Parameter { var, restrict, overlaps }).collect();
     let comment = vec![format!("{} by {schedule}", case.name)];
     let function = Function { name: format!("kernel_{number}"), comment, parameters, vars, body };

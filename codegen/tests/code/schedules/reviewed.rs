@@ -3,7 +3,7 @@
 use super::case::{Case, Layout, build, schedules};
 use mlc_codegen::Target;
 use mlc_codegen::kernels::{self, Argument, KernelWriter};
-use mlc_codegen::loops::{Function, Intrinsics, LoopBuilder, Parameter, print};
+use mlc_codegen::loops::{Function, Intrinsics, LoopBuilder, Overlaps, Parameter, print};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::{
     ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, GatherElements, Map, Matmul, MaxPool,
@@ -152,8 +152,9 @@ fn transposed_copies_are_as_reviewed() {
         };
         let x = argument("x", true, View::dense(DType::F32, &[2, 303, 905]).transpose(&[0, 2, 1]), &mut b);
         let y = argument("y", false, View::dense(DType::F32, &[2, 905, 303]), &mut b);
-        let parameters =
-            [&x, &y].map(|argument| Parameter { var: argument.pointer, restrict: true, overlaps: false }).to_vec();
+        let parameters = [&x, &y]
+            .map(|argument| Parameter { var: argument.pointer, restrict: true, overlaps: Overlaps::Never })
+            .to_vec();
         let mut kernel = KernelWriter {
             b,
             target: &target,

@@ -1,16 +1,22 @@
 //! The schedules of kernels as text: what there was to choose from, and why one was taken.
 
 use super::words::bytes;
-use mlc_codegen::SplitSummary;
-use mlc_codegen::{Choice, KernelSummary, Module, Offer, Reason, Target};
+use mlc_codegen::{Choice, KernelSummary, LaidOver, Module, Offer, Reason, SplitSummary, Target};
 use mlc_ir::Objective;
 
-/// A head with what the code is made for, and a paragraph for each kernel that is scheduled or computed by several threads.
+/// A head with what the code is made for, and a paragraph for each kernel that is scheduled, computed by several threads or of several parts.
 pub(super) fn schedules_text(module: &Module, target: &Target) -> String {
-    let told = module.kernels.iter().filter(|kernel| !kernel.choice.offers.is_empty() || kernel.split.is_some());
+    let is_told =
+        |kernel: &&KernelSummary| !kernel.choice.offers.is_empty() || kernel.split.is_some() || kernel.inside > 0;
+    let told = module.kernels.iter().filter(is_told);
     let paragraphs = told.map(|kernel| {
         let facts = [
             (!kernel.choice.offers.is_empty()).then(|| reason(&kernel.choice, target.objective)),
+            (kernel.inside > 0).then(|| {
+                let memory = bytes(kernel.workspace_bytes);
+                format!("{} kernels inside of it, {memory} that nothing else needs", kernel.inside)
+            }),
+            (!kernel.laid_over.is_empty()).then(|| laid_over(&kernel.laid_over)),
             (kernel.parallel_turns > 1).then(|| {
                 format!("{} turns of its outermost loop don't touch each other's results", kernel.parallel_turns)
             }),
@@ -29,6 +35,20 @@ pub(super) fn schedules_text(module: &Module, target: &Target) -> String {
     std::iter::once(format!("schedules for {}, {}:\n", target.name, target.objective.name()))
         .chain(paragraphs)
         .collect()
+}
+
+/// Where results lie over operands.
+fn laid_over(all: &[LaidOver]) -> String {
+    let text = |own: &LaidOver| {
+        let LaidOver { operand, distance_bytes, least_bytes, .. } = own;
+        let place = match distance_bytes {
+            0 => format!("where '{operand}' is read"),
+            1.. => format!("{distance_bytes} bytes before '{operand}', which is still read"),
+            _ => format!("{} bytes behind the start of '{operand}', which is still read", -distance_bytes),
+        };
+        format!("its result begins {place} ({least_bytes} would do)")
+    };
+    all.iter().map(text).collect::<Vec<String>>().join("; ")
 }
 
 /// What several threads do of a kernel.

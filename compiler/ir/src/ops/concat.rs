@@ -2,7 +2,7 @@
 
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -31,8 +31,9 @@ impl Operator for Concat {
         IntegerForm::Elements
     }
 
-    fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
-        None
+    fn by_rows(&self, operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        let has_rows = operands.iter().all(|x| x.rank() > 2 && x.shape[0] == 1);
+        (self.axis > 1 && has_rows).then(|| (self.clone(), vec![Some(RowWindow::ROW); operands.len()]))
     }
 
     fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {

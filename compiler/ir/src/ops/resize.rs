@@ -5,7 +5,7 @@ use super::window::spatial_shape;
 use crate::types::{Shape, row_major_strides};
 use smallvec::{SmallVec, smallvec};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -68,8 +68,18 @@ impl Operator for Resize {
         if self.mode == ResizeMode::Nearest { IntegerForm::Elements } else { IntegerForm::None }
     }
 
-    fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
-        None
+    fn by_rows(&self, operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        let [x] = operands else { return None };
+        let has_rows = x.rank() > 2 && x.shape[0] == 1 && self.mode == ResizeMode::Nearest;
+        let repeat = self.repeats(1, *x.shape.get(1)?).filter(|_| has_rows && !self.axes.contains(&0))?;
+        let others = || (0..self.axes.len()).filter(|&entry| self.axes[entry] != 1);
+        let inner = Resize {
+            axes: others().map(|entry| self.axes[entry]).collect(),
+            sizes: others().map(|entry| self.sizes[entry]).collect(),
+            ratios: others().map(|entry| self.ratios[entry]).collect(),
+            ..self.clone()
+        };
+        Some((inner, vec![Some(RowWindow { repeat, ..RowWindow::ROW })]))
     }
 
     fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {
@@ -167,6 +177,13 @@ impl Resize {
             None => (0..extent).map(|place| smallvec![(place, 1.0)]).collect(),
             Some(entry) => (0..self.sizes[entry]).map(|output| self.taps_of(entry, extent, output)).collect(),
         }
+    }
+
+    /// How often each element of an axis of some extent follows itself, if nothing else is done along it.
+    fn repeats(&self, axis: usize, extent: usize) -> Option<usize> {
+        let taps = self.taps(axis, extent);
+        let repeat = taps.len().checked_div(extent).filter(|&repeat| repeat > 0 && repeat * extent == taps.len())?;
+        taps.iter().enumerate().all(|(place, taps)| taps[..] == [(place / repeat, 1.0)]).then_some(repeat)
     }
 
     /// The source coordinate in single precision, before any clamping.

@@ -72,8 +72,14 @@ impl Window<'_> {
 
     /// How rows of a window of `taps` rows read x, whose border consists of `border`; `None` for several images.
     pub fn rows(&self, x: &TensorType, taps: usize, border: i64) -> Option<RowWindow> {
-        let window =
-            RowWindow { taps, stride: self.strides[0], dilation: self.dilations[0], pads: self.pads[0], border };
+        let window = RowWindow {
+            taps,
+            stride: self.strides[0],
+            dilation: self.dilations[0],
+            pads: self.pads[0],
+            border,
+            repeat: 1,
+        };
         (x.shape[0] == 1).then_some(window)
     }
 

@@ -1,0 +1,299 @@
+//! Which memory results share with operands that die: exactly, or at a distance that the loop program which computes them leaves.
+
+use super::entries::entries;
+use super::homes::{BufferId, BufferKind, Home, Homes};
+use super::maker::Maker;
+use super::overlay::Overlay;
+use super::part::{Binding, Part, Routine, Step, Stripe};
+use super::plan::multiple_from;
+use super::rings::RowWalk;
+use crate::choice::{Choice, Chooser};
+use crate::loops::{self, Function, Lead, Overlaps, Parameter, Var};
+use mlc_ir::{DType, Objective, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where the result of a step may lie.
+#[derive(Debug, Default)]
+pub(super) struct Sharing {
+    /// See [`Part::in_place`].
+    pub in_place: Vec<(BufferId, BufferId)>,
+    /// Pairs to find the distance of.
+    pub candidates: Vec<Candidate>,
+}
+
+/// A result and an operand that it may lie over at some distance.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    result: BufferId,
+    operand: BufferId,
+    /// Bytes of the operand.
+    bytes: i64,
+    /// From which distance on both are apart.
+    apart: i64,
+    /// Bytes of a pixel, if both have as many.
+    pixel: usize,
+}
+
+impl Maker<'_> {
+    /// Operands that a result may lie over at some distance: where memory counts, and C knows that bytes or elements of one type are what is
+    /// read and written.
+    pub(super) fn candidates(
+        &self,
+        homes: &Homes,
+        operands: &[(Home, Option<Value>)],
+        (result, own): &Home,
+    ) -> Vec<Candidate> {
+        if self.target.objective != Objective::Ram {
+            return Vec::new();
+        }
+        let is_arena = |buffer: BufferId| homes.buffers[buffer].kind == BufferKind::Arena;
+        let buffers = || operands.iter().map(|((buffer, _), _)| *buffer);
+        let once = |buffer: BufferId| buffers().filter(|&other| other == buffer).count() == 1 && buffer != *result;
+        let found = operands.iter().filter(|((buffer, view), _)| {
+            is_arena(*result) && is_arena(*buffer) && once(*buffer) && is_visible(view.dtype, own.dtype)
+        });
+        let candidate = |((operand, view), _): &(Home, Option<Value>)| Candidate {
+            result: *result,
+            operand: *operand,
+            bytes: homes.buffers[*operand].bytes as i64,
+            apart: homes.buffers[*result].bytes as i64,
+            pixel: pixel(view).filter(|bytes| Some(*bytes) == pixel(own)).unwrap_or(1),
+        };
+        found.map(candidate).collect()
+    }
+
+    /// The overlays of a step, by what its function does.
+    pub(super) fn overlays(
+        &mut self,
+        function: &Function,
+        bindings: &[Binding],
+        choice: &Choice,
+        candidates: &[Candidate],
+    ) -> Vec<Overlay> {
+        let mut overlays = Vec::new();
+        for &Candidate { result, operand, bytes, apart, pixel } in candidates {
+            let (written, read) = (pointers(function, bindings, result), pointers(function, bindings, operand));
+            let ([written], [read]) = (&written[..], &read[..]) else { continue };
+            if written.constant || !read.constant {
+                continue;
+            }
+            let found = BTreeSet::from([1, pixel]).into_iter().filter_map(|modulus| {
+                let lead = self.chooser.lead(choice, function, read.var, written.var, modulus)?;
+                let own = lead.distance.map_or(-bytes, |lead| lead + written.offset - read.offset);
+                Some((multiple_from(own.max(-bytes), modulus as i64), modulus))
+            });
+            if let Some((distance, modulus)) = found.min().filter(|(distance, _)| *distance < apart) {
+                overlays.push(Overlay { result, operand, distance, modulus });
+            }
+        }
+        overlays
+    }
+}
+
+/// Bytes of the last axis of a view in which pixels follow each other without gaps, wherever the buffer is.
+fn pixel(view: &super::view::View) -> Option<usize> {
+    let size = view.dtype.size();
+    let bytes = view.shape.last()? * size;
+    let rank = view.rank();
+    let whole = |elements: i64| (elements * size as i64) % bytes.max(1) as i64 == 0;
+    let is_apart = view.strides[..rank - 1].iter().all(|&stride| whole(stride)) && whole(view.offset);
+    (view.strides[rank - 1] == 1 && is_apart && bytes > size).then_some(bytes)
+}
+
+/// A pointer of a function to a buffer.
+struct Pointer {
+    var: Var,
+    constant: bool,
+    /// Bytes from the buffer's first one.
+    offset: i64,
+}
+
+fn pointers(function: &Function, bindings: &[Binding], wanted: BufferId) -> Vec<Pointer> {
+    let all = function.parameters.iter().zip(bindings);
+    let pointer = |(parameter, binding): (&Parameter, &Binding)| match *binding {
+        Binding::Buffer { buffer, offset, dtype, constant } if buffer == wanted => {
+            Some(Pointer { var: parameter.var, constant, offset: offset * dtype.size() as i64 })
+        }
+        _ => None,
+    };
+    all.filter_map(pointer).collect()
+}
+
+/// Tells C, and what proves loops independent, which pointers of a function may point to the same memory.
+pub(super) fn share(
+    function: &mut Function,
+    bindings: &[Binding],
+    in_place: &[(BufferId, BufferId)],
+    overlays: &[Overlay],
+) {
+    for (parameter, binding) in function.parameters.iter_mut().zip(bindings) {
+        let is_alike = |id| in_place.iter().any(|&(over, under)| id == over || id == under);
+        let is_astray = |id| overlays.iter().any(|overlay| id == overlay.result || id == overlay.operand);
+        parameter.restrict = in_place.is_empty() && overlays.is_empty();
+        parameter.overlaps = match binding.buffer() {
+            Some(id) if is_astray(id) => Overlaps::Anyhow,
+            Some(id) if is_alike(id) => Overlaps::Alike,
+            _ => Overlaps::Never,
+        };
+    }
+    loops::parallel::mark(function);
+}
+
+/// Leaves a part those overlays that the plan of the memory makes use of.
+pub(super) fn settle(part: &mut Part, is_used: &dyn Fn(&Overlay) -> bool) {
+    match part {
+        Part::Step(step) => keep(step, is_used),
+        Part::Loop(code) => code.body.iter_mut().for_each(|part| settle(part, is_used)),
+        Part::Stripe(code) => {
+            code.overlays.retain(is_used);
+            let is_overlaid = !code.overlays.is_empty();
+            for part in code.acts.iter_mut().flat_map(|act| &mut act.body) {
+                settle(part, &|_| is_overlaid);
+            }
+        }
+        Part::Exchange(_) => {}
+    }
+}
+
+fn keep(step: &mut Step, is_used: &dyn Fn(&Overlay) -> bool) {
+    let before = step.overlays.len();
+    step.overlays.retain(is_used);
+    if step.overlays.len() < before
+        && let Routine::Kernel(function) = &mut step.routine
+    {
+        share(function, &step.bindings, &step.in_place, &step.overlays);
+    }
+}
+
+/// Whether C knows that what is written as elements of one type may be what is read as those of another one.
+fn is_visible(one: DType, other: DType) -> bool {
+    let is_byte = |dtype: DType| matches!(dtype, DType::I8 | DType::U8);
+    one == other || is_byte(one) || is_byte(other)
+}
+
+/// Finds the overlays of a stripe, and tells its steps.
+pub(super) fn overlay_stripe(code: &mut Stripe, homes: &Homes, chooser: &mut Chooser) {
+    code.overlays = of_stripe(code, homes, chooser);
+    let walks = code.acts.iter().flat_map(|act| &act.walks);
+    let whole = |walk: &RowWalk| Some((walk.rows, code.bindings[walk.whole].buffer()?));
+    let wholes: BTreeMap<BufferId, BufferId> = walks.filter_map(whole).collect();
+    for part in code.acts.iter_mut().flat_map(|act| &mut act.body) {
+        let Part::Step(step) = part else { continue };
+        let rows = |tensor: BufferId| -> Vec<BufferId> {
+            let touched = step.bindings.iter().filter_map(Binding::buffer);
+            touched.filter(|id| wholes.get(id) == Some(&tensor)).collect()
+        };
+        let mut pairs = Vec::new();
+        for overlay in &code.overlays {
+            for operand in rows(overlay.operand) {
+                pairs.extend(rows(overlay.result).into_iter().map(|result| Overlay { result, operand, ..*overlay }));
+            }
+        }
+        step.overlays = pairs;
+        if let (Routine::Kernel(function), false) = (&mut step.routine, step.overlays.is_empty()) {
+            share(function, &step.bindings, &step.in_place, &step.overlays);
+        }
+    }
+}
+
+/// The overlays of a stripe: its result's, over each tensor that only kernels of it walk, row by row, as their turns and loop programs say.
+fn of_stripe(code: &Stripe, homes: &Homes, chooser: &mut Chooser) -> Vec<Overlay> {
+    let is_arena = |buffer: &BufferId| homes.buffers[*buffer].kind == BufferKind::Arena;
+    let walked = |constant: bool| {
+        let walks = code.acts.iter().flat_map(|act| &act.walks).filter(move |walk| walk.constant == constant);
+        let tensors = walks.filter_map(|walk| match code.bindings[walk.whole] {
+            Binding::Buffer { buffer, dtype, .. } => Some((buffer, dtype)),
+            _ => None,
+        });
+        tensors.filter(|(buffer, _)| is_arena(buffer)).collect::<BTreeMap<BufferId, DType>>()
+    };
+    let Some((result, written)) = walked(false).pop_first() else { return Vec::new() };
+    let inner = || code.acts.iter().flat_map(|act| entries(&act.body, 0));
+    let is_named =
+        |buffer: BufferId| inner().any(|entry| entry.part.bindings().iter().any(|own| own.buffer() == Some(buffer)));
+    let operands = walked(true)
+        .into_iter()
+        .filter(|(operand, read)| *operand != result && !is_named(*operand) && is_visible(*read, written));
+    let overlays = operands.filter_map(|(operand, _)| {
+        let bytes = homes.buffers[operand].bytes as i64;
+        let lead = lead_of_turns(code, operand, result, chooser)?;
+        let distance = lead.unwrap_or(-bytes).max(-bytes);
+        Some(Overlay { result, operand, distance, modulus: 1 })
+    });
+    overlays.filter(|overlay| overlay.distance < homes.buffers[result].bytes as i64).collect()
+}
+
+/// How far before a tensor that its kernels read a stripe's result has to begin; `None` where that isn't known, or where nothing is read after
+/// something has been written.
+fn lead_of_turns(code: &Stripe, operand: BufferId, result: BufferId, chooser: &mut Chooser) -> Option<Option<i64>> {
+    // What each step does with both tensors: which walk it reads, which it writes, and how.
+    let mut steps: Vec<Vec<(Touched, Touched, Lead)>> = Vec::new();
+    for act in &code.acts {
+        let mut own = Vec::new();
+        for part in &act.body {
+            let Part::Step(step) = part else { return None };
+            let Routine::Kernel(function) = &step.routine else { return None };
+            let of = |whole: BufferId| -> Vec<Touched> {
+                let walks = act.walks.iter().filter(|walk| code.bindings[walk.whole].buffer() == Some(whole));
+                let touched = walks.flat_map(|walk| {
+                    let found = pointers(function, &step.bindings, walk.rows).into_iter();
+                    found.map(|own| Touched {
+                        var: own.var,
+                        offset: own.offset,
+                        stride: walk.stride,
+                        repeat: walk.repeat,
+                    })
+                });
+                touched.collect()
+            };
+            let (mut reads, mut writes) = (of(operand), of(result));
+            if reads.is_empty() && writes.is_empty() {
+                continue;
+            }
+            for touched in [&mut reads, &mut writes].into_iter().filter(|touched| touched.is_empty()) {
+                touched.push(Touched { var: Var::MAX, offset: 0, stride: 0, repeat: 1 });
+            }
+            for &read in &reads {
+                for &written in &writes {
+                    own.push((read, written, chooser.lead(&step.choice, function, read.var, written.var, 1)?));
+                }
+            }
+        }
+        steps.push(own);
+    }
+    let (mut lead, mut end): (Option<i64>, Option<i64>) = (None, None);
+    for turn in 0..code.turns {
+        for (act, steps) in code.acts.iter().zip(&steps) {
+            let Some(time) = act.turns.act(turn).filter(|&time| time < act.turns.computed) else { continue };
+            for (read, written, own) in steps {
+                let (read, written) = (read.place(time), written.place(time));
+                let first_read = own.first_read.map(|first| read + first);
+                lead = lead.max(own.distance.map(|distance| distance + written - read));
+                lead = lead.max(end.zip(first_read).map(|(end, first)| end - first));
+                end = end.max(own.end_written.map(|end| written + end));
+            }
+        }
+    }
+    Some(lead)
+}
+
+/// Rows of a tensor behind a pointer of a step.
+#[derive(Debug, Clone, Copy)]
+struct Touched {
+    var: Var,
+    offset: i64,
+    stride: i64,
+    repeat: usize,
+}
+
+impl Touched {
+    /// Bytes from the tensor's first one to where the pointer points the n-th time.
+    fn place(&self, time: usize) -> i64 {
+        self.offset + self.stride * (time / self.repeat) as i64
+    }
+}
+
+#[cfg(test)]
+mod tags;
+#[cfg(test)]
+mod tests;

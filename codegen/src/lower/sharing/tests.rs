@@ -1,0 +1,226 @@
+use super::super::blocks;
+use super::super::legalize::{fold_constants, legalize};
+use super::super::lower;
+use super::super::maker::Item;
+use super::super::sequence::INTERFACE_ALIGNMENT;
+use super::super::steps::steps;
+use super::tags::Tags;
+use super::*;
+use crate::ScheduleOptions;
+use crate::names::Names;
+use crate::target::Target;
+use mlc_ir::{Generator, Graph, text};
+
+/// A network that is written line by line: what a value is called, and its rows, columns and channels.
+struct Draft {
+    dtype: &'static str,
+    lines: Vec<String>,
+    values: Vec<(String, [usize; 3])>,
+}
+
+impl Draft {
+    fn new(dtype: &'static str, shape: [usize; 3]) -> Draft {
+        Draft { dtype, lines: Vec::new(), values: vec![("%x".to_owned(), shape)] }
+    }
+
+    fn last(&self) -> (String, [usize; 3]) {
+        self.values.last().unwrap().clone()
+    }
+
+    fn add(&mut self, shape: [usize; 3], operator: &str) {
+        let name = format!("%v{}", self.values.len());
+        self.lines.push(format!("  {name} = {operator}"));
+        self.values.push((name, shape));
+    }
+
+    fn window(&mut self, generator: &mut Generator, is_depthwise: bool, outputs: usize) -> Option<()> {
+        let (x, [rows, columns, channels]) = self.last();
+        let window = [generator.range(1, 3), generator.range(1, 3)];
+        let stride = generator.choose(&[1, 1, 1, 2]);
+        let pads = window.map(|taps| (generator.range(0, taps - 1), generator.range(0, taps - 1)));
+        let extent = |size: usize, axis: usize| {
+            Some((size + pads[axis].0 + pads[axis].1).checked_sub(window[axis])? / stride + 1)
+        };
+        let (outputs, groups, inner) = if is_depthwise { (channels, channels, 1) } else { (outputs, 1, channels) };
+        let (dtype, seed) = (self.dtype, self.lines.len());
+        let weights = format!("%w{seed}");
+        let taps = format!("{}, {}", window[0], window[1]);
+        self.lines.push(format!("  {weights} = constant {dtype}[{taps}, {inner}, {outputs}] random(seed = {seed})"));
+        let [(above, below), (left, right)] = pads;
+        let fields = format!(
+            "strides = [{stride}, {stride}], dilations = [1, 1], pads = [[{above}, {below}], [{left}, {right}]], groups = {groups}"
+        );
+        let expression = "cast_i8(minimum(maximum(shift_right(x0, 4_i32), -128_i32), 127_i32))";
+        let operator = match dtype {
+            "i8" => format!(
+                "kernel {x}, {weights} {{anchor = convolution {{{fields}, border = 1, sums = i32}}, anchor_operands = 2, expression = {expression}}}"
+            ),
+            _ => format!("convolution {x}, {weights} {{{fields}}}"),
+        };
+        self.add([extent(rows, 0)?, extent(columns, 1)?, outputs], &operator);
+        Some(())
+    }
+
+    fn layer(&mut self, generator: &mut Generator) -> Option<()> {
+        let (x, shape) = self.last();
+        let [rows, columns, channels] = shape;
+        match generator.range(0, 7) {
+            0..=1 => {
+                let outputs = generator.range(1, 9);
+                self.window(generator, false, outputs)?;
+            }
+            2..=3 => self.window(generator, true, 0)?,
+            4 => {
+                let [window, stride] = [generator.range(1, 2), generator.range(1, 2)];
+                let extent = |size: usize| Some(size.checked_sub(window)? / stride + 1);
+                let fields = format!(
+                    "window = [{window}, {window}], strides = [{stride}, {stride}], dilations = [1, 1], pads = [[0, 0], [0, 0]]"
+                );
+                self.add([extent(rows)?, extent(columns)?, channels], &format!("max_pool {x} {{{fields}}}"));
+            }
+            5 => {
+                let like = |own: &&(String, [usize; 3])| own.1 == shape && own.0 != x;
+                let other = self.values.iter().skip(1).find(like).map(|own| own.0.clone());
+                let other = other.filter(|_| self.dtype == "f32")?;
+                self.add(shape, &format!("binary {x}, {other} {{function = add}}"));
+            }
+            6 => {
+                let like = |own: &&(String, [usize; 3])| own.1[..2] == shape[..2] && own.0 != x;
+                let (other, [.., more]) = self.values.iter().skip(1).find(like)?.clone();
+                self.add([rows, columns, channels + more], &format!("concat {x}, {other} {{axis = 3}}"));
+            }
+            _ => {
+                let fields = format!(
+                    "axes = [1, 2], sizes = [{}, {}], ratios = [0.5, 0.5], mode = nearest, coordinates = asymmetric",
+                    2 * rows,
+                    2 * columns
+                );
+                self.add([2 * rows, 2 * columns, channels], &format!("resize {x} {{{fields}}}"));
+            }
+        }
+        Some(())
+    }
+
+    fn graph(&self) -> Graph {
+        let dtype = self.dtype;
+        let list = |[rows, columns, channels]: [usize; 3]| format!("{dtype}[1, {rows}, {columns}, {channels}]");
+        let (last, shape) = self.last();
+        let (input, lines) = (list(self.values[0].1), self.lines.join("\n"));
+        let source =
+            format!("mlc 1\ngraph @net(%x: {input}) -> (\"y\": {}) {{\n{lines}\n  return {last}\n}}\n", list(shape));
+        text::parse(&source, &()).unwrap_or_else(|error| panic!("{error:?}\n{source}"))
+    }
+}
+
+fn random(generator: &mut Generator, layers: usize) -> Graph {
+    let dtype = generator.choose(&["f32", "f32", "i8"]);
+    let mut draft = Draft::new(dtype, [generator.range(3, 9), generator.range(2, 8), generator.range(1, 5)]);
+    draft.window(generator, false, 4);
+    let mut made = 0;
+    while made < layers {
+        made += 1;
+        // What doesn't fit is left out.
+        let before = (draft.lines.len(), draft.values.len());
+        if draft.layer(generator).is_none() {
+            draft.lines.truncate(before.0);
+            draft.values.truncate(before.1);
+        }
+    }
+    draft.window(generator, false, 3);
+    draft.graph()
+}
+
+fn targets() -> Vec<Target> {
+    let boards = Target::embedded().into_iter().filter(|target| ["cortex-m4", "riscv32"].contains(&&*target.name));
+    let all = [Target::generic(), Target::host(32)].into_iter().chain(boards);
+    all.map(|target| target.with_objective(Objective::Ram)).collect()
+}
+
+/// The parts of a graph, some of whose nodes are a stripe, before there is a plan.
+fn items(graph: &Graph, blocks: &[blocks::Block], target: &Target) -> (Vec<Item>, Homes) {
+    let mut chooser = Chooser::new(target, 0, &ScheduleOptions::default());
+    let in_stripe = |node: &str| blocks.iter().any(|block| block.has(node));
+    let graph = legalize(&fold_constants(graph).unwrap(), target, |_| false, in_stripe).unwrap();
+    let by_rows = blocks.iter().flat_map(|block| block.found(&graph)).collect();
+    let mut homes = Homes::assign(&graph, by_rows, INTERFACE_ALIGNMENT);
+    let none = |_: &Graph, _: &mut Chooser, _: &mut Names| panic!("there are no loops");
+    let made = steps(&graph, blocks, &mut homes, INTERFACE_ALIGNMENT, &mut chooser, &mut Names::new("net"), none);
+    (made.unwrap().0, homes)
+}
+
+/// Whether a routine does something whose places aren't known one by one.
+fn has_routines(part: &Part) -> bool {
+    fn calls(body: &[loops::Stmt]) -> bool {
+        body.iter().any(|statement| match statement {
+            loops::Stmt::Routine { routine, .. } => !matches!(routine, loops::Routine::CopyBytes { .. }),
+            loops::Stmt::For { body, .. } | loops::Stmt::IfValue { then: body, .. } => calls(body),
+            loops::Stmt::If { then, otherwise, .. } => calls(then) || calls(otherwise),
+            _ => false,
+        })
+    }
+    match part {
+        Part::Step(step) => matches!(&step.routine, Routine::Kernel(function) if calls(&function.body)),
+        other => other.inner().any(|(part, _)| has_routines(part)),
+    }
+}
+
+fn is_lost(part: &Part, homes: &Homes, overlay: &Overlay, distance: i64) -> bool {
+    let mut tags = Tags::pair(&homes.buffers, overlay.operand, overlay.result, distance);
+    tags.run([part], 0);
+    tags.lost > 0
+}
+
+#[test]
+fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not() {
+    let mut generator = Generator::new(5);
+    let (mut steps, mut stripes, mut tight, mut in_steps) = (0, 0, 0, 0);
+    for round in 0..80 {
+        let graph = random(&mut generator, 3);
+        for target in targets() {
+            let folded = fold_constants(&graph).unwrap();
+            let plans = [Vec::new()].into_iter().chain(blocks::plans(&folded, &target).into_iter().take(2));
+            for blocks in plans {
+                let (items, homes) = items(&graph, &blocks, &target);
+                for part in items.iter().map(|item| &item.part).filter(|part| !has_routines(part)) {
+                    for overlay in part.overlays() {
+                        let Overlay { distance, modulus, operand, .. } = *overlay;
+                        let place = format!("{} of round {round} for {}: {overlay:?}", part.name(), target.name);
+                        assert!(!is_lost(part, &homes, overlay, distance), "{place}");
+                        assert!(!is_lost(part, &homes, overlay, distance + modulus as i64), "{place}, further");
+                        *if matches!(part, Part::Step(_)) { &mut steps } else { &mut stripes } += 1;
+                        // Nothing is read after something has been written, or the buffers end before they meet.
+                        if distance == -(homes.buffers[operand].bytes as i64) {
+                            continue;
+                        }
+                        assert!(is_lost(part, &homes, overlay, distance - modulus as i64), "{place} isn't tight");
+                        tight += 1;
+                        in_steps += usize::from(modulus > 1);
+                    }
+                }
+            }
+        }
+    }
+    assert!(steps > 60 && stripes > 20 && tight > 60 && in_steps > 6, "{steps} {stripes} {tight} {in_steps}");
+}
+
+#[test]
+fn every_read_of_a_planned_program_finds_its_bytes() {
+    let mut generator = Generator::new(11);
+    let (mut used, mut stripes) = (0, 0);
+    for round in 0..30 {
+        let graph = random(&mut generator, 6);
+        for target in targets() {
+            let mut chooser = Chooser::new(&target, 0, &ScheduleOptions::default());
+            let program = lower(&graph, &mut chooser, &mut Names::new("net")).unwrap();
+            if program.parts.iter().any(has_routines) {
+                continue;
+            }
+            let mut tags = Tags::planned(&program.layout, &program.buffers);
+            tags.run(&program.parts, 0);
+            assert_eq!(tags.lost, 0, "round {round} for {}", target.name);
+            used += program.parts.iter().map(|part| part.overlays().len()).sum::<usize>();
+            stripes += program.parts.iter().filter(|part| matches!(part, Part::Stripe(_))).count();
+        }
+    }
+    assert!(used > 10 && stripes > 10, "{used} {stripes}");
+}
