@@ -30,7 +30,7 @@ pub use limits::{Contributor, Limits, ram_bytes, ram_contributors};
 pub use loops::spelling::c_type;
 pub use lower::{Point, front};
 pub use module::{
-    Exchanged, KeptState, KernelResult, KernelSummary, MemoryPlan, MessageSummary, Module, PackedConstant,
+    Exchanged, FedRows, KeptState, KernelResult, KernelSummary, MemoryPlan, MessageSummary, Module, PackedConstant,
     PlannedBuffer, Port, RankSummary, SourceFile, SplitSummary, StatePlace,
 };
 pub use source::function;

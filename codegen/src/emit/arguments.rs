@@ -1,6 +1,7 @@
 //! The arguments of kernels, as C expressions over the variables of the function that calls them.
 
 use super::emitter::{Emitter, Scope};
+use super::main::{FED, GIVEN};
 use crate::execution::WeightsAs;
 use crate::graph::Place;
 use crate::loops::spelling::c_type;
@@ -47,8 +48,10 @@ impl CallArgument {
 }
 
 /// The variables of functions: how their names begin, and how they are declared as parameters.
-const VARIABLES: [(&str, &str); 11] = [
+const VARIABLES: [(&str, &str); 13] = [
     ("constants", "const uint8_t *"),
+    (FED, "int32_t "),
+    (GIVEN, "int32_t "),
     ("input", "const void *"),
     ("next", "void *"),
     ("output", "void *"),

@@ -2,7 +2,7 @@
 
 use super::input::{FormatVersion, Package};
 use crate::graph::ExecutorGraph;
-use crate::module::{KernelSummary, MessageSummary, Module, Port, RankSummary};
+use crate::module::{FedRows, KernelSummary, MessageSummary, Module, Port, RankSummary};
 use crate::target::Target;
 use mlc_ir::{Objective, Quantization};
 use serde::Serialize;
@@ -81,6 +81,9 @@ struct Functions {
 struct Main {
     constants_size_bytes: usize,
     device: u32,
+    /// Beyond the format; only for modules that take an input row by row, of which `io_size_bytes` has one row then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feed: Option<Feed>,
     inputs: BTreeMap<String, PortEntry>,
     io_size_bytes: usize,
     outputs: BTreeMap<String, PortEntry>,
@@ -88,6 +91,26 @@ struct Main {
     #[serde(skip_serializing_if = "Option::is_none")]
     state_size_bytes: Option<usize>,
     workspace_size_bytes: usize,
+}
+
+/// The rows of an input that are given one after the other.
+#[derive(Serialize)]
+struct Feed {
+    input: String,
+    row_size_bytes: usize,
+    rows: usize,
+    saved_size_bytes: usize,
+}
+
+impl Feed {
+    fn of(rows: &FedRows<'_>) -> Feed {
+        Feed {
+            input: rows.port.name.clone(),
+            row_size_bytes: rows.row_bytes,
+            rows: rows.count,
+            saved_size_bytes: rows.saved_bytes(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -148,6 +171,7 @@ fn entry(module: &Module, package: &Package) -> ModuleEntry {
                 main: [Main {
                     constants_size_bytes: module.constants_bytes(),
                     device: CPU,
+                    feed: module.fed_rows().as_ref().map(Feed::of),
                     inputs: port_entries(&module.inputs),
                     io_size_bytes: module.io_bytes(),
                     outputs: port_entries(&module.outputs),

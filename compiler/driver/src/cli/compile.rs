@@ -20,7 +20,7 @@ use crate::toolchain::{Toolchain, temporary};
 use crate::weights::{self, Weights};
 use indexmap::IndexMap;
 use mlc_codegen::quantized::floating_point_kernels;
-use mlc_codegen::{KernelSummary, Module};
+use mlc_codegen::{Execution, KernelSummary, Module};
 use mlc_ir::{Code, Diagnostic, Graph, Location};
 use mlc_passes::NarrowedWeights;
 use mlc_passes::integers::{Reason, reasons};
@@ -133,6 +133,8 @@ fn compile_loaded(
     options: &CompileOptions,
     console: &Console,
 ) -> Result<Compiled, Failure> {
+    let feed = arguments.packaging.fed_input(&loaded.graph, &loaded.aliases)?;
+    let options = &CompileOptions { execution: Execution { feed, ..options.execution }, ..options.clone() };
     let mut dump = Dump::default();
     if arguments.dump_ir.is_some() {
         dump.add("import", &loaded.graph);

@@ -2,9 +2,10 @@
 
 use super::words::mismatch;
 use clap::{Args, ValueEnum};
+use indexmap::IndexMap;
 use mlc_codegen::package::FormatVersion;
 use mlc_codegen::{Execution, Interface, Pools, WeightsAs};
-use mlc_ir::Diagnostic;
+use mlc_ir::{Diagnostic, Graph, interface};
 
 /// What runs a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -65,6 +66,10 @@ pub struct Packaging {
     /// Whose memory states are kept in: the caller's can differ from stream to stream (executor aot, interface c)
     #[arg(long, value_enum, default_value_t = WorkspacePools::Internal, value_name = "WHOSE")]
     pub state_pool: WorkspacePools,
+    /// Have the caller give an input, the only one unless it is named, row by row, so that the whole of it is never in memory: the
+    /// header has the functions, docs/firmware.md tells more (executor aot, interface c)
+    #[arg(long, value_name = "INPUT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub feed: Option<String>,
     /// Point at elements of their types in the structures of inputs and outputs, such as const float*, and not at void (interface c)
     #[arg(long)]
     pub typed_pointers: bool,
@@ -124,7 +129,18 @@ impl Packaging {
             let message = "the graph executor loads its weights from the archive's parameters file";
             return Err(mismatch(message.into()).with_help("leave '--weights-as' out, or add the executor 'aot'"));
         }
-        Ok(Execution { aot, graph, pools, states, typed_pointers, weights, threads })
+        Ok(Execution { aot, graph, pools, states, feed: None, typed_pointers, weights, threads })
+    }
+
+    /// Number of the input of a model that is given row by row, of those that the caller gives. `aliases` are other names of inputs.
+    ///
+    /// # Errors
+    /// `MLC0004` when the model doesn't have it.
+    pub fn fed_input(&self, graph: &Graph, aliases: &IndexMap<String, String>) -> Result<Option<usize>, Diagnostic> {
+        let Some(name) = &self.feed else { return Ok(None) };
+        let name = Some(aliases.get(name).unwrap_or(name).as_str()).filter(|name| !name.is_empty());
+        let input = interface::find_input(graph, name)?;
+        Ok(graph.open_inputs().iter().position(|&open| open == input))
     }
 
     fn interface(&self) -> Result<Interface, Diagnostic> {
