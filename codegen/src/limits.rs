@@ -129,6 +129,12 @@ pub fn ram_contributors(module: &Module) -> Vec<Contributor> {
             ports.iter().map(|port| Contributor { bytes: port.ty.bytes(), what: format!("{kind} '{}'", port.name) }),
         );
     }
+    if let Some(rows) = module.fed_rows() {
+        let whole = format!("input '{}'", rows.port.name);
+        for contributor in contributors.iter_mut().filter(|contributor| contributor.what == whole) {
+            *contributor = Contributor { bytes: rows.row_bytes, what: format!("a row of {whole}") };
+        }
+    }
     contributors
 }
 
