@@ -1,5 +1,6 @@
 //! Emission: a lowered program as C files and a [`Module`].
 
+mod accesses;
 mod arguments;
 mod constants;
 mod emitter;
@@ -41,8 +42,15 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     threads::check(options.execution, &options.target).map_err(|error| vec![error])?;
     let mut names = Names::new(&options.model_name);
     let mut chooser = Chooser::new(&options.target, working_set(graph), &options.schedules);
-    let program = lower(graph, options.execution.feed, &mut chooser, &mut names)?;
+    let mut program = lower(graph, options.execution.feed, &mut chooser, &mut names)?;
     chooser.finish()?;
+    let pools = &options.schedules.pools;
+    if !pools.is_empty() {
+        main::check_pools(graph, options.execution).map_err(|error| vec![error])?;
+        let accessed = accesses::accessed(&program, &options.target);
+        let layout = Layout::in_pools(&program.parts, &program.buffers, options.target.alignment, pools, &accessed);
+        program.layout = layout.map_err(|error| vec![error])?;
+    }
     let states = states::kept_states(graph, options.execution, &mut names);
     let splits = threads::split(&program, &options.target, options.execution.threads, &mut names);
     let mut emitter = Emitter {

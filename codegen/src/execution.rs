@@ -41,6 +41,17 @@ impl Pools {
     }
 }
 
+/// A piece of memory that the caller has for intermediate results.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MemoryPool {
+    /// What the interface calls it: an identifier of lower case letters, digits and `_`.
+    pub name: String,
+    /// Its size.
+    pub bytes: usize,
+    /// Whether it gets what others have no room for, and what is accessed least.
+    pub is_slow: bool,
+}
+
 /// How constants reach the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]

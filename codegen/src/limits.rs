@@ -182,6 +182,7 @@ mod tests {
                 alignment: 16,
                 buffers: vec![buffer("a", 300, 0, 1), buffer("b", 400, 1, 2), buffer("c", 50, 2, 2)],
                 liveness_bound_bytes: 700,
+                pools: Vec::new(),
             },
             constants: ["w", "bias"]
                 .into_iter()

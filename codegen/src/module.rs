@@ -132,6 +132,22 @@ pub struct MemoryPlan {
     pub buffers: Vec<PlannedBuffer>,
     /// Largest sum of live buffers: the arena can't be smaller.
     pub liveness_bound_bytes: usize,
+    /// The pieces of memory that the arena is divided among, in order; none where it is one piece.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PlannedPool>,
+}
+
+/// A piece of memory that a part of the arena is in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedPool {
+    /// What the interface calls it.
+    pub name: String,
+    /// Offset in the arena, in bytes, of what it holds.
+    pub offset: usize,
+    /// Bytes that it must have.
+    pub bytes: usize,
+    /// Whether it has what is accessed least.
+    pub is_slow: bool,
 }
 
 /// A constant of the generated code, in the layout that its kernels want.

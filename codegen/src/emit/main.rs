@@ -1,9 +1,9 @@
 //! The functions that run all kernels: one on whole inputs, or one for some rows of an input and one for what is done behind the last row.
 
-use super::arguments::unused;
+use super::arguments::{WORKSPACE, unused};
 use super::emitter::{Emitter, Scope};
 use super::sequence::Calls;
-use crate::execution::{Execution, Interface, WeightsAs};
+use crate::execution::{Execution, Interface, Pools, WeightsAs};
 use crate::lower::{Feeding, Part, Program};
 use crate::module::StatePlace;
 use mlc_ir::{Code, Diagnostic, Graph, Location};
@@ -32,6 +32,20 @@ pub(super) fn check(graph: &Graph, execution: Execution) -> Result<(), Diagnosti
     Ok(())
 }
 
+/// Checks that the arena can be divided among pieces of memory in the way that is asked for.
+///
+/// # Errors
+/// `MLC0004` when the interface has no place for them.
+pub(super) fn check_pools(graph: &Graph, execution: Execution) -> Result<(), Diagnostic> {
+    let is_plain = execution.aot == Some(Interface::C) && !execution.graph && execution.pools == Pools::External;
+    if is_plain && graph.distribution.is_none() {
+        return Ok(());
+    }
+    let message = "only the C interface of a model that is one takes several memories from its caller";
+    let fault = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+    Err(fault.with_help("give '--executor aot --interface-api c', or leave '--pool' out"))
+}
+
 /// Rows of the fed input that were given in earlier calls.
 pub(super) const FED: &str = "fed";
 
@@ -58,11 +72,14 @@ impl Parameters {
 
 impl Emitter {
     /// What a function that runs kernels takes.
-    fn parameters(&self, inputs: usize, outputs: usize) -> Parameters {
+    fn parameters(&self, program: &Program, inputs: usize, outputs: usize) -> Parameters {
         let mut parameters = Parameters::default();
         (0..inputs).for_each(|k| parameters.add("const void *", &format!("input{k}")));
         (0..outputs).for_each(|k| parameters.add("void *", &format!("output{k}")));
-        parameters.add("uint8_t *", "workspace");
+        match program.layout.plan.pools.len() {
+            0 => parameters.add("uint8_t *", WORKSPACE),
+            pools => (0..pools).for_each(|k| parameters.add("uint8_t *", &format!("{WORKSPACE}{k}"))),
+        }
         if self.execution.weights == WeightsAs::Binary {
             parameters.add("const uint8_t *", "constants");
         }
@@ -77,7 +94,7 @@ impl Emitter {
 
     /// The main function, behind those of loops.
     pub(super) fn main(&mut self, program: &Program, model: &str, inputs: usize, outputs: usize) -> String {
-        let parameters = self.parameters(inputs, outputs);
+        let parameters = self.parameters(program, inputs, outputs);
         let head = parameters.head(&self.execution.main_symbol(model));
         let scope = Scope { program, model, call: None };
         let Calls { text: calls, mut used, functions } = self.sequence(scope, &program.parts, 0, 0);
@@ -109,7 +126,7 @@ impl Emitter {
         let positions = |parts: &[Part]| parts.iter().map(Part::positions).sum::<usize>();
         let [feed, finish] = ["feed", "finish"].map(|what| format!("tvmgen_{model}___tvm_{what}__"));
 
-        let mut parameters = self.parameters(inputs, outputs);
+        let mut parameters = self.parameters(program, inputs, outputs);
         [FED, GIVEN].into_iter().for_each(|name| parameters.add("int32_t ", name));
         let mut first = self.sequence(scope, before, 0, 0);
         if !before.is_empty() {
@@ -131,7 +148,7 @@ impl Emitter {
             self.execution.feed.unwrap_or(0),
         );
 
-        let parameters = self.parameters(inputs, outputs);
+        let parameters = self.parameters(program, inputs, outputs);
         let start = positions(before) + positions(stripe);
         let Calls { text: calls, mut used, functions } = self.sequence(scope, after, start, 0);
         let begins = self.begins(scope, after, start, &mut used);

@@ -18,6 +18,7 @@ mod order;
 mod outline;
 mod part;
 pub mod plan;
+mod pools;
 mod program;
 mod rings;
 mod roles;
@@ -30,7 +31,7 @@ pub mod view;
 
 pub use exchange::{Action, Exchange, LoweredMessage};
 pub use feed::Feeding;
-pub use layout::{Group, Layout};
+pub use layout::{Accessed, Group, Layout};
 pub use part::{
     Act, Binding, Carried, Entry, ExternRoutine, Label, Loop, Once, Part, ResultPlace, Routine, Step, Stripe, Walk,
     calls, entries,

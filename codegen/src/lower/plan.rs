@@ -48,6 +48,7 @@ pub fn plan(requests: &[Request], alignment: usize) -> MemoryPlan {
         alignment: whole,
         buffers: buffers.collect(),
         liveness_bound_bytes: liveness_bound(requests, 1),
+        pools: Vec::new(),
     }
 }
 

@@ -44,9 +44,9 @@ pub(super) fn declarations(module: &Module, rows: &FedRows<'_>) -> String {
     let FedRows { port, count, row_bytes } = *rows;
     let name = c_escape(&port.name);
     let shape: Vec<String> = port.ty.shape.iter().skip(2).map(usize::to_string).collect();
-    let reentrant = match Pool::workspace(module) {
-        Some(_) => "",
-        None => " * One run at a time can be under way: its intermediate results live in one static arena.\n",
+    let reentrant = match Pool::workspaces(module).is_empty() {
+        true => " * One run at a time can be under way: its intermediate results live in one static arena.\n",
+        false => "",
     };
     let mut text = format!(
         "/* Rows of input \"{name}\", and bytes of each: {}[{}], dense, the last axis innermost (the channels of a pixel side by side). */\n\

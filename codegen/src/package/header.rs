@@ -139,7 +139,7 @@ fn c_interface(module: &Module) -> String {
         text += "};\n\n";
         parameter = format!(",\n  struct tvmgen_{model}_workspace_pools* workspace_pools");
     }
-    if Pool::workspace(module).is_some() {
+    if !Pool::workspaces(module).is_empty() {
         memory = "Reentrant: every run has the memory of its caller.";
     }
     if !module.states.is_empty() && Pool::states(module).is_none() {

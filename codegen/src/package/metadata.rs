@@ -2,7 +2,7 @@
 
 use super::input::{FormatVersion, Package};
 use crate::graph::ExecutorGraph;
-use crate::module::{FedRows, KernelSummary, MessageSummary, Module, Port, RankSummary};
+use crate::module::{FedRows, KernelSummary, MessageSummary, Module, PlannedPool, Port, RankSummary};
 use crate::target::Target;
 use mlc_ir::{Objective, Quantization};
 use serde::Serialize;
@@ -87,10 +87,27 @@ struct Main {
     inputs: BTreeMap<String, PortEntry>,
     io_size_bytes: usize,
     outputs: BTreeMap<String, PortEntry>,
+    /// Beyond the format; only for modules that work in several pieces of memory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pools: Vec<PoolEntry>,
     /// Beyond the format; only for modules that have states.
     #[serde(skip_serializing_if = "Option::is_none")]
     state_size_bytes: Option<usize>,
     workspace_size_bytes: usize,
+}
+
+/// A piece of memory that intermediate results lie in.
+#[derive(Serialize)]
+struct PoolEntry {
+    name: String,
+    size_bytes: usize,
+    slow: bool,
+}
+
+impl PoolEntry {
+    fn of(PlannedPool { name, bytes, is_slow, .. }: &PlannedPool) -> PoolEntry {
+        PoolEntry { name: name.clone(), size_bytes: *bytes, slow: *is_slow }
+    }
 }
 
 /// The rows of an input that are given one after the other.
@@ -175,6 +192,7 @@ fn entry(module: &Module, package: &Package) -> ModuleEntry {
                     inputs: port_entries(&module.inputs),
                     io_size_bytes: module.io_bytes(),
                     outputs: port_entries(&module.outputs),
+                    pools: module.plan.pools.iter().map(PoolEntry::of).collect(),
                     state_size_bytes: (!module.states.is_empty()).then(|| module.state_bytes()),
                     workspace_size_bytes: module.workspace_bytes(),
                 }],

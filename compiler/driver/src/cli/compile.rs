@@ -60,6 +60,7 @@ fn options(arguments: &Compile, code: &CodeOptions, console: &Console) -> Result
     Ok(CompileOptions {
         explain: arguments.explain,
         execution: arguments.packaging.execution(code.threads.into())?,
+        pools: arguments.packaging.pools.clone(),
         version: arguments.packaging.version(),
         source_model: !arguments.packaging.no_source_model,
         ..compile_options(code, "generic", console)?

@@ -1,10 +1,11 @@
 //! The options that say how other code runs a model, and what its archive looks like.
 
+use super::hardware::size;
 use super::words::mismatch;
 use clap::{Args, ValueEnum};
 use indexmap::IndexMap;
 use mlc_codegen::package::FormatVersion;
-use mlc_codegen::{Execution, Interface, Pools, WeightsAs};
+use mlc_codegen::{Execution, Interface, MemoryPool, Pools, WeightsAs};
 use mlc_ir::{Diagnostic, Graph, interface};
 
 /// What runs a model.
@@ -63,6 +64,10 @@ pub struct Packaging {
     /// Whose memory the model works in (executor aot, interface c)
     #[arg(long, value_enum, default_value_t = WorkspacePools::Internal, value_name = "WHOSE")]
     pub workspace_pools: WorkspacePools,
+    /// A piece of the caller's memory of so many bytes, such as 'dtcm=64K' or 'psram=2M,slow', that intermediate results lie in: those
+    /// that are accessed most, for their size, in the first ones, the rest in slow ones; may be repeated (executor aot, interface c)
+    #[arg(long = "pool", value_name = "NAME=N[K|M][,slow]", value_parser = pool)]
+    pub pools: Vec<MemoryPool>,
     /// Whose memory states are kept in: the caller's can differ from stream to stream (executor aot, interface c)
     #[arg(long, value_enum, default_value_t = WorkspacePools::Internal, value_name = "WHOSE")]
     pub state_pool: WorkspacePools,
@@ -99,7 +104,11 @@ impl Packaging {
             WorkspacePools::Internal => Pools::Internal,
             WorkspacePools::External => Pools::External,
         };
-        let (pools, states) = (whose(self.workspace_pools), whose(self.state_pool));
+        let (mut pools, states) = (whose(self.workspace_pools), whose(self.state_pool));
+        if !self.pools.is_empty() {
+            check_names(&self.pools)?;
+            pools = Pools::External;
+        }
         let weights = match self.weights_as {
             Weights::C => WeightsAs::C,
             Weights::Incbin => WeightsAs::Incbin,
@@ -109,8 +118,8 @@ impl Packaging {
         let by_pointer = [pools, states].contains(&Pools::External) || weights == WeightsAs::Binary;
         if by_pointer && aot != Some(Interface::C) {
             let message = "only the C interface takes memory from its caller";
-            let help = "give '--executor aot --interface-api c', or none of '--workspace-pools external', '--state-pool external' and \
-                        '--weights-as binary'";
+            let help = "give '--executor aot --interface-api c', or none of '--workspace-pools external', '--pool', '--state-pool external' \
+                        and '--weights-as binary'";
             return Err(mismatch(message.into()).with_help(help));
         }
         let typed_pointers = self.typed_pointers;
@@ -163,4 +172,32 @@ impl Packaging {
             _ => FormatVersion::Seven,
         }
     }
+}
+
+/// Names of pools that mlc gives others.
+const TAKEN: [&str; 3] = ["global_workspace", "global_const_workspace", "global_state_workspace"];
+
+/// A pool as a user writes it.
+fn pool(text: &str) -> Result<MemoryPool, String> {
+    let (name, rest) = text.split_once('=').ok_or("a name, '=' and a number of bytes are expected")?;
+    let (bytes, is_slow) = match rest.split_once(',') {
+        Some((bytes, "slow")) => (bytes, true),
+        Some((_, word)) => return Err(format!("'{word}' is no property of a pool: there is 'slow'")),
+        None => (rest, false),
+    };
+    let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_letter) {
+        return Err(format!("'{name}' isn't a name of lower case letters, digits and '_'"));
+    }
+    Ok(MemoryPool { name: name.to_owned(), bytes: size(bytes)?, is_slow })
+}
+
+/// Refuses pools of one name.
+fn check_names(pools: &[MemoryPool]) -> Result<(), Diagnostic> {
+    for (number, MemoryPool { name, .. }) in pools.iter().enumerate() {
+        if TAKEN.contains(&name.as_str()) || pools[..number].iter().any(|other| other.name == *name) {
+            return Err(mismatch(format!("there is another pool '{name}'")).with_help("give it another name"));
+        }
+    }
+    Ok(())
 }

@@ -90,7 +90,7 @@ pub(super) fn optimized_for(
 pub(super) fn generator_options(options: &CompileOptions) -> mlc_codegen::Options {
     let CompileOptions { model_name, target, execution, schedules: forced, measured, explain: tell_all, .. } =
         options.clone();
-    let (arena_bytes, extra_work) = (options.arena_bytes, options.extra_work);
-    let schedules = ScheduleOptions { forced, measured, tell_all, arena_bytes, extra_work };
+    let (arena_bytes, extra_work, pools) = (options.arena_bytes, options.extra_work, options.pools.clone());
+    let schedules = ScheduleOptions { forced, measured, tell_all, arena_bytes, extra_work, pools };
     mlc_codegen::Options { model_name, target, execution, schedules }
 }

@@ -1,14 +1,12 @@
 //! Inputs that are given row by row: in the order in which the first nodes read them.
 
-use super::defect;
 use super::inputs::retype;
 use crate::diagnostics::{Code, Diagnostic, Location};
-use crate::graph::{Graph, NodeId, Value};
-use crate::ops::{Op, Pad, PadMode};
+use crate::graph::{Graph, Value};
+use crate::ops::Op;
 
 /// Has an input be what the views behind it make of it, as far as they only name its elements in another order and nothing else reads it: an
-/// image whose channels are transposed to the end becomes one whose pixels lie one after the other. A border around it that convolutions
-/// read becomes theirs. Returns its rows: the extent of axis 1.
+/// image whose channels are transposed to the end becomes one whose pixels lie one after the other. Returns its rows: the extent of axis 1.
 ///
 /// # Errors
 /// `MLC0405` where the result has no rows: fewer than three axes, or more than one image.
@@ -23,15 +21,6 @@ pub fn take_rows(graph: &mut Graph, number: usize) -> Result<usize, Diagnostic> 
             output.value = input;
         }
         retype(graph, input, ty);
-        graph.remove_dead();
-    }
-    while let Some((padded, convolutions)) = border_of_convolutions(graph, input) {
-        for (node, op) in convolutions {
-            for (user, operand) in graph.uses(padded).into_iter().filter(|(user, _)| *user == node) {
-                graph.replace_operand(user, operand, input);
-            }
-            graph.replace_op(node, op).map_err(defect)?;
-        }
         graph.remove_dead();
     }
     let ty = graph.ty(input);
@@ -53,33 +42,6 @@ fn only_view(graph: &Graph, input: Value) -> Option<Value> {
         },
         _ => None,
     }
-}
-
-/// An input with a border, if nothing else is made of it, and the convolutions that read it, with the border as their own.
-fn border_of_convolutions(graph: &Graph, input: Value) -> Option<(Value, Vec<(NodeId, Op)>)> {
-    let [(pad, _)] = graph.uses(input)[..] else { return None };
-    let Op::Pad(Pad { pads, mode: PadMode::Constant, value }) = &graph.node(pad).op else { return None };
-    let border = value.to_f64() as i64;
-    let is_whole = border as f64 == value.to_f64() && (border == 0 || graph.ty(input).dtype.is_integer());
-    let ([(0, 0), spatial @ .., (0, 0)], true) = (&pads[..], is_whole) else { return None };
-    let with_border = |(node, operand): (NodeId, u32)| {
-        let mut op = graph.node(node).op.clone();
-        let anchor = if let Op::Kernel(kernel) = &mut op { &mut *kernel.anchor } else { &mut op };
-        let Op::Convolution(convolution) = anchor else { return None };
-        let has_none = convolution.pads.iter().all(|&own| own == (0, 0));
-        if operand != 0 || !(has_none || convolution.border == border) {
-            return None;
-        }
-        convolution.border = border;
-        for (own, more) in convolution.pads.iter_mut().zip(spatial) {
-            *own = (own.0 + more.0, own.1 + more.1);
-        }
-        Some((node, op))
-    };
-    let padded = Value::from(pad);
-    let is_output = graph.outputs().iter().any(|output| [input, padded].contains(&output.value));
-    let convolutions: Option<Vec<_>> = graph.uses(padded).into_iter().map(with_border).collect();
-    convolutions.filter(|_| !is_output).map(|convolutions| (padded, convolutions))
 }
 
 #[cfg(test)]
@@ -110,21 +72,6 @@ mod tests {
     fn reshapes_make_rows() {
         let body = "  %r = reshape %x {shape = [1, 5, 2, 1]}\n  %y = unary %r {function = negate}\n";
         assert_eq!(take_rows(&mut graph("[1, 10]", body, "[1, 5, 2, 1]"), 0).unwrap(), 5);
-    }
-
-    #[test]
-    fn borders_become_those_of_convolutions() {
-        let body = "  %w = constant f32[3, 3, 1, 2] random(seed = 1)
-  %p = pad %x {pads = [[0, 0], [1, 1], [2, 0], [0, 0]], mode = constant, value = 0_f32}
-  %y = convolution %p, %w {strides = [1, 1], dilations = [1, 1], pads = [[0, 1], [0, 0]], groups = 1}\n";
-        let before = graph("[1, 5, 4, 1]", body, "[1, 6, 4, 2]");
-        let mut after = before.clone();
-        assert_eq!(take_rows(&mut after, 0).unwrap(), 5);
-        verify(&after).unwrap();
-        assert!(after.find("p").is_none());
-        let x = Tensor::from_floats(TensorType::new(DType::F32, [1, 5, 4, 1]), (0..20).map(f64::from).collect());
-        let [own, expected] = [&after, &before].map(|graph| evaluate(graph, std::slice::from_ref(&x)).unwrap());
-        assert_eq!(own, expected);
     }
 
     #[test]
