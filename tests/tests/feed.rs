@@ -51,7 +51,9 @@ impl Network {
     /// The inputs as the compiled code wants them: pixels have their channels side by side.
     fn as_fed(&self, compiled: &Compiled) -> Vec<Tensor> {
         let ports = compiled.module.inputs.iter().zip(&self.inputs);
-        ports.map(|(port, input)| if input.shape() == &port.ty.shape[..] { input.clone() } else { rows(input, port) }).collect()
+        ports
+            .map(|(port, input)| if input.shape() == &port.ty.shape[..] { input.clone() } else { rows(input, port) })
+            .collect()
     }
 }
 
@@ -153,7 +155,8 @@ const FED: Execution = Execution {
 /// Compiles a network for a mode with its rows one after the other, and compares it with its ordinary archive.
 fn check(network: &Network, mode: &Mode, execution: Execution) {
     let ordinary = network.compile(&options(mode, Execution::default())).unwrap();
-    let fed = network.compile(&options(mode, execution)).unwrap_or_else(|faults| panic!("{}: {faults:?}", network.name));
+    let fed =
+        network.compile(&options(mode, execution)).unwrap_or_else(|faults| panic!("{}: {faults:?}", network.name));
     let golden = run(&ordinary, &program::main_source(&ordinary.module), mode, &network.inputs).unwrap();
     let found = run(&fed, &main_source(&fed), mode, &network.as_fed(&fed));
     let found = found.unwrap_or_else(|fault| panic!("{} on {}: {fault}", network.name, mode.name));

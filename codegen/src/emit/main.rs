@@ -157,6 +157,8 @@ impl Emitter {
         let head = parameters.head(&finish);
         let error = if after.iter().any(Part::can_fail) { ", or the error of a function" } else { "" };
         text += &functions;
-        text + &format!("\n{head};\n\n/* Runs all other kernels. Returns 0{error}. */\n{head} {{\n{body}  return 0;\n}}\n")
+        text + &format!(
+            "\n{head};\n\n/* Runs all other kernels. Returns 0{error}. */\n{head} {{\n{body}  return 0;\n}}\n"
+        )
     }
 }

@@ -64,9 +64,8 @@ impl Feeding {
         let mut readers = program.parts.iter().enumerate().filter(|(_, part)| reads(part) > 0);
         let (number, part) = readers.next().filter(|(_, part)| reads(part) == 1)?;
         let Part::Stripe(stripe) = part else { return None };
-        let walks_input = |act: &Act| {
-            act.walks.iter().any(|walk| stripe.bindings[walk.whole].buffer().is_some_and(is_input))
-        };
+        let walks_input =
+            |act: &Act| act.walks.iter().any(|walk| stripe.bindings[walk.whole].buffer().is_some_and(is_input));
         let act = stripe.acts.iter().position(walks_input)?;
         readers.next().is_none().then_some(Feeding { part: number, act })
     }

@@ -135,13 +135,7 @@ impl Outline {
     /// An outline of nodes, each behind those that it reads from, that compute `rows` rows at a time; `None` where that can't be: where
     /// anything but the last one's result is needed elsewhere, or rows aren't computed alike. Rows of the input `fed` are given one after
     /// the other, so that they are copied, each in its turn.
-    pub fn new(
-        graph: &Graph,
-        nodes: &[NodeId],
-        rows: usize,
-        fed: Option<NodeId>,
-        target: &Target,
-    ) -> Option<Outline> {
+    pub fn new(graph: &Graph, nodes: &[NodeId], rows: usize, fed: Option<NodeId>, target: &Target) -> Option<Outline> {
         let (members, workers, made) = (Vec::new(), Vec::new(), BTreeMap::new());
         let mut draft = Draft { graph, target, rows, fed, members, workers, made };
         let all: BTreeSet<NodeId> = nodes.iter().copied().collect();

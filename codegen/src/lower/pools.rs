@@ -42,7 +42,8 @@ fn assigned(
     alignment: usize,
 ) -> Result<Vec<Vec<usize>>, usize> {
     let mut held: Vec<Vec<usize>> = vec![Vec::new(); pools.len()];
-    let fast_first = || [false, true].into_iter().flat_map(|slow| (0..pools.len()).filter(move |&k| pools[k].is_slow == slow));
+    let fast_first =
+        || [false, true].into_iter().flat_map(|slow| (0..pools.len()).filter(move |&k| pools[k].is_slow == slow));
     for &index in order {
         let fits = |pool: &usize| {
             let together: Vec<usize> = held[*pool].iter().copied().chain([index]).collect();
@@ -147,7 +148,8 @@ mod tests {
                 assert_eq!(plan.pools.iter().filter(holds).count(), 1, "{plan:?}");
                 for other in &plan.buffers[..number] {
                     let together = other.first <= buffer.last && buffer.first <= other.last;
-                    let apart = other.offset + other.bytes <= buffer.offset || buffer.offset + buffer.bytes <= other.offset;
+                    let apart =
+                        other.offset + other.bytes <= buffer.offset || buffer.offset + buffer.bytes <= other.offset;
                     assert!(!together || apart, "{plan:?}");
                 }
             }
@@ -162,7 +164,10 @@ mod tests {
         let pools = [pool("fast", 256, false), pool("slow", 256, true)];
         let fault = plan(&requests, &[1.0, 1.0], &pools, 16).unwrap_err();
         assert_eq!(fault.code, Code::MemoryExceeded);
-        assert_eq!(fault.message, "the 544 bytes of working memory don't fit the pools: 'fast' has 256, 'slow' has 256");
+        assert_eq!(
+            fault.message,
+            "the 544 bytes of working memory don't fit the pools: 'fast' has 256, 'slow' has 256"
+        );
         assert!(fault.notes[0].contains("'large', 512 bytes"), "{fault:?}");
     }
 }

@@ -59,7 +59,9 @@ pub(super) fn declarations(module: &Module, rows: &FedRows<'_>) -> String {
         shape.join(", "),
         rows.saved_bytes(),
     );
-    text += &format!("/* A run between its first and its last row; the functions fill it. */\nstruct tvmgen_{model}_feeding {{\n");
+    text += &format!(
+        "/* A run between its first and its last row; the functions fill it. */\nstruct tvmgen_{model}_feeding {{\n"
+    );
     for (ty, name) in kept(module) {
         text += &format!("  {ty} {name};\n");
     }

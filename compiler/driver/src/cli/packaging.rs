@@ -4,6 +4,7 @@ use super::hardware::size;
 use super::words::mismatch;
 use clap::{Args, ValueEnum};
 use indexmap::IndexMap;
+use mlc_codegen::names;
 use mlc_codegen::package::FormatVersion;
 use mlc_codegen::{Execution, Interface, MemoryPool, Pools, WeightsAs};
 use mlc_ir::{Diagnostic, Graph, interface};
@@ -186,8 +187,9 @@ fn pool(text: &str) -> Result<MemoryPool, String> {
         None => (rest, false),
     };
     let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_letter) {
-        return Err(format!("'{name}' isn't a name of lower case letters, digits and '_'"));
+    let is_free = names::fields([name]) == [name];
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_letter) || !is_free {
+        return Err(format!("'{name}' isn't a name in C of lower case letters, digits and '_'"));
     }
     Ok(MemoryPool { name: name.to_owned(), bytes: size(bytes)?, is_slow })
 }

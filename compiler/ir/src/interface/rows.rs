@@ -27,7 +27,9 @@ pub fn take_rows(graph: &mut Graph, number: usize) -> Result<usize, Diagnostic> 
     if ty.rank() < 3 || ty.shape[0] != 1 || ty.elements() == 0 {
         let message = format!("the input '{}' has no rows: it is read as {ty}", graph.node(input.node).name);
         let fault = Diagnostic::error(Code::InputNotFed, Location::default(), message);
-        return Err(fault.with_help("rows are along axis 1 of one image [1, rows, columns, channels]; leave '--feed' out"));
+        return Err(
+            fault.with_help("rows are along axis 1 of one image [1, rows, columns, channels]; leave '--feed' out")
+        );
     }
     Ok(ty.shape[1])
 }
@@ -47,8 +49,8 @@ fn only_view(graph: &Graph, input: Value) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{evaluate, text, verify};
     use crate::{DType, Tensor, TensorType};
+    use crate::{evaluate, text, verify};
 
     fn graph(shape: &str, body: &str, result: &str) -> Graph {
         let text = format!("mlc 1\ngraph @g(%x: f32{shape}) -> (\"y\": f32{result}) {{\n{body}  return %y\n}}\n");
