@@ -66,19 +66,21 @@ pub fn explore(graph: &Graph, options: &CompileOptions) -> Result<Vec<Point>, Ve
     Ok(mlc_codegen::front(points))
 }
 
-/// The program for the options' objective. Where its graph doesn't take an input row by row that is to be, it is that of another one.
+/// The program for the options' objective. Where its graph takes no input row by row that is to be, or doesn't fit the pools, it is that of
+/// another one.
 fn usual(graph: &Graph, options: &CompileOptions, observer: Observer<'_>) -> Result<Optimized, Vec<Diagnostic>> {
     let own = compiled_for(graph, options, options.target.objective, observer);
     own.or_else(|faults| {
-        let others = OBJECTIVES.iter().filter(|_| is_not_fed(&faults));
+        let others = OBJECTIVES.iter().filter(|_| is_of_graph(&faults));
         let mut others = others.filter_map(|&other| compiled_for(graph, options, other, &mut |_, _| {}).ok());
         others.next().ok_or(faults)
     })
 }
 
-/// Whether nothing stands in the way but that an input isn't read by rows, which another graph of the same model may.
-fn is_not_fed(faults: &[Diagnostic]) -> bool {
-    faults.iter().all(|fault| fault.code == Code::InputNotFed)
+/// Whether nothing stands in the way but what may be otherwise with another graph of the same model: that an input isn't read by rows, or
+/// that the arena doesn't fit the pools.
+fn is_of_graph(faults: &[Diagnostic]) -> bool {
+    faults.iter().all(|fault| matches!(fault.code, Code::InputNotFed | Code::MemoryExceeded))
 }
 
 /// The program of least cost; of several, that of the objective which runs fastest.
@@ -93,7 +95,7 @@ fn best<T: Ord>(
     for objective in OBJECTIVES {
         let own = match compiled_for(graph, options, objective, &mut |_, _| {}) {
             Ok(compiled) => cost(&compiled.module),
-            Err(faults) if is_not_fed(&faults) => {
+            Err(faults) if is_of_graph(&faults) => {
                 refused = refused.or(Some(faults));
                 continue;
             }
