@@ -54,7 +54,7 @@ fn rows_are_told_of_and_given() {
     );
     let feed = ["compile", "image.mlc", "--feed"];
     folder.mlc(&feed).failure(2, &["the model has 2 inputs", "image, gain"]);
-    folder.mlc(&["compile", "image.mlc", "--feed=gain"]).failure(2, &["MLC0405", "the input 'gain' has no rows"]);
+    folder.mlc(&["compile", "image.mlc", "--feed=gain"]).failure(1, &["MLC0405", "the input 'gain' has no rows"]);
     folder.mlc(&["compile", "image.mlc", "--feed=z"]).failure(2, &["no input 'z'"]);
     let packed = ["compile", "image.mlc", "--feed=image", "--interface-api", "packed"];
     folder.mlc(&packed).failure(2, &["only the C interface takes an input row by row"]);
@@ -72,9 +72,10 @@ fn pools_are_told_of() {
     }
     let told = folder.mlc(&[&compile[..], &["-o", "pools.tar"]].concat()).success();
     assert!(told.err.contains("in psram") && told.err.contains("in dtcm"), "{}", told.err);
+    let small = ["compile", "image.mlc", "--pool", "dtcm=64"];
+    folder.mlc(&small).failure(1, &["MLC0402", "don't fit the pools: 'dtcm' has 64"]);
     for (pools, part) in [
-        (&["dtcm=64"][..], "don't fit the pools: 'dtcm' has 64"),
-        (&["dtcm=1K", "dtcm=1M"], "there is another pool 'dtcm'"),
+        (&["dtcm=1K", "dtcm=1M"][..], "there is another pool 'dtcm'"),
         (&["global_workspace=1M"], "there is another pool 'global_workspace'"),
         (&["int=1M"], "isn't a name in C"),
         (&["a=1M,fast"], "'fast' is no property of a pool"),
