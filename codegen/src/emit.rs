@@ -1,10 +1,12 @@
 //! Emission: a lowered program as C files and a [`Module`].
 
+mod accesses;
 mod arguments;
 mod constants;
 mod emitter;
 mod external;
 mod hooks;
+mod main;
 mod messages;
 mod operators;
 mod prices;
@@ -15,21 +17,18 @@ mod stripes;
 use crate::Options;
 use crate::choice::{Choice, Chooser};
 use crate::constants::declaration;
-use crate::execution::WeightsAs;
 use crate::graph::ExecutorGraph;
 use crate::loops::parallel::most_turns;
 use crate::loops::{Intrinsics, print};
 use crate::lower::{self, Binding, Entry, Layout, Overlay, Part, Point, Program, ResultPlace, Routine, lower};
-use crate::module::{KernelResult, KernelSummary, LaidOver, Module, Port, SourceFile, StatePlace};
+use crate::module::{KernelResult, KernelSummary, LaidOver, Module, Port, SourceFile};
 use crate::names::{Names, fields};
 use crate::price::Price;
 use crate::threads::{self, Phase};
-use arguments::unused;
 use constants::Constants;
-use emitter::{Emitter, Scope};
+use emitter::Emitter;
 use mlc_ir::{Diagnostic, Graph, Quantization, TensorType};
 pub use prices::{prices, program_bytes, working_set};
-use sequence::Calls;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -39,11 +38,19 @@ use std::fmt::Write;
 /// When the target can't run an operator or a data type of the graph; all of them are reported.
 pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnostic>> {
     messages::check(graph, options.execution).map_err(|error| vec![error])?;
+    main::check(graph, options.execution).map_err(|error| vec![error])?;
     threads::check(options.execution, &options.target).map_err(|error| vec![error])?;
     let mut names = Names::new(&options.model_name);
     let mut chooser = Chooser::new(&options.target, working_set(graph), &options.schedules);
-    let program = lower(graph, &mut chooser, &mut names)?;
+    let mut program = lower(graph, options.execution.feed, &mut chooser, &mut names)?;
     chooser.finish()?;
+    let pools = &options.schedules.pools;
+    if !pools.is_empty() {
+        main::check_pools(graph, options.execution).map_err(|error| vec![error])?;
+        let accessed = accesses::accessed(&program, &options.target);
+        let layout = Layout::in_pools(&program.parts, &program.buffers, options.target.alignment, pools, &accessed);
+        program.layout = layout.map_err(|error| vec![error])?;
+    }
     let states = states::kept_states(graph, options.execution, &mut names);
     let splits = threads::split(&program, &options.target, options.execution.threads, &mut names);
     let mut emitter = Emitter {
@@ -187,9 +194,10 @@ impl Emitter {
     ) -> Result<(String, Option<ExecutorGraph>), Diagnostic> {
         let (model, execution) = (&options.model_name, options.execution);
         let kernels = self.functions(program);
-        let main = match execution.aot {
-            Some(_) => self.main(program, model, inputs.len(), outputs.len()),
-            None => String::new(),
+        let main = match (execution.aot, program.feeding) {
+            (Some(_), Some(feeding)) => self.feed(program, model, feeding, inputs.len(), outputs.len()),
+            (Some(_), None) => self.main(program, model, inputs.len(), outputs.len()),
+            (None, _) => String::new(),
         };
         let (graph, operators) = match execution.graph {
             true => self.operators(program, model, inputs, outputs).map(|(graph, text)| (Some(graph), text))?,
@@ -258,43 +266,6 @@ impl Emitter {
         let launched = |phase: &'_ Phase| print::Launched { name: phase.function.name.clone(), shares };
         let launched: Vec<print::Launched> = split.phases.iter().map(launched).collect();
         text + &print::launching(&split.function, apart, &launched, &mut self.intrinsics)
-    }
-
-    /// The main function, behind those of loops.
-    fn main(&mut self, program: &Program, model: &str, inputs: usize, outputs: usize) -> String {
-        let mut parameters: Vec<String> = (0..inputs).map(|k| format!("const void *input{k}")).collect();
-        parameters.extend((0..outputs).map(|k| format!("void *output{k}")));
-        parameters.push("uint8_t *workspace".into());
-        let mut names: Vec<String> = (0..inputs).map(|k| format!("input{k}")).collect();
-        names.extend((0..outputs).map(|k| format!("output{k}")));
-        names.push("workspace".to_owned());
-        if self.execution.weights == WeightsAs::Binary {
-            parameters.push("const uint8_t *constants".into());
-            names.push("constants".to_owned());
-        }
-        if self.states.iter().any(|state| matches!(state.place, StatePlace::Offset(_))) {
-            parameters.push("uint8_t *state_pool".into());
-            names.push("state_pool".to_owned());
-        }
-        if self.is_rank {
-            parameters.push("const mlc_transport *transport".into());
-            names.push("transport".to_owned());
-        }
-        let symbol = self.execution.main_symbol(model);
-        let head = format!("int32_t {symbol}(\n    {})", parameters.join(",\n    "));
-        let scope = Scope { program, model, call: None };
-        let Calls { text: calls, mut used, functions } = self.sequence(scope, &program.parts, 0, 0);
-        let begins = self.begins(scope, &program.parts, 0, &mut used);
-        let status = if program.can_fail() { "  int32_t status;\n" } else { "" };
-        let body = status.to_owned() + &begins + &calls + &unused(&names, &used, "  ");
-        let exchanges = program.parts.iter().any(|part| matches!(part, Part::Exchange(_)));
-        let error = match (exchanges, program.calls().is_empty()) {
-            (false, true) => "",
-            (false, false) => ", or the error of a function",
-            (true, true) => ", or the transport's error",
-            (true, false) => ", or the error of a function or the transport",
-        };
-        format!("{functions}\n{head};\n\n/* Runs all kernels. Returns 0{error}. */\n{head} {{\n{body}  return 0;\n}}\n")
     }
 
     fn declarations(&self) -> String {

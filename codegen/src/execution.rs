@@ -41,6 +41,17 @@ impl Pools {
     }
 }
 
+/// A piece of memory that the caller has for intermediate results.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MemoryPool {
+    /// What the interface calls it: an identifier of lower case letters, digits and `_`.
+    pub name: String,
+    /// Its size.
+    pub bytes: usize,
+    /// Whether it gets what others have no room for, and what is accessed least.
+    pub is_slow: bool,
+}
+
 /// How constants reach the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -68,6 +79,9 @@ pub struct Execution {
     /// Where the memory of states comes from. With the caller's, each of several streams has states of its own.
     #[serde(skip_serializing_if = "Pools::are_internal")]
     pub states: Pools,
+    /// Number of the input whose rows the caller gives one after the other, so that the whole of it is never in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub feed: Option<usize>,
     /// Whether the members of the C interface's structures point at elements of their types, such as `const float*`, and not at `void`.
     #[serde(skip_serializing_if = "is_false")]
     pub typed_pointers: bool,
@@ -91,6 +105,7 @@ impl Default for Execution {
             graph: false,
             pools: Pools::Internal,
             states: Pools::Internal,
+            feed: None,
             typed_pointers: false,
             weights: WeightsAs::C,
             threads: 1,

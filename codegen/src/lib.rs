@@ -24,14 +24,14 @@ pub mod threads;
 
 pub use choice::{Choice, Offer, Reason};
 pub use emit::{explore, generate};
-pub use execution::{Execution, Interface, Pools, WeightsAs};
+pub use execution::{Execution, Interface, MemoryPool, Pools, WeightsAs};
 pub use graph::ExecutorGraph;
 pub use limits::{Contributor, Limits, ram_bytes, ram_contributors};
 pub use loops::spelling::c_type;
 pub use lower::{Point, front};
 pub use module::{
-    Exchanged, KeptState, KernelResult, KernelSummary, LaidOver, MemoryPlan, MessageSummary, Module, PackedConstant,
-    PlannedBuffer, Port, RankSummary, SourceFile, SplitSummary, StatePlace,
+    Exchanged, FedRows, KeptState, KernelResult, KernelSummary, LaidOver, MemoryPlan, MessageSummary, Module,
+    PackedConstant, PlannedBuffer, PlannedPool, Port, RankSummary, SourceFile, SplitSummary, StatePlace,
 };
 pub use source::function;
 pub use target::{ByteDots, FloatingPoint, Memories, ObjectFormat, System, Target, Tools, VectorSpelling};
@@ -52,7 +52,7 @@ pub struct Options {
     pub schedules: ScheduleOptions,
 }
 
-/// What the caller wants of schedules.
+/// What the caller wants of schedules, and the memory that there is for what they need.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScheduleOptions {
     /// Schedules that kernels are to take whatever they cost, by node: the kind, or the kind with settings
@@ -66,4 +66,6 @@ pub struct ScheduleOptions {
     pub arena_bytes: Option<usize>,
     /// Thousandths of time beyond the fastest program's that the smallest one may take. The target's objective is memory.
     pub extra_work: Option<u64>,
+    /// The pieces of memory that the arena is divided among; one of any size where none is named.
+    pub pools: Vec<MemoryPool>,
 }

@@ -129,6 +129,12 @@ pub fn ram_contributors(module: &Module) -> Vec<Contributor> {
             ports.iter().map(|port| Contributor { bytes: port.ty.bytes(), what: format!("{kind} '{}'", port.name) }),
         );
     }
+    if let Some(rows) = module.fed_rows() {
+        let whole = format!("input '{}'", rows.port.name);
+        for contributor in contributors.iter_mut().filter(|contributor| contributor.what == whole) {
+            *contributor = Contributor { bytes: rows.row_bytes, what: format!("a row of {whole}") };
+        }
+    }
     contributors
 }
 
@@ -177,6 +183,7 @@ mod tests {
                 alignment: 16,
                 buffers: vec![buffer("a", 300, 0, 1), buffer("b", 400, 1, 2), buffer("c", 50, 2, 2)],
                 liveness_bound_bytes: 700,
+                pools: Vec::new(),
             },
             constants: ["w", "bias"]
                 .into_iter()

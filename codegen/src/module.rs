@@ -20,6 +20,24 @@ pub struct Port {
     pub quantization: Option<Quantization>,
 }
 
+/// The rows of an input that are given one after the other: along axis 1, each a dense piece of it.
+#[derive(Debug, Clone, Copy)]
+pub struct FedRows<'a> {
+    /// The input.
+    pub port: &'a Port,
+    /// How many there are.
+    pub count: usize,
+    /// Bytes of each.
+    pub row_bytes: usize,
+}
+
+impl FedRows<'_> {
+    /// Bytes of the input that are never in memory, if the caller has one row at a time.
+    pub fn saved_bytes(&self) -> usize {
+        self.port.ty.bytes() - self.row_bytes
+    }
+}
+
 /// One generated kernel, or a loop over kernels or a stripe of them, which follow it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelSummary {
@@ -130,6 +148,22 @@ pub struct MemoryPlan {
     pub buffers: Vec<PlannedBuffer>,
     /// Largest sum of live buffers: the arena can't be smaller.
     pub liveness_bound_bytes: usize,
+    /// The pieces of memory that the arena is divided among, in order; none where it is one piece.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PlannedPool>,
+}
+
+/// A piece of memory that a part of the arena is in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlannedPool {
+    /// What the interface calls it.
+    pub name: String,
+    /// Offset in the arena, in bytes, of what it holds.
+    pub offset: usize,
+    /// Bytes that it must have.
+    pub bytes: usize,
+    /// Whether it has what is accessed least.
+    pub is_slow: bool,
 }
 
 /// A constant of the generated code, in the layout that its kernels want.
@@ -315,8 +349,16 @@ impl Module {
         bytes + self.kept.bytes
     }
 
-    /// Bytes of all inputs and outputs.
+    /// Bytes of all inputs and outputs; of an input whose rows are given one after the other, those of a row.
     pub fn io_bytes(&self) -> usize {
-        self.inputs.iter().chain(&self.outputs).map(|port| port.ty.bytes()).sum()
+        let all: usize = self.inputs.iter().chain(&self.outputs).map(|port| port.ty.bytes()).sum();
+        all - self.fed_rows().map_or(0, |rows| rows.saved_bytes())
+    }
+
+    /// The input whose rows are given one after the other, if there is one.
+    pub fn fed_rows(&self) -> Option<FedRows<'_>> {
+        let port = self.inputs.get(self.execution.feed?)?;
+        let count = *port.ty.shape.get(1)?;
+        Some(FedRows { port, count, row_bytes: port.ty.bytes() / count.max(1) })
     }
 }

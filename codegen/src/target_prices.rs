@@ -121,7 +121,7 @@ impl TargetPrices {
     fn lowered(&self, question: &Question) -> Option<Cost> {
         let (graph, around) = alone(question).ok()?;
         let mut names = Names::new("priced");
-        let program = lower(&graph, &mut self.state.borrow_mut().chooser, &mut names).ok()?;
+        let program = lower(&graph, None, &mut self.state.borrow_mut().chooser, &mut names).ok()?;
         let is_around = |part: &Part| {
             let name = part.label().map_or("", |label| &label.node);
             around.iter().any(|&id| *graph.node(id).name == *name)

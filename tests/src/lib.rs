@@ -23,4 +23,5 @@ pub mod paths;
 pub mod program;
 pub mod random;
 pub mod ranks;
+pub mod rows;
 pub mod structure;

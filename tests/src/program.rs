@@ -1,6 +1,6 @@
 //! Builds an archive the way a firmware project would: unpacked, compiled by a C compiler, called through its header alone.
 
-use mlc_codegen::{Module, Port};
+use mlc_codegen::{Module, Pools, Port};
 use mlc_ir::Tensor;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -154,7 +154,18 @@ pub fn main_source(module: &Module) -> String {
             let _ = writeln!(text, "static unsigned char {buffer}_{number}[{size}] __attribute__((aligned(64)));");
         }
     }
+    let pools = pools(module);
+    for (number, (_, bytes)) in pools.iter().enumerate() {
+        let size = bytes.max(&1);
+        let _ = writeln!(text, "static unsigned char pool_{number}[{size}] __attribute__((aligned(64)));");
+    }
     text += "\nint main(int argc, char **argv) {\n";
+    if !pools.is_empty() {
+        let fields = pools.iter().enumerate().map(|(number, (name, _))| format!(".{name} = pool_{number}"));
+        let fields: Vec<String> = fields.collect();
+        let _ = writeln!(text, "  struct tvmgen_{model}_workspace_pools pools = {{ {} }};", fields.join(", "));
+    }
+    let by_pools = if pools.is_empty() { "" } else { ", &pools" };
     text += &structure(model, "inputs", "inputs", inputs, "in");
     text += &structure(model, "outputs", "outputs", outputs, "out");
     text += &structure(model, "outputs", "repeated", outputs, "again");
@@ -174,7 +185,7 @@ pub fn main_source(module: &Module) -> String {
     for (run, buffers) in [("first", "outputs"), ("second", "repeated")] {
         let failed = fail(3, &format!("the {run} run fails"));
         for _ in 0..runs {
-            let _ = writeln!(text, "  if (tvmgen_{model}_run(&inputs, &{buffers}) != 0) {failed}");
+            let _ = writeln!(text, "  if (tvmgen_{model}_run(&inputs, &{buffers}{by_pools}) != 0) {failed}");
         }
         if !module.states.is_empty() {
             let failed = fail(3, "the reset fails");
@@ -192,6 +203,16 @@ pub fn main_source(module: &Module) -> String {
     }
     text += "  return fclose(file) == 0 ? 0 : 2;\n}\n";
     text
+}
+
+/// The pools of intermediate results that the caller has to give, and their sizes in bytes.
+pub fn pools(module: &Module) -> Vec<(&str, usize)> {
+    let plan = &module.plan;
+    match (module.execution.pools, &plan.pools[..]) {
+        (Pools::External, []) if plan.arena_bytes > 0 => vec![("global_workspace", plan.arena_bytes)],
+        (Pools::External, pools) => pools.iter().map(|pool| (pool.name.as_str(), pool.bytes)).collect(),
+        (Pools::Internal, _) => Vec::new(),
+    }
 }
 
 /// A C block that says what failed and leaves `main`.

@@ -1,11 +1,12 @@
 //! The arguments of kernels, as C expressions over the variables of the function that calls them.
 
 use super::emitter::{Emitter, Scope};
+use super::main::{FED, GIVEN};
 use crate::execution::WeightsAs;
 use crate::graph::Place;
 use crate::loops::spelling::c_type;
-use crate::lower::Binding;
 use crate::lower::homes::BufferKind;
+use crate::lower::{Binding, Program};
 use crate::module::StatePlace;
 use mlc_ir::Attribute;
 use std::collections::BTreeSet;
@@ -44,11 +45,28 @@ impl CallArgument {
         let address = if bytes == 0 { memory.to_owned() } else { format!("({memory} + {bytes})") };
         CallArgument { text: format!("({qualifier}{element} *){address}"), variable: Some(memory.to_owned()) }
     }
+
+    /// An address of elements some bytes into the arena, which may be divided among pieces of memory.
+    fn in_arena(program: &Program, qualifier: &str, element: &str, bytes: i64) -> CallArgument {
+        let pools = &program.layout.plan.pools;
+        match pools.iter().rposition(|pool| pool.offset as i64 <= bytes) {
+            Some(number) => {
+                let bytes = bytes - pools[number].offset as i64;
+                CallArgument::placed(qualifier, element, &format!("{WORKSPACE}{number}"), bytes)
+            }
+            None => CallArgument::placed(qualifier, element, WORKSPACE, bytes),
+        }
+    }
 }
 
+/// The arena, or, with a number, a piece of memory that a part of it is in.
+pub(super) const WORKSPACE: &str = "workspace";
+
 /// The variables of functions: how their names begin, and how they are declared as parameters.
-const VARIABLES: [(&str, &str); 11] = [
+const VARIABLES: [(&str, &str); 13] = [
     ("constants", "const uint8_t *"),
+    (FED, "int32_t "),
+    (GIVEN, "int32_t "),
     ("input", "const void *"),
     ("next", "void *"),
     ("output", "void *"),
@@ -58,7 +76,7 @@ const VARIABLES: [(&str, &str); 11] = [
     ("state_pool", "uint8_t *"),
     ("tensor", "void *"),
     ("turn", "int64_t "),
-    ("workspace", "uint8_t *"),
+    (WORKSPACE, "uint8_t *"),
 ];
 
 /// The declaration of a variable as a parameter.
@@ -103,14 +121,14 @@ impl Emitter {
                 Place::Tensor(tensor) => {
                     return CallArgument::moved(qualifier, element, format!("tensor{tensor}"), offset);
                 }
-                Place::Scratch(bytes) => return CallArgument::placed(qualifier, element, "workspace", bytes as i64),
+                Place::Scratch(bytes) => return CallArgument::placed(qualifier, element, WORKSPACE, bytes as i64),
             }
         }
         let program = scope.program;
         match binding {
             Binding::Packed { name, value } => self.constant(name, value),
             Binding::Scratch { .. } => {
-                CallArgument::placed(qualifier, element, "workspace", program.layout.scratch[&key] as i64)
+                CallArgument::in_arena(program, qualifier, element, program.layout.scratch[&key] as i64)
             }
             Binding::Buffer { buffer, dtype, .. } => match &program.buffers[*buffer].kind {
                 BufferKind::Input(k) => CallArgument::moved("const ", element, format!("input{k}"), offset),
@@ -138,7 +156,7 @@ impl Emitter {
                 }
                 BufferKind::Arena => {
                     let bytes = program.layout.offsets[buffer] as i64 + offset * dtype.size() as i64;
-                    CallArgument::placed(qualifier, element, "workspace", bytes)
+                    CallArgument::in_arena(program, qualifier, element, bytes)
                 }
             },
         }

@@ -2,6 +2,7 @@
 
 use super::arguments::parameter;
 use super::emitter::{Emitter, Scope};
+use super::main::{FED, GIVEN};
 use crate::loops::{Helpers, Intrinsic};
 use crate::lower::{Act, Ring, RowWalk, Stripe};
 use std::collections::BTreeSet;
@@ -16,23 +17,42 @@ impl Emitter {
         position: usize,
         name: &str,
     ) -> (String, BTreeSet<String>) {
+        let feeding = scope.program.feeding.filter(|feeding| scope.program.is_at(*feeding, position));
+        let fed = feeding.map(|feeding| feeding.act);
         let mut writer = StripeWriter { emitter: self, scope, code, position, walks: 0, used: BTreeSet::new() };
         let (mut before, mut turns, mut next) = (String::new(), String::new(), position + 1);
-        for act in &code.acts {
+        for (number, act) in code.acts.iter().enumerate() {
             if let Some(ring) = &act.ring {
                 let place = writer.address(ring.binding);
                 let _ = writeln!(before, "  (void)memset({place}, {}, {});", ring.border, ring.bytes);
             }
-            turns += &writer.act(act, next);
+            turns += &writer.act(act, fed == Some(number), next);
             next += act.body.iter().map(crate::lower::Part::positions).sum::<usize>();
         }
+        let (start, end) = match fed.map(|fed| &code.acts[fed].turns) {
+            Some(own) => {
+                writer.used.extend([FED, GIVEN].map(str::to_owned));
+                let turn = |rows: &str| {
+                    let (first, period) = (own.first, own.period);
+                    let times = if period > 1 { format!("{rows} * {period}") } else { rows.to_owned() };
+                    let turn = if first > 0 { format!("{first} + {times}") } else { times };
+                    format!("{rows} < {} ? {turn} : {}", own.computed, code.turns)
+                };
+                before = format!("  if ({FED} == 0) {{\n{}  }}\n", indented(&before));
+                before += &format!("  const int32_t end = {};\n", turn(GIVEN));
+                // What is done before the first row is there is done with it.
+                let start = if own.first > 0 { format!("{FED} == 0 ? 0 : {}", turn(FED)) } else { turn(FED) };
+                (start, "end".to_owned())
+            }
+            None => ("0".to_owned(), code.turns.to_string()),
+        };
         let used = writer.used;
         let parameters: Vec<String> = used.iter().map(|name| parameter(name)).collect();
         let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
         let text = format!(
             "\n{}static void {name}({parameters}) {{\n  int32_t turn = 0;\n{before}  \
-             for (turn = 0; turn < {}; ++turn) {{\n{turns}  }}\n}}\n",
-            code.comment, code.turns,
+             for (turn = {start}; turn < {end}; ++turn) {{\n{turns}  }}\n}}\n",
+            code.comment,
         );
         (text, used)
     }
@@ -56,13 +76,13 @@ impl StripeWriter<'_, '_> {
         argument.as_operand()
     }
 
-    /// What one does in a turn, whose first part has a position.
-    fn act(&mut self, act: &Act, position: usize) -> String {
+    /// What one does in a turn, whose first part has a position; `is_fed` if its rows are given one after the other.
+    fn act(&mut self, act: &Act, is_fed: bool, position: usize) -> String {
         let turns = &act.turns;
         let mut own = BTreeSet::new();
         let mut inside = String::new();
         for walk in &act.walks {
-            inside += &self.walk(act, walk, &mut own);
+            inside += &self.walk(act, walk, is_fed, &mut own);
         }
         let calls = self.emitter.sequence(self.scope, &act.body, position, 1);
         self.used.extend(calls.used.into_iter().filter(|name| !own.contains(name)));
@@ -118,7 +138,7 @@ impl StripeWriter<'_, '_> {
     }
 
     /// Names the rows of a turn.
-    fn walk(&mut self, act: &Act, walk: &RowWalk, own: &mut BTreeSet<String>) -> String {
+    fn walk(&mut self, act: &Act, walk: &RowWalk, is_fed: bool, own: &mut BTreeSet<String>) -> String {
         let (what, qualifier) = if walk.constant { ("slice", "const ") } else { ("row", "") };
         let ty = if walk.constant { "const uint8_t" } else { "uint8_t" };
         let name = format!("{what}{}", self.walks);
@@ -128,6 +148,7 @@ impl StripeWriter<'_, '_> {
         let whole = self.address(walk.whole);
         let (since, period) = (since(act.turns.first), act.turns.period * walk.repeat);
         let time = if period > 1 { format!("({since} / {period})") } else { since };
+        let time = if is_fed { format!("({time} - {FED})") } else { time };
         format!("    {qualifier}void *const {name} = ({ty} *){whole} + (ptrdiff_t){time} * {};\n", walk.stride)
     }
 }

@@ -17,6 +17,8 @@ pub struct Block {
     nodes: Vec<String>,
     /// How many rows are computed at a time.
     pub rows: usize,
+    /// The input whose rows are given one after the other, if the nodes read it.
+    fed: Option<String>,
 }
 
 impl Block {
@@ -29,6 +31,11 @@ impl Block {
     pub fn found(&self, graph: &Graph) -> Vec<NodeId> {
         self.nodes.iter().filter_map(|name| graph.find(name)).collect()
     }
+
+    /// See [`Block::fed`], in a graph that has it.
+    pub fn fed(&self, graph: &Graph) -> Option<NodeId> {
+        graph.find(self.fed.as_ref()?)
+    }
 }
 
 /// Limits that plans are made for, in hundredths of the least one.
@@ -37,14 +44,18 @@ const LIMITS: [usize; 8] = [100, 115, 135, 170, 220, 300, 420, 600];
 /// Nodes of one block at most.
 const MOST_NODES: usize = 64;
 
-/// Blocks that take less memory than the nodes one by one, those that take least first.
-pub fn plans(graph: &Graph, target: &Target) -> Vec<Vec<Block>> {
-    let chain = Chain::new(graph, target);
+/// Blocks that take less memory than the nodes one by one, those that take least first. If the rows of an input are given one after the
+/// other, all that reads it is in one block, whatever that takes.
+pub fn plans(graph: &Graph, target: &Target, fed: Option<NodeId>) -> Vec<Vec<Block>> {
+    let chain = Chain::new(graph, target, fed);
     let choices = chain.choices();
     let mut limits: Vec<usize> = choices.iter().flatten().map(|choice| choice.bytes).collect();
     limits.sort_unstable();
     limits.dedup();
-    let plain = (0..chain.nodes.len()).map(|node| chain.alone(node).bytes).max().unwrap_or(0);
+    let plain = match fed {
+        Some(_) => usize::MAX,
+        None => (0..chain.nodes.len()).map(|node| chain.alone(node).bytes).max().unwrap_or(0),
+    };
     // Higher limits allow all that lower ones do.
     let least = limits.partition_point(|&limit| chain.path(&choices, limit).is_none());
     let Some(&least) = limits.get(least) else { return Vec::new() };
@@ -61,6 +72,7 @@ pub fn plans(graph: &Graph, target: &Target) -> Vec<Vec<Block>> {
 /// Neighbours from one node on that are computed together.
 struct Choice {
     count: usize,
+    /// How many rows at a time; none of a node that is computed as a whole.
     rows: usize,
     /// What lives meanwhile.
     bytes: usize,
@@ -74,6 +86,14 @@ struct Chain<'a> {
     target: &'a Target,
     nodes: Vec<NodeId>,
     tensors: Vec<Tensor>,
+    fed: Option<Fed>,
+}
+
+/// An input whose rows are given one after the other.
+struct Fed {
+    input: NodeId,
+    /// The first and the last node that reads it.
+    readers: (usize, usize),
 }
 
 /// A tensor of the arena.
@@ -86,7 +106,7 @@ struct Tensor {
 }
 
 impl<'a> Chain<'a> {
-    fn new(graph: &'a Graph, target: &'a Target) -> Self {
+    fn new(graph: &'a Graph, target: &'a Target, fed: Option<NodeId>) -> Self {
         let order = graph.topological_order();
         let is_work = |id: &NodeId| {
             let op = &graph.node(*id).op;
@@ -108,7 +128,12 @@ impl<'a> Chain<'a> {
                 tensor.life = (tensor.life.0.min(number), tensor.life.1.max(number));
             }
         }
-        Chain { graph, target, nodes, tensors: lives.into_values().collect() }
+        let fed = fed.and_then(|input| {
+            let reads = |id: &NodeId| graph.operands(*id).iter().any(|operand| wholes[operand].node == input);
+            let readers = || (0..nodes.len()).filter(|&number| reads(&nodes[number]));
+            Some(Fed { input, readers: (readers().next()?, readers().next_back()?) })
+        });
+        Chain { graph, target, nodes, tensors: lives.into_values().collect(), fed }
     }
 
     /// What a node takes alone.
@@ -157,8 +182,10 @@ impl<'a> Chain<'a> {
             let together = has_rows[first..].iter().take(MOST_NODES).take_while(|&&has_rows| has_rows).count();
             // One more may add up rows.
             let together = if together == 0 { 0 } else { (together + 1).min(self.nodes.len() - first) };
-            let stripes = (2..=together).filter_map(move |count| self.stripe(first, count));
-            [self.alone(first)].into_iter().chain(stripes).collect()
+            let least = if self.is_fed(first, 1) { 1 } else { 2 };
+            let stripes = (least..=together).filter_map(move |count| self.stripe(first, count));
+            let alone = (!self.is_fed(first, 1)).then(|| self.alone(first));
+            alone.into_iter().chain(stripes).collect()
         };
         (0..self.nodes.len()).map(from).collect()
     }
@@ -168,9 +195,19 @@ impl<'a> Chain<'a> {
         node.op.by_rows(&self.graph.operand_types(id)).is_some() && node.results.len() == 1
     }
 
+    /// Whether one of some neighbours may read what is given row by row.
+    fn is_fed(&self, first: usize, count: usize) -> bool {
+        self.fed.as_ref().is_some_and(|fed| first <= fed.readers.1 && fed.readers.0 < first + count)
+    }
+
     fn stripe(&self, first: usize, count: usize) -> Option<Choice> {
         let rows = 1;
-        let outline = Outline::new(self.graph, &self.nodes[first..first + count], rows, self.target)?;
+        let fed = self.fed.as_ref().filter(|_| self.is_fed(first, count));
+        if fed.is_some_and(|fed| fed.readers.0 < first || first + count <= fed.readers.1) {
+            return None;
+        }
+        let nodes = &self.nodes[first..first + count];
+        let outline = Outline::new(self.graph, nodes, rows, fed.map(|fed| fed.input), self.target)?;
         let whole = self.whole(first..first + count) - self.overlaid(first..first + count, &outline, rows);
         let bytes = whole + outline.bytes(self.target.alignment);
         let asked = outline.turns.count * outline.members.len();
@@ -192,9 +229,10 @@ impl<'a> Chain<'a> {
         while let Some(found) = best.get(first) {
             let (_, choice) = (*found)?;
             let nodes = &self.nodes[first..first + choice.count];
-            if choice.count > 1 {
-                let nodes = nodes.iter().map(|&id| self.graph.node(id).name.to_string()).collect();
-                blocks.push(Block { nodes, rows: choice.rows });
+            if choice.rows > 0 {
+                let name = |id: NodeId| self.graph.node(id).name.to_string();
+                let fed = self.fed.as_ref().filter(|_| self.is_fed(first, choice.count)).map(|fed| name(fed.input));
+                blocks.push(Block { nodes: nodes.iter().map(|&id| name(id)).collect(), rows: choice.rows, fed });
             }
             first += choice.count;
         }

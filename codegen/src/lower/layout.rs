@@ -5,7 +5,10 @@ use super::homes::{Buffer, BufferId, BufferKind};
 use super::overlay::Overlay;
 use super::part::{Binding, Part};
 use super::plan::{self, Lap, Request};
+use super::pools;
+use crate::execution::MemoryPool;
 use crate::module::MemoryPlan;
+use mlc_ir::Diagnostic;
 use std::collections::BTreeMap;
 
 /// Where everything is in an arena.
@@ -50,6 +53,32 @@ impl Layout {
         Layout::of(&walk, &own, buffers, alignment, |_| true)
     }
 
+    /// Places all buffers of a program without messages in several pieces of memory; `accessed` says how many bytes a run reads and writes in
+    /// a buffer, or in the scratch memory of a step, as in [`Layout::scratch`].
+    ///
+    /// # Errors
+    /// `MLC0402` when they don't fit.
+    pub fn in_pools(
+        parts: &[Part],
+        buffers: &[Buffer],
+        alignment: usize,
+        pools: &[MemoryPool],
+        accessed: &Accessed,
+    ) -> Result<Layout, Diagnostic> {
+        let walk = entries(parts, 0);
+        let lives = merge_in_place(&walk, &own_lives(&walk, buffers));
+        let (requests, owners) = requests(&walk, buffers, &lives, |_| true);
+        let bytes = |owner: &Owner| match *owner {
+            Owner::Buffer(root) => lives.members(root).filter_map(|id| accessed.buffers.get(&id)).sum(),
+            Owner::Scratch(position, number) => accessed.scratch.get(&(position, number)).copied().unwrap_or(0.0),
+        };
+        let accessed: Vec<f64> = owners.iter().map(bytes).collect();
+        let laps = laps(&walk, &lives, &owners);
+        let wanted = pools::Wanted { requests: &requests, laps: &laps, pools, alignment };
+        let plan = pools::plan(&wanted, &accessed)?;
+        Ok(Layout::placed(&lives, &owners, plan, buffers))
+    }
+
     /// Places what nothing but a part needs, in a piece of memory of its own: the locals of a loop or a stripe, and scratch memory but for what
     /// functions of the packed convention take from a runtime. `first` is the part's position.
     pub fn within(part: &Part, first: usize, buffers: &[Buffer], alignment: usize) -> Layout {
@@ -75,7 +104,11 @@ impl Layout {
         let lives = merge_in_place(walk, own);
         let (requests, owners) = requests(walk, buffers, &lives, has_scratch);
         let laps = laps(walk, &lives, &owners);
-        let mut plan = plan::plan(&requests, &laps, alignment);
+        Layout::placed(&lives, &owners, plan::plan(&requests, &laps, alignment), buffers)
+    }
+
+    /// A plan as offsets of those who asked for it.
+    fn placed(lives: &Lives, owners: &[Owner], mut plan: MemoryPlan, buffers: &[Buffer]) -> Layout {
         let (mut offsets, mut scratch) = (BTreeMap::new(), BTreeMap::new());
         for (owner, planned) in owners.iter().zip(&plan.buffers) {
             match *owner {
@@ -104,6 +137,15 @@ impl Layout {
             None => false,
         }
     }
+}
+
+/// Bytes that a run reads and writes.
+#[derive(Debug, Default)]
+pub struct Accessed {
+    /// In each buffer.
+    pub buffers: BTreeMap<BufferId, f64>,
+    /// In each step's scratch memory, by (position, number of the binding).
+    pub scratch: BTreeMap<(usize, usize), f64>,
 }
 
 /// The first and the last position at which something is needed.

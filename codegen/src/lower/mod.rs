@@ -9,6 +9,7 @@ mod blocks;
 mod entries;
 mod exchange;
 mod external;
+mod feed;
 pub mod homes;
 mod layout;
 mod legalize;
@@ -19,6 +20,7 @@ mod outline;
 mod overlay;
 mod part;
 pub mod plan;
+mod pools;
 mod program;
 mod rings;
 mod roles;
@@ -32,7 +34,8 @@ pub mod view;
 
 pub use entries::{Entry, calls, entries};
 pub use exchange::{Action, Exchange, LoweredMessage};
-pub use layout::{Group, Layout};
+pub use feed::Feeding;
+pub use layout::{Accessed, Group, Layout};
 pub use overlay::Overlay;
 pub use part::{
     Act, Binding, Carried, ExternRoutine, Label, Loop, Once, Part, ResultPlace, Routine, Step, Stripe, Walk,
@@ -50,13 +53,27 @@ use mlc_ir::{Diagnostic, Graph};
 use sequence::Sequence;
 
 /// Lowers a verified graph; kernels take the schedules that are chosen for them. Where there are several choosers, that of the
-/// best program takes the place of `chooser`.
+/// best program takes the place of `chooser`. `fed` is the number of the input whose rows are given one after the other, if there is one.
 ///
 /// # Errors
-/// All nodes that the target can't run.
-pub fn lower(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
-    let Sequence { parts, messages, buffers, layout, .. } = search::best(&fold_constants(graph)?, chooser, names)?;
-    Ok(Program { parts, messages, buffers, layout })
+/// All nodes that the target can't run; what stands in the way of taking an input row by row.
+pub fn lower(
+    graph: &Graph,
+    fed: Option<usize>,
+    chooser: &mut Chooser,
+    names: &mut Names,
+) -> Result<Program, Vec<Diagnostic>> {
+    let graph = fold_constants(graph)?;
+    let input = fed.and_then(|number| feed::input(&graph, number));
+    let refused = || input.map(|input| feed::refusal(&graph, input)).into_iter().collect::<Vec<_>>();
+    let Some(best) = search::best(&graph, input, chooser, names)? else { return Err(refused()) };
+    let Sequence { parts, messages, buffers, layout, .. } = best;
+    let feeding = None;
+    let program = Program { parts, messages, buffers, layout, feeding };
+    match fed.map(|number| Feeding::find(&program, number)) {
+        Some(None) => Err(refused()),
+        feeding => Ok(Program { feeding: feeding.flatten(), ..program }),
+    }
 }
 
 /// What a verified graph could be lowered to, see [`Point`].

@@ -162,18 +162,19 @@ impl RingOfRows {
 
 impl Outline {
     /// An outline of nodes, each behind those that it reads from, that compute `rows` rows at a time; `None` where that can't be: where
-    /// anything but the last one's result is needed elsewhere, or rows aren't computed alike.
-    pub fn new(graph: &Graph, nodes: &[NodeId], rows: usize, target: &Target) -> Option<Outline> {
+    /// anything but the last one's result is needed elsewhere, or rows aren't computed alike. Rows of the input `fed` are given one after
+    /// the other, so that they are copied, each in its turn.
+    pub fn new(graph: &Graph, nodes: &[NodeId], rows: usize, fed: Option<NodeId>, target: &Target) -> Option<Outline> {
         let all: BTreeSet<NodeId> = nodes.iter().copied().collect();
         let joined = nodes.iter().copied().filter(|&id| is_joined(graph, id, &all)).collect();
         let (members, workers, made) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let mut draft = Draft { graph, target, rows, joined, members, workers, made };
+        let mut draft = Draft { graph, target, rows, joined, fed, members, workers, made };
         let (last, inner) = nodes.split_last()?;
         let is_needed = |id: &NodeId| {
             let is_output = graph.outputs().iter().any(|output| output.value.node == *id);
             is_output || graph.uses((*id).into()).iter().any(|(user, _)| !all.contains(user))
         };
-        if inner.is_empty() || inner.iter().any(is_needed) {
+        if (inner.is_empty() && fed.is_none()) || inner.iter().any(is_needed) {
             return None;
         }
         inner.iter().try_for_each(|&id| draft.add(id))?;
@@ -257,6 +258,7 @@ struct Draft<'a> {
     rows: usize,
     /// Nodes whose rows are parts of those of one that joins them, and are computed there.
     joined: BTreeSet<NodeId>,
+    fed: Option<NodeId>,
     members: Vec<Member>,
     workers: Vec<Worker>,
     /// Whose rows each member appends.
@@ -311,8 +313,9 @@ impl Draft<'_> {
         let (border, columns) = self.border(&mut op, &operands, &reads);
         let mut sources = Vec::new();
         for (number, (&operand, read)) in operands.iter().zip(reads).enumerate() {
+            let is_fed = self.fed == Some(operand.node);
             let Some(mut window) = read else {
-                if self.made.contains_key(&operand) {
+                if is_fed || self.made.contains_key(&operand) {
                     return None;
                 }
                 sources.push(Source::Whole);
@@ -328,7 +331,7 @@ impl Draft<'_> {
                 if is_constant(graph, operand) {
                     return None;
                 }
-                if !is_surrounded {
+                if !is_surrounded && !is_fed {
                     sources.push(Source::Rows(window));
                     continue;
                 }

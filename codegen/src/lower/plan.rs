@@ -87,6 +87,7 @@ pub fn plan(requests: &[Request], laps: &[Lap], alignment: usize) -> MemoryPlan 
         alignment: whole,
         buffers: buffers.collect(),
         liveness_bound_bytes: all.bound(1).min(end(requests, &offsets)),
+        pools: Vec::new(),
     }
 }
 

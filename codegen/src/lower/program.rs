@@ -2,6 +2,7 @@
 
 use super::entries::{Entry, calls, entries};
 use super::exchange::{Exchange, LoweredMessage};
+use super::feed::Feeding;
 use super::homes::{Buffer, BufferId};
 use super::layout::Layout;
 use super::part::{Binding, ExternRoutine, Part, Step};
@@ -17,6 +18,8 @@ pub struct Program {
     pub buffers: Vec<Buffer>,
     /// Where in the arena they are.
     pub layout: Layout,
+    /// Where the rows of an input are taken that are given one after the other, if it has such an input.
+    pub feeding: Option<Feeding>,
 }
 
 impl Program {
@@ -36,6 +39,11 @@ impl Program {
             position += part.positions();
         }
         result
+    }
+
+    /// Whether the stripe that takes rows one after the other is at this position.
+    pub fn is_at(&self, feeding: Feeding, position: usize) -> bool {
+        self.parts[..feeding.part].iter().map(Part::positions).sum::<usize>() == position
     }
 
     /// Whether a part returns a status.

@@ -11,7 +11,7 @@ use super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
 use crate::choice::{Chooser, Goal, is_better};
 use crate::names::Names;
 use crate::target::VectorSpelling;
-use mlc_ir::{Diagnostic, Graph, Objective};
+use mlc_ir::{Diagnostic, Graph, NodeId, Objective};
 use std::collections::BTreeMap;
 
 /// A program that was tried.
@@ -43,13 +43,16 @@ pub struct Point {
 }
 
 impl Search<'_> {
+    /// `fed` is an input whose rows are given one after the other.
     fn new<'a>(
         graph: &'a Graph,
+        fed: Option<NodeId>,
         chooser: &'a mut Chooser,
         alternatives: &'a mut [Chooser],
         names: &Names,
     ) -> Search<'a> {
         let moves_rows = match chooser.target.objective {
+            _ if fed.is_some() => true,
             Objective::Ram => true,
             // Whole tensors and rings take about the same time there. With vectors, rows can take more than prices know.
             Objective::Balanced => {
@@ -57,9 +60,10 @@ impl Search<'_> {
             }
             Objective::Speed | Objective::Size => false,
         };
-        let by_rows =
-            if moves_rows && graph.messages().is_empty() { blocks::plans(graph, &chooser.target) } else { Vec::new() };
-        let plans = [Vec::new()].into_iter().chain(by_rows).collect();
+        let has_rows = moves_rows && graph.messages().is_empty();
+        let by_rows = if has_rows { blocks::plans(graph, &chooser.target, fed) } else { Vec::new() };
+        let whole = fed.is_none().then(Vec::new);
+        let plans = whole.into_iter().chain(by_rows).collect();
         let choosers = [chooser].into_iter().chain(alternatives).collect();
         Search { graph, choosers, plans, names: names.clone() }
     }
@@ -173,25 +177,31 @@ fn add(front: &mut Vec<Found>, found: Found) {
     }
 }
 
-/// The best program; who chose its schedules takes the place of `chooser`.
+/// The best program; who chose its schedules takes the place of `chooser`. `None` where none takes the rows of the input `fed` one after the
+/// other.
 ///
 /// # Errors
 /// All nodes that the target can't run.
-pub(super) fn best(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Sequence, Vec<Diagnostic>> {
+pub(super) fn best(
+    graph: &Graph,
+    fed: Option<NodeId>,
+    chooser: &mut Chooser,
+    names: &mut Names,
+) -> Result<Option<Sequence>, Vec<Diagnostic>> {
     let goal = chooser.goal();
     let mut alternatives = chooser.alternatives(legalize::has_bands(graph, &chooser.target));
-    let mut search = Search::new(graph, chooser, &mut alternatives, names);
+    let mut search = Search::new(graph, fed, chooser, &mut alternatives, names);
     let best = match goal {
         Goal::Objective(objective) => search.best_for(objective)?,
         Goal::Arena(limit) => search.fastest_within(limit)?,
         Goal::Time(share) => search.smallest_within(share)?,
     };
-    let Some(best) = best else { return Err(Vec::new()) };
+    let Some(best) = best else { return Ok(None) };
     *names = best.names;
     if let Some(number) = best.by.1.checked_sub(1) {
         *chooser = alternatives.swap_remove(number);
     }
-    Ok(best.sequence)
+    Ok(Some(best.sequence))
 }
 
 /// Whether a program is better than another one where the arena has a limit: the faster one of those that keep to it, otherwise the smaller one.
@@ -237,7 +247,7 @@ pub fn front(mut points: Vec<Point>) -> Vec<Point> {
 /// All nodes that the target can't run.
 pub(super) fn explore(graph: &Graph, chooser: &mut Chooser, names: &Names) -> Result<Vec<Point>, Vec<Diagnostic>> {
     let mut alternatives = chooser.alternatives(legalize::has_bands(graph, &chooser.target));
-    let front = Search::new(graph, chooser, &mut alternatives, names).front()?;
+    let front = Search::new(graph, None, chooser, &mut alternatives, names).front()?;
     let point = |found: Found| {
         let (arena_bytes, time) = found.sequence.cost();
         Point { arena_bytes, time }

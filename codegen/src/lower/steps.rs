@@ -37,10 +37,10 @@ pub fn steps(
     let target = &*Rc::clone(&chooser.target);
     let (items, errors) = (Vec::new(), Vec::new());
     let mut maker = Maker { graph, target, chooser, names, items, errors, interface_alignment, lower_body };
-    let blocks: Vec<(Vec<NodeId>, usize)> = blocks.iter().map(|block| (block.found(graph), block.rows)).collect();
+    let blocks: Vec<(Vec<NodeId>, &Block)> = blocks.iter().map(|block| (block.found(graph), block)).collect();
     for id in graph.topological_order() {
         match blocks.iter().find(|(nodes, _)| nodes.contains(&id)) {
-            Some((nodes, rows)) if nodes.last() == Some(&id) => maker.stripe(homes, nodes, *rows),
+            Some((nodes, block)) if nodes.last() == Some(&id) => maker.stripe(homes, nodes, block),
             Some(_) => {}
             None => maker.node(homes, id),
         }

@@ -1,5 +1,6 @@
 //! Stripes: some nodes of a graph as one part, in which their kernels take turns.
 
+use super::blocks::Block;
 use super::homes::{BufferId, BufferKind, Home, Homes};
 use super::maker::Maker;
 use super::outline::{Member, Outline, RingOfRows, Source, Sum, Work};
@@ -14,10 +15,11 @@ use mlc_ir::{Code, DType, Diagnostic, Graph, Location, NodeId, Objective, Value}
 use std::ops::Range;
 
 impl Maker<'_> {
-    /// The part of nodes that compute so many rows at a time.
-    pub(super) fn stripe(&mut self, homes: &mut Homes, nodes: &[NodeId], rows: usize) {
+    /// The part of nodes that are a block.
+    pub(super) fn stripe(&mut self, homes: &mut Homes, nodes: &[NodeId], block: &Block) {
         let Some(&last) = nodes.last() else { return };
-        let Some(outline) = Outline::new(self.graph, nodes, rows, self.target) else {
+        let rows = block.rows;
+        let Some(outline) = Outline::new(self.graph, nodes, rows, block.fed(self.graph), self.target) else {
             let node = self.graph.node(last);
             let place = Location::default().at_operator(node.op.name(), node.name.to_string());
             let message = "this and what it reads from can't be computed row by row";

@@ -4,7 +4,7 @@ use super::pools::Pool;
 use crate::module::Module;
 
 fn is_static(module: &Module) -> bool {
-    module.plan.arena_bytes > 0 && Pool::workspace(module).is_none()
+    module.plan.arena_bytes > 0 && Pool::workspaces(module).is_empty()
 }
 
 /// The array. Only GNU compilers can place and align it; C11 and C++11 can align it; for any other compiler it is longer than

@@ -1,6 +1,7 @@
 //! `<model>_lib0.c` of the C interface: the entry point, the arena, and the descriptors that the header declares.
 
 use super::arena;
+use super::feed;
 use super::pools::Pool;
 use crate::module::{Module, Port};
 use crate::names::c_escape;
@@ -13,9 +14,18 @@ pub(super) fn entry(module: &Module) -> String {
         "/* Entry point and arena of the model \"{model}\". */\n#include \"tvmgen_{model}.h\"\n\n\
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
     );
-    text += &main_prototype(module);
-    text += &arena::definition(module);
-    text += &run(module);
+    match module.fed_rows() {
+        Some(rows) => {
+            text += &feed::prototypes(module);
+            text += &arena::definition(module);
+            text += &feed::functions(module, &rows);
+        }
+        None => {
+            text += &main_prototype(module);
+            text += &arena::definition(module);
+            text += &run(module);
+        }
+    }
     text += &reset(module);
     text += &descriptors(module);
     text + "#ifdef __cplusplus\n}\n#endif\n"
@@ -23,13 +33,23 @@ pub(super) fn entry(module: &Module) -> String {
 
 /// The declaration of the function that runs all kernels on plain pointers.
 pub(super) fn main_prototype(module: &Module) -> String {
+    prototype(&module.execution.main_symbol(&module.model_name), module, &[])
+}
+
+/// The declaration of a function that runs kernels, which takes `more` than all of them do.
+pub(super) fn prototype(symbol: &str, module: &Module, more: &[&str]) -> String {
     let inputs = (0..module.inputs.len()).map(|index| format!("const void* input{index}"));
     let outputs = (0..module.outputs.len()).map(|index| format!("void* output{index}"));
-    let mut parameters: Vec<String> = inputs.chain(outputs).chain(["uint8_t* workspace".to_owned()]).collect();
+    let mut parameters: Vec<String> = inputs.chain(outputs).collect();
+    match module.plan.pools.len() {
+        0 => parameters.push("uint8_t* workspace".to_owned()),
+        pools => parameters.extend((0..pools).map(|k| format!("uint8_t* workspace{k}"))),
+    }
     parameters.extend(Pool::constants(module).map(|_| "const uint8_t* constants".to_owned()));
     parameters.extend(Pool::states(module).map(|_| "uint8_t* state_pool".to_owned()));
     parameters.extend(module.ranks.iter().map(|_| "const mlc_transport* transport".to_owned()));
-    format!("int32_t {}(\n  {}\n);\n\n", module.execution.main_symbol(&module.model_name), parameters.join(",\n  "))
+    parameters.extend(more.iter().map(|&parameter| parameter.to_owned()));
+    format!("int32_t {symbol}(\n  {}\n);\n\n", parameters.join(",\n  "))
 }
 
 fn run(module: &Module) -> String {
@@ -48,8 +68,6 @@ fn run(module: &Module) -> String {
          struct tvmgen_{model}_outputs* outputs{parameter}\n) {{\n"
     );
     text += &arena::address(module);
-    let external = |pool: Option<Pool>| pool.map(|pool| format!("workspace_pools->{}", pool.name));
-    let workspace = external(Pool::workspace(module)).unwrap_or_else(|| arena::argument(module).to_owned());
     for (kind, ports) in [("inputs", &module.inputs), ("outputs", &module.outputs)] {
         if ports.is_empty() {
             text += &format!("  (void){kind};\n");
@@ -57,12 +75,25 @@ fn run(module: &Module) -> String {
     }
     let inputs = module.inputs.iter().map(|port| format!("inputs->{}", port.field));
     let outputs = module.outputs.iter().map(|port| format!("outputs->{}", port.field));
-    let mut arguments: Vec<String> = inputs.chain(outputs).chain([workspace]).collect();
-    arguments.extend(external(Pool::constants(module)).map(|pool| format!("(const uint8_t*){pool}")));
-    arguments.extend(external(Pool::states(module)).map(|pool| format!("(uint8_t*){pool}")));
+    let mut arguments: Vec<String> = inputs.chain(outputs).chain(memories(module, "workspace_pools")).collect();
     arguments.extend(module.ranks.iter().map(|_| "transport".to_owned()));
     let main = module.execution.main_symbol(model);
     text + &format!("  return {main}(\n    {}\n  );\n}}\n\n", arguments.join(",\n    "))
+}
+
+/// The arguments for the memory that kernels work in, with the caller's pools in a structure that an expression points at.
+pub(super) fn memories(module: &Module, pools: &str) -> Vec<String> {
+    let external = |pool: Option<Pool>| pool.map(|pool| format!("{pools}->{}", pool.name));
+    let mut arguments: Vec<String> = match &module.plan.pools[..] {
+        [] => {
+            let own = Pool::workspaces(module).into_iter().next();
+            vec![external(own).unwrap_or_else(|| arena::argument(module).to_owned())]
+        }
+        several => several.iter().map(|pool| format!("(uint8_t*){pools}->{}", pool.name)).collect(),
+    };
+    arguments.extend(external(Pool::constants(module)).map(|pool| format!("(const uint8_t*){pool}")));
+    arguments.extend(external(Pool::states(module)).map(|pool| format!("(uint8_t*){pool}")));
+    arguments
 }
 
 /// The function that begins a stream in a pool of the caller's. That of static states is in the kernels' file.

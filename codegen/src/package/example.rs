@@ -135,8 +135,10 @@ fn run_by_structures(module: &Module) -> String {
     if module.ranks.is_some() {
         text += "  mlc_mpi* mpi;\n";
     }
-    if let Some(pool) = Pool::workspace(module) {
-        let _ = writeln!(text, "  static uint8_t workspace[{}] ALIGNED;", pool.size_macro);
+    for pool in Pool::workspaces(module) {
+        // A pool may have nothing to hold.
+        let size = if pool.bytes == 0 { "1".to_owned() } else { pool.size_macro };
+        let _ = writeln!(text, "  static uint8_t {}[{size}] ALIGNED;", pool.memory);
     }
     if let Some(pool) = Pool::constants(module) {
         let _ = writeln!(

@@ -1,6 +1,7 @@
 //! `tvmgen_<model>.h`: the public header of the C interface. First what microTVM's C interface has, under its names; then the same facts as
 //! data, under names that start with `mlc_<model>_`.
 
+use super::feed;
 use super::names::{Names, macro_prefix};
 use super::pools::Pool;
 use crate::loops::spelling::c_type;
@@ -31,6 +32,9 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
     }
     text.push('\n');
     text += &c_interface(module);
+    if let Some(rows) = module.fed_rows() {
+        text += &feed::declarations(module, &rows);
+    }
     text += &format!(
         "/* Bytes that a run needs beyond constants, inputs and outputs. */\n#define {prefix}_WORKSPACE_SIZE {}\n\n\
          /* Bytes of the constants. */\n#define {prefix}_CONSTANTS_SIZE {}\n\n",
@@ -135,7 +139,7 @@ fn c_interface(module: &Module) -> String {
         text += "};\n\n";
         parameter = format!(",\n  struct tvmgen_{model}_workspace_pools* workspace_pools");
     }
-    if Pool::workspace(module).is_some() {
+    if !Pool::workspaces(module).is_empty() {
         memory = "Reentrant: every run has the memory of its caller.";
     }
     if !module.states.is_empty() && Pool::states(module).is_none() {

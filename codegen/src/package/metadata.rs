@@ -2,7 +2,7 @@
 
 use super::input::{FormatVersion, Package};
 use crate::graph::ExecutorGraph;
-use crate::module::{KernelSummary, MessageSummary, Module, Port, RankSummary};
+use crate::module::{FedRows, KernelSummary, MessageSummary, Module, PlannedPool, Port, RankSummary};
 use crate::target::Target;
 use mlc_ir::{Objective, Quantization};
 use serde::Serialize;
@@ -81,13 +81,53 @@ struct Functions {
 struct Main {
     constants_size_bytes: usize,
     device: u32,
+    /// Beyond the format; only for modules that take an input row by row, of which `io_size_bytes` has one row then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feed: Option<Feed>,
     inputs: BTreeMap<String, PortEntry>,
     io_size_bytes: usize,
     outputs: BTreeMap<String, PortEntry>,
+    /// Beyond the format; only for modules that work in several pieces of memory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pools: Vec<PoolEntry>,
     /// Beyond the format; only for modules that have states.
     #[serde(skip_serializing_if = "Option::is_none")]
     state_size_bytes: Option<usize>,
     workspace_size_bytes: usize,
+}
+
+/// A piece of memory that intermediate results lie in.
+#[derive(Serialize)]
+struct PoolEntry {
+    name: String,
+    size_bytes: usize,
+    slow: bool,
+}
+
+impl PoolEntry {
+    fn of(PlannedPool { name, bytes, is_slow, .. }: &PlannedPool) -> PoolEntry {
+        PoolEntry { name: name.clone(), size_bytes: *bytes, slow: *is_slow }
+    }
+}
+
+/// The rows of an input that are given one after the other.
+#[derive(Serialize)]
+struct Feed {
+    input: String,
+    row_size_bytes: usize,
+    rows: usize,
+    saved_size_bytes: usize,
+}
+
+impl Feed {
+    fn of(rows: &FedRows<'_>) -> Feed {
+        Feed {
+            input: rows.port.name.clone(),
+            row_size_bytes: rows.row_bytes,
+            rows: rows.count,
+            saved_size_bytes: rows.saved_bytes(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -148,9 +188,11 @@ fn entry(module: &Module, package: &Package) -> ModuleEntry {
                 main: [Main {
                     constants_size_bytes: module.constants_bytes(),
                     device: CPU,
+                    feed: module.fed_rows().as_ref().map(Feed::of),
                     inputs: port_entries(&module.inputs),
                     io_size_bytes: module.io_bytes(),
                     outputs: port_entries(&module.outputs),
+                    pools: module.plan.pools.iter().map(PoolEntry::of).collect(),
                     state_size_bytes: (!module.states.is_empty()).then(|| module.state_bytes()),
                     workspace_size_bytes: module.workspace_bytes(),
                 }],

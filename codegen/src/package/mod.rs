@@ -10,6 +10,7 @@ mod description;
 mod entry;
 mod error;
 mod example;
+mod feed;
 mod graph_json;
 mod header;
 mod input;

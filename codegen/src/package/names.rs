@@ -16,8 +16,9 @@ impl Names {
     /// input's name, the later one carries a number.
     pub(super) fn new(module: &Module) -> Names {
         let prefix = macro_prefix(module);
-        let mut taken: BTreeSet<String> =
-            ["WORKSPACE", "CONSTANTS", "STATE"].map(|name| format!("{prefix}_{name}_SIZE")).into();
+        let own = if module.execution.feed.is_some() { &["FEED_ROW", "FEED_SAVED"][..] } else { &[] };
+        let own = ["WORKSPACE", "CONSTANTS", "STATE"].iter().chain(own);
+        let mut taken: BTreeSet<String> = own.map(|name| format!("{prefix}_{name}_SIZE")).collect();
         let mut unique = |port: &Port| {
             let field = port.field.to_ascii_uppercase();
             let mut name = format!("{prefix}_{field}_SIZE");

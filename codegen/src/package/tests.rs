@@ -54,6 +54,7 @@ fn module() -> Module {
             alignment: 64,
             buffers: vec![PlannedBuffer { values: vec!["twice".into()], offset: 0, bytes: 16, first: 0, last: 0 }],
             liveness_bound_bytes: 16,
+            pools: Vec::new(),
         },
         constants: vec![PackedConstant {
             symbol: "tvmgen_tiny_one".into(),

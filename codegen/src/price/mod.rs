@@ -12,9 +12,10 @@ mod walk;
 
 pub use ceilings::Ceilings;
 
-use crate::loops::Function;
+use crate::loops::{Function, Var};
 use crate::target::{Cache, Overlap, Target};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::ops::Add;
 use traffic::Traffic;
 
@@ -84,6 +85,17 @@ pub fn price(function: &Function, target: &Target, working_set: usize) -> Price 
         code_bytes: whole(code_bytes),
         ..Price::default()
     }
+}
+
+/// Bytes that a function reads and writes through each of its parameters, each time that it runs.
+pub fn accessed_bytes(function: &Function, target: &Target) -> BTreeMap<Var, f64> {
+    let walked = walk::walk(function, target);
+    let mut bytes = BTreeMap::new();
+    for access in &walked.accesses {
+        let times: f64 = access.loops.iter().map(|&number| walked.loops[number]).product();
+        *bytes.entry(access.root).or_insert(0.0) += times * access.bytes;
+    }
+    bytes
 }
 
 #[cfg(test)]

@@ -89,6 +89,8 @@ pub struct Origin {
     pub state_bytes: Option<usize>,
     /// How many threads compute a kernel together.
     pub threads: usize,
+    /// Number of the input whose rows are given one after the other, if there is one.
+    pub feed: Option<usize>,
 }
 
 /// What a model that is one of several ranks exchanges.
@@ -166,6 +168,10 @@ impl Description {
             check_plan(plan, self.kernels.len() + exchanges)?;
         }
         let ports = |list: Vec<PortDescription>| list.into_iter().map(port).collect::<Result<Vec<_>, _>>();
+        let feed = self.execution.feed;
+        if feed.is_some_and(|input| self.inputs.get(input).is_none_or(|input| input.shape.len() < 3)) {
+            return Err("the input whose rows are given one after the other has no rows".into());
+        }
         let origin = Origin {
             kernels: self.kernels,
             target: self.target,
@@ -176,6 +182,7 @@ impl Description {
             predicted: self.predicted,
             state_bytes: self.state_bytes,
             threads: self.execution.threads.unwrap_or(1),
+            feed,
         };
         Ok((ports(self.inputs)?, ports(self.outputs)?, origin))
     }
@@ -185,6 +192,8 @@ impl Description {
 struct DescribedExecution {
     #[serde(default)]
     threads: Option<usize>,
+    #[serde(default)]
+    feed: Option<usize>,
 }
 
 #[derive(Deserialize)]

@@ -327,6 +327,9 @@ codes! {
     /// A layer that `mlc quantize` leaves in floating point, since its operator has no form of integers, or none for these operands.
     /// Its operands are turned into real numbers, and its result back into integers where other layers want these.
     LayerInFloat = 404,
+    /// The input that `--feed` names can't be given row by row: it has no rows, a kernel reads all of it at once, or the kernels that read
+    /// it can't be computed by rows together. The message names what stands in the way.
+    InputNotFed = 405,
 
     /// A description of an operator is wrong. The message ends in the kind of problem: `missing-field`, `unknown-value`,
     /// `arch-mismatch`, `unknown-reference`, `duplicate-name`, `bad-identifier`, `wrong-type` or `bad-snippet`. All problems of a

@@ -2,9 +2,11 @@
 
 mod inputs;
 mod outputs;
+mod rows;
 
 pub use inputs::{Normalization, RAW, find_input, take_raw};
 pub use outputs::{find_output, index_of_largest};
+pub use rows::take_rows;
 
 use crate::diagnostics::{Code, Diagnostic, Location};
 use crate::graph::Graph;

@@ -125,7 +125,8 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
         _ => totals.time.map(|time| ("predicted time", format!("{} {}", grouped(time), report.time_unit()))),
     };
     let live = totals.liveness_bound_bytes.map(|live| format!(" ({} live at once)", bytes(live as u64)));
-    let working = bytes(totals.arena_bytes as u64) + &live.unwrap_or_default();
+    let pools = report.memory.pools.iter().map(|pool| format!(", {} in {}", bytes(pool.bytes as u64), pool.name));
+    let working = bytes(totals.arena_bytes as u64) + &live.unwrap_or_default() + &pools.collect::<String>();
     let kept = totals.state_bytes.filter(|&kept| kept > 0);
     let facts = [
         Some(("working memory", working)),

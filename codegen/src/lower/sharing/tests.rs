@@ -178,7 +178,7 @@ fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not(
         let graph = random(&mut generator, 3);
         for target in targets() {
             let folded = fold_constants(&graph).unwrap();
-            let plans = [Vec::new()].into_iter().chain(blocks::plans(&folded, &target).into_iter().take(2));
+            let plans = [Vec::new()].into_iter().chain(blocks::plans(&folded, &target, None).into_iter().take(2));
             for blocks in plans {
                 let (items, homes) = items(&graph, &blocks, &target);
                 for part in items.iter().map(|item| &item.part).filter(|part| !has_routines(part)) {
@@ -211,7 +211,7 @@ fn every_read_of_a_planned_program_finds_its_bytes() {
         let graph = random(&mut generator, 6);
         for target in targets() {
             let mut chooser = Chooser::new(&target, 0, &ScheduleOptions::default());
-            let program = lower(&graph, &mut chooser, &mut Names::new("net")).unwrap();
+            let program = lower(&graph, None, &mut chooser, &mut Names::new("net")).unwrap();
             if program.parts.iter().any(has_routines) {
                 continue;
             }

@@ -20,7 +20,7 @@ use crate::toolchain::{Toolchain, temporary};
 use crate::weights::{self, Weights};
 use indexmap::IndexMap;
 use mlc_codegen::quantized::floating_point_kernels;
-use mlc_codegen::{KernelSummary, Module};
+use mlc_codegen::{Execution, KernelSummary, Module};
 use mlc_ir::{Code, Diagnostic, Graph, Location};
 use mlc_passes::NarrowedWeights;
 use mlc_passes::integers::{Reason, reasons};
@@ -60,6 +60,7 @@ fn options(arguments: &Compile, code: &CodeOptions, console: &Console) -> Result
     Ok(CompileOptions {
         explain: arguments.explain,
         execution: arguments.packaging.execution(code.threads.into())?,
+        pools: arguments.packaging.pools.clone(),
         version: arguments.packaging.version(),
         source_model: !arguments.packaging.no_source_model,
         ..compile_options(code, "generic", console)?
@@ -133,6 +134,8 @@ fn compile_loaded(
     options: &CompileOptions,
     console: &Console,
 ) -> Result<Compiled, Failure> {
+    let feed = arguments.packaging.fed_input(&loaded.graph, &loaded.aliases)?;
+    let options = &CompileOptions { execution: Execution { feed, ..options.execution }, ..options.clone() };
     let mut dump = Dump::default();
     if arguments.dump_ir.is_some() {
         dump.add("import", &loaded.graph);

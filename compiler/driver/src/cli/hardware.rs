@@ -111,7 +111,7 @@ fn describe_flash(footprint: &Footprint) -> String {
 }
 
 /// A number of bytes such as `64K`, where K is 1024 bytes.
-fn size(text: &str) -> Result<usize, String> {
+pub(super) fn size(text: &str) -> Result<usize, String> {
     let wrong = || format!("'{text}' is no size such as 65536, 64K or 1M");
     let (digits, unit) = match text.char_indices().last() {
         Some((end, 'k' | 'K')) => (&text[..end], 1 << 10),

@@ -1,10 +1,13 @@
 //! The options that say how other code runs a model, and what its archive looks like.
 
+use super::hardware::size;
 use super::words::mismatch;
 use clap::{Args, ValueEnum};
+use indexmap::IndexMap;
+use mlc_codegen::names;
 use mlc_codegen::package::FormatVersion;
-use mlc_codegen::{Execution, Interface, Pools, WeightsAs};
-use mlc_ir::Diagnostic;
+use mlc_codegen::{Execution, Interface, MemoryPool, Pools, WeightsAs};
+use mlc_ir::{Diagnostic, Graph, interface};
 
 /// What runs a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -62,9 +65,17 @@ pub struct Packaging {
     /// Whose memory the model works in (executor aot, interface c)
     #[arg(long, value_enum, default_value_t = WorkspacePools::Internal, value_name = "WHOSE")]
     pub workspace_pools: WorkspacePools,
+    /// A piece of the caller's memory of so many bytes, such as 'dtcm=64K' or 'psram=2M,slow', that intermediate results lie in: those
+    /// that are accessed most, for their size, in the first ones, the rest in slow ones; may be repeated (executor aot, interface c)
+    #[arg(long = "pool", value_name = "NAME=N[K|M][,slow]", value_parser = pool)]
+    pub pools: Vec<MemoryPool>,
     /// Whose memory states are kept in: the caller's can differ from stream to stream (executor aot, interface c)
     #[arg(long, value_enum, default_value_t = WorkspacePools::Internal, value_name = "WHOSE")]
     pub state_pool: WorkspacePools,
+    /// Have the caller give an input, the only one unless it is named, row by row, so that the whole of it is never in memory: the
+    /// header has the functions, docs/firmware.md tells more (executor aot, interface c)
+    #[arg(long, value_name = "INPUT", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub feed: Option<String>,
     /// Point at elements of their types in the structures of inputs and outputs, such as const float*, and not at void (interface c)
     #[arg(long)]
     pub typed_pointers: bool,
@@ -94,7 +105,11 @@ impl Packaging {
             WorkspacePools::Internal => Pools::Internal,
             WorkspacePools::External => Pools::External,
         };
-        let (pools, states) = (whose(self.workspace_pools), whose(self.state_pool));
+        let (mut pools, states) = (whose(self.workspace_pools), whose(self.state_pool));
+        if !self.pools.is_empty() {
+            check_names(&self.pools)?;
+            pools = Pools::External;
+        }
         let weights = match self.weights_as {
             Weights::C => WeightsAs::C,
             Weights::Incbin => WeightsAs::Incbin,
@@ -104,8 +119,8 @@ impl Packaging {
         let by_pointer = [pools, states].contains(&Pools::External) || weights == WeightsAs::Binary;
         if by_pointer && aot != Some(Interface::C) {
             let message = "only the C interface takes memory from its caller";
-            let help = "give '--executor aot --interface-api c', or none of '--workspace-pools external', '--state-pool external' and \
-                        '--weights-as binary'";
+            let help = "give '--executor aot --interface-api c', or none of '--workspace-pools external', '--pool', '--state-pool external' \
+                        and '--weights-as binary'";
             return Err(mismatch(message.into()).with_help(help));
         }
         let typed_pointers = self.typed_pointers;
@@ -124,7 +139,18 @@ impl Packaging {
             let message = "the graph executor loads its weights from the archive's parameters file";
             return Err(mismatch(message.into()).with_help("leave '--weights-as' out, or add the executor 'aot'"));
         }
-        Ok(Execution { aot, graph, pools, states, typed_pointers, weights, threads })
+        Ok(Execution { aot, graph, pools, states, feed: None, typed_pointers, weights, threads })
+    }
+
+    /// Number of the input of a model that is given row by row, of those that the caller gives. `aliases` are other names of inputs.
+    ///
+    /// # Errors
+    /// `MLC0004` when the model doesn't have it.
+    pub fn fed_input(&self, graph: &Graph, aliases: &IndexMap<String, String>) -> Result<Option<usize>, Diagnostic> {
+        let Some(name) = &self.feed else { return Ok(None) };
+        let name = Some(aliases.get(name).unwrap_or(name).as_str()).filter(|name| !name.is_empty());
+        let input = interface::find_input(graph, name)?;
+        Ok(graph.open_inputs().iter().position(|&open| open == input))
     }
 
     fn interface(&self) -> Result<Interface, Diagnostic> {
@@ -147,4 +173,33 @@ impl Packaging {
             _ => FormatVersion::Seven,
         }
     }
+}
+
+/// Names of pools that mlc gives others.
+const TAKEN: [&str; 3] = ["global_workspace", "global_const_workspace", "global_state_workspace"];
+
+/// A pool as a user writes it.
+fn pool(text: &str) -> Result<MemoryPool, String> {
+    let (name, rest) = text.split_once('=').ok_or("a name, '=' and a number of bytes are expected")?;
+    let (bytes, is_slow) = match rest.split_once(',') {
+        Some((bytes, "slow")) => (bytes, true),
+        Some((_, word)) => return Err(format!("'{word}' is no property of a pool: there is 'slow'")),
+        None => (rest, false),
+    };
+    let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let is_free = names::fields([name]) == [name];
+    if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_letter) || !is_free {
+        return Err(format!("'{name}' isn't a name in C of lower case letters, digits and '_'"));
+    }
+    Ok(MemoryPool { name: name.to_owned(), bytes: size(bytes)?, is_slow })
+}
+
+/// Refuses pools of one name.
+fn check_names(pools: &[MemoryPool]) -> Result<(), Diagnostic> {
+    for (number, MemoryPool { name, .. }) in pools.iter().enumerate() {
+        if TAKEN.contains(&name.as_str()) || pools[..number].iter().any(|other| other.name == *name) {
+            return Err(mismatch(format!("there is another pool '{name}'")).with_help("give it another name"));
+        }
+    }
+    Ok(())
 }

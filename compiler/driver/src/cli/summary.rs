@@ -27,8 +27,11 @@ pub(super) fn summary(path: &Path, compiled: &Compiled) -> String {
         0 => String::new(),
         count => format!(", {} of states", bytes(count as u64)),
     };
+    let pools = module.plan.pools.iter().map(|pool| format!("{} in {}", bytes(pool.bytes as u64), pool.name));
+    let pools = pools.collect::<Vec<String>>().join(", ");
+    let pools = if pools.is_empty() { pools } else { format!(" ({pools})") };
     let ram = format!(
-        "{} of working memory{states}, {} of inputs and outputs",
+        "{} of working memory{pools}{states}, {} of inputs and outputs",
         bytes(module.workspace_bytes() as u64),
         bytes(module.io_bytes() as u64),
     );

@@ -5,7 +5,7 @@
 use super::optimized::{Optimized, compiled_for, generator_options, optimized_for};
 use super::options::CompileOptions;
 use mlc_codegen::{Module, Point, ram_bytes};
-use mlc_ir::{Diagnostic, Graph, Objective};
+use mlc_ir::{Code, Diagnostic, Graph, Objective};
 
 /// The objectives whose graphs are tried, those that run fastest first.
 const OBJECTIVES: [Objective; 3] = [Objective::Speed, Objective::Balanced, Objective::Size];
@@ -28,7 +28,7 @@ pub(super) fn within_limits(
         options.limits.check(&[&smallest.module])?;
         return Ok((None, smallest));
     }
-    let usual = compiled_for(graph, options, options.target.objective, observer)?;
+    let usual = usual(graph, options, observer)?;
     let exceeded = options.limits.ram_bytes.filter(|&limit| ram_bytes(&usual.module) > limit);
     // States, inputs and outputs are what they are.
     let rest = ram_bytes(&usual.module) - usual.module.plan.arena_bytes;
@@ -66,6 +66,23 @@ pub fn explore(graph: &Graph, options: &CompileOptions) -> Result<Vec<Point>, Ve
     Ok(mlc_codegen::front(points))
 }
 
+/// The program for the options' objective. Where its graph takes no input row by row that is to be, or doesn't fit the pools, it is that of
+/// another one.
+fn usual(graph: &Graph, options: &CompileOptions, observer: Observer<'_>) -> Result<Optimized, Vec<Diagnostic>> {
+    let own = compiled_for(graph, options, options.target.objective, observer);
+    own.or_else(|faults| {
+        let others = OBJECTIVES.iter().filter(|_| is_of_graph(&faults));
+        let mut others = others.filter_map(|&other| compiled_for(graph, options, other, &mut |_, _| {}).ok());
+        others.next().ok_or(faults)
+    })
+}
+
+/// Whether nothing stands in the way but what may be otherwise with another graph of the same model: that an input isn't read by rows, or
+/// that the arena doesn't fit the pools.
+fn is_of_graph(faults: &[Diagnostic]) -> bool {
+    faults.iter().all(|fault| matches!(fault.code, Code::InputNotFed | Code::MemoryExceeded))
+}
+
 /// The program of least cost; of several, that of the objective which runs fastest.
 fn best<T: Ord>(
     graph: &Graph,
@@ -74,11 +91,22 @@ fn best<T: Ord>(
     cost: impl Fn(&Module) -> T,
 ) -> Result<Optimized, Vec<Diagnostic>> {
     let mut least: Option<(T, Objective)> = None;
+    let mut refused = None;
     for objective in OBJECTIVES {
-        let own = cost(&compiled_for(graph, options, objective, &mut |_, _| {})?.module);
+        let own = match compiled_for(graph, options, objective, &mut |_, _| {}) {
+            Ok(compiled) => cost(&compiled.module),
+            Err(faults) if is_of_graph(&faults) => {
+                refused = refused.or(Some(faults));
+                continue;
+            }
+            Err(faults) => return Err(faults),
+        };
         if least.as_ref().is_none_or(|(least, _)| own < *least) {
             least = Some((own, objective));
         }
+    }
+    if let (None, Some(faults)) = (&least, refused) {
+        return Err(faults);
     }
     compiled_for(graph, options, least.map_or(Objective::Speed, |(_, objective)| objective), observer)
 }

@@ -15,6 +15,14 @@ fn referenced(graph: Graph, reference: Option<Reference>) -> Result<Graph, Diagn
     })
 }
 
+/// The graph with an input in the order in which its rows are read, if these are given one after the other.
+fn fed(mut graph: Graph, input: Option<usize>) -> Result<Graph, Diagnostic> {
+    if let Some(input) = input.and_then(|input| graph.open_inputs().get(input).copied()) {
+        mlc_ir::interface::take_rows(&mut graph, input)?;
+    }
+    Ok(graph)
+}
+
 fn defect(error: &OperatorError) -> Diagnostic {
     Diagnostic::error(Code::InvalidGraph, Location::default(), error.to_string())
 }
@@ -48,7 +56,7 @@ pub(super) fn compiled_for(
 /// Optimises a graph by what things are worth to an objective.
 ///
 /// # Errors
-/// When the optimiser breaks the graph, which is a defect.
+/// When the optimiser breaks the graph, which is a defect, or an input has no rows that could be given one after the other.
 pub(super) fn optimized_for(
     graph: &Graph,
     options: &CompileOptions,
@@ -66,6 +74,7 @@ pub(super) fn optimized_for(
     let (graph, report) =
         mlc_passes::optimize(graph.clone(), &optimize_options, observer).map_err(|error| vec![error])?;
     let graph = referenced(graph, options.reference).map_err(|error| vec![error])?;
+    let graph = fed(graph, options.execution.feed).map_err(|error| vec![error])?;
     let (graph, narrowed) = match options.weights_type {
         Some(half) => {
             let narrowed = mlc_passes::weights::narrow(graph, half).map_err(|error| vec![defect(&error)])?;
@@ -81,7 +90,7 @@ pub(super) fn optimized_for(
 pub(super) fn generator_options(options: &CompileOptions) -> mlc_codegen::Options {
     let CompileOptions { model_name, target, execution, schedules: forced, measured, explain: tell_all, .. } =
         options.clone();
-    let (arena_bytes, extra_work) = (options.arena_bytes, options.extra_work);
-    let schedules = ScheduleOptions { forced, measured, tell_all, arena_bytes, extra_work };
+    let (arena_bytes, extra_work, pools) = (options.arena_bytes, options.extra_work, options.pools.clone());
+    let schedules = ScheduleOptions { forced, measured, tell_all, arena_bytes, extra_work, pools };
     mlc_codegen::Options { model_name, target, execution, schedules }
 }

@@ -1,7 +1,7 @@
 //! [`CompileOptions`]: how a graph is compiled.
 
 use mlc_codegen::package::FormatVersion;
-use mlc_codegen::{Execution, Limits, Target};
+use mlc_codegen::{Execution, Limits, MemoryPool, Target};
 use mlc_ir::DType;
 use mlc_passes::Reference;
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub struct CompileOptions {
     pub measured: BTreeMap<String, String>,
     /// Bytes that the arena may have: the fastest program within them is taken. The target's objective is memory then.
     pub arena_bytes: Option<usize>,
+    /// The pieces of memory that the caller has for intermediate results; none for one of any size.
+    pub pools: Vec<MemoryPool>,
     /// Thousandths of time that the smallest program may take beyond the fastest one; any where memory is the objective and nothing is said.
     pub extra_work: Option<u64>,
     /// What defines how sums of quantised operators are rounded, if not the model's format.
@@ -52,6 +54,7 @@ impl Default for CompileOptions {
             schedules: BTreeMap::new(),
             measured: BTreeMap::new(),
             arena_bytes: None,
+            pools: Vec::new(),
             extra_work: None,
             reference: None,
             source_model: true,

@@ -125,6 +125,9 @@ fn totals(bundle: &Bundle, kernels: &[KernelReport], measured: Option<&Measured>
     };
     let ports = bundle.inputs.iter().chain(&bundle.outputs);
     let origin = bundle.origin.as_ref();
+    // Of an input that is given row by row, one row is the caller's at a time.
+    let fed = origin.and_then(|origin| bundle.inputs.get(origin.feed?));
+    let saved = fed.map_or(0, |port| port.ty.bytes() - port.ty.bytes() / port.ty.shape[1].max(1));
     Totals {
         kernels: kernels.iter().filter(|kernel| kernel.inside == 0).count(),
         macs: sum(kernels.iter().filter(|kernel| kernel.inside == 0), |kernel| kernel.macs),
@@ -133,7 +136,7 @@ fn totals(bundle: &Bundle, kernels: &[KernelReport], measured: Option<&Measured>
         arena_bytes: main(|main| main.workspace_size_bytes),
         liveness_bound_bytes: origin.and_then(|origin| origin.plan.as_ref()).map(|plan| plan.liveness_bound_bytes),
         state_bytes: origin.and_then(|origin| origin.state_bytes),
-        io_bytes: ports.map(|port| port.ty.bytes()).fold(0, usize::saturating_add),
+        io_bytes: ports.map(|port| port.ty.bytes()).fold(0, usize::saturating_add) - saved,
         constants_bytes: main(|main| main.constants_size_bytes),
         code_bytes: origin.and_then(|origin| origin.predicted.as_ref()).map(|predicted| predicted.code_bytes),
     }

@@ -123,11 +123,30 @@ fn c_interface(model: &str, header: &Header, bundle: &Bundle, folder: &Path) -> 
         let pools = if pools.is_empty() { String::new() } else { format!(", {pools}") };
         let is_rank = bundle.origin.as_ref().is_some_and(|origin| origin.ranks.is_some());
         let transport = if is_rank { ", transport" } else { "" };
-        let _ = writeln!(invoke, "  status = tvmgen_{model}_run(&inputs, &outputs{pools}{transport});");
+        match bundle.origin.as_ref().and_then(|origin| origin.feed) {
+            Some(fed) => invoke += &feed(model, bundle, fed, &pools),
+            None => {
+                let _ = writeln!(invoke, "  status = tvmgen_{model}_run(&inputs, &outputs{pools}{transport});");
+            }
+        }
     }
     text + &format!(
         "\nstatic int prepare(void) {{\n{prepare}  return {ready};\n}}\n\nstatic void set_tensors(void) {{\n{bind}}}\n\n\
          static int32_t invoke(void) {{\n  int32_t status;\n{invoke}  return status;\n}}\n"
+    )
+}
+
+/// Statements that give an input to a model row by row.
+fn feed(model: &str, bundle: &Bundle, input: usize, pools: &str) -> String {
+    let prefix = format!("TVMGEN_{}", model.to_ascii_uppercase());
+    let inputs = if bundle.inputs.len() > 1 { ", &inputs" } else { "" };
+    let outputs = if bundle.outputs.is_empty() { "" } else { ", &outputs" };
+    format!(
+        "  struct tvmgen_{model}_feeding feeding;\n  size_t row;\n  (void)inputs;\n  (void)outputs;\n  \
+         status = tvmgen_{model}_begin(&feeding{inputs}{outputs}{pools});\n  \
+         for (row = 0; status == 0 && row < {prefix}_FEED_ROWS; ++row) {{\n    \
+         status = tvmgen_{model}_feed(&feeding, input[{input}].data + row * {prefix}_FEED_ROW_SIZE, 1);\n  }}\n  \
+         if (status == 0) {{\n    status = tvmgen_{model}_finish(&feeding);\n  }}\n"
     )
 }
 

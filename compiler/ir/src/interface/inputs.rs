@@ -53,7 +53,7 @@ pub fn take_raw(
     let uses = graph.uses(first);
     let mut value = first;
     if let Some(raw) = raw {
-        retype(graph, input, raw);
+        retype(graph, input, TensorType::new(raw, &own.shape[..]));
         if first != input {
             graph.nodes[first.node].results[0].dtype = raw;
         }
@@ -91,9 +91,8 @@ fn behind_transpose(graph: &Graph, input: Value) -> (Value, Vec<usize>) {
     (input, (0..graph.ty(input).rank()).collect())
 }
 
-/// Gives an input another data type; what takes it isn't looked at.
-fn retype(graph: &mut Graph, input: Value, dtype: DType) {
-    let ty = TensorType::new(dtype, &graph.ty(input).shape[..]);
+/// Gives an input another type; what takes it isn't looked at.
+pub(super) fn retype(graph: &mut Graph, input: Value, ty: TensorType) {
     graph.nodes[input.node].op = Input { ty: ty.clone() }.into();
     graph.nodes[input.node].results = vec![ty];
 }
