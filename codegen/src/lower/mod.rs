@@ -30,13 +30,12 @@ mod turns;
 pub mod view;
 
 pub use exchange::{Action, Exchange, LoweredMessage};
-pub use feed::Feeding;
 pub use layout::{Accessed, Group, Layout};
 pub use part::{
     Act, Binding, Carried, Entry, ExternRoutine, Label, Loop, Once, Part, ResultPlace, Routine, Step, Stripe, Walk,
     calls, entries,
 };
-pub use program::Program;
+pub use program::{Feeding, Program};
 pub use rings::{Ring, RowWalk};
 pub use roles::is_view;
 pub use search::{Point, front};

@@ -1,7 +1,6 @@
 //! [`Program`]: what lowering makes of a graph, a tree of parts over the buffers of one memory plan.
 
 use super::exchange::{Exchange, LoweredMessage};
-use super::feed::Feeding;
 use super::homes::{Buffer, BufferId};
 use super::layout::Layout;
 use super::part::{Binding, Entry, ExternRoutine, Part, Step, calls, entries};
@@ -19,6 +18,15 @@ pub struct Program {
     pub layout: Layout,
     /// Where the rows of an input are taken that are given one after the other, if it has such an input.
     pub feeding: Option<Feeding>,
+}
+
+/// Where a program takes the rows of an input.
+#[derive(Debug, Clone, Copy)]
+pub struct Feeding {
+    /// Number of the stripe among the outermost parts.
+    pub part: usize,
+    /// Number of the act that takes the rows.
+    pub act: usize,
 }
 
 impl Program {
