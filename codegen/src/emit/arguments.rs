@@ -1,7 +1,6 @@
 //! The arguments of kernels, as C expressions over the variables of the function that calls them.
 
 use super::emitter::{Emitter, Scope};
-use super::main::{FED, GIVEN};
 use crate::execution::WeightsAs;
 use crate::graph::Place;
 use crate::loops::spelling::c_type;
@@ -58,6 +57,12 @@ impl CallArgument {
         }
     }
 }
+
+/// Rows of the fed input that were given in earlier calls.
+pub(super) const FED: &str = "fed";
+
+/// Those and the ones that are given now.
+pub(super) const GIVEN: &str = "given";
 
 /// The arena, or, with a number, a piece of memory that a part of it is in.
 pub(super) const WORKSPACE: &str = "workspace";

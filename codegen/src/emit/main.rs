@@ -1,6 +1,6 @@
 //! The functions that run all kernels: one on whole inputs, or one for some rows of an input and one for what is done behind the last row.
 
-use super::arguments::{WORKSPACE, unused};
+use super::arguments::{FED, GIVEN, WORKSPACE, unused};
 use super::emitter::{Emitter, Scope};
 use super::sequence::Calls;
 use crate::execution::{Execution, Interface, Pools, WeightsAs};
@@ -45,12 +45,6 @@ pub(super) fn check_pools(graph: &Graph, execution: Execution) -> Result<(), Dia
     let fault = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
     Err(fault.with_help("give '--executor aot --interface-api c', or leave '--pool' out"))
 }
-
-/// Rows of the fed input that were given in earlier calls.
-pub(super) const FED: &str = "fed";
-
-/// Those and the ones that are given now.
-pub(super) const GIVEN: &str = "given";
 
 /// Parameters of a function: their declarations and names.
 #[derive(Default)]

@@ -1,8 +1,7 @@
 //! Stripes as C: a function with a loop of turns, in which each kernel asks whether the turn is one of its own.
 
-use super::arguments::parameter;
+use super::arguments::{FED, GIVEN, parameter};
 use super::emitter::{Emitter, Scope};
-use super::main::{FED, GIVEN};
 use crate::loops::{Helpers, Intrinsic};
 use crate::lower::{Act, Ring, RowWalk, Stripe};
 use std::collections::BTreeSet;

@@ -3,7 +3,7 @@
 use super::entries::entries;
 use super::homes::{BufferId, BufferKind};
 use super::part::{Act, Binding, Part};
-use super::program::Program;
+use super::program::{Feeding, Program};
 use super::roles::is_view;
 use mlc_ir::{Code, Diagnostic, Graph, Location, NodeId, Value};
 
@@ -43,15 +43,6 @@ pub(super) fn refusal(graph: &Graph, input: NodeId) -> Diagnostic {
     Diagnostic::error(Code::InputNotFed, Location::default(), message).with_help(
         "a model can be fed that begins with convolutions, pools and elementwise operators along the rows; leave '--feed' out for others",
     )
-}
-
-/// Where a program takes the rows of an input.
-#[derive(Debug, Clone, Copy)]
-pub struct Feeding {
-    /// Number of the stripe among the outermost parts.
-    pub part: usize,
-    /// Number of the act that takes the rows.
-    pub act: usize,
 }
 
 impl Feeding {

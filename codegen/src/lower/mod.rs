@@ -34,13 +34,12 @@ pub mod view;
 
 pub use entries::{Entry, calls, entries};
 pub use exchange::{Action, Exchange, LoweredMessage};
-pub use feed::Feeding;
 pub use layout::{Accessed, Group, Layout};
 pub use overlay::Overlay;
 pub use part::{
     Act, Binding, Carried, ExternRoutine, Label, Loop, Once, Part, ResultPlace, Routine, Step, Stripe, Walk,
 };
-pub use program::Program;
+pub use program::{Feeding, Program};
 pub use rings::{Ring, RowWalk};
 pub use roles::is_view;
 pub use search::{Point, front};

@@ -124,6 +124,18 @@ mod tests {
     }
 
     #[test]
+    fn one_pool_holds_what_lies_over_each_other() {
+        let requests = [request("operand", 512, 0, 1), request("result", 512, 1, 2)];
+        let pools = [pool("only", 600, false)];
+        let laps = [Lap { result: 1, operand: 0, distance: 64, modulus: 1 }];
+        let wanted = Wanted { requests: &requests, laps: &laps, pools: &pools, alignment: 16 };
+        let offsets: Vec<usize> =
+            plan(&wanted, &[1.0, 1.0]).unwrap().buffers.iter().map(|buffer| buffer.offset).collect();
+        assert_eq!(offsets, [64, 0]);
+        assert!(plan(&Wanted { laps: &[], ..wanted }, &[1.0, 1.0]).is_err());
+    }
+
+    #[test]
     fn what_is_hot_is_in_fast_memory() {
         let requests = [request("cold", 96, 0, 2), request("hot", 64, 0, 1), request("warm", 64, 1, 2)];
         let pools = [pool("slow", 1000, true), pool("fast", 128, false)];

@@ -2,7 +2,6 @@
 
 use super::entries::{Entry, calls, entries};
 use super::exchange::{Exchange, LoweredMessage};
-use super::feed::Feeding;
 use super::homes::{Buffer, BufferId};
 use super::layout::Layout;
 use super::part::{Binding, ExternRoutine, Part, Step};
@@ -20,6 +19,15 @@ pub struct Program {
     pub layout: Layout,
     /// Where the rows of an input are taken that are given one after the other, if it has such an input.
     pub feeding: Option<Feeding>,
+}
+
+/// Where a program takes the rows of an input.
+#[derive(Debug, Clone, Copy)]
+pub struct Feeding {
+    /// Number of the stripe among the outermost parts.
+    pub part: usize,
+    /// Number of the act that takes the rows.
+    pub act: usize,
 }
 
 impl Program {

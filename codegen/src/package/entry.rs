@@ -3,6 +3,7 @@
 use super::arena;
 use super::feed;
 use super::pools::Pool;
+use super::signature::{memories, prototype};
 use crate::module::{Module, Port};
 use crate::names::c_escape;
 use mlc_ir::checksum::Fnv;
@@ -36,22 +37,6 @@ pub(super) fn main_prototype(module: &Module) -> String {
     prototype(&module.execution.main_symbol(&module.model_name), module, &[])
 }
 
-/// The declaration of a function that runs kernels, which takes `more` than all of them do.
-pub(super) fn prototype(symbol: &str, module: &Module, more: &[&str]) -> String {
-    let inputs = (0..module.inputs.len()).map(|index| format!("const void* input{index}"));
-    let outputs = (0..module.outputs.len()).map(|index| format!("void* output{index}"));
-    let mut parameters: Vec<String> = inputs.chain(outputs).collect();
-    match module.plan.pools.len() {
-        0 => parameters.push("uint8_t* workspace".to_owned()),
-        pools => parameters.extend((0..pools).map(|k| format!("uint8_t* workspace{k}"))),
-    }
-    parameters.extend(Pool::constants(module).map(|_| "const uint8_t* constants".to_owned()));
-    parameters.extend(Pool::states(module).map(|_| "uint8_t* state_pool".to_owned()));
-    parameters.extend(module.ranks.iter().map(|_| "const mlc_transport* transport".to_owned()));
-    parameters.extend(more.iter().map(|&parameter| parameter.to_owned()));
-    format!("int32_t {symbol}(\n  {}\n);\n\n", parameters.join(",\n  "))
-}
-
 fn run(module: &Module) -> String {
     let model = &module.model_name;
     let pools = Pool::external(module);
@@ -79,21 +64,6 @@ fn run(module: &Module) -> String {
     arguments.extend(module.ranks.iter().map(|_| "transport".to_owned()));
     let main = module.execution.main_symbol(model);
     text + &format!("  return {main}(\n    {}\n  );\n}}\n\n", arguments.join(",\n    "))
-}
-
-/// The arguments for the memory that kernels work in, with the caller's pools in a structure that an expression points at.
-pub(super) fn memories(module: &Module, pools: &str) -> Vec<String> {
-    let external = |pool: Option<Pool>| pool.map(|pool| format!("{pools}->{}", pool.name));
-    let mut arguments: Vec<String> = match &module.plan.pools[..] {
-        [] => {
-            let own = Pool::workspaces(module).into_iter().next();
-            vec![external(own).unwrap_or_else(|| arena::argument(module).to_owned())]
-        }
-        several => several.iter().map(|pool| format!("(uint8_t*){pools}->{}", pool.name)).collect(),
-    };
-    arguments.extend(external(Pool::constants(module)).map(|pool| format!("(const uint8_t*){pool}")));
-    arguments.extend(external(Pool::states(module)).map(|pool| format!("(uint8_t*){pool}")));
-    arguments
 }
 
 /// The function that begins a stream in a pool of the caller's. That of static states is in the kernels' file.

@@ -2,9 +2,9 @@
 //! `<model>_lib0.c`.
 
 use super::arena;
-use super::entry::{memories, prototype};
 use super::names::macro_prefix;
 use super::pools::Pool;
+use super::signature::{memories, prototype};
 use crate::loops::spelling::c_type;
 use crate::module::{FedRows, Module, Port};
 use crate::names::c_escape;

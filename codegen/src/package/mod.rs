@@ -20,6 +20,7 @@ mod packed;
 mod parameters;
 mod pools;
 mod registry;
+mod signature;
 mod tarball;
 mod weights;
 
