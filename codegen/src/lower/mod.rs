@@ -6,6 +6,7 @@
 //! row. Bodies of loops become parts of the tree before it is planned.
 
 mod blocks;
+mod byte_sums;
 mod exchange;
 mod external;
 pub mod homes;
@@ -41,7 +42,7 @@ pub use sequence::INTERFACE_ALIGNMENT;
 
 use crate::choice::Chooser;
 use crate::names::Names;
-use legalize::fold_constants;
+use legalize::simplify;
 use mlc_ir::{Diagnostic, Graph};
 use sequence::Sequence;
 
@@ -51,7 +52,7 @@ use sequence::Sequence;
 /// # Errors
 /// All nodes that the target can't run.
 pub fn lower(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Program, Vec<Diagnostic>> {
-    let Sequence { parts, messages, buffers, layout, .. } = search::best(&fold_constants(graph)?, chooser, names)?;
+    let Sequence { parts, messages, buffers, layout, .. } = search::best(&simplify(graph)?, chooser, names)?;
     Ok(Program { parts, messages, buffers, layout })
 }
 
@@ -60,5 +61,5 @@ pub fn lower(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<
 /// # Errors
 /// All nodes that the target can't run.
 pub fn explore(graph: &Graph, chooser: &mut Chooser, names: &Names) -> Result<Vec<Point>, Vec<Diagnostic>> {
-    search::explore(&fold_constants(graph)?, chooser, names)
+    search::explore(&simplify(graph)?, chooser, names)
 }
