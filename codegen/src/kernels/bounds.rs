@@ -90,6 +90,7 @@ fn binary(function: B, x: Bounds, y: Bounds) -> Option<Bounds> {
         B::Maximum => Some((x.0.max(y.0), x.1.max(y.1))),
         B::Minimum => Some((x.0.min(y.0), x.1.min(y.1))),
         B::ShiftLeft if y.0 == y.1 && (0..31).contains(&y.0) => products(x, (1 << y.0, 1 << y.0)),
+        B::ShiftRight if y.0 == y.1 && (0..63).contains(&y.0) => Some((x.0 >> y.0, x.1 >> y.0)),
         _ => None,
     }
 }

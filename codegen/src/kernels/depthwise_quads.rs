@@ -183,7 +183,7 @@ impl<'d> Quads<'d> {
             }
             indices.push(channel.clone());
             let sum = match &self.lines {
-                Some(lines) => lines.value(sum, channel, tile.lanes),
+                Some(lines) => lines.value(kernel, sum, channel, tile.lanes),
                 None => sum,
             };
             self.finish(kernel, sum, &indices, tile.lanes);

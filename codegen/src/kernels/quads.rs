@@ -35,7 +35,7 @@ pub fn has_quads(kernel: &KernelWriter<'_>, expression: &Expression, operands: &
         }
         ScalarNode::Cast(DType::I8, x) => is_wide(x) && (id + 1 == nodes.len() || is_byte(known[x as usize])),
         ScalarNode::Binary(B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum, x, _) => is_wide(x),
-        ScalarNode::Binary(B::ShiftLeft, x, y) => {
+        ScalarNode::Binary(B::ShiftLeft | B::ShiftRight, x, y) => {
             let bits = match nodes[y as usize] {
                 ScalarNode::Literal(Literal::Integer(_, bits)) => bits,
                 _ => -1,

@@ -217,7 +217,8 @@ impl<'c> Quads<'c> {
             let (mut own, mut entry) = (output.clone(), padded.clone());
             for (&sum, vector) in sums.iter().zip(&tile.block.vectors) {
                 if let Some(lines) = &self.lines {
-                    kernel.b.assign(sum, lines.value(Expr::Var(sum), &entry, vector.width));
+                    let value = lines.value(kernel, Expr::Var(sum), &entry, vector.width);
+                    kernel.b.assign(sum, value);
                 }
                 entry = entry.offset(vector.width as i64);
                 finish(kernel, sum, &indices, &own, *vector);

@@ -67,7 +67,7 @@ pub fn widens_bytes(target: &Target, expression: &Expression, operands: &[DType]
             (DType::I32, to) => is_byte(to) || is_wide(to),
             (from, to) => from == to || is_byte(from) && is_wide(to),
         },
-        ScalarNode::Binary(B::ShiftLeft, ..) | ScalarNode::Rescale(..) => step == DType::I32,
+        ScalarNode::Binary(B::ShiftLeft | B::ShiftRight, ..) | ScalarNode::Rescale(..) => step == DType::I32,
         ScalarNode::Binary(B::Divide, ..) => step == DType::F32,
         ScalarNode::Binary(function, ..) => {
             is_wide(step) && matches!(function, B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum)

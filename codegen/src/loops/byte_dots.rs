@@ -198,3 +198,13 @@ pub fn shift_left(name: &str, ty: ValueType, unsigned: &str) -> String {
         bits - 1
     )
 }
+
+/// A shift of the lanes of a vector of signed integers to the right by those of another; by more bits than there are, only signs are left.
+pub fn shift_right(name: &str, ty: ValueType, unsigned: &str) -> String {
+    let (t, bits) = (value_type_name(ty), 8 * ty.dtype.size());
+    let last = bits - 1;
+    format!(
+        "static inline {t} {name}({t} x, {t} y) {{\n  const {unsigned} shift = ({unsigned})y;\n  \
+         return x >> ({t})((shift & {last}) | (({unsigned})(shift > {last}) & {last}));\n}}\n"
+    )
+}

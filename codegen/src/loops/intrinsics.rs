@@ -370,6 +370,9 @@ impl Intrinsics {
         if function == BinaryFunction::ShiftLeft {
             return byte_dots::shift_left(name, ty, &unsigned_name(ty));
         }
+        if function == BinaryFunction::ShiftRight && ty.dtype.is_signed() {
+            return byte_dots::shift_right(name, ty, &unsigned_name(ty));
+        }
         let order = match function {
             BinaryFunction::Maximum => ">",
             BinaryFunction::Minimum => "<",

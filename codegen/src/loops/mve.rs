@@ -121,6 +121,10 @@ pub fn definition(name: &str, intrinsic: Intrinsic) -> Option<String> {
         Intrinsic::Binary(BinaryFunction::ShiftLeft, QUAD) => {
             ("i32x4", "i32x4 x, i32x4 y", "vshlq_s32(x, y)".to_owned())
         }
+        // A negative number of bits is a shift to the right.
+        Intrinsic::Binary(BinaryFunction::ShiftRight, QUAD) => {
+            ("i32x4", "i32x4 x, i32x4 y", "vshlq_s32(x, -y)".to_owned())
+        }
         Intrinsic::Binary(BinaryFunction::Maximum, SINGLES) => ("f32x4", "f32x4 x, f32x4 y", chosen("x, y", "f32")),
         Intrinsic::Binary(BinaryFunction::Minimum, SINGLES) => ("f32x4", "f32x4 x, f32x4 y", chosen("y, x", "f32")),
         Intrinsic::Binary(BinaryFunction::Maximum, HALVES) => ("f16x8", "f16x8 x, f16x8 y", chosen("x, y", "f16")),

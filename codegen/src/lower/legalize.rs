@@ -4,6 +4,7 @@
 //! schedule checks bounds; several pads of one value become slices of the widest; loops walk outermost axes. Before all that, and before
 //! anything is planned, nodes over constants only are folded.
 
+use super::byte_sums::with_byte_sums;
 use crate::kernels;
 use crate::target::{Borders, Target};
 use mlc_ir::folding;
@@ -15,19 +16,19 @@ use std::collections::BTreeMap;
 /// Pads around each axis.
 type Pads = Vec<(usize, usize)>;
 
-/// Computes the nodes of a verified graph whose operands are constants.
+/// Computes the nodes of a verified graph whose operands are constants, and has sums of bytes take fewer instructions.
 ///
 /// # Errors
 /// When one can't be computed: a defect of mlc.
-pub fn fold_constants(graph: &Graph) -> Result<Graph, Vec<Diagnostic>> {
-    let folded = rewrite(graph, |graph, node, operands| match fold(graph, node, operands) {
+pub fn simplify(graph: &Graph) -> Result<Graph, Vec<Diagnostic>> {
+    let simple = rewrite(graph, |graph, node, operands| match fold(graph, node, operands) {
         Some(results) => results,
-        None => add(graph, node.op.clone(), operands, node),
+        None => add(graph, with_byte_sums(graph, &node.op, operands), operands, node),
     });
-    folded.map_err(|error| vec![error])
+    simple.map_err(|error| vec![error])
 }
 
-/// Rewrites a graph of [`fold_constants`] for lowering; `in_band` says of a node whether its border is to be in a band, where it can be, `in_stripe`
+/// Rewrites a graph of [`simplify`] for lowering; `in_band` says of a node whether its border is to be in a band, where it can be, `in_stripe`
 /// whether it is computed by rows, which are in rings with their borders.
 ///
 /// # Errors

@@ -6,6 +6,7 @@
 //! row. Bodies of loops become parts of the tree before it is planned.
 
 mod blocks;
+mod byte_sums;
 mod entries;
 mod exchange;
 mod external;
@@ -47,7 +48,7 @@ pub use sequence::INTERFACE_ALIGNMENT;
 
 use crate::choice::Chooser;
 use crate::names::Names;
-use legalize::fold_constants;
+use legalize::simplify;
 use mlc_ir::{Diagnostic, Graph};
 use sequence::Sequence;
 
@@ -62,7 +63,7 @@ pub fn lower(
     chooser: &mut Chooser,
     names: &mut Names,
 ) -> Result<Program, Vec<Diagnostic>> {
-    let graph = fold_constants(graph)?;
+    let graph = simplify(graph)?;
     let input = fed.and_then(|number| feed::input(&graph, number));
     let refused = || input.map(|input| feed::refusal(&graph, input)).into_iter().collect::<Vec<_>>();
     let Some(best) = search::best(&graph, input, chooser, names)? else { return Err(refused()) };
@@ -80,5 +81,5 @@ pub fn lower(
 /// # Errors
 /// All nodes that the target can't run.
 pub fn explore(graph: &Graph, chooser: &mut Chooser, names: &Names) -> Result<Vec<Point>, Vec<Diagnostic>> {
-    search::explore(&fold_constants(graph)?, chooser, names)
+    search::explore(&simplify(graph)?, chooser, names)
 }

@@ -110,6 +110,6 @@ fn assembled(items: Vec<Item>, schedule: &Schedule) -> Vec<Part> {
 
 /// Lowers the body of a loop: its inputs and outputs are slices, of which nobody knows more than the alignment of the elements.
 fn lower_body(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Body, Vec<Diagnostic>> {
-    let Sequence { parts, buffers, .. } = sequence(&legalize::fold_constants(graph)?, &[], 1, chooser, names)?;
+    let Sequence { parts, buffers, .. } = sequence(&legalize::simplify(graph)?, &[], 1, chooser, names)?;
     Ok(Body { parts, buffers })
 }

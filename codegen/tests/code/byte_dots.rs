@@ -1,7 +1,7 @@
 //! Layers of bytes in vectors, four products of a lane at once, bit for bit: by the instructions for that, by those for two products of
 //! 16 bits, and by the C for machines that have neither. Needs a C compiler.
 
-use crate::common::check;
+use crate::common::{check, targets};
 use crate::integers::{constant, convolution, layer, layers, least, numbers, product};
 use mlc_codegen::{ByteDots, Target};
 use mlc_ir::ops::{Convolution, Kernel, Map, Reshape};
@@ -238,22 +238,73 @@ fn numbers_limited_beyond_a_byte_wrap_in_vectors_too() {
     }
 }
 
+/// Sums of two bytes of other scales, and bytes of another scale, rounded twice, once and as singles.
+fn sums_of_bytes() -> Graph {
+    let mut graph = Graph::new("sums");
+    let shape = [3, 67];
+    let x = graph.add_input("x", TensorType::new(DType::I8, shape));
+    let y = graph.add_input("y", TensorType::new(DType::U8, shape));
+    let rescaled = |x: &str, multiplier: u32, shift: u32| {
+        format!("rescale_twice(shift_left({x}, 20_i32), {multiplier}_i32, {shift}_i32)")
+    };
+    let first = rescaled("subtract(cast_i32(x0), 4_i32)", 1_623_821_475, 33);
+    let last = rescaled("cast_i32(x1)", 1 << 30, 31);
+    let limited = |dtype: &str, value: &str, low: i32, high: i32| {
+        format!("cast_{dtype}(minimum(maximum({value}, {low}_i32), {high}_i32))")
+    };
+    let sum = format!("add(rescale_twice(add({first}, {last}), 1098017566_i32, 48_i32), -128_i32)");
+    let list = [
+        ("sum", limited("i8", &sum, -128, 127), vec![x, y]),
+        ("cut", limited("i8", &sum, -100, 90), vec![x, y]),
+        ("bytes", limited("u8", &sum, 0, 255), vec![y, x]),
+        ("again", limited("i8", "rescale_twice(cast_i32(x0), 1500000000_i32, 31_i32)", -128, 127), vec![x]),
+        ("once", limited("u8", "rescale_once(cast_i32(x0), 1500000000_i32, 30_i32)", 0, 255), vec![y]),
+        (
+            "real",
+            limited("i8", "round_to_integer(divide(multiply(cast_f32(x0), 0.3_f32), 0.7_f32))", -128, 127),
+            vec![x],
+        ),
+    ];
+    for (name, expression, operands) in list {
+        let map = Map { expression: Expression::parse(&expression).unwrap() };
+        let value = graph.add(map, &operands, name).unwrap();
+        graph.add_output(name, value.into());
+    }
+    graph
+}
+
+#[test]
+fn sums_of_bytes_are_sums_of_multiples_everywhere() {
+    let graph = sums_of_bytes();
+    for target in machines().into_iter().chain(targets()) {
+        let module = check(std::slice::from_ref(&graph), &target, 0.0).remove(0);
+        let text: String = module.sources.iter().map(|source| source.text.clone()).collect();
+        assert!(!text.contains("rescale_") && text.contains("multiply(cast_i32(x0)"), "{}: {text}", target.name);
+    }
+}
+
 #[test]
 fn machines_with_four_products_at_once_use_them() {
-    let text = |(op, [x, weights]): (Op, [Vec<usize>; 2]), dots: ByteDots| {
+    let text = |(op, [x, weights]): (Op, [Vec<usize>; 2]), (bytes, low): (usize, i64), dots: ByteDots| {
         let (x, weights) = (TensorType::new(DType::I8, &x), TensorType::new(DType::I8, &weights));
-        let graph = layer("t", op, &x, &weights, (DType::I8, -128));
-        let module = check(&[graph], &Target::host(64).with_byte_dots(dots), 0.0).remove(0);
+        let graph = layer("t", op, &x, &weights, (DType::I8, low));
+        let module = check(&[graph], &Target::host(bytes).with_byte_dots(dots), 0.0).remove(0);
         module.sources.iter().map(|source| source.text.clone()).collect::<String>()
     };
-    let dense = text(convolution([5, 5, 16], [3, 3], 16, 1, 1), ByteDots::Quads);
-    for part in ["mlc_quad_dot_i32x16(sum_0_0, ", "_mm512_dpbusd_epi32(", "mlc_rescale_twice_near_i32x16("] {
+    let square = || convolution([5, 5, 16], [3, 3], 16, 1, 1);
+    let dense = text(square(), (64, -128), ByteDots::Quads);
+    for part in ["mlc_quad_dot_i32x16(sum_0_0, ", "_mm512_dpbusd_epi32(", "mlc_line_i32x16(", "mlc_select_f32x16("] {
         assert!(dense.contains(part), "{part}: {dense}");
     }
+    // Without results of negative sums there is one line.
+    let limited = text(square(), (64, 3), ByteDots::Quads);
+    assert!(limited.contains("mlc_line_i32x16(") && !limited.contains("mlc_select_f32x16("), "{limited}");
+    let narrow = text(square(), (32, -128), ByteDots::Quads);
+    assert!(narrow.contains("mlc_rescale_twice_near_i32x8("), "{narrow}");
     // Signed bytes are copied once for all outputs, as unsigned ones.
     assert!(dense.contains("^ mlc_splat_i8x64(-128)"), "{dense}");
-    let depthwise = text(convolution([6, 5, 32], [3, 3], 32, 1, 32), ByteDots::Quads);
+    let depthwise = text(convolution([6, 5, 32], [3, 3], 32, 1, 32), (64, -128), ByteDots::Quads);
     assert!(depthwise.contains("mlc_quad_dot_i32x16(") && depthwise.contains("mlc_saturate_i8x16("), "{depthwise}");
-    let plain = text(convolution([5, 5, 16], [3, 3], 16, 1, 1), ByteDots::None);
+    let plain = text(square(), (64, -128), ByteDots::None);
     assert!(!plain.contains("mlc_quad") && !plain.contains("immintrin"), "{plain}");
 }

@@ -1,5 +1,5 @@
 use super::super::blocks;
-use super::super::legalize::{fold_constants, legalize};
+use super::super::legalize::{simplify, legalize};
 use super::super::lower;
 use super::super::maker::Item;
 use super::super::sequence::INTERFACE_ALIGNMENT;
@@ -140,7 +140,7 @@ fn targets() -> Vec<Target> {
 fn items(graph: &Graph, blocks: &[blocks::Block], target: &Target) -> (Vec<Item>, Homes) {
     let mut chooser = Chooser::new(target, 0, &ScheduleOptions::default());
     let in_stripe = |node: &str| blocks.iter().any(|block| block.has(node));
-    let graph = legalize(&fold_constants(graph).unwrap(), target, |_| false, in_stripe).unwrap();
+    let graph = legalize(&simplify(graph).unwrap(), target, |_| false, in_stripe).unwrap();
     let by_rows = blocks.iter().flat_map(|block| block.found(&graph)).collect();
     let mut homes = Homes::assign(&graph, by_rows, INTERFACE_ALIGNMENT);
     let none = |_: &Graph, _: &mut Chooser, _: &mut Names| panic!("there are no loops");
@@ -177,7 +177,7 @@ fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not(
     for round in 0..80 {
         let graph = random(&mut generator, 3);
         for target in targets() {
-            let folded = fold_constants(&graph).unwrap();
+            let folded = simplify(&graph).unwrap();
             let plans = [Vec::new()].into_iter().chain(blocks::plans(&folded, &target, None).into_iter().take(2));
             for blocks in plans {
                 let (items, homes) = items(&graph, &blocks, &target);
