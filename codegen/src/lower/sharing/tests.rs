@@ -1,5 +1,5 @@
 use super::super::blocks;
-use super::super::legalize::{simplify, legalize};
+use super::super::legalize::{legalize, simplify};
 use super::super::lower;
 use super::super::maker::Item;
 use super::super::sequence::INTERFACE_ALIGNMENT;
