@@ -10,7 +10,7 @@ use crate::target::{Borders, Target};
 use indexmap::IndexMap;
 use mlc_ir::checksum::Fnv;
 use mlc_ir::scalar::Expression;
-use mlc_ir::{Code, Cost, Diagnostic, Location, Objective, Op};
+use mlc_ir::{Cost, Diagnostic, Objective, Op};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -248,7 +248,7 @@ impl Chooser {
         }
         let message = format!("there is no kernel \"{}\" to choose a schedule for", unknown.join("\", \""));
         let seen: Vec<&str> = self.seen.iter().map(String::as_str).collect();
-        let error = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+        let error = Diagnostic::option_mismatch(message);
         Err(vec![error.with_note(format!("there are {}", seen.join(", ")))])
     }
 
@@ -382,7 +382,7 @@ fn forced(choice: Choice, node: &str, text: &str) -> Result<Choice, Diagnostic> 
     }
     let list: Vec<String> = choice.offers.iter().map(|offer| offer.schedule.to_string()).collect();
     let message = format!("kernel \"{node}\" has no schedule \"{text}\"");
-    let error = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+    let error = Diagnostic::option_mismatch(message);
     Err(error.with_note(format!("there are {}", list.join(", "))))
 }
 

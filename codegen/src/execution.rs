@@ -1,5 +1,6 @@
 //! [`Execution`]: how other code runs the model.
 
+use mlc_ir::Diagnostic;
 use serde::Serialize;
 
 /// How a program calls a model that was compiled ahead of time (Model Library Format, section 8.4).
@@ -133,4 +134,9 @@ impl Execution {
             _ => format!("tvmgen_{model}___tvm_main__"),
         }
     }
+}
+
+/// Options that don't go together (`MLC0004`), and what to give instead.
+pub(crate) fn refused(message: impl Into<String>, help: &str) -> Result<(), Diagnostic> {
+    Err(Diagnostic::option_mismatch(message).with_help(help))
 }

@@ -3,19 +3,17 @@
 use super::arguments::{FED, GIVEN, WORKSPACE, unused};
 use super::emitter::{Emitter, Scope};
 use super::sequence::Calls;
-use crate::execution::{Execution, Interface, Pools, WeightsAs};
+use super::stripes::indented;
+use crate::execution::{Execution, Interface, Pools, WeightsAs, refused};
 use crate::lower::{Feeding, Part, Program};
 use crate::module::StatePlace;
-use mlc_ir::{Code, Diagnostic, Graph, Location};
+use mlc_ir::{Diagnostic, Graph};
 
 /// Checks that rows of an input can be given one after the other in the way that is asked for.
 ///
 /// # Errors
 /// `MLC0004` when the interface has no place for them.
 pub(super) fn check(graph: &Graph, execution: Execution) -> Result<(), Diagnostic> {
-    let refused = |message: &str, help: &str| {
-        Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message).with_help(help))
-    };
     if execution.feed.is_none() {
         return Ok(());
     }
@@ -42,8 +40,7 @@ pub(super) fn check_pools(graph: &Graph, execution: Execution) -> Result<(), Dia
         return Ok(());
     }
     let message = "only the C interface of a model that is one takes several memories from its caller";
-    let fault = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
-    Err(fault.with_help("give '--executor aot --interface-api c', or leave '--pool' out"))
+    refused(message, "give '--executor aot --interface-api c', or leave '--pool' out")
 }
 
 /// Parameters of a function: their declarations and names.
@@ -86,15 +83,19 @@ impl Emitter {
         parameters
     }
 
+    /// Runs some parts, the first of which has a position: the body of a function with these parameters, and the functions that it calls.
+    fn body(&mut self, scope: Scope<'_>, parts: &[Part], start: usize, parameters: &Parameters) -> (String, String) {
+        let Calls { text: calls, mut used, functions } = self.sequence(scope, parts, start, 0);
+        let begins = self.begins(scope, parts, start, &mut used);
+        (status(parts).to_owned() + &begins + &calls + &unused(&parameters.names, &used, "  "), functions)
+    }
+
     /// The main function, behind those of loops.
     pub(super) fn main(&mut self, program: &Program, model: &str, inputs: usize, outputs: usize) -> String {
         let parameters = self.parameters(program, inputs, outputs);
         let head = parameters.head(&self.execution.main_symbol(model));
         let scope = Scope { program, model, call: None };
-        let Calls { text: calls, mut used, functions } = self.sequence(scope, &program.parts, 0, 0);
-        let begins = self.begins(scope, &program.parts, 0, &mut used);
-        let status = if program.can_fail() { "  int32_t status;\n" } else { "" };
-        let body = status.to_owned() + &begins + &calls + &unused(&parameters.names, &used, "  ");
+        let (body, functions) = self.body(scope, &program.parts, 0, &parameters);
         let exchanges = program.parts.iter().any(|part| matches!(part, Part::Exchange(_)));
         let error = match (exchanges, program.calls().is_empty()) {
             (false, true) => "",
@@ -126,14 +127,11 @@ impl Emitter {
         if !before.is_empty() {
             let begins = self.begins(scope, before, 0, &mut first.used);
             first.used.insert(FED.to_owned());
-            let inside = begins + &first.text;
-            let inside: String = inside.lines().map(|line| format!("  {line}\n")).collect();
-            first.text = format!("  if ({FED} == 0) {{\n{inside}  }}\n");
+            first.text = format!("  if ({FED} == 0) {{\n{}  }}\n", indented(&(begins + &first.text)));
         }
         let rows = self.sequence(scope, stripe, positions(before), 0);
         first.used.extend(rows.used);
-        let status = if before.iter().any(Part::can_fail) { "  int32_t status;\n" } else { "" };
-        let body = status.to_owned() + &first.text + &rows.text + &unused(&parameters.names, &first.used, "  ");
+        let body = status(before).to_owned() + &first.text + &rows.text + &unused(&parameters.names, &first.used, "  ");
         let head = parameters.head(&feed);
         let mut text = first.functions + &rows.functions;
         text += &format!(
@@ -143,11 +141,7 @@ impl Emitter {
         );
 
         let parameters = self.parameters(program, inputs, outputs);
-        let start = positions(before) + positions(stripe);
-        let Calls { text: calls, mut used, functions } = self.sequence(scope, after, start, 0);
-        let begins = self.begins(scope, after, start, &mut used);
-        let status = if after.iter().any(Part::can_fail) { "  int32_t status;\n" } else { "" };
-        let body = status.to_owned() + &begins + &calls + &unused(&parameters.names, &used, "  ");
+        let (body, functions) = self.body(scope, after, positions(before) + positions(stripe), &parameters);
         let head = parameters.head(&finish);
         let error = if after.iter().any(Part::can_fail) { ", or the error of a function" } else { "" };
         text += &functions;
@@ -155,4 +149,9 @@ impl Emitter {
             "\n{head};\n\n/* Runs all other kernels. Returns 0{error}. */\n{head} {{\n{body}  return 0;\n}}\n"
         )
     }
+}
+
+/// The declaration of what parts return, if any of them returns something.
+fn status(parts: &[Part]) -> &'static str {
+    if parts.iter().any(Part::can_fail) { "  int32_t status;\n" } else { "" }
 }

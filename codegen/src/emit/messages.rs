@@ -2,12 +2,12 @@
 
 use super::emitter::{Emitter, Scope};
 use super::sequence::Calls;
-use crate::execution::{Execution, Interface};
+use crate::execution::{Execution, Interface, refused};
 use crate::loops::spelling::comment;
 use crate::lower::{Action, Binding, Exchange, LoweredMessage, Program};
 use crate::module::{Exchanged, MessageSummary, RankSummary};
 use crate::names::c_escape;
-use mlc_ir::{Code, Diagnostic, Graph, Location};
+use mlc_ir::{Diagnostic, Graph};
 use std::fmt::Write;
 
 /// Checks that a graph that is one of several ranks can be run in the way that is asked for.
@@ -15,9 +15,6 @@ use std::fmt::Write;
 /// # Errors
 /// When it can't be given a transport.
 pub(super) fn check(graph: &Graph, execution: Execution) -> Result<(), Diagnostic> {
-    let refused = |message: &str, help: &str| {
-        Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message).with_help(help))
-    };
     if graph.distribution.is_none() {
         return Ok(());
     }

@@ -157,6 +157,6 @@ fn since(first: usize) -> String {
     if first == 0 { "turn".to_owned() } else { format!("(turn - {first})") }
 }
 
-fn indented(text: &str) -> String {
+pub(super) fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}\n")).collect()
 }

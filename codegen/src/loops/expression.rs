@@ -223,6 +223,21 @@ impl Expr {
         };
         children.into_iter().flatten()
     }
+
+    /// Calls `visit` for all that is read to compute the value, indices first: with the pointer, the index, and the elements' distance
+    /// and count.
+    pub fn reads<'a>(&'a self, visit: &mut dyn FnMut(Var, &'a Index, (i64, usize))) {
+        let (pointer, index, elements) = match self {
+            Expr::Load { pointer, index, ty } => (pointer, index, (1, ty.lanes)),
+            Expr::Pair { pointer, index } => (pointer, index, (1, 2)),
+            Expr::Quad { pointer, index } => (pointer, index, (1, 4)),
+            Expr::Gather { pointer, index, stride, valid, .. } => (pointer, index, (*stride, *valid)),
+            Expr::Index(_, index) => return index.reads(visit),
+            other => return other.children().for_each(|child| child.reads(visit)),
+        };
+        index.reads(visit);
+        visit(*pointer, index, elements);
+    }
 }
 
 /// What a sum is made of besides its constant.
@@ -276,6 +291,21 @@ impl Index {
 
     fn atom(atom: Atom) -> Index {
         Index { constant: 0, terms: vec![(atom, 1)] }
+    }
+
+    /// Calls `visit` for all that is read to compute it, as [`Expr::reads`] does.
+    pub fn reads<'a>(&'a self, visit: &mut dyn FnMut(Var, &'a Index, (i64, usize))) {
+        for (atom, _) in &self.terms {
+            match atom {
+                Atom::Var(_) => {}
+                Atom::Quotient(inner, _) | Atom::Remainder(inner, _) => inner.reads(visit),
+                Atom::Maximum(left, right) | Atom::Minimum(left, right) => {
+                    left.reads(visit);
+                    right.reads(visit);
+                }
+                Atom::Value(value) => value.reads(visit),
+            }
+        }
     }
 
     /// Its value when it is constant.

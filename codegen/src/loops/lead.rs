@@ -180,30 +180,11 @@ impl<'a> Reducer<'a> {
     }
 
     fn index(&mut self, index: &'a Index, nodes: &mut Vec<Node<'a>>) {
-        for (atom, _) in &index.terms {
-            match atom {
-                Atom::Var(_) => {}
-                Atom::Quotient(inner, _) | Atom::Remainder(inner, _) => self.index(inner, nodes),
-                Atom::Maximum(left, right) | Atom::Minimum(left, right) => {
-                    self.index(left, nodes);
-                    self.index(right, nodes);
-                }
-                Atom::Value(value) => self.value(value, nodes),
-            }
-        }
+        index.reads(&mut |pointer, index, elements| self.touch(Memory::Read, pointer, index, elements, nodes));
     }
 
     fn value(&mut self, value: &'a Expr, nodes: &mut Vec<Node<'a>>) {
-        let (pointer, index, elements) = match value {
-            Expr::Load { pointer, index, ty } => (pointer, index, (1, ty.lanes)),
-            Expr::Pair { pointer, index } => (pointer, index, (1, 2)),
-            Expr::Quad { pointer, index } => (pointer, index, (1, 4)),
-            Expr::Gather { pointer, index, stride, valid, .. } => (pointer, index, (*stride, *valid)),
-            Expr::Index(_, index) => return self.index(index, nodes),
-            other => return other.children().for_each(|child| self.value(child, nodes)),
-        };
-        self.index(index, nodes);
-        self.touch(Memory::Read, *pointer, index, elements, nodes);
+        value.reads(&mut |pointer, index, elements| self.touch(Memory::Read, pointer, index, elements, nodes));
     }
 
     /// Elements a stride apart.

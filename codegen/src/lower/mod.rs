@@ -68,12 +68,11 @@ pub fn lower(
     let refused = || input.map(|input| feed::refusal(&graph, input)).into_iter().collect::<Vec<_>>();
     let Some(best) = search::best(&graph, input, chooser, names)? else { return Err(refused()) };
     let Sequence { parts, messages, buffers, layout, .. } = best;
-    let feeding = None;
-    let program = Program { parts, messages, buffers, layout, feeding };
-    match fed.map(|number| Feeding::find(&program, number)) {
-        Some(None) => Err(refused()),
-        feeding => Ok(Program { feeding: feeding.flatten(), ..program }),
+    let mut program = Program { parts, messages, buffers, layout, feeding: None };
+    if let Some(number) = fed {
+        program.feeding = Some(Feeding::find(&program, number).ok_or_else(refused)?);
     }
+    Ok(program)
 }
 
 /// What a verified graph could be lowered to, see [`Point`].

@@ -10,11 +10,11 @@ mod region;
 mod share;
 mod team;
 
-use crate::execution::{Execution, Interface};
+use crate::execution::{Execution, Interface, refused};
 use crate::lower::{Entry, Part, Program, Routine};
 use crate::names::Names;
 use crate::target::Target;
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::Diagnostic;
 use std::collections::BTreeMap;
 use team::Team;
 pub use team::{Phase, Split};
@@ -51,9 +51,6 @@ pub fn split(program: &Program, target: &Target, threads: usize, names: &mut Nam
 /// # Errors
 /// `MLC0004` when the interface or the machine has no place for them.
 pub fn check(execution: Execution, target: &Target) -> Result<(), Diagnostic> {
-    let refused = |message: String, help: &str| {
-        Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message).with_help(help))
-    };
     let threads = execution.threads;
     if threads <= 1 {
         return Ok(());

@@ -369,7 +369,7 @@ pub(crate) fn select<'a>(metadata: &'a Metadata, name: &str) -> Result<&'a Model
             let names: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
             let message = format!("the archive holds {} models, none is called '{name}'", models.len());
             let help = format!("choose one with --model-name: {}", names.join(", "));
-            Diagnostic::error(Code::OptionMismatch, Location::default(), message).with_help(help)
+            Diagnostic::option_mismatch(message).with_help(help)
         })?,
     };
     if model.style == Style::Operator {

@@ -144,7 +144,7 @@ fn assign<'a>(arguments: &'a [String], ports: &[InputPort]) -> Result<Vec<&'a st
 }
 
 fn mismatch(message: String) -> Diagnostic {
-    Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+    Diagnostic::option_mismatch(message)
 }
 
 fn list(ports: &[InputPort]) -> String {

@@ -1,7 +1,7 @@
 //! Files of measured schedules, which `mlc tune` writes and `mlc compile --tuning` reads.
 
 use crate::files;
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,7 +45,7 @@ impl Tuning {
     }
 
     fn parse(bytes: &[u8], wanted: &str) -> Result<Tuning, Diagnostic> {
-        let refused = |message: String| Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+        let refused = |message: String| Diagnostic::option_mismatch(message);
         let contents: Contents = serde_json::from_slice(bytes).map_err(|error| {
             refused(format!("this is no file of measured schedules: {error}")).with_help("'mlc tune' writes such files")
         })?;

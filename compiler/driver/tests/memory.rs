@@ -73,9 +73,11 @@ fn a_budget_gets_the_fastest_program_within_it() {
     let folder = folder();
     let programs = programs(folder.path());
     let (least, most) = (programs[0].0, programs[programs.len() - 1].0);
-    // The fastest there is may need less than the usual program, whose results lie over no operands.
+    // The usual program's results lie over no operands; one for a budget is the fastest, and takes less where that costs no time.
     let usual = compiled(folder.path(), &["--optimize", "speed"]);
-    assert!(most <= usual && 10 * most > 9 * usual, "{most} of {usual} bytes");
+    assert!(most <= usual, "{most} of {usual} bytes");
+    let ram = (most + REST).to_string();
+    assert_eq!(compiled(folder.path(), &["--optimize", "speed", "--ram", &ram]), most);
     for &(bytes, _) in &programs {
         let ram = (bytes + REST).to_string();
         let own = compiled(folder.path(), &["--optimize", "speed", "--ram", &ram]);

@@ -146,6 +146,11 @@ impl Diagnostic {
         Self::new(Severity::Error, code, location, message)
     }
 
+    /// An error of options that don't go with each other, or with what they are given for.
+    pub fn option_mismatch(message: impl Into<String>) -> Self {
+        Self::error(Code::OptionMismatch, Location::default(), message)
+    }
+
     /// A warning at a place.
     pub fn warning(code: Code, location: Location, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, location, message)

@@ -120,7 +120,7 @@ fn defect(error: OperatorError) -> Diagnostic {
 }
 
 fn mismatch(message: String) -> Diagnostic {
-    Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+    Diagnostic::option_mismatch(message)
 }
 
 #[cfg(test)]

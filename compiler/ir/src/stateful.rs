@@ -163,5 +163,5 @@ fn zeros(ty: &TensorType) -> Result<Attribute, Diagnostic> {
 }
 
 fn mismatch(message: String) -> Diagnostic {
-    Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+    Diagnostic::option_mismatch(message)
 }

@@ -1,7 +1,7 @@
 //! [`within`]: as few layers of real numbers as an error allows.
 
 use crate::model::{Chosen, Model, one};
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::Diagnostic;
 use std::collections::BTreeSet;
 
 /// The model with as many of the worst layers kept in real numbers, besides those that are kept anyway, as it takes for the relative error
@@ -28,7 +28,7 @@ pub fn within(model: &Model<'_>, kept: &BTreeSet<usize>, most: f64) -> Result<Ch
     if least > most {
         let message =
             format!("the relative error is {least:.6} with all layers in floating point, at most {most} asked for");
-        let fault = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+        let fault = Diagnostic::option_mismatch(message);
         return Err(one(fault.with_help("inputs and outputs of integers have an error of their own")));
     }
     while enough - few > 1 {

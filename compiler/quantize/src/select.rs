@@ -2,7 +2,7 @@
 
 use crate::layers::Layer;
 use mlc_ir::text::nearest;
-use mlc_ir::{Code, Diagnostic, Graph, IntegerForm, Location, Value};
+use mlc_ir::{Diagnostic, Graph, IntegerForm, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The numbers of the layers that names stand for: names of nodes, or of operators of the model.
@@ -24,7 +24,7 @@ pub fn named(graph: &Graph, layers: &[Layer], names: &[String]) -> Result<BTreeS
         }
         if numbers.is_empty() {
             let message = format!("the model has no layer '{name}' that could be quantised");
-            let mut fault = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+            let mut fault = Diagnostic::option_mismatch(message);
             if let Some(near) = nearest(name, layers.iter().map(|layer| &*layer.name)) {
                 fault = fault.with_help(format!("is '{near}' meant?"));
             }

@@ -1,7 +1,7 @@
 //! What statements read and write, and where.
 
 use super::places::{Knowledge, Place};
-use crate::loops::expression::{Atom, Expr, Index};
+use crate::loops::expression::{Expr, Index};
 use crate::loops::statement::Stmt;
 use crate::loops::variable::Var;
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,40 +88,11 @@ impl Touched {
 
     /// What is loaded to compute an index.
     fn index(&mut self, index: &Index, knowledge: &Knowledge<'_>) {
-        for (atom, _) in &index.terms {
-            match atom {
-                Atom::Var(_) => {}
-                Atom::Quotient(inner, _) | Atom::Remainder(inner, _) => self.index(inner, knowledge),
-                Atom::Maximum(left, right) | Atom::Minimum(left, right) => {
-                    self.index(left, knowledge);
-                    self.index(right, knowledge);
-                }
-                Atom::Value(value) => self.value(value, knowledge),
-            }
-        }
+        index.reads(&mut |pointer, index, elements| self.access((pointer, index), elements, false, knowledge));
     }
 
     fn value(&mut self, value: &Expr, knowledge: &Knowledge<'_>) {
-        match value {
-            Expr::Load { pointer, index, ty } => {
-                self.index(index, knowledge);
-                self.access((*pointer, index), (1, ty.lanes), false, knowledge);
-            }
-            Expr::Pair { pointer, index } => {
-                self.index(index, knowledge);
-                self.access((*pointer, index), (1, 2), false, knowledge);
-            }
-            Expr::Quad { pointer, index } => {
-                self.index(index, knowledge);
-                self.access((*pointer, index), (1, 4), false, knowledge);
-            }
-            Expr::Index(_, index) => self.index(index, knowledge),
-            Expr::Gather { pointer, index, stride, valid, .. } => {
-                self.index(index, knowledge);
-                self.access((*pointer, index), (*stride, *valid), false, knowledge);
-            }
-            other => other.children().for_each(|child| self.value(child, knowledge)),
-        }
+        value.reads(&mut |pointer, index, elements| self.access((pointer, index), elements, false, knowledge));
     }
 
     /// Elements a stride apart.

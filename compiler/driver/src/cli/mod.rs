@@ -136,7 +136,7 @@ fn mistaken(error: &clap::Error, record: &Arc<Mutex<Record>>) -> i32 {
     let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
     if error.use_stderr() {
         let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-        let diagnostic = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+        let diagnostic = Diagnostic::option_mismatch(message);
         record.findings.push(Finding { diagnostic, text });
     } else {
         record.output.extend_from_slice(text.as_bytes());

@@ -1,11 +1,11 @@
 //! Words that several commands say.
 
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::Diagnostic;
 use std::path::{Path, PathBuf};
 
 /// A fault of the command line.
 pub(super) fn mismatch(message: String) -> Diagnostic {
-    Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+    Diagnostic::option_mismatch(message)
 }
 
 /// The output that stands for standard output.

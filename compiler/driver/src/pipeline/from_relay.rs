@@ -70,7 +70,7 @@ pub(super) fn load(
 
 fn left_out(path: &str) -> Diagnostic {
     let message = format!("the archive doesn't have the model that it was made of: there is no '{path}' in it");
-    Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+    Diagnostic::option_mismatch(message)
         .with_note("'mlc compile --no-source-model' makes such archives")
         .with_help("give the model itself, or leave --from out to have the archive's code")
 }

@@ -5,7 +5,7 @@ use super::template::Template;
 use crate::toolchain::Board;
 use clap::ValueEnum;
 use mlc_codegen::{System, Target};
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::Diagnostic;
 
 /// The board that stands for the archive's machine, if it is a microcontroller; `None` for plain C and for computers.
 ///
@@ -60,7 +60,7 @@ fn template_name(template: Template) -> String {
 }
 
 fn refused(template: &str, why: &str) -> Diagnostic {
-    Diagnostic::error(Code::OptionMismatch, Location::default(), format!("the template '{template}' {why}"))
+    Diagnostic::option_mismatch(format!("the template '{template}' {why}"))
 }
 
 fn microcontrollers() -> String {

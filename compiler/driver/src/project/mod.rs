@@ -20,7 +20,7 @@ mod tests;
 
 use crate::bundle::{Bundle, Call};
 use indexmap::IndexMap;
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::Diagnostic;
 use values::Values;
 
 /// The files of a project, by path.
@@ -75,7 +75,7 @@ pub fn project(bundle: &Bundle, template: Template) -> Result<IndexMap<String, V
 }
 
 fn unsuitable(message: &str) -> Diagnostic {
-    Diagnostic::error(Code::OptionMismatch, Location::default(), message)
+    Diagnostic::option_mismatch(message)
 }
 
 /// The archive as it is, and beside it what its code needs and it doesn't hold.

@@ -20,7 +20,7 @@ impl Toolchain {
     /// # Errors
     /// `MLC0004` when the code is for another machine.
     pub(super) fn flags(&self, target: &Target) -> Result<Vec<String>, Diagnostic> {
-        let mismatch = |message| Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+        let mismatch = |message| Diagnostic::option_mismatch(message);
         let own = match (self.board, self.guest) {
             (Some(board), _) => board.target(),
             (None, Some(guest)) => guest.target(),

@@ -11,7 +11,7 @@ use super::recipe::libraries;
 use super::watch::Watch;
 use crate::bundle::{Bundle, Call};
 use mlc_codegen::{FloatingPoint, Target};
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::Diagnostic;
 use std::path::{Path, PathBuf};
 
 /// File name of the library in its folder.
@@ -52,8 +52,7 @@ pub(super) fn refuse_ranks(bundle: &Bundle) -> Result<(), Diagnostic> {
     let Some(ranks) = bundle.origin.as_ref().and_then(|origin| origin.ranks.as_ref()) else { return Ok(()) };
     let message =
         format!("the model is rank {} of {}, and runs together with the others only", ranks.rank, ranks.count);
-    Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
-        .with_help("'mlc run' takes the models of all ranks, in order"))
+    Err(Diagnostic::option_mismatch(message).with_help("'mlc run' takes the models of all ranks, in order"))
 }
 
 /// The C text of the three functions, for an archive that is unpacked in a folder.

@@ -34,7 +34,7 @@ pub use watch::WatchedResult;
 use crate::bundle::{Bundle, Call};
 pub(crate) use faults::temporary;
 use mlc_codegen::{FloatingPoint, Target};
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::Diagnostic;
 use recipe::{Recipe, Unit};
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -143,7 +143,7 @@ fn expect_hooks(bundle: &Bundle, what: &str) -> Result<(), Diagnostic> {
     if !watch::watched_results(bundle).is_empty() && !matches!(bundle.call, Call::Graph { .. }) {
         return Ok(());
     }
-    Err(Diagnostic::error(Code::OptionMismatch, Location::default(), format!("{what} in this archive"))
+    Err(Diagnostic::option_mismatch(format!("{what} in this archive"))
         .with_help("it takes a model, or an archive with the AOT executor that this version of mlc has made"))
 }
 

@@ -278,7 +278,7 @@ impl Program {
 /// # Errors
 /// `MLC0004` when there isn't.
 pub(super) fn check_inputs(ports: &[Port], inputs: &[Tensor]) -> Result<(), Diagnostic> {
-    let mismatch = |message| Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+    let mismatch = |message| Diagnostic::option_mismatch(message);
     if inputs.len() != ports.len() {
         return Err(mismatch(format!("{} inputs given, the model has {}", inputs.len(), ports.len())));
     }

@@ -3,7 +3,7 @@
 use super::compiler::Toolchain;
 use super::faults::temporary;
 use crate::bundle::{Bundle, Call};
-use mlc_ir::{Code, Diagnostic, Location};
+use mlc_ir::Diagnostic;
 use mlc_runtime::{Library, RuntimeFile};
 use std::path::Path;
 
@@ -56,13 +56,13 @@ impl Recipe {
         let is_plain = matches!(bundle.call, Call::CInterface(_));
         if toolchain.board.is_some() && !is_plain {
             let message = "only code with the C interface runs on emulated boards";
-            return Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
-                .with_help("'mlc compile' makes such code of a graph archive"));
+            return Err(
+                Diagnostic::option_mismatch(message).with_help("'mlc compile' makes such code of a graph archive")
+            );
         }
         if toolchain.board.is_some() && bundle.is_threaded() {
             let message = "emulated boards have no threads";
-            return Err(Diagnostic::error(Code::OptionMismatch, Location::default(), message)
-                .with_help("compile the model without '--threads'"));
+            return Err(Diagnostic::option_mismatch(message).with_help("compile the model without '--threads'"));
         }
         let is_emulated = toolchain.board.is_some() || toolchain.guest.is_some();
         let for_machine = |more: &[&str]| -> Vec<String> {

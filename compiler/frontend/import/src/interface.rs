@@ -66,7 +66,7 @@ fn unknown_dimension(name: &str, known: &BTreeSet<&str>) -> Diagnostic {
         true => "no dimension of the model has a name".into(),
         false => format!("the named dimensions are: {}", names.join(", ")),
     };
-    Diagnostic::error(Code::OptionMismatch, Location::default(), message).with_help(help)
+    Diagnostic::option_mismatch(message).with_help(help)
 }
 
 impl<'m, F: Format> Importer<'m, F> {
@@ -139,7 +139,7 @@ impl<'m, F: Format> Importer<'m, F> {
         for name in options.keys().filter(|name| !used.contains(name)) {
             let message = format!("a {what} is given for the input `{name}`, which the model doesn't have");
             let names: Vec<&str> = inputs.iter().map(|input| input.name).collect();
-            let diagnostic = Diagnostic::error(Code::OptionMismatch, Location::default(), message);
+            let diagnostic = Diagnostic::option_mismatch(message);
             self.findings.push(diagnostic.with_help(format!("the inputs are: {}", names.join(", "))));
         }
         given
