@@ -148,6 +148,7 @@ mod tests {
         let module = Module {
             model_name: "m".into(),
             plan: MemoryPlan { alignment: 16, ..MemoryPlan::default() },
+            considered: crate::lower::Considered::default(),
             constants: vec![PackedConstant {
                 symbol: "tvmgen_m_w".into(),
                 name: "w */".into(),

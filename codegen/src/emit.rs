@@ -96,6 +96,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         outputs,
         kernels,
         plan: program.layout.plan,
+        considered: program.considered,
         constants: emitter.constants.list,
         states: emitter.states,
         kept,

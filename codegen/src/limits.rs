@@ -178,6 +178,7 @@ mod tests {
             inputs: vec![port("x")],
             outputs: vec![port("y")],
             kernels: vec![kernel("first"), kernel("second"), kernel("third")],
+            considered: crate::lower::Considered::default(),
             plan: MemoryPlan {
                 arena_bytes: 704,
                 alignment: 16,

@@ -3,6 +3,7 @@
 use crate::choice::Choice;
 use crate::execution::Execution;
 use crate::graph::ExecutorGraph;
+use crate::lower::Considered;
 use crate::price::Price;
 use mlc_ir::{Attribute, Quantization, TensorType};
 use serde::{Deserialize, Serialize};
@@ -288,6 +289,8 @@ pub struct Module {
     pub kernels: Vec<KernelSummary>,
     /// The memory plan.
     pub plan: MemoryPlan,
+    /// The programs that it is of.
+    pub considered: Considered,
     /// Constants in the order of their first use.
     pub constants: Vec<PackedConstant>,
     /// Values that are kept from one run to the next; with any, the code has `tvmgen_<model>_reset`.

@@ -61,8 +61,16 @@ fn whole_inputs(case: &Case) -> IndexMap<String, PathBuf> {
 /// # Errors
 /// What the compiler finds wrong with the model.
 pub fn compile(case: &Case, target: &Target) -> Result<Compiled, Vec<Diagnostic>> {
+    compile_as(case, "default", target)
+}
+
+/// Compiles a case's model by a name.
+///
+/// # Errors
+/// What the compiler finds wrong with the model.
+pub fn compile_as(case: &Case, name: &str, target: &Target) -> Result<Compiled, Vec<Diagnostic>> {
     let loaded = load(case)?;
-    let mut compiled = compile_graph(&loaded.graph, "default", target)?;
+    let mut compiled = compile_graph(&loaded.graph, name, target)?;
     compiled.findings.extend(loaded.warnings);
     Ok(compiled)
 }

@@ -185,7 +185,7 @@ is no pipeline, cache or flash wait state in them. Flash is code with constants,
 it calls. RAM is the static memory, nearly all of which is the arena; inputs and outputs are the caller's. The stack was measured
 by painting it. Everything is float32 unless its title says else, and built with the flags of the tarball's Makefile.
 
-`MLC_BLESS=1 cargo test -p mlc-tests --test firmware` writes this page; the same test fails when a figure has moved by more than a
+`MLC_BLESS=1 cargo test -p mlc-tests firmware::` writes this page; the same test fails when a figure has moved by more than a
 twentieth, or, with another compiler than the one named here, by more than a quarter.
 ";
 

@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::panic))]
 
 pub mod array;
+pub mod batch;
 pub mod book;
 pub mod case;
 pub mod compare;

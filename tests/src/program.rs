@@ -27,6 +27,11 @@ impl Build {
     pub fn with<'a>(flags: impl IntoIterator<Item = &'a str>) -> Build {
         Build { compiler: c_compiler(), flags: ["-O1"].into_iter().chain(flags).map(String::from).collect() }
     }
+
+    /// Whether the program stops at undefined behaviour.
+    pub fn is_sanitized(&self) -> bool {
+        self.flags.iter().any(|flag| flag.starts_with("-fsanitize"))
+    }
 }
 
 /// The C interface of an archive, and where it was unpacked.

@@ -1,6 +1,5 @@
 //! What a firmware project relies on in an archive beyond the numbers: that it is reproducible, and that its own Makefile
 //! builds it with strict warnings.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc_codegen::Target;
 use mlc_tests::case::Case;

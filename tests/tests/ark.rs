@@ -1,5 +1,4 @@
 //! ARK models: what goes into them and comes out of them, which their files don't say.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc::pipeline::{self, LoadOptions, Loaded};
 use mlc_ir::ranks::evaluate_ranks;

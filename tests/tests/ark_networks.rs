@@ -1,5 +1,4 @@
 //! Whole networks from ARK files: what the optimiser makes of them.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use indexmap::IndexMap;
 use mlc_codegen::Target;

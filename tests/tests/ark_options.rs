@@ -1,5 +1,4 @@
 //! What the user says beyond an ARK model's file: weights, names, outputs, states.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc::pipeline::{self, LoadOptions, Loaded};
 use mlc_import::Bindings;

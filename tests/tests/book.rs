@@ -1,6 +1,5 @@
 //! The README and the documentation, a book: what its commands name exists, its links lead somewhere. The commands themselves are
 //! run by the program `commands`.
-#![allow(clippy::unwrap_used)]
 
 use mlc_tests::book::{self, Options, Page};
 use mlc_tests::paths;

@@ -1,6 +1,5 @@
 //! Networks on machines of Linux class and in WebAssembly, under emulators: golden outputs. What lacks its tools here is skipped,
 //! and says so.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc::toolchain::{Toolchain, guests};
 use mlc_tests::firmware::{Built, build, find, missing, run};

@@ -1,6 +1,5 @@
 //! The repository's own models, each from its file to the original framework's numbers; and damaged files. All models run on the
 //! generic target, PNNX's also on others: the `conformance` program runs every format on every target.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc_tests::conformance::{Status, failures, run, summary};
 use mlc_tests::mode::Mode;

@@ -1,6 +1,5 @@
 //! Operators that come from descriptions, in models, as programs: they compute what the original computed, between kernels that are
 //! fused as always.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};
 use mlc::toolchain::Toolchain;

@@ -1,5 +1,4 @@
 //! Models of the repository with random damage: each is refused with a reason, or compiled. `MLC_DAMAGED` is the number of files.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc::pipeline::{self, LoadOptions};
 use mlc_codegen::Target;

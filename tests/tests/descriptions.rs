@@ -1,7 +1,6 @@
 //! Descriptions of operators, those of the repository and of the whole collection where it is at hand: what is wrong with them is
 //! told with kind and place, the models compute what the original computed, on this machine under sanitizers, under every executor, and on
 //! an emulated board, or are refused as they should be, and damaged files are compiled or refused.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc::descriptions::Described;
 use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};

@@ -1,5 +1,4 @@
 //! The generated documents are what the sources say now. `MLC_BLESS=1` writes them.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc_ir::Code;
 use mlc_tests::{documents, paths};
@@ -11,7 +10,7 @@ fn check(name: &str, text: &str) {
         std::fs::write(&path, text).unwrap();
     }
     let present = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(present == text, "docs/{name} is stale: run MLC_BLESS=1 cargo test -p mlc-tests --test documents");
+    assert!(present == text, "docs/{name} is stale: run MLC_BLESS=1 cargo test -p mlc-tests documents::");
 }
 
 #[test]

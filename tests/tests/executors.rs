@@ -1,7 +1,6 @@
 //! Whole networks under every executor: archives for the graph executor and for the packed interface, built with the C compiler
 //! and our runtime alone, give the golden outputs, and the same bits as ahead-of-time code. Ten networks from the repository and,
 //! where it is, the conformance collection.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;

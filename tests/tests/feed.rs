@@ -1,5 +1,4 @@
 //! Models whose input is given row by row: what the ordinary archives compute, bit by bit, under sanitizers, with rows in pieces of any size.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc::pipeline::{self, CompileOptions, Compiled};
 use mlc::toolchain::Toolchain;

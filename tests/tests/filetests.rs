@@ -1,5 +1,4 @@
 //! Every text test under `tests/filetests/`, and that there is one for every operator.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc_ir::OpKind;
 use mlc_tests::filetest::{FileTest, Mode, collect};

@@ -1,6 +1,5 @@
 //! Networks as firmware on emulated boards: golden outputs, sizes that agree with what is promised, figures that don't grow. What
 //! lacks its tools here is skipped, and says so.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
@@ -60,7 +59,7 @@ fn networks_compute_golden_outputs_and_their_figures_are_on_the_page() {
         std::fs::write(&path, &measured).unwrap();
     }
     let faults = stale(&std::fs::read_to_string(&path).unwrap_or_default(), &measured);
-    let command = "MLC_BLESS=1 cargo test -p mlc-tests --test firmware";
+    let command = "MLC_BLESS=1 cargo test -p mlc-tests firmware::";
     assert!(faults.is_empty(), "docs/footprint.md is stale: run {command}\n{}", faults.join("\n"));
 }
 

@@ -1,5 +1,4 @@
 //! Half precision on emulated machines: conversions by their instructions, networks beside the same in single precision.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;

@@ -1,5 +1,4 @@
 //! Singles in Arm's vectors for microcontrollers, on an emulated Cortex-M55.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;

@@ -1,6 +1,5 @@
 //! Kernels of quantised networks on emulated microcontrollers, bit for bit the evaluator's: borders, strides, and sizes that tiles don't
 //! divide. What lacks its tools here is skipped, and says so.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc::inputs::random;
 use mlc::pipeline::{self, CompileOptions};

@@ -1,5 +1,4 @@
 //! Texts of LightNet's intermediate language and the JSON that they stand for give the same graph.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc_ir::text;
 use mlc_tests::case::Case;

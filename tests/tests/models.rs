@@ -2,7 +2,6 @@
 //!
 //! The target is the generic one, so that the snapshots are the same on every machine. `INSTA_UPDATE=always` rewrites them:
 //! read the difference before committing it.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc::pipeline::{self, CompileOptions, LoadOptions, Loaded};
 use mlc_codegen::Module;

@@ -1,5 +1,4 @@
 //! Intermediate results in several memories of the caller: what the ordinary archives compute, under sanitizers and on emulated boards.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc::pipeline::{self, CompileOptions, Compiled};
 use mlc::toolchain::Toolchain;

@@ -1,6 +1,5 @@
 //! Random graphs through the code generator and the optimiser: a small share of what `random_graphs` runs, and the proof that it
 //! would find a defect.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc_ir::ops::Normalize;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};

@@ -1,6 +1,5 @@
 //! Models of several ranks: the program computes what the evaluator computes of all of them together, and every rank ends with an
 //! error that names it and the tensor when another one doesn't do its part.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use bytes::Bytes;
 use mlc::bundle::Bundle;

@@ -1,5 +1,4 @@
 //! Sums over all ranks of ARK models: every rank comes to the same sum, in the order of ranks, whatever the form of the operation.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc::toolchain::{RanksRun, Toolchain, Transport};
 use mlc_codegen::Target;

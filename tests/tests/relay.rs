@@ -1,5 +1,4 @@
 //! Models as Relay text: every model of the repository reads back to an equal graph, and archives compile again to the same C.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc::pipeline::{self, CompileOptions, LoadOptions};
 use mlc::toolchain::Toolchain;

@@ -1,5 +1,4 @@
 //! Models that keep their states: a stream in pieces gives what the whole gives, and a reset starts anew.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc_codegen::{Execution, Pools, Port};

@@ -1,5 +1,4 @@
 //! Networks that are computed row by row where memory counts: what the evaluator computes, under sanitizers, in a fraction of the memory.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;

@@ -1,5 +1,4 @@
 //! The sources have no circles of imports and no file that is too long.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use mlc_tests::{paths, structure};
 

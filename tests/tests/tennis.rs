@@ -1,5 +1,4 @@
 //! Damaged TenniS modules all the way: each is refused, with an error, or becomes code.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use bytes::Bytes;
 use mlc::pipeline::{self, CompileOptions};

@@ -1,6 +1,5 @@
 //! Code that several threads compute: the same bits as by one, and no races. Threads are as cheap here as they can be, so that kernels of
 //! small models are split, too.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use mlc::pipeline::{self, CompileOptions, Compiled};
 use mlc::targets;

@@ -3,6 +3,7 @@
 //! In the order of the graph, neighbours that could be a stripe are a block, and any node alone is one. What a block needs is all whole
 //! tensors that live meanwhile and its rings. Under a limit of bytes, the blocks that move least in rings are a shortest path.
 
+use super::considered::{Cut, CutReason, Span};
 use super::homes::is_constant;
 use super::outline::Outline;
 use super::roles::is_view;
@@ -30,6 +31,12 @@ impl Block {
     /// The nodes in a graph that has them.
     pub fn found(&self, graph: &Graph) -> Vec<NodeId> {
         self.nodes.iter().filter_map(|name| graph.find(name)).collect()
+    }
+
+    /// Its first and its last node.
+    pub fn span(&self) -> Span {
+        let name = |node: Option<&String>| node.cloned().unwrap_or_default();
+        Span { first: name(self.nodes.first()), last: name(self.nodes.last()), nodes: self.nodes.len() }
     }
 
     /// See [`Block::fed`], in a graph that has it.
@@ -67,6 +74,26 @@ pub fn plans(graph: &Graph, target: &Target, fed: Option<NodeId>) -> Vec<Vec<Blo
         }
     }
     plans
+}
+
+/// Where blocks begin and end amid the nodes, and why.
+pub fn cuts(graph: &Graph, target: &Target, fed: Option<NodeId>, blocks: &[Block]) -> Vec<Cut> {
+    let chain = Chain::new(graph, target, fed);
+    let number = |name: &String| chain.nodes.iter().position(|&id| *graph.node(id).name == **name);
+    let mut cuts: Vec<Cut> = Vec::new();
+    for block in blocks {
+        let Some(first) = block.nodes.first().and_then(number) else { continue };
+        let behind = first + block.nodes.len();
+        let ends = [first.checked_sub(1).map(|before| (before, first)), Some((behind - 1, behind))];
+        for (before, behind) in ends.into_iter().flatten().filter(|(_, behind)| *behind < chain.nodes.len()) {
+            let name = |node: usize| graph.node(chain.nodes[node]).name.to_string();
+            let cut = Cut { before: name(before), behind: name(behind), reason: chain.reason(blocks, before, behind) };
+            if !cuts.contains(&cut) {
+                cuts.push(cut);
+            }
+        }
+    }
+    cuts
 }
 
 /// Neighbours from one node on that are computed together.
@@ -212,6 +239,47 @@ impl<'a> Chain<'a> {
         let bytes = whole + outline.bytes(self.target.alignment);
         let asked = outline.turns.count * outline.members.len();
         Some(Choice { count, rows, bytes, work: (outline.moved_bytes(rows) + asked) as u64 })
+    }
+
+    /// Why two neighbours aren't in one of some blocks.
+    fn reason(&self, blocks: &[Block], before: usize, behind: usize) -> CutReason {
+        let around = |node: usize| {
+            let name = &*self.graph.node(self.nodes[node]).name;
+            blocks.iter().find(|block| block.has(name)).map_or(1, |block| block.nodes.len())
+        };
+        let (own, other) = (around(before), around(behind));
+        let first = before + 1 - own;
+        // The last node of a stripe may add up rows without having any.
+        if let Some(node) = (first..behind + other - 1).find(|&node| !self.has_rows(self.nodes[node])) {
+            return self.operator(node);
+        }
+        if own + other > MOST_NODES {
+            return CutReason::MostNodes;
+        }
+        match self.stripe(first, own + other) {
+            Some(stripe) => CutReason::Bytes { together: stripe.bytes, limit: self.peak(blocks) },
+            None if !self.has_rows(self.nodes[behind]) => self.operator(behind),
+            None => CutReason::Turns,
+        }
+    }
+
+    fn operator(&self, node: usize) -> CutReason {
+        let op = &self.graph.node(self.nodes[node]).op;
+        let anchor = if let Op::Kernel(kernel) = op { &kernel.anchor } else { op };
+        CutReason::Operator(anchor.kind().name().to_owned())
+    }
+
+    /// What some blocks and the nodes between them take at most.
+    fn peak(&self, blocks: &[Block]) -> usize {
+        let (mut node, mut peak) = (0, 0);
+        while node < self.nodes.len() {
+            let name = &*self.graph.node(self.nodes[node]).name;
+            let block = blocks.iter().find(|block| block.has(name)).map_or(1, |block| block.nodes.len());
+            let stripe = if block > 1 { self.stripe(node, block) } else { None };
+            peak = peak.max(stripe.map_or_else(|| self.alone(node).bytes, |stripe| stripe.bytes));
+            node += block;
+        }
+        peak
     }
 
     /// The blocks of several nodes in the cheapest path that takes at most so many bytes.

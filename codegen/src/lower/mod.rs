@@ -7,6 +7,7 @@
 
 mod blocks;
 mod byte_sums;
+mod considered;
 mod entries;
 mod exchange;
 mod external;
@@ -33,6 +34,7 @@ mod stripe;
 mod turns;
 pub mod view;
 
+pub use considered::{Candidate, Considered, Cut, CutReason, Span};
 pub use entries::{Entry, calls, entries};
 pub use exchange::{Action, Exchange, LoweredMessage};
 pub use layout::{Accessed, Group, Layout};
@@ -66,9 +68,9 @@ pub fn lower(
     let graph = simplify(graph)?;
     let input = fed.and_then(|number| feed::input(&graph, number));
     let refused = || input.map(|input| feed::refusal(&graph, input)).into_iter().collect::<Vec<_>>();
-    let Some(best) = search::best(&graph, input, chooser, names)? else { return Err(refused()) };
+    let Some((best, considered)) = search::best(&graph, input, chooser, names)? else { return Err(refused()) };
     let Sequence { parts, messages, buffers, layout, .. } = best;
-    let mut program = Program { parts, messages, buffers, layout, feeding: None };
+    let mut program = Program { parts, messages, buffers, layout, considered, feeding: None };
     if let Some(number) = fed {
         program.feeding = Some(Feeding::find(&program, number).ok_or_else(refused)?);
     }

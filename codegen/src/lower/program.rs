@@ -1,5 +1,6 @@
 //! [`Program`]: what lowering makes of a graph, a tree of parts over the buffers of one memory plan.
 
+use super::considered::Considered;
 use super::entries::{Entry, calls, entries};
 use super::exchange::{Exchange, LoweredMessage};
 use super::homes::{Buffer, BufferId};
@@ -17,6 +18,8 @@ pub struct Program {
     pub buffers: Vec<Buffer>,
     /// Where in the arena they are.
     pub layout: Layout,
+    /// What it was chosen from.
+    pub considered: Considered,
     /// Where the rows of an input are taken that are given one after the other, if it has such an input.
     pub feeding: Option<Feeding>,
 }

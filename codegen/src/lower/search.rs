@@ -4,6 +4,7 @@
 //! with little scratch memory have. Then kernels whose scratch memory fits where nothing else is at that time take faster schedules.
 
 use super::blocks::{self, Block};
+use super::considered::{Candidate, Considered};
 use super::entries::entries;
 use super::legalize;
 use super::part::{Binding, Part};
@@ -31,6 +32,10 @@ struct Search<'a> {
     plans: Vec<Vec<Block>>,
     /// Symbols that are taken.
     names: Names,
+    /// Whether plans of stripes were looked for.
+    asks_for_rows: bool,
+    /// The smallest program of each plan, as bytes of its arena and time.
+    least: BTreeMap<usize, (usize, u64)>,
 }
 
 /// A program as a choice between memory and time.
@@ -65,7 +70,7 @@ impl Search<'_> {
         let whole = fed.is_none().then(Vec::new);
         let plans = whole.into_iter().chain(by_rows).collect();
         let choosers = [chooser].into_iter().chain(alternatives).collect();
-        Search { graph, choosers, plans, names: names.clone() }
+        Search { graph, choosers, plans, names: names.clone(), asks_for_rows: has_rows, least: BTreeMap::new() }
     }
 
     fn try_out(&mut self, by: (usize, usize)) -> Result<Found, Vec<Diagnostic>> {
@@ -73,7 +78,24 @@ impl Search<'_> {
         let mut names = self.names.clone();
         let blocks = &self.plans[plan];
         let sequence = sequence(self.graph, blocks, INTERFACE_ALIGNMENT, self.choosers[chooser], &mut names)?;
+        let cost = sequence.cost();
+        self.least.entry(plan).and_modify(|least| *least = cost.min(*least)).or_insert(cost);
         Ok(Found { sequence, names, by })
+    }
+
+    /// What a program was chosen from.
+    fn considered(&self, found: &Found, fed: Option<NodeId>) -> Considered {
+        let taken = found.by.0;
+        let candidate = |(&plan, &least): (&usize, &(usize, u64))| {
+            let (arena_bytes, time) = if plan == taken { found.sequence.cost() } else { least };
+            Candidate { arena_bytes, time, stripes: self.plans[plan].iter().map(Block::span).collect() }
+        };
+        Considered {
+            asks_for_rows: self.asks_for_rows,
+            programs: self.least.iter().map(candidate).collect(),
+            taken: self.least.range(..taken).count(),
+            cuts: blocks::cuts(self.graph, &self.choosers[found.by.1].target, fed, &self.plans[taken]),
+        }
     }
 
     fn all(&self) -> Vec<(usize, usize)> {
@@ -177,7 +199,7 @@ fn add(front: &mut Vec<Found>, found: Found) {
     }
 }
 
-/// The best program; who chose its schedules takes the place of `chooser`. `None` where none takes the rows of the input `fed` one after the
+/// The best program, and what it was chosen from; who chose its schedules takes the place of `chooser`. `None` where none takes the rows of the input `fed` one after the
 /// other.
 ///
 /// # Errors
@@ -187,7 +209,7 @@ pub(super) fn best(
     fed: Option<NodeId>,
     chooser: &mut Chooser,
     names: &mut Names,
-) -> Result<Option<Sequence>, Vec<Diagnostic>> {
+) -> Result<Option<(Sequence, Considered)>, Vec<Diagnostic>> {
     let goal = chooser.goal();
     let mut alternatives = chooser.alternatives(legalize::has_bands(graph, &chooser.target));
     let mut search = Search::new(graph, fed, chooser, &mut alternatives, names);
@@ -197,11 +219,12 @@ pub(super) fn best(
         Goal::Time(share) => search.smallest_within(share)?,
     };
     let Some(best) = best else { return Ok(None) };
+    let considered = search.considered(&best, fed);
     *names = best.names;
     if let Some(number) = best.by.1.checked_sub(1) {
         *chooser = alternatives.swap_remove(number);
     }
-    Ok(Some(best.sequence))
+    Ok(Some((best.sequence, considered)))
 }
 
 /// Whether a program is better than another one where the arena has a limit: the faster one of those that keep to it, otherwise the smaller one.

@@ -2,6 +2,7 @@
 
 use super::metadata::to_json;
 use crate::execution::Execution;
+use crate::lower::Considered;
 use crate::module::{KeptState, KernelSummary, MemoryPlan, Module, Port, RankSummary, StatePlace};
 use crate::price::Price;
 use crate::target::{FloatingPoint, Target};
@@ -33,6 +34,9 @@ pub struct PredictedKernel {
 pub(super) fn description(module: &Module, target: &Target) -> String {
     #[derive(Serialize)]
     struct Description<'a> {
+        /// What was looked at besides the program of this code, if there was a choice.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        considered: Option<&'a Considered>,
         execution: Execution,
         floating_point: FloatingPoint,
         inputs: Vec<PortDescription<'a>>,
@@ -88,6 +92,7 @@ pub(super) fn description(module: &Module, target: &Target) -> String {
         PortDescription { dtype: ty.dtype.name(), field, name, quantization: *quantization, shape: &ty.shape }
     }
     to_json(&Description {
+        considered: Some(&module.considered).filter(|considered| considered.programs.len() > 1),
         execution: module.execution,
         floating_point: target.floating_point,
         inputs: module.inputs.iter().map(describe).collect(),

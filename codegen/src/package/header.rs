@@ -5,6 +5,7 @@ use super::feed;
 use super::names::{Names, macro_prefix};
 use super::pools::Pool;
 use crate::loops::spelling::c_type;
+use crate::lower::Considered;
 use crate::module::{Module, Port, RankSummary};
 use crate::names::c_escape;
 use mlc_ir::{DType, Float, Quantization};
@@ -36,8 +37,9 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
         text += &feed::declarations(module, &rows);
     }
     text += &format!(
-        "/* Bytes that a run needs beyond constants, inputs and outputs. */\n#define {prefix}_WORKSPACE_SIZE {}\n\n\
+        "/* Bytes that a run needs beyond constants, inputs and outputs{}. */\n#define {prefix}_WORKSPACE_SIZE {}\n\n\
          /* Bytes of the constants. */\n#define {prefix}_CONSTANTS_SIZE {}\n\n",
+        beside_whole(&module.considered),
         module.workspace_bytes(),
         module.constants_bytes(),
     );
@@ -201,5 +203,15 @@ fn descriptors(module: &Module) -> String {
         "/* Version of mlc. */\nextern const char mlc_{model}_version[];\n\
          /* Hash of code and constants: two builds with the same hash compute the same. */\n\
          extern const char mlc_{model}_hash[];\n\n"
+    )
+}
+
+/// What rows in rings save of memory, and what they cost.
+fn beside_whole(considered: &Considered) -> String {
+    let (Some(taken), Some(whole)) = (considered.taken(), considered.whole()) else { return String::new() };
+    let more = (taken.time as f64 / whole.time.max(1) as f64 - 1.0) * 100.0;
+    format!(
+        ". Rows of results lie in rings,\n * which is predicted to take {more:.1} % more time than whole results in {} bytes",
+        whole.arena_bytes
     )
 }

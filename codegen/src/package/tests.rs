@@ -49,6 +49,7 @@ fn module() -> Module {
             price: Price::default(),
             choice: Choice::default(),
         }],
+        considered: crate::lower::Considered::default(),
         plan: MemoryPlan {
             arena_bytes: 64,
             alignment: 64,

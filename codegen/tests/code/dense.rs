@@ -1,7 +1,7 @@
 //! Generated convolutions and matrix products against the evaluator: random ones with and without an epilogue, and the tiles
 //! of chosen layers. Needs a C compiler.
 
-use crate::common::{check, embedded};
+use crate::common::{check, check_by_turns, embedded};
 use mlc_codegen::target::{Borders, Target};
 use mlc_ir::ops::{Convolution, Kernel, Matmul};
 use mlc_ir::scalar::{BinaryFunction, Expression, UnaryFunction};
@@ -161,9 +161,7 @@ fn graphs_of(layers: &[Layer]) -> Vec<Graph> {
 
 #[test]
 fn layers_of_every_tile_agree_with_the_evaluator() {
-    for target in targets() {
-        check(&graphs_of(&layers()), &target, 1e-4);
-    }
+    check_by_turns(&graphs_of(&layers()), &targets(), 1e-4);
 }
 
 /// Windows at borders of every kind: none in a row, several tiles wide, wider than the window, of gaps between taps, of one, two

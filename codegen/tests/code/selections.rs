@@ -1,6 +1,6 @@
 //! Selections and truth values in kernels: masks in vectors, and both arms first where there are none.
 
-use crate::common::{check, targets};
+use crate::common::{check, check_by_turns, targets};
 use mlc_codegen::{Execution, Options, ScheduleOptions, Target, generate};
 use mlc_ir::ops::{Kernel, Map, Reduce, ReduceFunction};
 use mlc_ir::scalar::Expression;
@@ -69,9 +69,7 @@ fn selections_and_truth_values_agree_with_the_evaluator() {
             graphs.push(map(text, &[columns], DType::Bool, &[2, columns], false));
         }
     }
-    for target in targets() {
-        check(&graphs, &target, 1e-5);
-    }
+    check_by_turns(&graphs, &targets(), 1e-5);
 }
 
 #[test]

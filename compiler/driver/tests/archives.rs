@@ -1,12 +1,10 @@
 //! Archives of other generators, made here by the format's description: `mlc` inspects them, runs their C, and compiles graphs.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use mlc::npy;
 use mlc_ir::{DType, Tensor, TensorType};
 use mlc_runtime::params::{self, Array, ElementType, Named};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// y = x + w, by a loop through scratch memory; the packed convention.
 const OPERATORS: &str = r#"// made by hand
@@ -96,7 +94,7 @@ impl Folder {
 
     /// Runs the command; its status, and what it printed.
     fn mlc(&self, arguments: &[&str]) -> (i32, String, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_mlc")).args(arguments).current_dir(&self.0).output().unwrap();
+        let output = crate::common::output(self.0.path(), arguments);
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }

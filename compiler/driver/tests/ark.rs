@@ -1,17 +1,14 @@
 //! ARK models by the command: what is said of a file, and other forms of it.
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::io::Write;
 use std::path::Path;
-use std::process::Command;
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/ark");
 
 /// Whether the command succeeds, and what it says and prints.
 fn mlc(folder: &Path, arguments: &[&str]) -> (bool, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_mlc")).args(arguments).current_dir(folder).output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(said).unwrap())
+    let (status, said) = crate::common::said(folder, arguments);
+    (status == 0, said)
 }
 
 #[test]

@@ -1,5 +1,4 @@
 //! Models in other builds: the CMake function and the crate for `build.rs`, each by a small project.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, missing_docs)]
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,9 +1,6 @@
 //! The command `mlc` as its users meet it: help, results, messages, exit status, and what is left on the disk.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-#[path = "cli/callers_memory.rs"]
 mod callers_memory;
-#[path = "cli/states.rs"]
 mod states;
 
 use mlc::npy;

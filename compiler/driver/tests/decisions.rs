@@ -1,5 +1,4 @@
 //! Which graph is taken depends on the target, and layout, siblings and fusion are weighed against each other.
-#![allow(clippy::unwrap_used)]
 
 use mlc::pipeline::{CompileOptions, compile};
 use mlc_codegen::{TargetPrices, generate};

@@ -1,10 +1,7 @@
 //! The same model and options give the same bytes in every process. That a debug build gives those of a release build is what the
 //! reviewed code of whole networks shows (`snapshots`), which both builds are held to.
-#![allow(clippy::unwrap_used)]
 
-mod common;
-
-use common::mlc;
+use crate::common::mlc;
 use std::path::Path;
 
 /// How often each model is compiled.

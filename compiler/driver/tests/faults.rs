@@ -1,5 +1,4 @@
 //! Faults that users met, each with what must hold since.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,6 @@
 //! Projects for microcontrollers build and run on emulated boards, and those that can't are refused.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, missing_docs)]
 
-mod common;
-
-use common::mlc;
+use crate::common::mlc;
 use std::path::Path;
 use std::process::Command;
 

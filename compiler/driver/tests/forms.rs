@@ -1,22 +1,13 @@
 //! The forms of an archive that `mlc compile` can write: `mlc run` gets the same numbers from all of them.
-#![allow(clippy::unwrap_used, missing_docs)]
 
+use crate::common;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 const CASE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/pnnx/net_lenet_relu_maxpool");
 
-fn mlc(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mlc"));
-    command.args(arguments).current_dir(folder);
-    for variable in ["SOURCE_DATE_EPOCH", "CC", "RUST_BACKTRACE"] {
-        command.env_remove(variable);
-    }
-    command.output().unwrap()
-}
-
 fn succeed(folder: &Path, arguments: &[&str]) {
-    let output = mlc(folder, arguments);
+    let output = common::output(folder, arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -90,7 +81,7 @@ fn c_compiler_runs_each_of_several_models() {
     assert!(folder.join("out/body.10.npy").is_file());
     succeed(folder, &["run", "both.tar", "--model-name", "twice", "--output-dir", "out"]);
     assert!(folder.join("out/y.npy").is_file());
-    let refused = mlc(folder, &["run", "both.tar", "--model-name", "third"]);
+    let refused = common::output(folder, &["run", "both.tar", "--model-name", "third"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("twice"), "{refused:?}");
 }
 
@@ -108,7 +99,7 @@ fn options_that_contradict_each_other_are_refused_and_nothing_is_written() {
         (&[model.as_str(), "--mlf-version", "6", "--model-name", "a", "--model-name", "b"], "a place for one only"),
     ] {
         let arguments: Vec<&str> = ["compile", &model, "-o", "x.tar"].iter().chain(options).copied().collect();
-        let output = mlc(folder.path(), &arguments);
+        let output = common::output(folder.path(), &arguments);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains(message), "{options:?}: {said}");
         assert!(matches!(output.status.code(), Some(1 | 2)), "{options:?}: {:?}", output.status);

@@ -1,12 +1,10 @@
 //! Functions in C where a graph is evaluated: they run in a process of their own, and what goes wrong there is told.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use mlc::functions::CFunctions;
 use mlc::pipeline::{CompileOptions, compile};
 use mlc::toolchain::Toolchain;
 use mlc_codegen::Target;
 use mlc_ir::{DType, Diagnostic, Graph, Tensor, TensorType, evaluate_runs_with, evaluate_with};
-use std::process::Command;
 use std::time::Duration;
 
 /// The fields of a function `f` of one operand and one result, `f32[4]`, whose C file has this text.
@@ -125,11 +123,8 @@ fn c_compiler_makes_functions_that_keep_what_programs_keep() {
 fn c_compiler_verifies_models_with_functions() {
     let folder = tempfile::tempdir().unwrap();
     let mlc = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_mlc")).args(arguments).current_dir(&folder).output().unwrap();
-        (
-            output.status.success(),
-            String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap(),
-        )
+        let (status, said) = crate::common::said(folder.path(), arguments);
+        (status == 0, said)
     };
     std::fs::write(folder.path().join("m.mlc"), text(&fields("unpacked", 0, &unpacked(DOUBLE)))).unwrap();
     let (is_right, said) = mlc(&["verify", "m.mlc"]);

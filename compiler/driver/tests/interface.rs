@@ -1,9 +1,6 @@
 //! Options that give a model the interface that its users want: the header, the metadata and every command follow.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::mlc;
+use crate::common::mlc;
 use mlc::npy;
 use mlc_ir::{DType, Tensor, TensorType};
 use std::path::Path;

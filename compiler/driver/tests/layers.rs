@@ -1,9 +1,6 @@
 //! What every kernel computes: `mlc run --layers`, `mlc verify --per-layer`, and the hook of the generated code that both go by.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::mlc;
+use crate::common::mlc;
 use mlc::npy;
 use mlc_ir::{DType, Tensor, TensorType};
 use serde_json::Value;

@@ -1,6 +1,5 @@
 //! Damaged model files meet the command: it ends by itself, within seconds and little memory, and what must be refused is.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,9 +1,6 @@
 //! Programs within a limit of memory: `--ram`, `--extra-work` and `mlc explore`.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::mlc;
+use crate::common::mlc;
 use serde_json::Value;
 use std::path::Path;
 
@@ -139,4 +136,100 @@ fn nothing_takes_less_memory_than_what_is_made_for_that() {
             .map(|objective| archived(folder.path(), "model.pnnx.param", &["--optimize", objective]));
         assert!(others.iter().all(|&other| ram <= other), "{name}: {ram} bytes, and {others:?}");
     }
+}
+
+#[test]
+fn what_rows_in_rings_save_and_where_they_end_is_shown() {
+    let folder = folder();
+    let compile = ["compile", "model.mlc", "--target", "cortex-m4", "-o", "m.tar", "--optimize"];
+    let said = mlc(folder.path(), 0, &[&compile[..], &["ram", "--explain"]].concat());
+    let programs: Vec<&str> = said
+        .lines()
+        .skip_while(|line| !line.starts_with("nodes that are computed row by row"))
+        .skip(1)
+        .take_while(|line| line.starts_with("  "))
+        .collect();
+    assert!(programs[0].starts_with("    whole results: 30.0 KiB of working memory, time "), "{said}");
+    let taken: Vec<&&str> = programs.iter().filter(|line| line.starts_with("  * ")).collect();
+    assert!(taken.len() == 1 && taken[0].starts_with("  * 'c0' to 'y' ("), "{programs:?}");
+    assert!(said.contains("rows in rings: 30.0 KiB with whole results, "), "{said}");
+    let said = mlc(folder.path(), 0, &[&compile[..], &["speed", "--explain"]].concat());
+    assert!(!said.contains("row by row") && !said.contains("rows in rings"), "{said}");
+
+    mlc(folder.path(), 0, &[&compile[..], &["ram", "--quiet"]].concat());
+    let mut archive = tar::Archive::new(std::fs::File::open(folder.path().join("m.tar")).unwrap());
+    archive.unpack(folder.path().join("m")).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("m").join(name)).unwrap();
+    let header = read("codegen/host/include/tvmgen_default.h");
+    assert!(header.contains("Rows of results lie in rings,\n * which is predicted to take "), "{header}");
+    assert!(header.contains(" % more time than whole results in 30704 bytes. */\n#define"), "{header}");
+    let considered = &serde_json::from_str::<Value>(&read("src/default.json")).unwrap()["considered"];
+    let taken = &considered["programs"][considered["taken"].as_u64().unwrap() as usize];
+    assert_eq!((taken["stripes"][0]["first"].as_str(), taken["stripes"][0]["last"].as_str()), (Some("c0"), Some("y")));
+    assert_eq!(considered["programs"][0]["arena_bytes"], 30704);
+}
+
+/// Windows over more and more rows, so that stripes save less and less.
+const WINDOWS: &str = r#"mlc 1
+graph @windows(%x: f32[1, 30, 1, 8]) -> ("y": f32[1, 6, 1, 32]) {
+  %w0 = constant f32[5, 1, 1, 8] random(seed = 1)
+  %d0 = convolution %x, %w0 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 8}
+  %v0 = constant f32[1, 1, 8, 32] random(seed = 2)
+  %p0 = convolution %d0, %v0 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %w1 = constant f32[9, 1, 1, 32] random(seed = 3)
+  %d1 = convolution %p0, %w1 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 32}
+  %v1 = constant f32[1, 1, 32, 32] random(seed = 4)
+  %p1 = convolution %d1, %v1 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %w2 = constant f32[13, 1, 1, 32] random(seed = 5)
+  %d2 = convolution %p1, %w2 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 32}
+  %v2 = constant f32[1, 1, 32, 32] random(seed = 6)
+  %y = convolution %d2, %v2 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  return %y
+}
+"#;
+
+#[test]
+fn why_stripes_end_is_told_by_operator_and_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |model: &str, more: &[&str]| {
+        let arguments = ["compile", model, "--target", "cortex-m4", "--optimize", "ram", "--explain", "-o", "m.tar"];
+        let said = mlc(folder.path(), 0, &[&arguments[..], more].concat());
+        said.lines().filter(|line| line.starts_with("  cut between ")).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/pnnx");
+    let cuts = of(&format!("{data}/net_mlperftiny_dscnn_kws/model.pnnx.param"), &[]);
+    assert_eq!(cuts, ["  cut between 'body.14' and 'body.16': matmul isn't computed row by row there"]);
+    std::fs::write(folder.path().join("windows.mlc"), WINDOWS).unwrap();
+    assert_eq!(of("windows.mlc", &[]), [""; 0]);
+    let cuts = of("windows.mlc", &["--extra-work", "40%"]);
+    let behind = cuts.iter().find(|cut| cut.starts_with("  cut between 'p1' and 'd2': ")).unwrap();
+    assert!(behind.ends_with("together they would need about 5120 bytes, of 3456 bytes for all"), "{cuts:?}");
+}
+
+/// Windows over few rows that need all of them: their results lie over them at a distance.
+#[test]
+fn an_executor_without_distances_says_what_it_takes_instead() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = r#"mlc 1
+graph @flat(%x: f32[1, 3, 40, 2]) -> ("y": f32[1, 3, 40, 16]) {
+  %w0 = constant f32[1, 1, 2, 16] random(seed = 1)
+  %c0 = convolution %x, %w0 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %w1 = constant f32[3, 3, 1, 16] random(seed = 2)
+  %c1 = convolution %c0, %w1 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 16}
+  %w2 = constant f32[3, 3, 1, 16] random(seed = 3)
+  %c2 = convolution %c1, %w2 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 16}
+  %w3 = constant f32[1, 1, 16, 16] random(seed = 4)
+  %y = convolution %c2, %w3 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  return %y
+}
+"#;
+    std::fs::write(folder.path().join("model.mlc"), model).unwrap();
+    let compile = ["compile", "model.mlc", "--target", "cortex-m4", "--optimize", "ram", "-o", "m.tar", "--executor"];
+    let of = |executor: &str| mlc(folder.path(), 0, &[&compile[..], &[executor]].concat());
+    let (plain, blocks) = (of("aot"), of("graph"));
+    assert!(plain.contains(" of working memory, ") && !plain.contains("in blocks"), "{plain}");
+    assert!(
+        blocks.contains(" of working memory in blocks (") && blocks.contains(" with --executor aot), "),
+        "{blocks}"
+    );
 }

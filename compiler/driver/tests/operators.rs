@@ -1,8 +1,6 @@
 //! Described operators on the command line: `--op-descriptions` and the options beside it.
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// A case of the repository.
 fn case(name: &str) -> PathBuf {
@@ -11,8 +9,7 @@ fn case(name: &str) -> PathBuf {
 
 /// Status and output of `mlc` in a case's folder: standard output of a success, else standard error.
 fn mlc(case: &Path, arguments: &[&str]) -> (i32, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mlc"));
-    let output = command.args(arguments).current_dir(case).env_remove("RUST_BACKTRACE").output().unwrap();
+    let output = crate::common::output(case, arguments);
     let text = if output.status.success() { output.stdout } else { output.stderr };
     (output.status.code().unwrap(), String::from_utf8(text).unwrap())
 }

@@ -1,14 +1,12 @@
 //! `mlc opgen`, as its users meet it.
-#![allow(clippy::unwrap_used, missing_docs)]
 
+use crate::common;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 fn mlc(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mlc"));
-    command.arg("opgen").args(arguments).current_dir(folder).env_remove("RUST_BACKTRACE");
-    command.output().unwrap()
+    common::output(folder, &[&["opgen"], arguments].concat())
 }
 
 /// Standard output of a command that succeeds.

@@ -1,10 +1,7 @@
 //! `mlc quantize` from a model's file to code that runs, and to a file that onnxruntime runs. What lacks its tools here is skipped, and
 //! says so.
-#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
-mod common;
-
-use common::mlc;
+use crate::common::mlc;
 use mlc::npy;
 use mlc_ir::{DType, Generator, Tensor, TensorType};
 use serde_json::Value;

@@ -1,9 +1,6 @@
 //! Models whose inputs and outputs are integers that stand for real numbers: what archives say of them, and how they are judged.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::mlc;
+use crate::common::mlc;
 use std::path::{Path, PathBuf};
 
 fn case(file: &str) -> PathBuf {

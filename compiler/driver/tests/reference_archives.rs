@@ -1,7 +1,6 @@
 //! Archives that microTVM wrote, with inputs and the outputs that it got: they are inspected, run by their own C code, and
 //! graph archives are compiled again. They aren't part of this repository: without `MLC_REFERENCE_MLF_DIR` they are looked for
 //! beside it.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, missing_docs)]
 
 use bytes::Bytes;
 use indexmap::IndexMap;

@@ -1,6 +1,5 @@
 //! Reports: the data is that of the compiled model; pages and pictures are whole, the same whenever they are made, and safe from what models
 //! are named.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use mlc::bundle::Bundle;
 use mlc::pipeline::{self, CompileOptions, Compiled, LoadOptions, Loaded};

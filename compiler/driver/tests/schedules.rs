@@ -1,5 +1,4 @@
 //! Schedules as users see them: listed, explained, and asked for.
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::path::Path;
 use std::process::Command;
@@ -17,9 +16,7 @@ graph @net(%x: f32[1, 10, 10, 8]) -> ("y": f32[1, 8, 8, 24]) {
 /// Runs mlc on the model; its status, and what it prints and says.
 fn mlc(folder: &Path, arguments: &[&str]) -> (i32, String) {
     std::fs::write(folder.join("net.mlc"), MODEL).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_mlc")).args(arguments).current_dir(folder).output().unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+    crate::common::said(folder, arguments)
 }
 
 /// Schedules of the kernel of a node in a listing, and the one that is taken.

@@ -1,9 +1,6 @@
 //! TenniS modules on the command line.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::mlc;
+use crate::common::mlc;
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/tennis");
 

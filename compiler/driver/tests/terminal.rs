@@ -1,9 +1,6 @@
 //! What `mlc` says at a terminal: the summary of `mlc compile`, results as JSON, its version, completions and pages for `man`.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::mlc;
+use crate::common::mlc;
 use serde_json::Value;
 
 /// A product with weights, and its softmax.

@@ -1,9 +1,6 @@
 //! Threads as users meet them: in the archive, in what is told of kernels, and refused.
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::mlc;
+use crate::common::mlc;
 use std::process::Command;
 use tempfile::TempDir;
 

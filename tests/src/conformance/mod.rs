@@ -10,6 +10,7 @@ mod ranks;
 mod table;
 mod tiers;
 
+use judge::judge_together;
 pub use judge::{Status, judge};
 pub use table::{failures, head, section, summary, table, timings};
 pub use tiers::demands;
@@ -89,6 +90,9 @@ fn cases(collection: &Path, format: &str, filter: &str) -> Result<Vec<Case>, Str
     Ok(cases)
 }
 
+/// Cases whose code becomes one program at most, where it isn't the archives that are looked at but the code, by sanitizers.
+const TOGETHER: usize = 16;
+
 /// Runs every case of a format whose name contains `filter`, on `threads` threads; sorted by name.
 ///
 /// # Errors
@@ -98,17 +102,27 @@ pub fn run(collection: &Path, format: &str, mode: &Mode, filter: &str, threads: 
         return run_ranks(&cases_folder(collection, format), mode, filter, threads);
     }
     let cases = cases(collection, format, filter)?;
-    let mut outcomes = parallel::map(&cases, threads, |case| {
+    // All threads have several batches, so that they end at about the same time.
+    let together = (cases.len() / (8 * threads.max(1))).clamp(1, if mode.build.is_sanitized() { TOGETHER } else { 1 });
+    let batches: Vec<&[Case]> = cases.chunks(together).collect();
+    let judged = parallel::map(&batches, threads, |batch| {
         let start = Instant::now();
-        let status = judge(case, mode);
-        Outcome {
-            case: case.name.clone(),
-            format: case.format.clone(),
-            operators: case.operators.clone(),
-            status,
-            time: start.elapsed(),
-        }
+        let statuses = match batch {
+            [case] => vec![judge(case, mode)],
+            several => judge_together(several, mode),
+        };
+        (statuses, start.elapsed() / batch.len() as u32)
     });
+    let outcome = |case: &Case, (status, time)| Outcome {
+        case: case.name.clone(),
+        format: case.format.clone(),
+        operators: case.operators.clone(),
+        status,
+        time,
+    };
+    let statuses =
+        judged.into_iter().flat_map(|(statuses, time)| statuses.into_iter().map(move |status| (status, time)));
+    let mut outcomes: Vec<Outcome> = cases.iter().zip(statuses).map(|(case, judged)| outcome(case, judged)).collect();
     outcomes.sort_by(|a, b| a.case.cmp(&b.case));
     Ok(outcomes)
 }

@@ -37,7 +37,7 @@ pub(super) fn cases(folder: &Path, filter: &str) -> Result<Vec<RanksCase>, Strin
 /// How ranks run: as threads, and as processes where an MPI is installed.
 pub(super) fn transports(mode: &Mode) -> Vec<Transport> {
     // What is built for MPI is linked by `mpicc`, whose compiler may not know the sanitizers' libraries.
-    let sanitized = mode.build.flags.iter().any(|flag| flag.starts_with("-fsanitize"));
+    let sanitized = mode.build.is_sanitized();
     if !sanitized && ranks::has_mpi() { vec![Transport::Threads, Transport::Mpi] } else { vec![Transport::Threads] }
 }
 

@@ -1,27 +1,25 @@
 //! Random graphs: what generated C computes, before and after optimisation, against the evaluator.
 //!
-//! [`random_graph`] grows a graph from a seed; [`Bounds`] says what its outputs may be; [`batch`] compiles and runs many at
+//! [`random_graph`] grows a graph from a seed; [`Bounds`] says what its outputs may be; [`batch`](crate::batch) compiles and runs many at
 //! once; [`shrunk`] makes a failing one small. Graphs of odd seeds run on the host, the others on the generic target and with the
 //! schedules of microcontrollers; a quarter of each is compiled with optimisation.
 
 mod adapt;
-pub mod batch;
 mod draft;
 mod grow;
 mod layers;
 mod selections;
 mod shrink;
-mod unit;
 
 pub use draft::Sample;
 pub use grow::random_graph;
 pub use mlc::conditioning::{Bounds, Compared, judge};
 pub use shrink::{shrunk, text_with_seeds};
 
+use crate::batch::{self, Job};
 use crate::compile::{Compiled, compile_graph, compile_kernels};
 use crate::mode::Mode;
 use crate::parallel;
-use batch::Job;
 use mlc_codegen::{Execution, Options, ScheduleOptions, Target, generate};
 use mlc_ir::ops::Binary;
 use mlc_ir::scalar::BinaryFunction;

@@ -80,7 +80,8 @@ pub fn imports(sources: &Sources) -> Result<BTreeSet<Import>, String> {
     if faults.is_empty() { Ok(modules.imports()) } else { Err(faults.join("\n")) }
 }
 
-/// Whether a file is the first one of a crate, as Cargo finds them.
+/// Whether a file is the first one of a crate, as Cargo finds them. Beside an `all.rs`, which makes one program of all tests, there are only its
+/// modules.
 fn is_crate_root(file: &str, sources: &Sources) -> bool {
     let Some((folder, name)) = file.rsplit_once('/') else { return false };
     let is_package =
@@ -95,7 +96,8 @@ fn is_crate_root(file: &str, sources: &Sources) -> bool {
         "lib.rs" | "main.rs" if folder.ends_with("/src") => is_package(parent),
         "build.rs" if is_package(folder) => true,
         "main.rs" => is_programs(parent) || is_programs(folder),
-        _ => name.ends_with(".rs") && is_programs(folder),
+        "all.rs" => is_programs(folder),
+        _ => name.ends_with(".rs") && is_programs(folder) && !sources.contains_key(&format!("{folder}/all.rs")),
     }
 }
 

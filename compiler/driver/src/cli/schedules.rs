@@ -1,6 +1,7 @@
 //! The schedules of kernels as text: what there was to choose from, and why one was taken.
 
-use super::words::bytes;
+use super::words::{bytes, short};
+use mlc_codegen::lower::{Candidate, Considered, Cut, CutReason, Span};
 use mlc_codegen::{Choice, KernelSummary, LaidOver, Module, Offer, Reason, SplitSummary, Target};
 use mlc_ir::Objective;
 
@@ -32,9 +33,49 @@ pub(super) fn schedules_text(module: &Module, target: &Target) -> String {
             .enumerate()
             .fold(head, |text, (number, offer)| text + &line(offer, number == kernel.choice.taken))
     });
-    std::iter::once(format!("schedules for {}, {}:\n", target.name, target.objective.name()))
-        .chain(paragraphs)
-        .collect()
+    let head = format!("schedules for {}, {}:\n", target.name, target.objective.name());
+    [rows(&module.considered), head].into_iter().chain(paragraphs).collect()
+}
+
+/// The programs with stripes and without, and why stripes end where they do.
+fn rows(considered: &Considered) -> String {
+    let Considered { asks_for_rows, programs, taken, cuts } = considered;
+    if !asks_for_rows || programs.is_empty() {
+        return String::new();
+    }
+    let program = |(number, program): (usize, &Candidate)| {
+        let Candidate { arena_bytes, time, stripes } = program;
+        let stripe = |Span { first, last, nodes }: &Span| match nodes {
+            1 => format!("'{}' alone", short(first)),
+            _ => format!("'{}' to '{}' ({nodes})", short(first), short(last)),
+        };
+        let stripes: Vec<String> = stripes.iter().map(stripe).collect();
+        let stripes = if stripes.is_empty() { "whole results".into() } else { stripes.join(", ") };
+        let mark = if number == *taken { '*' } else { ' ' };
+        format!("  {mark} {stripes}: {} of working memory, time {time}\n", bytes(*arena_bytes as u64))
+    };
+    let cut = |Cut { before, behind, reason }: &Cut| {
+        let reason = match reason {
+            CutReason::Operator(operator) => format!("{operator} isn't computed row by row there"),
+            CutReason::MostNodes => "a stripe has no more nodes".to_owned(),
+            CutReason::Turns => "their rows don't fit into the same turns".to_owned(),
+            CutReason::Bytes { together, limit } if together > limit => {
+                format!(
+                    "together they would need about {}, of {} for all",
+                    bytes(*together as u64),
+                    bytes(*limit as u64)
+                )
+            }
+            CutReason::Bytes { .. } => "together they would move more rows, and need no less memory for all".to_owned(),
+        };
+        format!("  cut between '{}' and '{}': {reason}\n", short(before), short(behind))
+    };
+    let head = match programs.len() {
+        1 => "nodes that are computed row by row, none of which need less memory than whole results:\n",
+        _ => "nodes that are computed row by row, in the smallest program of each plan:\n",
+    };
+    let programs = programs.iter().enumerate().map(program);
+    std::iter::once(head.to_owned()).chain(programs).chain(cuts.iter().map(cut)).collect()
 }
 
 /// Where results lie over operands.

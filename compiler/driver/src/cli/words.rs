@@ -36,3 +36,31 @@ pub(super) fn bytes(bytes: u64) -> String {
         _ => format!("{:.1} MiB", bytes as f64 / (1024.0 * 1024.0)),
     }
 }
+
+/// Most characters that are told of a name.
+const LONGEST: usize = 40;
+
+/// A name that fits a line: the first of several that a converter has joined, and of that the end, which tells names apart.
+pub(super) fn short(name: &str) -> String {
+    let first = name.split_once(';').map_or(name, |(first, _)| first);
+    let excess = first.chars().count().saturating_sub(LONGEST);
+    let closed = if first.starts_with('\'') && !first.ends_with('\'') && !first.contains("' ") { "'" } else { "" };
+    match excess {
+        0 => format!("{first}{closed}"),
+        _ => format!("...{}{closed}", first.chars().skip(excess + 3).collect::<String>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_told_by_their_ends() {
+        assert_eq!(short("conv1"), "conv1");
+        assert_eq!(short("'a/Relu;a/BiasAdd'"), "'a/Relu'");
+        assert_eq!(short("input 'x'"), "input 'x'");
+        let long = format!("{}/last", "a/".repeat(40));
+        assert_eq!((short(&long).len(), short(&long).ends_with("/last")), (LONGEST, true));
+    }
+}

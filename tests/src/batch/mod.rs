@@ -1,12 +1,14 @@
 //! Many modules in one C program: one call of the C compiler and one process for all of them.
 
-use super::unit::merged;
+mod unit;
+
 use crate::mode::Mode;
 use mlc_codegen::Module;
 use mlc_ir::Tensor;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
+use unit::merged;
 
 /// A module and what it is fed.
 pub struct Job<'a> {
@@ -32,7 +34,7 @@ pub fn run_each(jobs: &[Job<'_>], mode: &Mode) -> Vec<Result<Vec<Tensor>, String
     let mut results = run_each(one, mode);
     results.extend(run_each(other, mode));
     if results.iter().all(Result::is_ok) {
-        results[0] = Err(format!("only together with the {} graphs behind it: {message}", jobs.len() - 1));
+        results[0] = Err(format!("only together with the {} models behind it: {message}", jobs.len() - 1));
     }
     results
 }
@@ -98,9 +100,8 @@ fn split(jobs: &[Job<'_>], mut bytes: &[u8]) -> Result<Vec<Vec<Tensor>>, String>
 
 /// The table of the models, each with a function that passes an array of pointers on, and the harness behind it.
 fn main_source(jobs: &[Job<'_>], mode: &Mode) -> String {
-    let sanitized = mode.build.flags.iter().any(|flag| flag.starts_with("-fsanitize"));
-    let mut text =
-        format!("#define GUARD {}\n#include <stddef.h>\n#include <stdint.h>\n\n", if sanitized { 0 } else { 64 });
+    let guard = if mode.build.is_sanitized() { 0 } else { 64 };
+    let mut text = format!("#define GUARD {guard}\n#include <stddef.h>\n#include <stdint.h>\n\n");
     let mut table = String::new();
     for job in jobs {
         let Module { model_name: name, inputs, outputs, plan, .. } = job.module;
