@@ -78,7 +78,7 @@ pub fn has_quads(kernel: &KernelWriter<'_>, x: &Argument, weights: &Argument) ->
     kernel.target.byte_dots != ByteDots::None
         && kernel.lanes(DType::I32) > 1
         && x.view.dtype == DType::I32
-        && matches!(stored(x), DType::I8 | DType::U8)
+        && stored(x).is_byte()
         && stored(weights) == DType::I8
         && weights.constant.is_some()
         && weights.operand.is_some()
