@@ -147,7 +147,6 @@ fn routines_compute_what_the_evaluator_does() {
         ("cortex-m0plus", "cortex-m0plus"),
         ("cortex-m0plus", "cortex-m4"),
         ("cortex-m55", "cortex-m55"),
-        ("cortex-m55", "cortex-m4"),
         ("riscv32", "riscv32"),
     ] {
         if let Some(reason) = missing(machine) {
