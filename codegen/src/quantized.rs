@@ -3,7 +3,7 @@
 
 use crate::module::{KernelSummary, Module};
 use mlc_ir::scalar::ScalarNode;
-use mlc_ir::{DType, Graph, NodeId, Op, Value};
+use mlc_ir::{Graph, NodeId, Op, Value};
 use std::collections::BTreeSet;
 
 /// Those kernels, in the order in which they run, of the module that was generated for the graph.
@@ -54,7 +54,7 @@ fn look_before(graph: &Graph, value: Value, found: &mut Surroundings, seen: &mut
         }
         for operand in graph.operands(id) {
             let is_constant = matches!(graph.node(operand.node).op, Op::Constant(_));
-            found.bytes |= !is_constant && is_byte(graph.ty(operand).dtype);
+            found.bytes |= !is_constant && graph.ty(operand).dtype.is_byte();
             pending.push(operand.node);
         }
     }
@@ -90,10 +90,6 @@ fn quantizes(graph: &Graph, id: NodeId) -> bool {
         op => op.expression(&graph.operand_types(id)),
     };
     expression.is_some_and(|expression| {
-        expression.nodes().iter().any(|step| matches!(step, ScalarNode::Cast(dtype, _) if is_byte(*dtype)))
+        expression.nodes().iter().any(|step| matches!(step, ScalarNode::Cast(dtype, _) if dtype.is_byte()))
     })
-}
-
-fn is_byte(dtype: DType) -> bool {
-    matches!(dtype, DType::I8 | DType::U8)
 }

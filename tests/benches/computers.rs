@@ -82,7 +82,11 @@ fn report(figures: &Path) {
     let _ = writeln!(text, "\n| machine | {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
     for guest in guests() {
         let counts = guest.runner().first().is_some_and(|runner| runner.starts_with("qemu-"));
-        let reason = if counts || !guest.is_emulated() { missing(guest.target) } else { Some("nothing counts".into()) };
+        let reason = match guest {
+            guest if guest.is_beyond_emulator() => Some("the emulator has no AVX-512".into()),
+            guest if counts || !guest.is_emulated() => missing(guest.target),
+            _ => Some("nothing counts".into()),
+        };
         if let Some(reason) = reason {
             eprintln!("left out: {}, {reason}", guest.target);
             continue;

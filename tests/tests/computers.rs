@@ -33,7 +33,7 @@ fn networks_compute_golden_outputs() {
             eprintln!("skipped on {machine}: {reason}");
             continue;
         }
-        if machine == "x86-64-v4" && guest.is_emulated() {
+        if guest.is_beyond_emulator() {
             eprintln!("skipped on {machine}: the emulator has no AVX-512");
             continue;
         }

@@ -2,10 +2,11 @@
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
-use mlc_codegen::FloatingPoint;
+use mlc_codegen::{FloatingPoint, Target};
 use mlc_ir::{DType, Generator, Graph, Objective, Tensor, TensorType, text};
 use mlc_tests::firmware::{find, measure_for, measure_in_halves, missing, target};
 use mlc_tests::random::{Bounds, judge};
+use std::process::Command;
 
 /// Machines with instructions for halves: two conversions, vectors that compute with halves, conversions of vectors.
 const MACHINES: [&str; 6] = ["cortex-m4", "cortex-m7", "cortex-m55", "aarch64", "cortex-a76", "armv7-neon"];
@@ -160,9 +161,8 @@ const GRAPHS: [(&str, [&str; 2], &str); 6] = [
 
 #[test]
 fn operators_on_halves_compute_what_the_evaluator_says() {
-    for (name, [input, output], body) in GRAPHS {
-        let text = format!("mlc 1\ngraph @g(%x: {input}) -> (\"y\": {output}) {{\n{body}\n  return %y\n}}\n");
-        let graph = text::parse(&text, &()).unwrap_or_else(|faults| panic!("{name}: {faults:?}"));
+    for case in GRAPHS {
+        let (name, graph) = (case.0, parsed(case));
         let x = Generator::new(5).tensor(&graph.node(graph.inputs()[0]).results[0]);
         let inputs = [x];
         let bounds = Bounds::of(&graph, &inputs).unwrap();
@@ -181,9 +181,7 @@ fn operators_on_halves_compute_what_the_evaluator_says() {
 /// Sums of products are sums of halves where vectors compute with them, unless code must be strict.
 #[test]
 fn vectors_compute_with_halves() {
-    let (_, [input, output], body) = GRAPHS[0];
-    let text = format!("mlc 1\ngraph @g(%x: {input}) -> (\"y\": {output}) {{\n{body}\n  return %y\n}}\n");
-    let graph = text::parse(&text, &()).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let graph = parsed(GRAPHS[0]);
     let code = |floating_point| {
         let target = target("cortex-a76").unwrap().with_floating_point(floating_point);
         let options = CompileOptions { target, ..CompileOptions::default() };
@@ -193,6 +191,100 @@ fn vectors_compute_with_halves() {
     let (fast, strict) = (code(FloatingPoint::Fast), code(FloatingPoint::Strict));
     assert!(fast.contains("typedef _Float16 f16x8 ") && fast.contains("f16x8 sum_0_0 "), "{fast}");
     assert!(!strict.contains("f16x8 sum_0_0 ") && strict.contains("f32x4 sum_0_0 "), "{strict}");
+}
+
+/// The machine whose vectors of 64 bytes compute with halves.
+const WIDE: &str = "x86-64-v4-fp16";
+
+/// What the C compiler of this machine makes of a text, as assembly; or what it has against it.
+fn assembly(text: &str, flags: &[String]) -> Result<String, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, result] = ["x.c", "x.s"].map(|name| folder.path().join(name));
+    std::fs::write(&source, text).unwrap();
+    let mut command = Command::new("cc");
+    command.args(flags).args(["-Wall", "-Wextra", "-Werror", "-S"]).arg(&source).arg("-o").arg(&result);
+    let output = command.output().map_err(|error| error.to_string())?;
+    let faults = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(std::fs::read_to_string(&result).unwrap()) } else { Err(faults) }
+}
+
+/// Whether the C compiler of this machine has vectors of halves with some options.
+fn has_halves(flags: &[String]) -> bool {
+    let vector = "typedef _Float16 half __attribute__((vector_size(64)));\nextern half x;\nhalf x;\n";
+    let found = assembly(vector, flags);
+    if let Err(faults) = &found {
+        eprintln!("skipped: {faults}");
+    }
+    found.is_ok()
+}
+
+fn parsed((name, [input, output], body): (&str, [&str; 2], &str)) -> Graph {
+    let text = format!("mlc 1\ngraph @g(%x: {input}) -> (\"y\": {output}) {{\n{body}\n  return %y\n}}\n");
+    text::parse(&text, &()).unwrap_or_else(|faults| panic!("{name}: {faults:?}"))
+}
+
+/// Rests of wide vectors, sums longer than a run, borders and channels by themselves. C compilers need long for vectors that they compute lane
+/// by lane.
+const SMALL: [(&str, [&str; 2], &str); 2] = [
+    (
+        "products",
+        ["f16[2, 130]", "f16[2, 40]"],
+        "  %w = constant f16[130, 40] random(seed = 1)
+  %b = constant f16[40] random(seed = 2)
+  %p = matmul %x, %w {transpose_left = false, transpose_right = false}
+  %q = binary %p, %b {function = add}
+  %y = unary %q {function = relu}",
+    ),
+    (
+        "windows",
+        ["f16[1, 3, 3, 2]", "f16[1, 3, 3, 32]"],
+        "  %v = constant f16[2, 2, 2, 32] random(seed = 1)
+  %w = constant f16[2, 2, 1, 32] random(seed = 2)
+  %p = convolution %x, %v {strides = [1, 1], dilations = [1, 1], pads = [[1, 0], [0, 1]], groups = 1}
+  %y = convolution %p, %w {strides = [1, 1], dilations = [1, 1], pads = [[0, 1], [1, 0]], groups = 32}",
+    ),
+];
+
+/// A C compiler for another processor computes the same text lane by lane, by way of singles, and rounds each product and each sum.
+#[test]
+fn text_for_wide_vectors_of_halves_computes_what_the_evaluator_says() {
+    let mut target = Target::host(64).with_half_vectors(true).with_objective(Objective::Size);
+    target.c_flags.iter_mut().filter(|flag| *flag == "-Os").for_each(|flag| *flag = "-O0".into());
+    if !has_halves(&target.c_flags) {
+        return;
+    }
+    for case in SMALL {
+        let graph = parsed(case);
+        let inputs = [Generator::new(5).tensor(&graph.node(graph.inputs()[0]).results[0])];
+        let bounds = Bounds::of(&graph, &inputs).unwrap();
+        let options = CompileOptions { target: target.clone(), ..CompileOptions::default() };
+        let compiled = pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap();
+        assert!(compiled.module.sources[0].text.contains("f16x32 sum_0_0 "), "{}", case.0);
+        let program = Toolchain::from_variable(None).build(&compiled.bundle().unwrap()).unwrap();
+        let found = program.run(&inputs).unwrap();
+        let compared = judge(&graph, &inputs, &bounds, &found).unwrap_or_else(|fault| panic!("{}: {fault}", case.0));
+        assert!(compared.agreeing > 0, "{}: nothing is compared", case.0);
+    }
+}
+
+/// Products with a sum and sums of sums are single instructions where the processor has them.
+#[test]
+fn wide_vectors_of_halves_are_instructions() {
+    let target = target(WIDE).unwrap();
+    if !has_halves(&target.c_flags) {
+        return;
+    }
+    let mut found = String::new();
+    for case in GRAPHS {
+        let options = CompileOptions { target: target.clone(), ..CompileOptions::default() };
+        let compiled = pipeline::compile(&parsed(case), &options, &mut |_, _| {}).unwrap();
+        let text = &compiled.module.sources[0].text;
+        found += &assembly(text, &target.c_flags).unwrap_or_else(|faults| panic!("{}: {faults}\n{text}", case.0));
+    }
+    let instructions: Vec<&str> = found.split_whitespace().filter(|word| word.ends_with("ph")).collect();
+    for (start, most) in [("vfmadd", 2), ("vaddph", 1)] {
+        assert!(instructions.iter().filter(|own| own.starts_with(start)).count() >= most, "{instructions:?}");
+    }
 }
 
 /// Every order of numbers that are not whole, and of those that are none.

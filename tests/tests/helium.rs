@@ -107,6 +107,60 @@ fn functions_are_within_four_units_in_the_last_place() {
     }
 }
 
+/// What dynamic quantisation makes of singles, and of sums of products of unsigned bytes: quotients that are rounded, numbers of no use among
+/// them, singles and bytes that are made of the sums. Outputs and terms that fill no vector.
+#[test]
+fn bytes_and_singles_beside_sums_have_the_bits_of_the_evaluator() {
+    if !available() {
+        return;
+    }
+    let mut generator = Generator::new(9);
+    let mut list = |count: usize, most: usize| {
+        let number = |generator: &mut Generator| generator.range(0, 2 * most) as i64 - most as i64;
+        let numbers: Vec<String> = (0..count).map(|_| number(&mut generator).to_string()).collect();
+        numbers.join(", ")
+    };
+    let kernel = |weights: &str, expression: &str, result: &str| {
+        format!(
+            "kernel %q, {weights}, %c, %s {{anchor = matmul {{transpose_left = false, transpose_right = false, sums = i32}}, \
+             anchor_operands = 2, expression = {expression}}} : {result}"
+        )
+    };
+    let text = format!(
+        "mlc 1\ngraph @g(%x: f32[5, 37], %s: f32[], %z: u8[]) -> (\"q\": u8[5, 37], \"y\": f32[5, 18], \"r\": i8[5, 18]) {{\n  \
+         %q = map %x, %s, %z {{expression = cast_u8(minimum(maximum(add(round_to_integer(divide(x0, x1)), cast_i32(x2)), 0_i32), \
+         255_i32))}} : u8[5, 37]\n  \
+         %w = constant i8[37, 18] [{}]\n  %v = constant i8[37, 18] [{}]\n  %c = constant i32[18] [{}]\n  \
+         %y = {}\n  %r = {}\n  return %q, %y, %r\n}}\n",
+        list(37 * 18, 127),
+        list(37 * 18, 127),
+        list(18, 9000),
+        kernel("%w", "multiply(cast_f32(add(x0, x1)), x2)", "f32[5, 18]"),
+        kernel(
+            "%v",
+            "cast_i8(minimum(maximum(round_to_integer(multiply(cast_f32(add(x0, x1)), x2)), -128_i32), 127_i32))",
+            "i8[5, 18]"
+        ),
+    );
+    let graph = text::parse(&text, &()).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let mut x: Vec<f64> = (0..5 * 37).map(|_| f64::from((generator.unit() * 6.0) as f32)).collect();
+    x[..6].copy_from_slice(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 3e38, -3e38, -0.0]);
+    // Halves of a step.
+    x[6..9].copy_from_slice(&[0.03125, 0.09375, -0.15625]);
+    let scalar = |dtype| TensorType::new(dtype, []);
+    let inputs = [
+        Tensor::from_floats(TensorType::new(DType::F32, [5, 37]), x),
+        Tensor::from_floats(scalar(DType::F32), vec![0.0625]),
+        Tensor::from_integers(scalar(DType::U8), vec![131]),
+    ];
+    let expected = mlc_ir::evaluate(&graph, &inputs).unwrap();
+    let (found, code) = outputs(&graph, &inputs);
+    for used in ["mlc_window_u8(", "vdiv.f32 s3", "vcvtnq_s32_f32(", "vcvtq_f32_s32(", "vstrbq_u32("] {
+        assert!(code.contains(used), "{used}: {code}");
+    }
+    assert_eq!(found, expected);
+}
+
 /// Operators whose own steps are in vectors there; rests of vectors, sums over the last axis and over others, elements that are apart.
 const GRAPHS: [(&str, [&str; 2], &str); 6] = [
     (

@@ -21,6 +21,8 @@ struct Layer {
     low: Option<i64>,
     /// Outputs without weights, which begin with more than can be doubled.
     silent: std::ops::Range<usize>,
+    /// Whether all weights of an output are the same.
+    alike: bool,
     schedule: &'static str,
 }
 
@@ -40,6 +42,7 @@ fn layers() -> Vec<Layer> {
             outputs,
             low,
             silent: 0..0,
+            alike: false,
             schedule,
         };
         let depthwise = |window, strides, pads, low, schedule| Layer {
@@ -55,6 +58,9 @@ fn layers() -> Vec<Layer> {
         list.push(depthwise([3, 3], [1, 1], [[1, 1]; 2], Some(3), "planes"));
         list.push(depthwise([3, 3], [1, 2], [[1, 1]; 2], None, "planes"));
         list.push(depthwise([2, 5], [1, 1], [[1, 1], [2, 2]], None, "planes"));
+        for (window, strides) in [([7, 6], [1, 1]), ([3, 2], [2, 1]), ([2, 1], [1, 3])] {
+            list.push(Layer { alike: true, ..depthwise(window, strides, [[0, 0]; 2], None, "window-sums") });
+        }
         for outputs in [3, 4, 6, 18] {
             list.push(dense([1, 1], [1, 1], [[0, 0]; 2], outputs, None, "pixel-dots"));
         }
@@ -77,7 +83,7 @@ fn layers() -> Vec<Layer> {
 fn graph(layers: &[Layer]) -> String {
     let (mut results, mut body, mut names) = (Vec::new(), String::new(), Vec::new());
     for (n, layer) in layers.iter().enumerate() {
-        let Layer { dtype, window, strides, pads, groups, outputs, low, silent, .. } = layer;
+        let Layer { dtype, window, strides, pads, groups, outputs, low, silent, alike, .. } = layer;
         let size = |axis: usize| {
             let extent = [ROWS, COLUMNS][axis] + pads[axis][0] + pads[axis][1];
             (extent - window[axis]) / strides[axis] + 1
@@ -94,7 +100,10 @@ fn graph(layers: &[Layer]) -> String {
         let inner = CHANNELS / groups;
         let is_silent = |element: usize| silent.contains(&(element % outputs));
         // No two layers have the same weights: they would be computed once.
-        let weight = |element: usize| if is_silent(element) { 0 } else { ((element * 89 + n) % 255) as i64 - 127 };
+        let weight = |element: usize| match if *alike { element % outputs } else { element } {
+            own if is_silent(own) => 0,
+            own => ((own * 89 + n) % 255) as i64 - 127,
+        };
         let weights: Vec<i64> = (0..rows * columns * inner * outputs).map(weight).collect();
         let first: Vec<i64> = (0..*outputs)
             .map(|output| if is_silent(output) { (1 << 30) + 5 } else { 300 * output as i64 - 500 })
@@ -136,6 +145,7 @@ fn routines_compute_what_the_evaluator_does() {
         ("cortex-m4", "cortex-m0plus"),
         ("cortex-m0plus", "cortex-m0plus"),
         ("cortex-m0plus", "cortex-m4"),
+        ("cortex-m55", "cortex-m55"),
         ("riscv32", "riscv32"),
     ] {
         if let Some(reason) = missing(machine) {
@@ -143,10 +153,13 @@ fn routines_compute_what_the_evaluator_does() {
             continue;
         }
         let target = target(written_for).unwrap();
-        let forced = |layer: &Layer| match (target.dsp, target.pixel_pairs && layer.dtype == "i8" && layer.groups == 1)
-        {
-            (true, _) => Some(layer.schedule.to_owned()),
-            (false, true) => Some(layer.schedule.replace("dots", "pairs")),
+        let forced = |layer: &Layer| match written_for {
+            _ if layer.alike => Some(layer.schedule.to_owned()),
+            "cortex-m4" => Some(layer.schedule.to_owned()),
+            "cortex-m0plus" if layer.dtype == "i8" && layer.groups == 1 => {
+                Some(layer.schedule.replace("dots", "pairs"))
+            }
+            "cortex-m55" if layer.groups == 1 => Some(layer.schedule.replace("dots", "vectors")),
             _ => None,
         };
         let named = |(n, layer): (usize, &Layer)| Some((format!("y{n}"), forced(layer)?));

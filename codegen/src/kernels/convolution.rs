@@ -8,13 +8,19 @@ use super::dots::Reach;
 use super::products::{weight_strides, with_views};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::window::{WindowAxis, window_axes};
-use super::{KernelWriter, depthwise, depthwise_quads, depthwise_rolled, planes, row_pairs, strips, winograd};
+use super::{
+    KernelWriter, depthwise, depthwise_quads, depthwise_rolled, planes, row_pairs, strips, window_sums, winograd,
+};
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
 use mlc_ir::ops::Convolution;
 
 impl Scheduled for Convolution {
     const KINDS: &'static [Kind<Self>] = &[
+        Kind::new("window-sums", window_sums::list, |op, _, kernel| {
+            window_sums::write(op, kernel);
+            Ok(())
+        }),
         Kind::new("strips", strips::list, |op, _, kernel| strips::write(op, kernel)),
         Kind::new(
             "row-vectors",

@@ -35,12 +35,11 @@ impl Contraction {
     pub fn dot_schedules(&self, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {
         let merged = self.clone().merged(kernel).0;
         let stored = |pointer: Var| kernel.b.element_dtype(pointer);
-        let is_byte = matches!(stored(self.x.pointer), DType::I8 | DType::U8);
         let is_constant = self.weights.constant.is_some() && self.weights.operand.is_some();
         let has_routine = kernel.target.dsp || kernel.target.pixel_pairs && reach == Reach::Row;
         let fits = has_routine
             && self.x.view.dtype == DType::I32
-            && is_byte
+            && stored(self.x.pointer).is_byte()
             && stored(self.weights.pointer) == DType::I8
             && is_constant
             && self.steps() > 0

@@ -7,7 +7,7 @@ use super::dots::{Reach, runs, take_bias};
 use super::quads::{QUAD, finishes_quads};
 use super::scales::{Factors, factors, numbers};
 use super::schedule::{Preferences, Settings};
-use crate::loops::helium::{Block, Helium, STEP, Stored};
+use crate::loops::helium::{Block, Helium, LESS, STEP, Stored};
 use crate::loops::{Expr, Index, Nest, Routine, Stmt, ValueType, Var};
 use crate::target::VectorSpelling;
 use mlc_ir::{Attribute, DType, Diagnostic, Literal, TensorType};
@@ -27,7 +27,7 @@ impl Contraction {
         let stored = |pointer: Var| kernel.b.element_dtype(pointer);
         let fits = kernel.target.vectors == VectorSpelling::Mve
             && self.x.view.dtype == DType::I32
-            && stored(self.x.pointer) == DType::I8
+            && stored(self.x.pointer).is_byte()
             && stored(self.weights.pointer) == DType::I8
             && self.weights.constant.is_some()
             && self.weights.operand.is_some()
@@ -35,21 +35,21 @@ impl Contraction {
             && kernel.results[0].view.elements() > 0
             && merged.outer.iter().all(|axis| axis.weights == 0)
             && merged.reduction.last().is_none_or(|axis| axis.x == 1 || axis.extent == 1)
-            && merged.helium_reach() == reach;
+            && merged.helium_reach(stored(self.x.pointer)) == reach;
         if fits { vec![(0, Settings::default())] } else { Preferences::new() }
     }
 
-    fn helium_reach(&self) -> Reach {
+    fn helium_reach(&self, dtype: DType) -> Reach {
         match self.reach() {
-            Reach::Row if self.is_whole() => Reach::Row,
+            Reach::Row if self.is_whole(dtype) => Reach::Row,
             Reach::Row => Reach::Pixel,
             reach => reach,
         }
     }
 
-    /// Whether it is one pixel of whole steps, which needn't be copied.
-    fn is_whole(&self) -> bool {
-        self.pixels() == 1 && self.reduction.len() <= 1 && self.steps().is_multiple_of(STEP)
+    /// Whether it is one pixel of whole steps of signed bytes, which needn't be copied.
+    fn is_whole(&self, dtype: DType) -> bool {
+        dtype == DType::I8 && self.pixels() == 1 && self.reduction.len() <= 1 && self.steps().is_multiple_of(STEP)
     }
 
     /// Writes the kernel.
@@ -72,6 +72,8 @@ impl Contraction {
 struct Sums<'c> {
     contraction: &'c Contraction,
     block: Block,
+    /// What the bytes of x are.
+    dtype: DType,
     /// Vectors of a pixel.
     steps: usize,
     /// The pixels of a block, copied; `None` where they are read as they are.
@@ -104,8 +106,9 @@ impl<'c> Sums<'c> {
         };
         let limits = factors.as_ref().map_or((0, 0), |factors| (factors.added, factors.low));
         let own = if stored == Stored::Whole { 1 } else { 3 };
-        let terms = terms(kernel, contraction.outputs, block, bias, factors);
-        let is_copied = !contraction.is_whole();
+        let terms = terms(kernel, (contraction, block), bias, factors);
+        let dtype = kernel.b.element_dtype(contraction.x.pointer);
+        let is_copied = !contraction.is_whole(dtype);
         let window = is_copied.then(|| kernel.scratch("window", DType::I8, steps * STEP * block.pixels()));
         let has_rest = contraction.outputs < outputs;
         let buffer = match stored {
@@ -117,7 +120,7 @@ impl<'c> Sums<'c> {
                 has_rest.then(|| kernel.scratch("rest", DType::I8, block.outputs() * block.pixels()))
             }
         };
-        Sums { contraction, block, steps, window, weights, terms: (terms, own), stored, limits, buffer }
+        Sums { contraction, block, dtype, steps, window, weights, terms: (terms, own), stored, limits, buffer }
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>) {
@@ -198,7 +201,7 @@ impl<'c> Sums<'c> {
         for (number, (element, _)) in starts.iter().enumerate().step_by(rows) {
             let to = i * self.steps * STEP + number * run;
             let pointers = vec![(x, Index::from(*element)), (window, Index::from(to))];
-            call(kernel, Helium::Window, pointers, vec![run as i64, rows as i64, pitch]);
+            call(kernel, Helium::Window { dtype: self.dtype }, pointers, vec![run as i64, rows as i64, pitch]);
         }
     }
 
@@ -290,41 +293,43 @@ fn packed_bytes(contraction: &Contraction, constant: &Attribute, block: Block) -
 /// The terms of the outputs' sums, filled up to whole blocks: first ones alone, or those by which sums are rescaled with them.
 fn terms(
     kernel: &mut KernelWriter<'_>,
-    outputs: usize,
-    block: Block,
+    (contraction, block): (&Contraction, Block),
     bias: Option<(usize, Vec<i64>)>,
     factors: Option<Factors>,
 ) -> Var {
+    let outputs = contraction.outputs;
     let padded = outputs.next_multiple_of(block.outputs());
+    let moved = (kernel.b.element_dtype(contraction.x.pointer) == DType::U8).then(|| contraction.clone());
     let operand = bias.as_ref().map(|bias| bias.0).or(factors.as_ref().and_then(|factors| factors.operand));
+    let operand = operand.or(moved.as_ref().and_then(|moved| moved.weights.operand));
     let first: Vec<i64> = bias.map_or_else(|| vec![0; outputs], |bias| bias.1);
-    let first: Vec<i64> = first.into_iter().chain(std::iter::repeat_n(0, padded - outputs)).collect();
-    let list = match factors {
-        None => first,
-        Some(factors) => {
-            let mut scales: Vec<(i64, i64)> = factors.list(outputs);
-            scales.resize(padded, (0, 32));
-            let of_block = |number: usize| {
-                let own = number * block.outputs()..(number + 1) * block.outputs();
-                let scales = scales[own.clone()].chunks(QUAD).flat_map(|scales| {
-                    let multipliers = scales.iter().map(|scale| scale.0);
-                    multipliers.chain(scales.iter().map(|scale| 31 - scale.1))
-                });
-                first[own].iter().copied().chain(scales).collect::<Vec<i64>>()
-            };
-            (0..padded / block.outputs()).flat_map(of_block).collect()
+    let scales = factors.map(|factors| factors.list(outputs));
+    let length = if scales.is_some() { 3 * padded } else { padded };
+    let list = move || {
+        let mut first = first.clone();
+        if let Some(moved) = &moved {
+            // What x has less than it should.
+            first.iter_mut().zip(moved.weight_sums()?).for_each(|(first, sum)| *first += LESS * sum);
+            first.iter_mut().for_each(|first| *first = i64::from(*first as i32));
         }
+        first.resize(padded, 0);
+        let Some(mut scales) = scales.clone() else { return Some(numbers(first)) };
+        scales.resize(padded, (0, 32));
+        let of_block = |number: usize| {
+            let own = number * block.outputs()..(number + 1) * block.outputs();
+            let scales = scales[own.clone()].chunks(QUAD).flat_map(|scales| {
+                let multipliers = scales.iter().map(|scale| scale.0);
+                multipliers.chain(scales.iter().map(|scale| 31 - scale.1))
+            });
+            first[own].iter().copied().chain(scales).collect::<Vec<i64>>()
+        };
+        Some(numbers((0..padded / block.outputs()).flat_map(of_block).collect()))
     };
-    constant(kernel, "terms", operand, list)
-}
-
-/// A table of words that is made of an operand, if there is one.
-fn constant(kernel: &mut KernelWriter<'_>, name: &str, operand: Option<usize>, list: Vec<i64>) -> Var {
     match operand {
-        Some(operand) => {
-            let ty = TensorType::new(DType::I32, [list.len()]);
-            kernel.pack(operand, name, ty, move || Some(numbers(list.clone())))
+        Some(operand) => kernel.pack(operand, "terms", TensorType::new(DType::I32, [length]), list),
+        None => {
+            let list = list().unwrap_or_else(|| numbers(vec![0; length]));
+            kernel.table("terms", list)
         }
-        None => kernel.table(name, numbers(list)),
     }
 }

@@ -58,6 +58,7 @@ mod vectors;
 mod walk;
 mod weights;
 mod window;
+mod window_sums;
 mod winograd;
 mod winograd_filter;
 mod writer;

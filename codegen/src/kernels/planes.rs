@@ -21,7 +21,7 @@ const COPIED: usize = 8;
 pub fn fits(op: &Convolution, x: &TensorType, weights: &TensorType) -> bool {
     x.rank() == 4
         && op.sums == Some(DType::I32)
-        && matches!(x.dtype, DType::I8 | DType::U8)
+        && x.dtype.is_byte()
         && weights.dtype == DType::I8
         && op.groups > 1
         && weights.shape[2] == 1

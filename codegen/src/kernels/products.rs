@@ -24,7 +24,12 @@ pub fn require_products(dtype: DType) -> Result<(), Diagnostic> {
 /// What tiles for elements of a type can use.
 pub fn machine(dtype: DType, kernel: &KernelWriter<'_>) -> Machine {
     let lanes = kernel.lanes(dtype);
-    let narrowest = if lanes == 1 { 1 } else { (16 / dtype.size()).min(lanes) };
+    let narrowest = match dtype {
+        _ if lanes == 1 => 1,
+        // Narrower vectors of halves are bits to convert, no numbers.
+        DType::F16 => lanes,
+        _ => (16 / dtype.size()).min(lanes),
+    };
     let Target { in_order, .. } = *kernel.target;
     // Sums of integers are in general registers where there are no vectors.
     let is_general = dtype.is_integer() && kernel.target.vectors == VectorSpelling::None;

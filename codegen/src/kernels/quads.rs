@@ -4,7 +4,7 @@ use super::KernelWriter;
 use super::bounds;
 use crate::loops::Known;
 use crate::target::VectorSpelling;
-use mlc_ir::scalar::{BinaryFunction as B, Expression, Rounding, ScalarNode};
+use mlc_ir::scalar::{BinaryFunction as B, Expression, Rounding, ScalarNode, UnaryFunction as U};
 use mlc_ir::{DType, Literal};
 
 /// Lanes of its vectors.
@@ -13,9 +13,10 @@ pub const QUAD: usize = 4;
 /// Bounds of the shift of a number that is only multiplied.
 const UNSHIFTED: bounds::Bounds = (31, 31);
 
-/// Whether an expression over the operands whose bounds a kernel knows is computed so: bytes or integers of 32 bits of which bytes are made.
+/// Whether an expression over the operands whose bounds a kernel knows is computed so: bytes, integers of 32 bits and singles, of which
+/// bytes or singles are made.
 pub fn has_quads(kernel: &KernelWriter<'_>, expression: &Expression, operands: &[DType]) -> bool {
-    let is_number = |dtype: &DType| matches!(dtype, DType::I8 | DType::I32);
+    let is_number = |dtype: &DType| dtype.is_byte() || matches!(dtype, DType::I32 | DType::F32);
     if kernel.target.vectors != VectorSpelling::Mve || kernel.scalar || !operands.iter().all(is_number) {
         return false;
     }
@@ -25,16 +26,25 @@ pub fn has_quads(kernel: &KernelWriter<'_>, expression: &Expression, operands: &
     let is_operand = |x: u32| matches!(nodes[x as usize], ScalarNode::Operand(_));
     let is_literal = |x: u32| matches!(nodes[x as usize], ScalarNode::Literal(_));
     let is_wide = |x: u32| types[x as usize] == DType::I32;
-    let is_byte = |(low, high): bounds::Bounds| low >= i8::MIN.into() && high <= i8::MAX.into();
+    let is_single = |x: u32| types[x as usize] == DType::F32;
+    let fits = |dtype: DType, (low, high): bounds::Bounds| {
+        let range = dtype.integer_range(8);
+        low as f64 >= range.0 && high as f64 <= range.1
+    };
     let is_known = |(id, node): (usize, &ScalarNode)| match *node {
         ScalarNode::Operand(_) => true,
-        ScalarNode::Literal(literal) => literal.dtype() == DType::I32,
+        ScalarNode::Literal(literal) => matches!(literal.dtype(), DType::I32 | DType::F32),
         ScalarNode::Cast(DType::I32, x) => {
             let is_returned = bounds::kept(nodes, &types, &known, x).is_some_and(is_wide);
-            is_returned || types[x as usize] == DType::I8 && is_operand(x)
+            is_returned || types[x as usize].is_byte() && is_operand(x)
         }
-        ScalarNode::Cast(DType::I8, x) => is_wide(x) && (id + 1 == nodes.len() || is_byte(known[x as usize])),
-        ScalarNode::Binary(B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum, x, _) => is_wide(x),
+        ScalarNode::Cast(DType::F32, x) => is_wide(x),
+        ScalarNode::Cast(to, x) if to.is_byte() => is_wide(x) && (id + 1 == nodes.len() || fits(to, known[x as usize])),
+        ScalarNode::Unary(U::RoundToInteger, x) => is_single(x),
+        ScalarNode::Unary(U::Relu, x) | ScalarNode::Binary(B::Divide, x, _) => is_single(x),
+        ScalarNode::Binary(B::Add | B::Subtract | B::Multiply | B::Maximum | B::Minimum, x, _) => {
+            is_wide(x) || is_single(x)
+        }
         ScalarNode::Binary(B::ShiftLeft | B::ShiftRight, x, y) => {
             let bits = match nodes[y as usize] {
                 ScalarNode::Literal(Literal::Integer(_, bits)) => bits,
@@ -52,8 +62,11 @@ pub fn has_quads(kernel: &KernelWriter<'_>, expression: &Expression, operands: &
         }
         _ => false,
     };
-    let result = nodes.len().checked_sub(1).map(|last| &nodes[last]);
-    matches!(result, Some(ScalarNode::Cast(DType::I8, _))) && nodes.iter().enumerate().all(is_known)
+    let is_stored = match nodes.last() {
+        Some(ScalarNode::Cast(dtype, _)) if dtype.is_byte() => true,
+        _ => types.last() == Some(&DType::F32),
+    };
+    is_stored && nodes.iter().enumerate().all(is_known)
 }
 
 /// Whether a kernel's epilogue makes bytes of sums so, and stores them.

@@ -177,10 +177,10 @@ pub fn factors(kernel: &KernelWriter<'_>, outputs: usize) -> Option<Factors> {
         ScalarNode::Literal(Literal::Integer(DType::I32, number)) => i32::try_from(number).ok(),
         _ => None,
     };
-    let ScalarNode::Cast(dtype @ (DType::I8 | DType::U8), limited) = *nodes.last()? else { return None };
+    let ScalarNode::Cast(dtype, limited) = *nodes.last()? else { return None };
     let ScalarNode::Binary(B::Minimum, raised, high) = at(limited) else { return None };
     let ScalarNode::Binary(B::Maximum, value, low) = at(raised) else { return None };
-    let (least, most) = dtype.integer_range(8);
+    let (least, most) = Some(dtype).filter(|dtype| dtype.is_byte())?.integer_range(8);
     let low = literal(low).filter(|&low| f64::from(low) >= least)?;
     literal(high).filter(|&high| f64::from(high) == most)?;
     let (rescaled, added) = match at(value) {

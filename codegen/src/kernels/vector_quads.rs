@@ -78,7 +78,7 @@ pub fn has_quads(kernel: &KernelWriter<'_>, x: &Argument, weights: &Argument) ->
     kernel.target.byte_dots != ByteDots::None
         && kernel.lanes(DType::I32) > 1
         && x.view.dtype == DType::I32
-        && matches!(stored(x), DType::I8 | DType::U8)
+        && stored(x).is_byte()
         && stored(weights) == DType::I8
         && weights.constant.is_some()
         && weights.operand.is_some()
@@ -149,13 +149,13 @@ impl<'c> Quads<'c> {
         let padded: usize = blocks.iter().map(|block| block.count * block.width()).sum();
         let operand = contraction.weights.operand.unwrap_or(1);
         let dtype = kernel.b.element_dtype(contraction.x.pointer);
-        let list = Weights::new(contraction);
-        let own = blocks.clone();
+        let (packed, own) = (contraction.clone(), blocks.clone());
         let ty = TensorType::new(DType::I32, [padded * words * starts.len()]);
-        let packed = list.clone();
-        let weights = kernel.pack(operand, "packed", ty, move || packed.words(&own));
+        let weights = kernel.pack(operand, "packed", ty, move || packed.weight_words(&own));
         let added = if dtype == DType::I8 { BIAS } else { 0 };
-        let (first, lines) = first_terms(kernel, (contraction.outputs, padded), (operand, added), move || list.sums());
+        let list = contraction.clone();
+        let (first, lines) =
+            first_terms(kernel, (contraction.outputs, padded), (operand, added), move || list.weight_sums());
         let x = unsigned_copy(kernel, &contraction.x, dtype);
         Quads { contraction, blocks, x, weights, first, lines, words, runs: starts.len() }
     }
@@ -343,23 +343,12 @@ impl QuadTile<'_> {
     }
 }
 
-/// The weights of a contraction.
-#[derive(Clone)]
-struct Weights {
-    contraction: Contraction,
-}
-
-impl Weights {
-    fn new(contraction: &Contraction) -> Weights {
-        Weights { contraction: contraction.clone() }
-    }
-
-    /// Bytes of an output in the order of the runs.
-    fn of_output(&self, bytes: &[u8], output: usize) -> Option<Vec<Vec<i8>>> {
-        let contraction = &self.contraction;
-        let (run, starts) = runs(contraction);
-        let stride = contraction.reduction.last().map_or(0, |axis| axis.weights);
-        let first = contraction.weights_offset + output as i64 * contraction.output_stride;
+impl Contraction {
+    /// The weights of an output, which are bytes, in the order of the runs.
+    fn weight_runs(&self, bytes: &[u8], output: usize) -> Option<Vec<Vec<i8>>> {
+        let (run, starts) = runs(self);
+        let stride = self.reduction.last().map_or(0, |axis| axis.weights);
+        let first = self.weights_offset + output as i64 * self.output_stride;
         let byte = |element: i64| Some(*bytes.get(usize::try_from(element).ok()?)? as i8);
         starts
             .iter()
@@ -367,23 +356,25 @@ impl Weights {
             .collect()
     }
 
-    /// Sums of the outputs' weights.
-    fn sums(&self) -> Option<Vec<i64>> {
-        let bytes = self.contraction.weights.constant.as_ref()?.bytes();
-        let sum = |output| Some(self.of_output(bytes, output)?.iter().flatten().map(|&weight| i64::from(weight)).sum());
-        (0..self.contraction.outputs).map(sum).collect()
+    /// Sums of the outputs' weights, if these are constant.
+    pub(super) fn weight_sums(&self) -> Option<Vec<i64>> {
+        let bytes = self.weights.constant.as_ref()?.bytes();
+        let sum =
+            |output| Some(self.weight_runs(bytes, output)?.iter().flatten().map(|&weight| i64::from(weight)).sum());
+        (0..self.outputs).map(sum).collect()
     }
 
     /// Words of four weights, block by block, word by word, output by output; outputs that aren't there have zeros.
-    fn words(&self, blocks: &[Block]) -> Option<Attribute> {
-        let bytes = self.contraction.weights.constant.as_ref()?.bytes();
-        let (run, starts) = runs(&self.contraction);
+    fn weight_words(&self, blocks: &[Block]) -> Option<Attribute> {
+        let bytes = self.weights.constant.as_ref()?.bytes();
+        let (run, starts) = runs(self);
         let mut words: Vec<i64> = Vec::new();
         let mut output = 0;
         for block in blocks {
             for _ in 0..block.count {
-                let own: Vec<Vec<Vec<i8>>> =
-                    (output..output + block.outputs()).map(|own| self.of_output(bytes, own)).collect::<Option<_>>()?;
+                let own: Vec<Vec<Vec<i8>>> = (output..output + block.outputs())
+                    .map(|own| self.weight_runs(bytes, own))
+                    .collect::<Option<_>>()?;
                 output += block.outputs();
                 for number in 0..starts.len() {
                     for word in 0..run.div_ceil(QUAD) {

@@ -59,13 +59,12 @@ fn is_simple(node: &ScalarNode) -> bool {
 /// vector instructions.
 pub fn widens_bytes(target: &Target, expression: &Expression, operands: &[DType]) -> bool {
     let Ok(steps) = expression.dtypes(operands) else { return false };
-    let is_byte = |dtype: DType| matches!(dtype, DType::I8 | DType::U8);
     let is_wide = |dtype: DType| matches!(dtype, DType::I32 | DType::F32);
     let fits = |(node, &step): (&ScalarNode, &DType)| match *node {
-        ScalarNode::Operand(_) => is_byte(step) || is_wide(step),
+        ScalarNode::Operand(_) => step.is_byte() || is_wide(step),
         ScalarNode::Cast(to, x) => match (steps[x as usize], to) {
-            (DType::I32, to) => is_byte(to) || is_wide(to),
-            (from, to) => from == to || is_byte(from) && is_wide(to),
+            (DType::I32, to) => to.is_byte() || is_wide(to),
+            (from, to) => from == to || from.is_byte() && is_wide(to),
         },
         ScalarNode::Binary(B::ShiftLeft | B::ShiftRight, ..) | ScalarNode::Rescale(..) => step == DType::I32,
         ScalarNode::Binary(B::Divide, ..) => step == DType::F32,

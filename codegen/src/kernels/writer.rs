@@ -427,8 +427,7 @@ fn halved(shifted: &Expr, [own, multiplier, _]: [Bounds; 3]) -> Option<Expr> {
 /// A conversion of lanes; to bytes, a saturation of numbers that have been limited to the largest of these, and to none below the least.
 fn saturated_lanes(dtype: DType, x: Expr) -> Expr {
     let (least, most) = dtype.integer_range(8);
-    if dtype.is_integer()
-        && dtype.size() == 1
+    if dtype.is_byte()
         && let Expr::Binary(BinaryFunction::Minimum, inner, high) = &x
         && let Expr::Binary(BinaryFunction::Maximum, value, low) = &**inner
         && number_of(high) == Some(most)

@@ -3,6 +3,11 @@
 //!
 //! A *step* is 16 bytes, a vector. What a step multiplies that isn't there is multiplied by weights that are 0.
 
+use mlc_ir::DType;
+
+/// What unsigned bytes get less as they become signed.
+pub const LESS: i64 = 128;
+
 /// Bytes of a vector.
 pub const STEP: usize = 16;
 
@@ -19,8 +24,11 @@ pub const RECORD: usize = 7;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Helium {
     /// Copies the rows of a window to where they follow each other (pointers to its first byte and to the copy; bytes of a row, how many
-    /// rows, bytes from one to the next).
-    Window,
+    /// rows, bytes from one to the next). The copy's bytes are signed: unsigned ones less [`LESS`].
+    Window {
+        /// What the bytes are.
+        dtype: DType,
+    },
     /// Sums of products (pointers to the steps of each pixel, one pixel after the other, to weights, to terms, to what is stored; numbers
     /// of steps and of blocks of outputs). Weights are block by block, step by step, output by output.
     Sums {
@@ -99,7 +107,7 @@ impl Helium {
     pub fn name(self) -> String {
         let limit = |limited: bool| if limited { "limited_" } else { "" };
         match self {
-            Helium::Window => "mlc_window_i8".to_owned(),
+            Helium::Window { dtype } => format!("mlc_window_{dtype}"),
             Helium::Sums { block, stored } => {
                 let stored = match stored {
                     Stored::Whole => "",
@@ -121,7 +129,7 @@ impl Helium {
         let number = |place: usize| numbers.get(place).copied().unwrap_or(0) as f64;
         let limit = |limited: bool| if limited { 1.0 } else { 0.0 };
         match self {
-            Helium::Window => 14.0 + number(1) * (7.0 + 3.0 * (number(0) / 16.0).ceil()),
+            Helium::Window { .. } => 14.0 + number(1) * (7.0 + 3.0 * (number(0) / 16.0).ceil()),
             Helium::Sums { block, stored } => {
                 let step = (8 + block.pixels() + block.outputs()) as f64;
                 let steps = step * number(0) + 2.0 * (number(0) / 4.0).ceil();
@@ -146,7 +154,7 @@ impl Helium {
         let number = |place: usize| numbers.get(place).map_or(0, |&number| number.max(0) as usize);
         let span = |count: usize, stride: usize, own: usize| count.saturating_sub(1) * stride + own;
         match self {
-            Helium::Window => vec![span(number(1), number(2), number(0)), number(0) * number(1)],
+            Helium::Window { .. } => vec![span(number(1), number(2), number(0)), number(0) * number(1)],
             Helium::Sums { block, stored } => {
                 let (steps, outputs) = (number(0), number(1) * block.outputs());
                 let read = [steps * STEP * block.pixels(), steps * STEP * outputs];

@@ -1,12 +1,14 @@
 //! [`Helium`] routines as C, with assembly where the vector extension is. The same text without it is C for any machine.
 
-use super::helium::{Block, Helium, Patch, Stored};
+use super::helium::{Block, Helium, LESS, Patch, Stored};
+use super::spelling::c_type;
+use mlc_ir::DType;
 
 /// The function of a routine.
 pub fn definition(routine: Helium) -> String {
     let name = routine.name();
     match routine {
-        Helium::Window => window(&name),
+        Helium::Window { dtype } => window(&name, dtype),
         Helium::Sums { block, stored } => sums(&name, block, stored),
         Helium::Strip => strip(&name),
         Helium::Patches { patch, limited } => patches(&name, patch, limited),
@@ -28,17 +30,30 @@ fn function(name: &str, parameters: &[&str], assembly: &str, portable: &str) -> 
     )
 }
 
-fn window(name: &str) -> String {
-    let assembly = "push {r4, r5, r6, lr}\n ldr r4, [sp, #16]\n\
+fn window(name: &str, dtype: DType) -> String {
+    let is_unsigned = dtype == DType::U8;
+    // The upper bit of an unsigned byte stands for as much as it takes away from a signed one.
+    let begin = if is_unsigned { " mov r4, #128\n vdup.8 q1, r4\n" } else { "" };
+    let sign = if is_unsigned { " veor q0, q0, q1\n" } else { "" };
+    let assembly = format!(
+        "push {{r4, r5, r6, lr}}\n{begin} ldr r4, [sp, #16]\n\
          1:\n mov r5, r0\n mov r6, r1\n dlstp.8 lr, r2\n\
-         2:\n vldrb.u8 q0, [r5], #16\n vstrb.8 q0, [r6], #16\n letp lr, 2b\n\
-         add r0, r0, r4\n add r1, r1, r2\n subs r3, r3, #1\n bne 1b\n pop {r4, r5, r6, pc}";
-    let portable = "  for (int32_t row = 0; row < rows; ++row) {\n    \
-           for (int32_t k = 0; k < run; ++k) {\n      \
-             y[row * run + k] = x[row * pitch + k];\n    \
-           }\n  }\n";
-    let parameters = ["const int8_t *x", "int8_t *y", "int32_t run", "int32_t rows", "int32_t pitch"];
-    function(name, &parameters, assembly, portable)
+         2:\n vldrb.u8 q0, [r5], #16\n{sign} vstrb.8 q0, [r6], #16\n letp lr, 2b\n\
+         add r0, r0, r4\n add r1, r1, r2\n subs r3, r3, #1\n bne 1b\n pop {{r4, r5, r6, pc}}"
+    );
+    let value = match is_unsigned {
+        true => format!("(int8_t)(x[row * pitch + k] - {LESS})"),
+        false => "x[row * pitch + k]".to_owned(),
+    };
+    let portable = format!(
+        "  for (int32_t row = 0; row < rows; ++row) {{\n    \
+           for (int32_t k = 0; k < run; ++k) {{\n      \
+             y[row * run + k] = {value};\n    \
+           }}\n  }}\n"
+    );
+    let x = format!("const {} *x", c_type(dtype));
+    let parameters = [x.as_str(), "int8_t *y", "int32_t run", "int32_t rows", "int32_t pitch"];
+    function(name, &parameters, &assembly, &portable)
 }
 
 /// A function that rescales a sum as the routine that it belongs to does.

@@ -129,6 +129,9 @@ impl Intrinsics {
             let wide = if from.size() < to.dtype.size() { signed_of_size(to.dtype.size()) } else { from };
             let text = self.converted(text, from, ValueType { dtype: wide, ..to });
             self.use_type(to);
+            if self.mve && wide == DType::I32 && to == mve::SINGLES {
+                return format!("{}({})", self.call(Intrinsic::Cast(wide, to)), unparenthesised(&text));
+            }
             return format!("__builtin_convertvector({}, {})", unparenthesised(&text), value_type_name(to));
         }
         let sizes = (from.size(), to.dtype.size());

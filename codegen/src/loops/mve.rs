@@ -133,6 +133,9 @@ pub fn definition(name: &str, intrinsic: Intrinsic) -> Option<String> {
         Intrinsic::Bounded(function, HALVES) => return Some(bounded(name, function, HALVES)),
         Intrinsic::Splat(SINGLES) => ("f32x4", "float x", "vdupq_n_f32(x)".to_owned()),
         Intrinsic::Splat(HALVES) => ("f16x8", "uint16_t x", "(f16x8)vdupq_n_u16(x)".to_owned()),
+        Intrinsic::Cast(DType::I32, SINGLES) => ("f32x4", "i32x4 x", "vcvtq_f32_s32(x)".to_owned()),
+        Intrinsic::Unary(UnaryFunction::RoundToInteger, SINGLES) => ("i32x4", "f32x4 x", rounded()),
+        Intrinsic::Binary(BinaryFunction::Divide, SINGLES) => return Some(quotients(name)),
         Intrinsic::Cast(DType::F16, SINGLES) => return Some(converted(name, ("f16x4", "f32x4"), "f32.f16")),
         Intrinsic::Cast(DType::F32, ValueType { dtype: DType::F16, lanes: LANES }) => {
             return Some(converted(name, ("f32x4", "f16x4"), "f16.f32"));
@@ -148,6 +151,21 @@ pub fn definition(name: &str, intrinsic: Intrinsic) -> Option<String> {
         _ => return None,
     };
     Some(format!("static inline {result} {name}({parameters}) {{\n  return {body};\n}}\n"))
+}
+
+/// Singles as integers of 23 bits, to the nearest and ties to even; what is not a number as 0.
+fn rounded() -> String {
+    "vminq_s32(vmaxq_s32(vcvtnq_s32_f32(x), vdupq_n_s32(-4194304)), vdupq_n_s32(4194303))".to_owned()
+}
+
+/// There is no instruction that divides vectors: their registers are those of scalars, which gcc 12 would move about.
+fn quotients(name: &str) -> String {
+    let steps: String = (0..LANES).map(|lane| format!("vdiv.f32 s{lane}, s{lane}, s{}\\n", lane + LANES)).collect();
+    format!(
+        "static inline f32x4 {name}(f32x4 x, f32x4 y) {{\n  register f32x4 dividend __asm__(\"q0\") = x;\n  \
+         register f32x4 divisor __asm__(\"q1\") = y;\n  \
+         __asm__(\"{steps}\" : \"+w\"(dividend) : \"w\"(divisor));\n  return dividend;\n}}\n"
+    )
 }
 
 /// Singles and the halves in the lower parts of words. The assembler of binutils 2.40 takes other registers than the first for ones of

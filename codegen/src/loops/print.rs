@@ -362,7 +362,8 @@ impl Printer<'_> {
             B::Xor => Some("^"),
             _ => c_operator(function),
         };
-        if let Some(operator) = operator.filter(|_| ty.dtype.is_float()) {
+        let has_helper = self.intrinsics.is_mve() && function == B::Divide && ty == mve::SINGLES;
+        if let Some(operator) = operator.filter(|_| ty.dtype.is_float() && !has_helper) {
             let (x, y) = match is_half(ty.dtype) {
                 // A single half is its bits.
                 true => [x, y].map(|x| self.widened(x, ty.lanes, DType::I16)).into(),

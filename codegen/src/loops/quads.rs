@@ -10,14 +10,20 @@ pub const QUAD: ValueType = ValueType { dtype: DType::I32, lanes: 4 };
 /// What their vectors are made of, so that they are those of the intrinsics: on these machines `int32_t` is another type.
 pub const QUAD_ELEMENT: &str = "int";
 
-/// Four bytes from an address on as such a vector.
-pub fn widened(address: &str) -> String {
-    format!("vldrbq_s32({address})")
+/// Four bytes of a type from an address on as such a vector.
+pub fn widened(dtype: DType, address: &str) -> String {
+    match dtype {
+        DType::U8 => format!("(i32x4)vldrbq_u32({address})"),
+        _ => format!("vldrbq_s32({address})"),
+    }
 }
 
-/// The statement that stores the lowest byte of each lane.
-pub fn store_bytes(address: &str, value: &str) -> String {
-    format!("vstrbq_s32({address}, {value});")
+/// The statement that stores the lowest byte of each lane as a byte of a type.
+pub fn store_bytes(dtype: DType, address: &str, value: &str) -> String {
+    match dtype {
+        DType::U8 => format!("vstrbq_u32({address}, (uint32x4_t){value});"),
+        _ => format!("vstrbq_s32({address}, {value});"),
+    }
 }
 
 /// The name of the helper that rescales lanes, where it is set each by numbers of its own.

@@ -6,8 +6,7 @@
 
 use mlc_ir::ops::{Kernel, Map};
 use mlc_ir::scalar::{
-    BinaryFunction as B, Expression, ExpressionBuilder, Scalar, ScalarId, ScalarNode, UnaryFunction as U,
-    evaluate_scalar,
+    BinaryFunction as B, Expression, ExpressionBuilder, Scalar, ScalarId, ScalarNode, UnaryFunction as U, evaluate_step,
 };
 use mlc_ir::{DType, Graph, Literal, Op, Value};
 use std::collections::BTreeSet;
@@ -73,10 +72,6 @@ fn rewritten(expression: &Expression, operands: &[DType]) -> Option<Expression> 
     }))
 }
 
-fn is_byte(dtype: DType) -> bool {
-    matches!(dtype, DType::I8 | DType::U8)
-}
-
 fn range(dtype: DType) -> (i64, i64) {
     let (low, high) = dtype.integer_range(8);
     (low as i64, high as i64)
@@ -97,13 +92,13 @@ impl Part {
     /// The steps down to the nearest bytes, where a sum would be fewer instructions.
     fn at(nodes: &[ScalarNode], dtypes: &[DType], root: ScalarId) -> Option<Part> {
         let ScalarNode::Cast(dtype, inner) = nodes[root as usize] else { return None };
-        if !is_byte(dtype) {
+        if !dtype.is_byte() {
             return None;
         }
         let (mut bytes, mut steps) = (BTreeSet::new(), BTreeSet::from([root]));
         let mut left = vec![inner];
         while let Some(id) = left.pop() {
-            if is_byte(dtypes[id as usize]) {
+            if dtypes[id as usize].is_byte() {
                 bytes.insert(id);
             } else if matches!(nodes[id as usize], ScalarNode::Operand(_)) {
                 return None;
@@ -168,12 +163,33 @@ impl Part {
         let dtypes = self.expression.dtypes(&self.dtypes).ok()?;
         let ranges: Vec<(i64, i64)> = self.dtypes.iter().map(|&dtype| range(dtype)).collect();
         let (first, last) = (*ranges.first()?, ranges.get(1).copied().unwrap_or((0, 0)));
-        let (mut results, mut steps) = (Vec::new(), Vec::new());
+        let nodes = self.expression.nodes();
+        let [of_none, of_first, of_last, of_both] = by_operands(nodes);
+        // Steps of the second byte that those of both read: what is kept of each of its numbers.
+        let read: BTreeSet<usize> = of_both.iter().flat_map(|&id| nodes[id].children()).map(|id| id as usize).collect();
+        let kept: Vec<usize> = of_last.iter().copied().filter(|id| read.contains(id)).collect();
+        let mut steps = vec![Scalar::Integer(0); nodes.len()];
+        let evaluate = |ids: &[usize], operands: &[Scalar], steps: &mut [Scalar]| {
+            for &id in ids {
+                steps[id] = evaluate_step(nodes[id], dtypes[id], &dtypes, operands, steps);
+            }
+        };
+        evaluate(&of_none, &[], &mut steps);
+        let mut of_last_bytes = Vec::new();
+        for y in last.0..=last.1 {
+            evaluate(&of_last, &[Scalar::Integer(0), Scalar::Integer(y)], &mut steps);
+            of_last_bytes.extend(kept.iter().map(|&id| steps[id]));
+        }
+        let mut results = Vec::new();
         for x in first.0..=first.1 {
-            for y in last.0..=last.1 {
-                let operands = [x, y].map(Scalar::Integer);
-                match evaluate_scalar(&self.expression, &dtypes, &operands, &mut steps) {
-                    Scalar::Integer(value) => results.push(value),
+            evaluate(&of_first, &[Scalar::Integer(x)], &mut steps);
+            for number in 0..=(last.1 - last.0) as usize {
+                for (place, &id) in kept.iter().enumerate() {
+                    steps[id] = of_last_bytes[number * kept.len() + place];
+                }
+                evaluate(&of_both, &[], &mut steps);
+                match steps.last()? {
+                    Scalar::Integer(value) => results.push(*value),
                     Scalar::Float(_) => return None,
                 }
             }
@@ -227,6 +243,21 @@ impl Part {
         };
         Some(Sum { factors: factors.to_vec(), added, shift, limits })
     }
+}
+
+/// The steps that depend on no operand, on the first one, on the second one, and on both, each in their order.
+fn by_operands(nodes: &[ScalarNode]) -> [Vec<usize>; 4] {
+    let mut met: Vec<usize> = Vec::with_capacity(nodes.len());
+    let mut steps = [const { Vec::new() }; 4];
+    for (id, node) in nodes.iter().enumerate() {
+        let own = match node {
+            ScalarNode::Operand(k) => 1 << k,
+            node => node.children().fold(0, |all, child| all | met[child as usize]),
+        };
+        met.push(own);
+        steps[own].push(id);
+    }
+    steps
 }
 
 /// Changes of both factors, small ones first.
@@ -316,6 +347,7 @@ impl Sum {
 mod tests {
     use super::*;
     use mlc_ir::Generator;
+    use mlc_ir::scalar::evaluate_scalar;
 
     /// Whether both give the same for all bytes.
     fn are_alike(left: &Expression, right: &Expression, operands: &[DType]) -> bool {
@@ -325,7 +357,27 @@ mod tests {
             expression: expression.clone(),
             dtype: DType::I8,
         };
-        part(left).results().unwrap() == part(right).results().unwrap()
+        let results = [left, right].map(|expression| {
+            let results = part(expression).results().unwrap();
+            assert_eq!(results, one_by_one(expression, operands), "{expression}");
+            results
+        });
+        results[0] == results[1]
+    }
+
+    /// What an expression of bytes gives, computed for each of them as a whole.
+    fn one_by_one(expression: &Expression, operands: &[DType]) -> Vec<i64> {
+        let dtypes = expression.dtypes(operands).unwrap();
+        let (low, high) = range(operands[0]);
+        let (other_low, other_high) = operands.get(1).map_or((0, 0), |&dtype| range(dtype));
+        let pairs = (low..=high).flat_map(|x| (other_low..=other_high).map(move |y| [x, y].map(Scalar::Integer)));
+        let value = |operands: [Scalar; 2]| evaluate_scalar(expression, &dtypes, &operands, &mut Vec::new());
+        pairs
+            .map(|operands| match value(operands) {
+                Scalar::Integer(value) => value,
+                Scalar::Float(value) => panic!("{value}"),
+            })
+            .collect()
     }
 
     fn has_no_scale(expression: &Expression) -> bool {

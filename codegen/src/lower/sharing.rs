@@ -167,8 +167,7 @@ fn keep(step: &mut Step, is_used: &dyn Fn(&Overlay) -> bool) {
 
 /// Whether C knows that what is written as elements of one type may be what is read as those of another one.
 fn is_visible(one: DType, other: DType) -> bool {
-    let is_byte = |dtype: DType| matches!(dtype, DType::I8 | DType::U8);
-    one == other || is_byte(one) || is_byte(other)
+    one == other || one.is_byte() || other.is_byte()
 }
 
 /// Finds the overlays of a stripe, and tells its steps.

@@ -38,7 +38,7 @@ const COMPUTER: Computer = Computer {
 
 const AARCH64: &str = "aarch64-linux-gnu-";
 
-const COMPUTERS: [Computer; 9] = [
+const COMPUTERS: [Computer; 10] = [
     Computer {
         name: "x86-64-v2",
         summary: "x86-64 with SSE4.2: vectors of 16 bytes",
@@ -61,6 +61,15 @@ const COMPUTERS: [Computer; 9] = [
         vector_bytes: 64,
         byte_dots: ByteDots::Pairs,
         machine_flags: &["-march=x86-64-v4", "-mprefer-vector-width=512"],
+        ..COMPUTER
+    },
+    Computer {
+        name: "x86-64-v4-fp16",
+        summary: "x86-64 with AVX-512, its VNNI and FP16: vectors of 64 bytes that compute with halves",
+        vector_bytes: 64,
+        byte_dots: ByteDots::Quads,
+        half_vectors: true,
+        machine_flags: &["-march=x86-64-v4", "-mavx512vnni", "-mavx512fp16", "-mprefer-vector-width=512"],
         ..COMPUTER
     },
     Computer {

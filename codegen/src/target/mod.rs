@@ -200,6 +200,11 @@ impl Target {
         Target { byte_dots, ..self }
     }
 
+    /// The same machine, whose vectors compute with halves or don't.
+    pub fn with_half_vectors(self, half_vectors: bool) -> Target {
+        Target { half_vectors, ..self }
+    }
+
     /// The same machine with code that keeps to floating-point operations as closely as asked for.
     pub fn with_floating_point(mut self, floating_point: FloatingPoint) -> Target {
         self.floating_point = floating_point;

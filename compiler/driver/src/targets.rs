@@ -4,7 +4,8 @@ use mlc_codegen::{ByteDots, Target};
 
 /// All targets, the default first.
 pub fn all() -> Vec<Target> {
-    let mut targets = vec![Target::host(vector_bytes()).with_byte_dots(byte_dots()), Target::generic()];
+    let host = Target::host(vector_bytes()).with_byte_dots(byte_dots()).with_half_vectors(half_vectors());
+    let mut targets = vec![host, Target::generic()];
     targets.extend(Target::embedded());
     targets.extend(Target::computers());
     targets
@@ -27,6 +28,16 @@ fn vector_bytes() -> usize {
         }
     }
     16
+}
+
+/// Whether this machine's vectors compute with halves.
+fn half_vectors() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::arch::is_x86_feature_detected!("avx512fp16")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// What this machine's vectors, of [`vector_bytes`], have for sums of products of bytes.

@@ -136,6 +136,11 @@ impl DType {
         !self.is_float() && self != DType::Bool
     }
 
+    /// Whether it is an integer type of 8 bits; `bool` isn't.
+    pub fn is_byte(self) -> bool {
+        matches!(self, DType::I8 | DType::U8)
+    }
+
     /// Whether it can hold negative numbers.
     pub fn is_signed(self) -> bool {
         self.is_float() || matches!(self, DType::I8 | DType::I16 | DType::I32 | DType::I64)

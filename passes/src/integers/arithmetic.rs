@@ -245,7 +245,7 @@ fn weighted_sum(m: &Match<'_>) -> Vec<Term> {
 fn sum_of(view: &dyn View, terms: [Real; 2], divisor: f64) -> Option<Term> {
     let mut factors = [0.0; 2];
     for (factor, own) in factors.iter_mut().zip(&terms) {
-        let is_byte = view.ty(own.integers).dtype.size() == 1 && own.is_uniform(view);
+        let is_byte = view.ty(own.integers).dtype.is_byte() && own.is_uniform(view);
         *factor = own.one_scale(view).filter(|_| is_byte)? / divisor;
     }
     let sum: f64 = factors.iter().zip(&terms).map(|(factor, own)| factor * own.largest(view) as f64).sum();
@@ -267,7 +267,7 @@ fn product(m: &Match<'_>) -> Vec<Term> {
     if !is(m, &[B::Multiply]) {
         return Vec::new();
     }
-    let is_byte = |own: &Real| m.view.ty(own.integers).dtype.size() == 1 && own.one_scale(m.view).is_some();
+    let is_byte = |own: &Real| m.view.ty(own.integers).dtype.is_byte() && own.one_scale(m.view).is_some();
     let mut terms = Vec::new();
     for x in reals(m.view, m.operands[0]).into_iter().filter(is_byte) {
         for y in reals(m.view, m.operands[1]).into_iter().filter(is_byte) {

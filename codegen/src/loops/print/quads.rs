@@ -24,13 +24,13 @@ impl Printer<'_> {
     /// Bytes as integers of 32 bits, where the machine loads them so.
     pub(super) fn widened_bytes(&mut self, to: DType, x: &Expr) -> Option<String> {
         let ty = self.ty(x);
-        if !self.intrinsics.is_mve() || (ty.dtype, ValueType { dtype: to, ..ty }) != (DType::I8, QUAD) {
+        if !self.intrinsics.is_mve() || !ty.dtype.is_byte() || (ValueType { dtype: to, ..ty }) != QUAD {
             return None;
         }
         match x {
             Expr::Load { pointer, index, .. } => {
                 self.intrinsics.use_type(QUAD);
-                Some(quads::widened(&self.address(*pointer, index)))
+                Some(quads::widened(ty.dtype, &self.address(*pointer, index)))
             }
             Expr::Splat(number, lanes) => {
                 let wide = Expr::Cast(to, number.clone());
@@ -42,11 +42,13 @@ impl Printer<'_> {
 
     /// The statement that stores integers of 32 bits as neighbouring bytes, where the machine does.
     pub(super) fn stored_bytes(&mut self, pointer: Var, index: &Index, valid: usize, value: &Expr) -> Option<String> {
-        let Expr::Cast(DType::I8, number) = value else { return None };
-        if !self.intrinsics.is_mve() || self.ty(number) != QUAD || valid != QUAD.lanes {
+        let Expr::Cast(dtype, number) = value else { return None };
+        if !self.intrinsics.is_mve() || !dtype.is_byte() || self.ty(number) != QUAD || valid != QUAD.lanes {
             return None;
         }
         let (address, number) = (self.address(pointer, index), self.expr(number));
-        Some(quads::store_bytes(&address, unparenthesised(&number)))
+        // Behind a conversion of its type there is no second operand.
+        let number = if *dtype == DType::U8 { number.as_str() } else { unparenthesised(&number) };
+        Some(quads::store_bytes(*dtype, &address, number))
     }
 }

@@ -29,10 +29,11 @@ const AARCH64: Guest = Guest {
     packages: "gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user",
 };
 
-static GUESTS: [Guest; 9] = [
+static GUESTS: [Guest; 10] = [
     Guest { target: "x86-64-v2", ..X86 },
     Guest { target: "x86-64-v3", ..X86 },
     Guest { target: "x86-64-v4", ..X86 },
+    Guest { target: "x86-64-v4-fp16", ..X86 },
     AARCH64,
     Guest { target: "cortex-a53", ..AARCH64 },
     Guest { target: "cortex-a76", ..AARCH64 },
@@ -114,6 +115,11 @@ impl Guest {
         !self.runner().is_empty()
     }
 
+    /// Whether the emulator that its programs run under has no such instructions.
+    pub fn is_beyond_emulator(&self) -> bool {
+        self.is_emulated() && self.target.starts_with("x86-64-v4")
+    }
+
     /// Whether this machine's processor is of this kind.
     fn runs_here(&self) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -123,6 +129,7 @@ impl Guest {
                 "x86-64-v2" => has!("sse4.2") && has!("popcnt"),
                 "x86-64-v3" => has!("avx2") && has!("fma") && has!("bmi2") && has!("f16c"),
                 "x86-64-v4" => has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl"),
+                "x86-64-v4-fp16" => has!("avx512fp16") && has!("avx512vnni"),
                 _ => false,
             }
         }

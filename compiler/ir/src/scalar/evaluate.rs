@@ -58,27 +58,39 @@ pub fn evaluate_scalar(
 ) -> Scalar {
     steps.clear();
     for (node, &dtype) in expression.nodes().iter().zip(dtypes) {
-        let value = match *node {
-            ScalarNode::Operand(k) => operands[k as usize],
-            ScalarNode::Literal(literal) => literal.into(),
-            ScalarNode::Unary(function, x) => unary(function, dtypes[x as usize], steps[x as usize]),
-            ScalarNode::Binary(function, x, y) => {
-                binary(function, dtypes[x as usize], steps[x as usize], steps[y as usize])
-            }
-            ScalarNode::Select(c, x, y) => steps[if steps[c as usize].integer() != 0 { x } else { y } as usize],
-            ScalarNode::Cast(to, x) => cast(dtypes[x as usize], to, steps[x as usize]),
-            ScalarNode::BitCast(to, x) => bit_cast(dtypes[x as usize], to, steps[x as usize]),
-            ScalarNode::Rescale(rounding, children) => {
-                let [x, multiplier, shift] = children.map(|child| steps[child as usize].integer());
-                Scalar::Integer(rescale(rounding, dtype, x, multiplier, shift))
-            }
-        };
-        steps.push(match value {
-            Scalar::Float(value) => Scalar::Float(round_float(dtype, value)),
-            Scalar::Integer(value) => Scalar::Integer(wrap_integer(dtype, value)),
-        });
+        let value = evaluate_step(*node, dtype, dtypes, operands, steps);
+        steps.push(value);
     }
     steps.last().copied().unwrap_or(Scalar::Integer(0))
+}
+
+/// Evaluates one step of an expression, which has a type, by the values of those before it; `dtypes` as for [`evaluate_scalar`].
+pub fn evaluate_step(
+    node: ScalarNode,
+    dtype: DType,
+    dtypes: &[DType],
+    operands: &[Scalar],
+    steps: &[Scalar],
+) -> Scalar {
+    let value = match node {
+        ScalarNode::Operand(k) => operands[k as usize],
+        ScalarNode::Literal(literal) => literal.into(),
+        ScalarNode::Unary(function, x) => unary(function, dtypes[x as usize], steps[x as usize]),
+        ScalarNode::Binary(function, x, y) => {
+            binary(function, dtypes[x as usize], steps[x as usize], steps[y as usize])
+        }
+        ScalarNode::Select(c, x, y) => steps[if steps[c as usize].integer() != 0 { x } else { y } as usize],
+        ScalarNode::Cast(to, x) => cast(dtypes[x as usize], to, steps[x as usize]),
+        ScalarNode::BitCast(to, x) => bit_cast(dtypes[x as usize], to, steps[x as usize]),
+        ScalarNode::Rescale(rounding, children) => {
+            let [x, multiplier, shift] = children.map(|child| steps[child as usize].integer());
+            Scalar::Integer(rescale(rounding, dtype, x, multiplier, shift))
+        }
+    };
+    match value {
+        Scalar::Float(value) => Scalar::Float(round_float(dtype, value)),
+        Scalar::Integer(value) => Scalar::Integer(wrap_integer(dtype, value)),
+    }
 }
 
 /// See [`Rounding`]. The result isn't wrapped to the integer type yet.

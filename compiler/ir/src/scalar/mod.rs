@@ -7,7 +7,7 @@ mod fixed_point;
 mod functions;
 mod text;
 
-pub use evaluate::{Scalar, evaluate_scalar};
+pub use evaluate::{Scalar, evaluate_scalar, evaluate_step};
 pub use expression::{Expression, ExpressionBuilder, ScalarId, ScalarNode};
 pub use fixed_point::fixed_point;
 pub use functions::{BinaryFunction, Rounding, UnaryFunction};

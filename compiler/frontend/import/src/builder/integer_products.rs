@@ -97,7 +97,7 @@ impl Builder {
                 let sums = self.apply(op.with(Some(sums), zero_point), &[integers, weights])?;
                 Ok(Sums { sums, correction: Some(correction) })
             }
-            None if self.dtype(integers).size() == 1 => {
+            None if self.dtype(integers).is_byte() => {
                 let x = self.less(integers, zero_point, DType::I16)?;
                 Ok(Sums { sums: self.apply(op.with(Some(sums), 0), &[x, weights])?, correction: None })
             }

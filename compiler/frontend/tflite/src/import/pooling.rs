@@ -5,7 +5,6 @@ use super::convolution::{Padding, four_axes, pair};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_import::builder::Stored;
-use mlc_import::builder::fixed_point::whole;
 use mlc_ir::ops::{AveragePool, Convolution, MaxPool};
 use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Value};
@@ -50,18 +49,22 @@ fn average(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         let sums = sums(call, &Pool { x, window, strides, pads })?;
         let counts = counts(call, &Pool { x, window, strides, pads }, sums)?;
         let stored = Stored { zero_point: 0, ..call.stored()? };
+        // What is added to a sum is less than the elements of a window.
+        let largest = [window[0], window[1], 1 << (8 * call.dtype_of(x).size())];
+        let largest = largest.into_iter().fold(1usize, usize::saturating_mul);
+        let wide = if largest < 1 << 30 { DType::I32 } else { DType::I64 };
         return Ok(call.builder.map(&[sums, counts], |b| {
             let [sum, count] = [0, 1].map(|operand| {
                 let operand = b.operand(operand);
-                b.cast(DType::I64, operand)
+                b.cast(wide, operand)
             });
-            let (zero, two) = (whole(b, 0), whole(b, 2));
+            let [zero, two] = [0, 2].map(|number| b.literal(Literal::integer(wide, number)));
             let half = b.binary(B::Divide, count, two);
             let (up, down) = (b.binary(B::Add, sum, half), b.binary(B::Subtract, sum, half));
             let is_positive = b.binary(B::Greater, sum, zero);
             let nudged = b.select(is_positive, up, down);
             let mean = b.binary(B::Divide, nudged, count);
-            stored.store(b, DType::I64, mean)
+            stored.store(b, wide, mean)
         })?);
     }
     let op = AveragePool {

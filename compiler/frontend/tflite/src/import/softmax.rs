@@ -27,7 +27,7 @@ fn softmax(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.input(0)?;
     let axis = last_axis(call, x)?;
     let beta = call.float_or("beta", 1.0)?;
-    if call.is_quantized() && call.dtype_of(x).size() == 1 {
+    if call.is_quantized() && call.dtype_of(x).is_byte() {
         let (own, stored) = (call.operand_affine(0)?, call.stored()?);
         return call.builder.softmax_of_integers(own.of(x), axis, beta, stored);
     }

@@ -51,7 +51,7 @@ impl Matrix {
         let ty = self.weights.ty();
         let along = |own: &Attribute| own.ty().elements() == 1 || own.ty().shape[..] == [columns];
         let fits = ty.shape[..] == [rows, columns]
-            && matches!(ty.dtype, DType::I8 | DType::U8)
+            && ty.dtype.is_byte()
             && self.scale.ty().dtype == DType::F32
             && along(&self.scale)
             && self.zero_point.as_ref().is_none_or(|zero| zero.ty().dtype == ty.dtype && along(zero));
