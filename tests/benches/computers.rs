@@ -1,6 +1,6 @@
 //! What code for machines of Linux class takes, against code for `generic` that is compiled with the same options:
 //! `cargo bench -p mlc-tests --bench computers`. Executed instructions of a run under QEMU, or, where the machine is this one's
-//! kind, its time. With `--write` it writes `docs/computers.md`.
+//! kind, its time. With `--write` it writes `docs/computers.md`; with `--machine NAME` it looks at one machine only.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, reason = "a benchmark prints its figures")]
 
 use mlc::toolchain::{Guest, Program, guests};
@@ -80,7 +80,9 @@ fn report(figures: &Path) {
     let mut text = HEAD.to_owned();
     let names: Vec<&str> = networks.iter().map(|(name, _)| *name).collect();
     let _ = writeln!(text, "\n| machine | {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
-    for guest in guests() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let only = arguments.iter().position(|argument| argument == "--machine").and_then(|at| arguments.get(at + 1));
+    for guest in guests().into_iter().filter(|guest| only.is_none_or(|only| only == guest.target)) {
         let counts = guest.runner().first().is_some_and(|runner| runner.starts_with("qemu-"));
         let reason = if counts || !guest.is_emulated() { missing(guest.target) } else { Some("nothing counts".into()) };
         if let Some(reason) = reason {
@@ -98,7 +100,7 @@ fn report(figures: &Path) {
         eprintln!("{}: {}", guest.target, cells.join(", "));
     }
     print!("{text}");
-    if std::env::args().any(|argument| argument == "--write") {
+    if arguments.iter().any(|argument| argument == "--write") {
         std::fs::write(paths::repository().join("docs/computers.md"), text).unwrap();
     }
 }

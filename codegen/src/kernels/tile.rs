@@ -21,6 +21,8 @@ pub struct Machine {
     pub neighbours: usize,
     /// Whether tiles take two steps of the reduction at once, for which each pixel keeps two elements in registers.
     pub pairs: bool,
+    /// Whether vectors of a tile have as many outputs each: where lanes are computed one after the other, all have the same number of turns.
+    pub whole: bool,
     /// Whether every instruction counts.
     pub in_order: bool,
     /// What tiles have been found to cost.
@@ -77,6 +79,9 @@ impl Block {
 /// Instructions that it takes to load an element which is half of a word: a load and two conversions for both.
 const PAIRED_LOAD: f64 = 1.5;
 
+/// Instructions that it takes to load an element of x, for all lanes of a vector where there are any: one, or two.
+const SPREAD_LOAD: f64 = 1.25;
+
 impl Machine {
     /// Most pixels of a tile of so many vectors. Beside its sums, registers hold the weights and an input element; where there
     /// are many, C compilers also keep there what the epilogue adds to each vector. Many pixels of one vector don't pay.
@@ -90,7 +95,7 @@ impl Machine {
             };
             return (self.registers.saturating_sub(kept) / each).max(1);
         }
-        if self.lanes == 1 {
+        if self.lanes == 1 || self.whole {
             return (self.registers / 2 / vectors).max(1);
         }
         let kept = if self.registers > 16 { 2 * vectors + 1 } else { vectors + 1 };
@@ -105,6 +110,9 @@ impl Machine {
         if self.in_order {
             let load = if self.pairs { PAIRED_LOAD } else { 1.0 };
             return products + load * (pixels + vectors) as f64;
+        }
+        if self.whole {
+            return products + vectors as f64 + SPREAD_LOAD * pixels as f64;
         }
         let step = &self.tuning.step;
         let vectors_of = |cost: f64| cost * vectors as f64;
@@ -174,7 +182,8 @@ fn cost(block: &Block, machine: Machine) -> f64 {
 fn blocks(all: &[Lanes], size: usize, rows: usize, columns: usize, machine: Machine) -> Vec<Block> {
     let mut list: Vec<Block> = Vec::new();
     let mut first = 0;
-    for part in all.chunks(size) {
+    let is_alike = |left: &Lanes, right: &Lanes| !machine.whole || left == right;
+    for part in all.chunk_by(is_alike).flat_map(|run| run.chunks(size)) {
         let outputs: usize = part.iter().map(|vector| vector.valid).sum();
         match list.last_mut() {
             Some(last) if last.vectors == part => last.count += 1,
@@ -255,6 +264,7 @@ mod tests {
         sums: 24,
         neighbours: 64,
         pairs: false,
+        whole: false,
         in_order: false,
         tuning: HOST,
     };
@@ -265,6 +275,7 @@ mod tests {
         sums: 12,
         neighbours: 64,
         pairs: false,
+        whole: false,
         in_order: false,
         tuning: HOST,
     };
@@ -275,6 +286,7 @@ mod tests {
         sums: 24,
         neighbours: 64,
         pairs: false,
+        whole: false,
         in_order: true,
         tuning: HOST,
     };
@@ -285,6 +297,7 @@ mod tests {
         sums: 6,
         neighbours: 64,
         pairs: false,
+        whole: false,
         in_order: true,
         tuning: HOST,
     };
@@ -295,6 +308,7 @@ mod tests {
         sums: 12,
         neighbours: 64,
         pairs: false,
+        whole: false,
         in_order: false,
         tuning: HOST,
     };
