@@ -28,6 +28,11 @@ fn models_on_the_generic_target() {
 }
 
 #[test]
+fn models_on_the_generic_target_where_there_are_no_vectors() {
+    check("pnnx", &Mode::generic(false).with_flags(["-DMLC_VECTORS=0"]));
+}
+
+#[test]
 fn models_on_the_host() {
     check("pnnx", &Mode::host(false));
     check("relay", &Mode::host(false));

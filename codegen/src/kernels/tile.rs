@@ -124,12 +124,18 @@ impl Machine {
     }
 }
 
+/// Most outputs behind full vectors that are computed one by one, where a vector of them is computed lane by lane on some machines: the
+/// padding of their weights would cost memory on all.
+const MOST_SINGLE: usize = 2;
+
 /// Cuts outputs into vectors: full ones, and the narrowest that holds the rest.
 pub fn vectors(outputs: usize, machine: Machine) -> Vec<Lanes> {
     let full = Lanes { width: machine.lanes, valid: machine.lanes };
     let mut list = vec![full; outputs / machine.lanes];
     let rest = outputs % machine.lanes;
-    if rest > 0 {
+    if machine.whole && rest <= MOST_SINGLE {
+        list.extend(vec![Lanes { width: 1, valid: 1 }; rest]);
+    } else if rest > 0 {
         let mut width = machine.narrowest.min(machine.lanes);
         while width < rest {
             width *= 2;
@@ -301,6 +307,17 @@ mod tests {
         in_order: true,
         tuning: HOST,
     };
+    const EITHER: Machine = Machine {
+        lanes: 4,
+        narrowest: 4,
+        registers: 16,
+        sums: 12,
+        neighbours: 64,
+        pairs: false,
+        whole: true,
+        in_order: false,
+        tuning: HOST,
+    };
     const SCALAR: Machine = Machine {
         lanes: 1,
         narrowest: 1,
@@ -319,7 +336,7 @@ mod tests {
 
     #[test]
     fn sizes_are_few_and_different() {
-        for machine in [WIDE, MIDDLE, SCALAR, SMALL, SHORT] {
+        for machine in [WIDE, MIDDLE, EITHER, SCALAR, SMALL, SHORT] {
             for outputs in [1, 3, 24, 64, 1000] {
                 let list = sizes(14, 14, outputs, machine);
                 assert!((1..=MOST_SIZES).contains(&list.len()), "{outputs}: {list:?}");
@@ -330,7 +347,7 @@ mod tests {
 
     #[test]
     fn every_pixel_and_output_is_covered_once() {
-        for machine in [WIDE, MIDDLE, SCALAR, SMALL, SHORT] {
+        for machine in [WIDE, MIDDLE, EITHER, SCALAR, SMALL, SHORT] {
             for (rows, columns, outputs) in
                 [(1, 1, 1), (1, 1, 1000), (3, 3, 10), (7, 7, 512), (56, 56, 64), (1, 125, 64), (25, 5, 24), (2, 17, 3)]
             {
@@ -385,6 +402,19 @@ mod tests {
         assert_eq!(widths(10), [(16, 10)]);
         assert_eq!(widths(3), [(4, 3)]);
         assert_eq!(widths(32), [(16, 16), (16, 16)]);
+    }
+
+    #[test]
+    fn lanes_that_are_computed_one_by_one_are_as_many_in_all_of_a_tile() {
+        for outputs in 1..70 {
+            for block in best(14, 14, outputs, EITHER) {
+                assert!(block.vectors.iter().all(|vector| *vector == block.vectors[0]), "{outputs}: {block:?}");
+                assert!(block.width() * 3 <= block.outputs() * 4, "{outputs}: {block:?}");
+                // One lane's sums, weights and element of x are in registers where there are only 16.
+                let pixels = block.rows[0].step * block.columns[0].step;
+                assert!((pixels + 1) * block.vectors.len() < EITHER.registers, "{outputs}: {block:?}");
+            }
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! would, and what is in memory, packed weights above all, stays where it is. Other statements are written lane by lane.
 
 mod region;
+#[cfg(test)]
+mod tests;
 
 use super::builder::remove_all_unused;
 use super::expression::{Expr, Index, value_type};
