@@ -24,7 +24,7 @@ const HEAD: &str = "# Machines of Linux class
 
 `--target` takes `x86-64-v2`, `-v3` and `-v4`, `aarch64` with `cortex-a53` and `cortex-a76`, `armv7-neon`, `riscv64`, and
 `wasm32-simd128`, wherever mlc runs; `mlc targets` tells them apart. Their archives choose the cross compiler as those for
-microcontrollers do. `host` is the machine that mlc runs on and no other; `generic` is for any, without vectors.
+microcontrollers do. `host` is the machine that mlc runs on and no other; `generic` is for any.
 
     mlc run model.onnx --on aarch64 --input image.npy --output-dir out
 
@@ -43,8 +43,8 @@ NEON of 32 bits takes denormals for zero, and gcc computes vectors of `f32` with
 ## What networks take
 
 Executed instructions per multiply-accumulate of whole networks, as QEMU counts them, and behind the stroke those of the code for
-`generic`, compiled with the same options by the same compiler, whose vectors are those that the compiler finds by itself. On
-x86-64 the figures are nanoseconds per thousand multiply-accumulates of one machine. Everything is float32.
+`generic`, compiled with the same options by the same compiler: its sums are in vectors of 16 bytes where the compiler has these, and in
+single values for 32-bit Arm and RISC-V; other vectors are those that the compiler finds by itself. On x86-64 the figures are nanoseconds per thousand multiply-accumulates of one machine. Everything is float32.
 
 `cargo bench -p mlc-tests --bench computers -- --write` writes this page.
 ";
