@@ -3,10 +3,10 @@
 
 use crate::ScheduleOptions;
 use crate::kernels::{self, KernelWriter, Schedule};
-use crate::loops::{Function, Lead, Leads, Var, mentioned};
+use crate::loops::{Function, Lead, Leads, Var, lanes, mentioned};
 use crate::lower::view::View;
 use crate::price::{Price, price};
-use crate::target::{Borders, Target};
+use crate::target::{Borders, Target, VectorSpelling};
 use indexmap::IndexMap;
 use mlc_ir::checksum::Fnv;
 use mlc_ir::scalar::Expression;
@@ -188,6 +188,11 @@ impl Chooser {
     /// See [`loops::lead`](crate::loops::lead()); found out once for each kernel, schedule and pair of pointers.
     pub fn lead(&mut self, own: &Choice, function: &Function, read: Var, written: Var, modulus: usize) -> Option<Lead> {
         let schedule = own.taken().map_or(String::new(), |taken| taken.schedule.to_string());
+        if self.target.vectors == VectorSpelling::Either && lanes::has_vectors(function) {
+            // A vector's lanes are read before one is stored, which isn't so where each is computed for itself.
+            let lanes = lanes::without_vectors(function);
+            return self.leads.of(format!("{} {schedule}", own.key), &lanes, read, written, modulus);
+        }
         self.leads.of(format!("{} {schedule}", own.key), function, read, written, modulus)
     }
 

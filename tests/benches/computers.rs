@@ -1,6 +1,6 @@
 //! What code for machines of Linux class takes, against code for `generic` that is compiled with the same options:
 //! `cargo bench -p mlc-tests --bench computers`. Executed instructions of a run under QEMU, or, where the machine is this one's
-//! kind, its time. With `--write` it writes `docs/computers.md`.
+//! kind, its time. With `--write` it writes `docs/computers.md`; with `--machine NAME` it looks at one machine only.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, reason = "a benchmark prints its figures")]
 
 use mlc::toolchain::{Guest, Program, guests};
@@ -24,7 +24,7 @@ const HEAD: &str = "# Machines of Linux class
 
 `--target` takes `x86-64-v2`, `-v3` and `-v4`, `aarch64` with `cortex-a53` and `cortex-a76`, `armv7-neon`, `riscv64`, and
 `wasm32-simd128`, wherever mlc runs; `mlc targets` tells them apart. Their archives choose the cross compiler as those for
-microcontrollers do. `host` is the machine that mlc runs on and no other; `generic` is for any, without vectors.
+microcontrollers do. `host` is the machine that mlc runs on and no other; `generic` is for any.
 
     mlc run model.onnx --on aarch64 --input image.npy --output-dir out
 
@@ -43,8 +43,8 @@ NEON of 32 bits takes denormals for zero, and gcc computes vectors of `f32` with
 ## What networks take
 
 Executed instructions per multiply-accumulate of whole networks, as QEMU counts them, and behind the stroke those of the code for
-`generic`, compiled with the same options by the same compiler, whose vectors are those that the compiler finds by itself. On
-x86-64 the figures are nanoseconds per thousand multiply-accumulates of one machine. Everything is float32.
+`generic`, compiled with the same options by the same compiler: its sums are in vectors of 16 bytes where the compiler has these, and in
+single values for 32-bit Arm and RISC-V; other vectors are those that the compiler finds by itself. On x86-64 the figures are nanoseconds per thousand multiply-accumulates of one machine. Everything is float32.
 
 `cargo bench -p mlc-tests --bench computers -- --write` writes this page.
 ";
@@ -80,7 +80,9 @@ fn report(figures: &Path) {
     let mut text = HEAD.to_owned();
     let names: Vec<&str> = networks.iter().map(|(name, _)| *name).collect();
     let _ = writeln!(text, "\n| machine | {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
-    for guest in guests() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let only = arguments.iter().position(|argument| argument == "--machine").and_then(|at| arguments.get(at + 1));
+    for guest in guests().filter(|guest| only.is_none_or(|only| only == guest.target)) {
         let counts = guest.runner().first().is_some_and(|runner| runner.starts_with("qemu-"));
         let reason = match guest {
             guest if guest.is_beyond_emulator() => Some("the emulator has no AVX-512".into()),
@@ -102,7 +104,7 @@ fn report(figures: &Path) {
         eprintln!("{}: {}", guest.target, cells.join(", "));
     }
     print!("{text}");
-    if std::env::args().any(|argument| argument == "--write") {
+    if arguments.iter().any(|argument| argument == "--write") {
         std::fs::write(paths::repository().join("docs/computers.md"), text).unwrap();
     }
 }

@@ -27,6 +27,11 @@ fn models_on_the_generic_target() {
 }
 
 #[test]
+fn models_on_the_generic_target_where_there_are_no_vectors() {
+    check("pnnx", &Mode::generic(true).with_flags(["-DMLC_VECTORS=0"]));
+}
+
+#[test]
 fn models_on_the_host() {
     check("pnnx", &Mode::host(false));
     check("relay", &Mode::host(false));

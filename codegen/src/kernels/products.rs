@@ -32,11 +32,13 @@ pub fn machine(dtype: DType, kernel: &KernelWriter<'_>) -> Machine {
     };
     let Target { in_order, .. } = *kernel.target;
     // Sums of integers are in general registers where there are no vectors.
-    let is_general = dtype.is_integer() && kernel.target.vectors == VectorSpelling::None;
+    let is_general =
+        dtype.is_integer() && matches!(kernel.target.vectors, VectorSpelling::None | VectorSpelling::Either);
     let registers = if is_general { kernel.target.registers.min(GENERAL_REGISTERS) } else { kernel.target.registers };
     let tuning = kernel.target.machine.tuning;
     let sums = registers * 3 / 4;
-    Machine { lanes, narrowest, registers, sums, neighbours: usize::MAX, pairs: false, in_order, tuning }
+    let whole = kernel.target.vectors == VectorSpelling::Either;
+    Machine { lanes, narrowest, registers, sums, neighbours: usize::MAX, pairs: false, whole, in_order, tuning }
 }
 
 /// Strides of the weights as schedules see them: of the dense tensor for constants, of the view otherwise.

@@ -21,6 +21,8 @@ pub struct Machine {
     pub neighbours: usize,
     /// Whether tiles take two steps of the reduction at once, for which each pixel keeps two elements in registers.
     pub pairs: bool,
+    /// Whether vectors of a tile have as many outputs each: where lanes are computed one after the other, all have the same number of turns.
+    pub whole: bool,
     /// Whether every instruction counts.
     pub in_order: bool,
     /// What tiles have been found to cost.
@@ -77,6 +79,9 @@ impl Block {
 /// Instructions that it takes to load an element which is half of a word: a load and two conversions for both.
 const PAIRED_LOAD: f64 = 1.5;
 
+/// Instructions that it takes to load an element of x, for all lanes of a vector where there are any: one, or two.
+const SPREAD_LOAD: f64 = 1.25;
+
 impl Machine {
     /// Most pixels of a tile of so many vectors. Beside its sums, registers hold the weights and an input element; where there
     /// are many, C compilers also keep there what the epilogue adds to each vector. Many pixels of one vector don't pay.
@@ -90,7 +95,7 @@ impl Machine {
             };
             return (self.registers.saturating_sub(kept) / each).max(1);
         }
-        if self.lanes == 1 {
+        if self.lanes == 1 || self.whole {
             return (self.registers / 2 / vectors).max(1);
         }
         let kept = if self.registers > 16 { 2 * vectors + 1 } else { vectors + 1 };
@@ -106,6 +111,9 @@ impl Machine {
             let load = if self.pairs { PAIRED_LOAD } else { 1.0 };
             return products + load * (pixels + vectors) as f64;
         }
+        if self.whole {
+            return products + vectors as f64 + SPREAD_LOAD * pixels as f64;
+        }
         let step = &self.tuning.step;
         let vectors_of = |cost: f64| cost * vectors as f64;
         let narrow = step.narrow.get(vectors.saturating_sub(1)).copied().unwrap_or(1.0);
@@ -116,12 +124,18 @@ impl Machine {
     }
 }
 
+/// Most outputs behind full vectors that are computed one by one, where a vector of them is computed lane by lane on some machines: the
+/// padding of their weights would cost memory on all.
+const MOST_SINGLE: usize = 2;
+
 /// Cuts outputs into vectors: full ones, and the narrowest that holds the rest.
 pub fn vectors(outputs: usize, machine: Machine) -> Vec<Lanes> {
     let full = Lanes { width: machine.lanes, valid: machine.lanes };
     let mut list = vec![full; outputs / machine.lanes];
     let rest = outputs % machine.lanes;
-    if rest > 0 {
+    if machine.whole && rest <= MOST_SINGLE {
+        list.extend(vec![Lanes { width: 1, valid: 1 }; rest]);
+    } else if rest > 0 {
         let mut width = machine.narrowest.min(machine.lanes);
         while width < rest {
             width *= 2;
@@ -174,7 +188,8 @@ fn cost(block: &Block, machine: Machine) -> f64 {
 fn blocks(all: &[Lanes], size: usize, rows: usize, columns: usize, machine: Machine) -> Vec<Block> {
     let mut list: Vec<Block> = Vec::new();
     let mut first = 0;
-    for part in all.chunks(size) {
+    let is_alike = |left: &Lanes, right: &Lanes| !machine.whole || left == right;
+    for part in all.chunk_by(is_alike).flat_map(|run| run.chunks(size)) {
         let outputs: usize = part.iter().map(|vector| vector.valid).sum();
         match list.last_mut() {
             Some(last) if last.vectors == part => last.count += 1,
@@ -255,6 +270,7 @@ mod tests {
         sums: 24,
         neighbours: 64,
         pairs: false,
+        whole: false,
         in_order: false,
         tuning: HOST,
     };
@@ -265,6 +281,7 @@ mod tests {
         sums: 12,
         neighbours: 64,
         pairs: false,
+        whole: false,
         in_order: false,
         tuning: HOST,
     };
@@ -275,6 +292,7 @@ mod tests {
         sums: 24,
         neighbours: 64,
         pairs: false,
+        whole: false,
         in_order: true,
         tuning: HOST,
     };
@@ -285,7 +303,19 @@ mod tests {
         sums: 6,
         neighbours: 64,
         pairs: false,
+        whole: false,
         in_order: true,
+        tuning: HOST,
+    };
+    const EITHER: Machine = Machine {
+        lanes: 4,
+        narrowest: 4,
+        registers: 16,
+        sums: 12,
+        neighbours: 64,
+        pairs: false,
+        whole: true,
+        in_order: false,
         tuning: HOST,
     };
     const SCALAR: Machine = Machine {
@@ -295,6 +325,7 @@ mod tests {
         sums: 12,
         neighbours: 64,
         pairs: false,
+        whole: false,
         in_order: false,
         tuning: HOST,
     };
@@ -305,7 +336,7 @@ mod tests {
 
     #[test]
     fn sizes_are_few_and_different() {
-        for machine in [WIDE, MIDDLE, SCALAR, SMALL, SHORT] {
+        for machine in [WIDE, MIDDLE, EITHER, SCALAR, SMALL, SHORT] {
             for outputs in [1, 3, 24, 64, 1000] {
                 let list = sizes(14, 14, outputs, machine);
                 assert!((1..=MOST_SIZES).contains(&list.len()), "{outputs}: {list:?}");
@@ -316,7 +347,7 @@ mod tests {
 
     #[test]
     fn every_pixel_and_output_is_covered_once() {
-        for machine in [WIDE, MIDDLE, SCALAR, SMALL, SHORT] {
+        for machine in [WIDE, MIDDLE, EITHER, SCALAR, SMALL, SHORT] {
             for (rows, columns, outputs) in
                 [(1, 1, 1), (1, 1, 1000), (3, 3, 10), (7, 7, 512), (56, 56, 64), (1, 125, 64), (25, 5, 24), (2, 17, 3)]
             {
@@ -371,6 +402,19 @@ mod tests {
         assert_eq!(widths(10), [(16, 10)]);
         assert_eq!(widths(3), [(4, 3)]);
         assert_eq!(widths(32), [(16, 16), (16, 16)]);
+    }
+
+    #[test]
+    fn lanes_that_are_computed_one_by_one_are_as_many_in_all_of_a_tile() {
+        for outputs in 1..70 {
+            for block in best(14, 14, outputs, EITHER) {
+                assert!(block.vectors.iter().all(|vector| *vector == block.vectors[0]), "{outputs}: {block:?}");
+                assert!(block.width() * 3 <= block.outputs() * 4, "{outputs}: {block:?}");
+                // One lane's sums, weights and element of x are in registers where there are only 16.
+                let pixels = block.rows[0].step * block.columns[0].step;
+                assert!((pixels + 1) * block.vectors.len() < EITHER.registers, "{outputs}: {block:?}");
+            }
+        }
     }
 
     #[test]

@@ -105,12 +105,13 @@ fn contiguous_axis(operand: &View) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::VectorSpelling;
     use mlc_ir::DType;
 
     fn blocks(shape: &[usize], permutation: &[usize], target: &Target) -> Option<Blocks> {
         let operand = View::dense(DType::F32, shape).transpose(permutation);
         let result = View::dense(DType::F32, &operand.shape);
-        let lanes = target.lanes(4);
+        let lanes = if target.vectors == VectorSpelling::Gnu { target.lanes(4) } else { 1 };
         let pay = Blocks::pay(target, &result, lanes);
         Blocks::new(&[result, operand], lanes).filter(|_| pay)
     }

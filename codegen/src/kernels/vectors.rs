@@ -11,15 +11,22 @@ pub fn has_lanes(target: &Target, dtype: DType) -> bool {
     match target.vectors {
         VectorSpelling::None => false,
         VectorSpelling::Gnu => dtype != DType::Bool,
-        VectorSpelling::Mve => dtype == DType::F32,
+        VectorSpelling::Either | VectorSpelling::Mve => dtype == DType::F32,
     }
 }
 
 /// Whether an operator's own steps have vector instructions.
 pub fn has_operator(target: &Target, op: &Op) -> bool {
-    let is_known = matches!(op.category(), Category::Elementwise | Category::Accumulation)
-        || matches!(op, Op::Normalize(_) | Op::Softmax(_) | Op::Recurrent(_) | Op::Resize(_));
-    target.vectors != VectorSpelling::Mve || is_known
+    let accumulates = op.category() == Category::Accumulation || matches!(op, Op::Recurrent(_));
+    match target.vectors {
+        VectorSpelling::None | VectorSpelling::Gnu => true,
+        // Of other loops C compilers make vectors themselves, as long as the machine's.
+        VectorSpelling::Either => accumulates,
+        VectorSpelling::Mve => {
+            let is_known = matches!(op, Op::Normalize(_) | Op::Softmax(_) | Op::Resize(_));
+            accumulates || op.category() == Category::Elementwise || is_known
+        }
+    }
 }
 
 /// Whether the steps of an expression of operands of some types have.

@@ -14,6 +14,7 @@ use super::winograd_filter::Filter;
 use super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest, Relation, Stmt, Var};
 use crate::lower::view::View;
+use crate::target::VectorSpelling;
 use mlc_ir::ops::Convolution;
 use mlc_ir::{DType, Diagnostic, Literal, Objective};
 
@@ -94,7 +95,8 @@ impl Winograd {
             && x.view.last_stride() == 1
             && result.elements() > 0;
         let machine = machine(DType::F32, kernel);
-        if !is_plain || machine.lanes == 1 || machine.in_order || kernel.target.is_strict() {
+        let is_for_any = kernel.target.vectors == VectorSpelling::Either;
+        if !is_plain || machine.lanes == 1 || is_for_any || machine.in_order || kernel.target.is_strict() {
             return None;
         }
         let taps = [weights.view.shape[0], weights.view.shape[1]];

@@ -7,7 +7,7 @@ use super::helper::{Helpers, Intrinsic};
 use super::lane_types::{mask_dtype, mask_name, signed_of_size, unsigned_dtype, unsigned_name, unsigned_of_size};
 use super::scalar_helpers::{saturating_cast, scalar_binary, scalar_unary};
 use super::scalar_text::{binary_text, unary_text};
-use super::spelling::{COMPILERS, c_type, unparenthesised, value_type_name, vector_type_text};
+use super::spelling::{COMPILERS, VECTORS, VECTORS_TEXT, c_type, unparenthesised, value_type_name, vector_type_text};
 use super::{
     byte_dots, circular, half_number_text, half_text, mathematics, mve, mve_mathematics, quads, rescaling_text,
     rounding, routine_text, vector_rescaling,
@@ -25,9 +25,12 @@ const BIT_CAST: &str = "mlc_bit_cast_";
 #[derive(Debug, Clone, Default)]
 pub struct Intrinsics {
     definitions: IndexMap<String, String>,
+    /// Names of those that take vectors.
+    of_vectors: BTreeSet<String>,
     vectors: BTreeSet<ValueType>,
     strict: bool,
     mve: bool,
+    two_texts: bool,
     /// Lanes of the vectors of halves that C takes for numbers; 0 where it doesn't.
     half_lanes: usize,
     /// Whether code is C99 and nothing else.
@@ -42,7 +45,13 @@ impl Intrinsics {
         let mve = target.vectors == VectorSpelling::Mve;
         let (plain, converts_bytes) = (!target.has_extensions(), target.byte_dots != ByteDots::None);
         let half_lanes = if target.half_vectors { target.vector_bytes / DType::F16.size() } else { 0 };
-        Intrinsics { strict: target.is_strict(), mve, half_lanes, plain, converts_bytes, ..Intrinsics::default() }
+        let (strict, two_texts) = (target.is_strict(), target.vectors == VectorSpelling::Either);
+        Intrinsics { strict, mve, two_texts, half_lanes, plain, converts_bytes, ..Intrinsics::default() }
+    }
+
+    /// Whether functions with vectors have a second text without them, between which C compilers choose.
+    pub fn has_two_texts(&self) -> bool {
+        self.two_texts
     }
 
     /// Whether vectors are computed with by Arm's intrinsics.
@@ -115,6 +124,9 @@ impl Helpers for Intrinsics {
         if !self.definitions.contains_key(&name) {
             // Helpers that this one calls come first.
             let definition = self.define(&name, intrinsic);
+            if ty.lanes > 1 {
+                self.of_vectors.insert(name.clone());
+            }
             self.definitions.insert(name.clone(), definition);
         }
         name
@@ -174,18 +186,24 @@ impl Intrinsics {
 
     /// Type definitions and helpers, ready to be put in front of the kernels.
     pub fn prelude(&self) -> String {
-        let mut text = if self.vectors.is_empty() { String::new() } else { "\n".to_owned() };
-        if !self.mve && !self.vectors.is_empty() {
-            text += COMPILERS;
+        let has_vectors = !self.vectors.is_empty();
+        let is_vector = |name: &String| self.two_texts && self.of_vectors.contains(name);
+        let definitions = |are_vectors: bool| {
+            let own = self.definitions.iter().filter(move |(name, _)| is_vector(name) == are_vectors);
+            own.flat_map(|(_, definition)| ["\n", definition]).collect::<String>()
+        };
+        let types: String = self.vectors.iter().map(|&ty| vector_type_text(ty, self.lane_type(ty))).collect();
+        let compilers = if self.mve { "" } else { COMPILERS };
+        match (has_vectors, self.two_texts) {
+            (false, _) => definitions(false),
+            (true, false) => format!("\n{compilers}{types}{}", definitions(false)),
+            // Those of vectors may call the others.
+            (true, true) => format!(
+                "{VECTORS_TEXT}\n{compilers}{}\n#if {VECTORS}\n{types}{}#endif\n",
+                definitions(false).trim_start(),
+                definitions(true)
+            ),
         }
-        for ty in &self.vectors {
-            text += &vector_type_text(*ty, self.lane_type(*ty));
-        }
-        for definition in self.definitions.values() {
-            text += "\n";
-            text += definition;
-        }
-        text
     }
 
     fn define(&mut self, name: &str, intrinsic: Intrinsic) -> String {

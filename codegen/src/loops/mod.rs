@@ -20,6 +20,7 @@ mod helium_text;
 mod helper;
 mod intrinsics;
 mod lane_types;
+pub mod lanes;
 mod lead;
 mod mathematics;
 pub mod mve;

@@ -9,10 +9,11 @@ use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
 use super::intrinsics::Intrinsics;
 use super::lane_types::mask_dtype;
+use super::lanes;
 use super::mve;
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{
-    c_operator, c_type, comment, declared, harmless, literal, mask_comparison, pointer_type, unparenthesised,
+    VECTORS, c_operator, c_type, comment, declared, harmless, literal, mask_comparison, pointer_type, unparenthesised,
     value_type_name, variable_type,
 };
 use super::{Atom, Expr, Function, Index, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
@@ -37,9 +38,18 @@ pub fn function(function: &Function, apart: bool, intrinsics: &mut Intrinsics) -
 
 /// Prints a function that launches phases.
 pub fn launching(function: &Function, apart: bool, phases: &[Launched], intrinsics: &mut Intrinsics) -> String {
+    let comment = comment(&function.comment);
+    if !intrinsics.has_two_texts() || !lanes::has_vectors(function) {
+        return comment + &definition(function, apart, phases, intrinsics);
+    }
+    let of_vectors = definition(function, apart, phases, intrinsics);
+    let of_lanes = definition(&lanes::without_vectors(function), apart, phases, intrinsics);
+    format!("{comment}#if {VECTORS}\n{of_vectors}#else\n{of_lanes}#endif\n")
+}
+
+fn definition(function: &Function, apart: bool, phases: &[Launched], intrinsics: &mut Intrinsics) -> String {
     let (text, depth, masks) = (String::new(), 0, BTreeMap::new());
     let mut printer = Printer { vars: &function.vars, intrinsics, text, depth, masks, phases };
-    let comment = comment(&function.comment);
     // Where it may write what it reads, gcc takes vectors from memory again behind a loop that had them; else it keeps them, and for want
     // of registers writes each to the stack in every turn.
     let has_vectors = function.vars.iter().any(|info| matches!(info.kind, VarKind::Value(ty) if ty.lanes > 1));
@@ -59,7 +69,7 @@ pub fn launching(function: &Function, apart: bool, phases: &[Launched], intrinsi
     let head = format!("static void {}({parameters})", function.name);
     let head = if head.len() > 98 { head.replace(", ", ",\n    ").replacen('(', "(\n    ", 1) } else { head };
     let attribute = if apart { "__attribute__((noinline))\n" } else { "" };
-    format!("{comment}{attribute}{head} {{\n{body}}}\n")
+    format!("{attribute}{head} {{\n{body}}}\n")
 }
 
 struct Printer<'a> {

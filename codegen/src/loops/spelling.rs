@@ -5,6 +5,21 @@ use super::{ValueType, VarInfo, VarKind};
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Literal};
 
+/// The macro by which C compilers choose between the two texts of a kernel.
+pub(super) const VECTORS: &str = "MLC_VECTORS";
+
+/// Where C compilers have vectors of 16 bytes for the machine, in which they compute singles as C wants it: not on Arm's machines of 32 bits.
+pub(super) const VECTORS_TEXT: &str = "
+/* Kernels have two texts: of vectors of 16 bytes for C compilers and machines that have them, else of single values. */
+#ifndef MLC_VECTORS
+#if defined(__GNUC__) && (defined(__SSE2__) || (defined(__aarch64__) && defined(__ARM_NEON)) || defined(__wasm_simd128__))
+#define MLC_VECTORS 1
+#else
+#define MLC_VECTORS 0
+#endif
+#endif
+";
+
 /// Gcc would keep what neighbouring pixels read of each other from turn to turn, in the registers that a tile's sums need: convolutions
 /// that read channels first took up to three times as long. Clang tells of helpers that only another machine's branch calls.
 pub(super) const COMPILERS: &str = "#if defined(__clang__)

@@ -49,7 +49,7 @@ mod tests {
         let of = |target: &Target, dtype| Ceilings::of(target, dtype).multiply_adds;
         let (host, generic) = (Target::host(64), Target::generic());
         assert_eq!(of(&host, DType::F32), 32.0);
-        assert_eq!(of(&generic, DType::F32), 2.0);
+        assert_eq!(of(&generic, DType::F32), 8.0);
         assert_eq!(of(&host.clone().with_byte_dots(ByteDots::Quads), DType::I8), 4.0 * of(&host, DType::I8));
     }
 

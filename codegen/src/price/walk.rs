@@ -198,7 +198,7 @@ impl Walker<'_> {
         let Target { machine, vectors, vector_bytes, .. } = self.counter.target;
         match (machine.overlap, vectors) {
             (Overlap::None, _) => 1.0,
-            (_, VectorSpelling::None) => 0.5,
+            (_, VectorSpelling::None | VectorSpelling::Either) => 0.5,
             _ => 8.0 / (*vector_bytes).max(16) as f64,
         }
     }

@@ -23,6 +23,9 @@ pub enum VectorSpelling {
     None,
     /// GNU vector types, `__attribute__((vector_size(n)))`, of gcc and clang.
     Gnu,
+    /// Two texts of a kernel, between which the C compiler chooses by what it says of the machine: of GNU vector types of 16 bytes, for
+    /// `f32`, and strict C99 of single values.
+    Either,
     /// The same types with Arm's intrinsics of `arm_mve.h` where C compilers don't find the instruction: for `f32` and what is
     /// made of sums, products and comparisons.
     Mve,
@@ -141,9 +144,9 @@ impl Target {
     pub fn generic() -> Target {
         Target {
             name: "generic".into(),
-            summary: "strict C99 without extensions, for any machine".into(),
-            vectors: VectorSpelling::None,
-            vector_bytes: 4,
+            summary: "strict C99 for any machine, and vectors where the C compiler has them".into(),
+            vectors: VectorSpelling::Either,
+            vector_bytes: 16,
             registers: 16,
             float_unit: true,
             dsp: false,
@@ -265,7 +268,7 @@ impl Target {
         match self.vectors {
             VectorSpelling::None => 1,
             VectorSpelling::Gnu => (self.vector_bytes / size).max(1),
-            VectorSpelling::Mve => {
+            VectorSpelling::Either | VectorSpelling::Mve => {
                 if size == 4 {
                     self.vector_bytes / size
                 } else {

@@ -20,7 +20,7 @@ use crate::batch::{self, Job};
 use crate::compile::{Compiled, compile_graph, compile_kernels};
 use crate::mode::Mode;
 use crate::parallel;
-use mlc_codegen::{Execution, Options, ScheduleOptions, Target, generate};
+use mlc_codegen::{Execution, Options, ScheduleOptions, Target, VectorSpelling, generate};
 use mlc_ir::ops::Binary;
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Diagnostic, Graph, Objective, TensorType};
@@ -100,6 +100,9 @@ impl Plan {
             2 => mode.with_objective(Objective::Ram),
             _ => mode,
         };
+        // Of code for any machine there are two texts.
+        let is_plain = mode.target.vectors == VectorSpelling::Either && (seed / 6).is_multiple_of(2);
+        let mode = if is_plain { mode.with_flags(["-DMLC_VECTORS=0"]) } else { mode };
         if (seed / 2).is_multiple_of(OPTIMISED_SHARE) { mode } else { mode.unoptimised() }
     }
 

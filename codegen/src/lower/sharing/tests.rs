@@ -8,7 +8,7 @@ use super::tags::Tags;
 use super::*;
 use crate::ScheduleOptions;
 use crate::names::Names;
-use crate::target::Target;
+use crate::target::{Target, VectorSpelling};
 use mlc_ir::{Generator, Graph, text};
 
 /// A network that is written line by line: what a value is called, and its rows, columns and channels.
@@ -164,6 +164,19 @@ fn has_routines(part: &Part) -> bool {
     }
 }
 
+/// Gives kernels the text that they have where there are no vectors.
+fn take_vectors(part: &mut Part) {
+    match part {
+        Part::Step(step) => {
+            if let Routine::Kernel(function) = &mut step.routine {
+                *function = loops::lanes::without_vectors(function);
+            }
+        }
+        Part::Stripe(code) => code.acts.iter_mut().flat_map(|act| &mut act.body).for_each(take_vectors),
+        Part::Loop(_) | Part::Exchange(_) => panic!("only steps and stripes are run"),
+    }
+}
+
 fn is_lost(part: &Part, homes: &Homes, overlay: &Overlay, distance: i64) -> bool {
     let mut tags = Tags::pair(&homes.buffers, overlay.operand, overlay.result, distance);
     tags.run([part], 0);
@@ -180,7 +193,15 @@ fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not(
             let folded = simplify(&graph).unwrap();
             let plans = [Vec::new()].into_iter().chain(blocks::plans(&folded, &target, None).into_iter().take(2));
             for blocks in plans {
-                let (items, homes) = items(&graph, &blocks, &target);
+                let (mut items, homes) = items(&graph, &blocks, &target);
+                if target.vectors == VectorSpelling::Either {
+                    for part in items.iter().map(|item| &item.part).filter(|part| !has_routines(part)) {
+                        for overlay in part.overlays() {
+                            assert!(!is_lost(part, &homes, overlay, overlay.distance), "{}: {overlay:?}", part.name());
+                        }
+                    }
+                    items.iter_mut().for_each(|item| take_vectors(&mut item.part));
+                }
                 for part in items.iter().map(|item| &item.part).filter(|part| !has_routines(part)) {
                     for overlay in part.overlays() {
                         let Overlay { distance, modulus, operand, .. } = *overlay;
@@ -211,13 +232,19 @@ fn every_read_of_a_planned_program_finds_its_bytes() {
         let graph = random(&mut generator, 6);
         for target in targets() {
             let mut chooser = Chooser::new(&target, 0, &ScheduleOptions::default());
-            let program = lower(&graph, None, &mut chooser, &mut Names::new("net")).unwrap();
+            let mut program = lower(&graph, None, &mut chooser, &mut Names::new("net")).unwrap();
             if program.parts.iter().any(has_routines) {
                 continue;
             }
             let mut tags = Tags::planned(&program.layout, &program.buffers);
             tags.run(&program.parts, 0);
             assert_eq!(tags.lost, 0, "round {round} for {}", target.name);
+            if target.vectors == VectorSpelling::Either {
+                program.parts.iter_mut().for_each(take_vectors);
+                let mut tags = Tags::planned(&program.layout, &program.buffers);
+                tags.run(&program.parts, 0);
+                assert_eq!(tags.lost, 0, "round {round} for {} without vectors", target.name);
+            }
             used += program.parts.iter().map(|part| part.overlays().len()).sum::<usize>();
             stripes += program.parts.iter().filter(|part| matches!(part, Part::Stripe(_))).count();
         }

@@ -15,7 +15,11 @@ use mlc_ir::OpKind;
 fn builds() -> Vec<Build> {
     let sanitized = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0"];
     let strict = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"];
-    let mut builds = vec![Build { target: Target::generic(), flags: strict.into_iter().chain(sanitized).collect() }];
+    let generic = |text: &'static str| {
+        let flags = strict.into_iter().chain(sanitized).chain([text]).collect();
+        Build { target: Target::generic(), flags }
+    };
+    let mut builds = Vec::from(["-DMLC_VECTORS=1", "-DMLC_VECTORS=0"].map(generic));
     for bytes in [16, 32, 64] {
         let how: &[&str] = if bytes == 32 { &sanitized } else { &["-O1"] };
         let flags = ["-std=gnu99", "-Wall", "-Wextra", "-Wno-psabi", "-march=native", "-Werror"];

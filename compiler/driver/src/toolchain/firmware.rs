@@ -35,7 +35,8 @@ impl Toolchain {
         };
         let own = own.unwrap_or_else(Target::generic).with_floating_point(target.floating_point);
         let own = own.with_objective(target.objective);
-        if target.vectors != VectorSpelling::None && target.name != own.name {
+        let is_for_any = matches!(target.vectors, VectorSpelling::None | VectorSpelling::Either);
+        if !is_for_any && target.name != own.name {
             let message = format!("the code is for '{}', which isn't '{}'", target.name, own.name);
             return Err(mismatch(message).with_help(format!("compile the model with '--target {}'", own.name)));
         }

@@ -60,7 +60,7 @@ impl Toolchain {
     /// # Errors
     /// `MLC0005` when the C compiler refuses the program, or it fails.
     pub fn peak_gflops(&self, target: &Target) -> Result<f64, Diagnostic> {
-        let has_vectors = target.vectors != VectorSpelling::None;
+        let has_vectors = !matches!(target.vectors, VectorSpelling::None | VectorSpelling::Either);
         let own = targets::find("host").filter(|_| !has_vectors);
         let target = own.as_ref().unwrap_or(target);
         let folder = tempfile::Builder::new().prefix("mlc-").tempdir().map_err(|error| temporary(&error))?;
