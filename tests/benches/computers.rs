@@ -22,7 +22,7 @@ const NETWORKS: [(&str, &str); 5] = [
 
 const HEAD: &str = "# Machines of Linux class
 
-`--target` takes `x86-64-v2`, `-v3` and `-v4`, `aarch64` with `cortex-a53` and `cortex-a76`, `armv7-neon`, `riscv64`, and
+`--target` takes `x86-64-v2`, `-v3`, `-v4` and `-v4-fp16`, `aarch64` with `cortex-a53` and `cortex-a76`, `armv7-neon`, `riscv64`, and
 `wasm32-simd128`, wherever mlc runs; `mlc targets` tells them apart. Their archives choose the cross compiler as those for
 microcontrollers do. `host` is the machine that mlc runs on and no other; `generic` is for any.
 

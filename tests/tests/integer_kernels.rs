@@ -58,6 +58,8 @@ fn layers() -> Vec<Layer> {
         list.push(depthwise([3, 3], [1, 1], [[1, 1]; 2], Some(3), "planes"));
         list.push(depthwise([3, 3], [1, 2], [[1, 1]; 2], None, "planes"));
         list.push(depthwise([2, 5], [1, 1], [[1, 1], [2, 2]], None, "planes"));
+        list.push(depthwise([5, 1], [1, 1], [[0, 0]; 2], None, "planes"));
+        list.push(depthwise([3, 6], [2, 1], [[0, 0]; 2], None, "planes"));
         for (window, strides) in [([7, 6], [1, 1]), ([3, 2], [2, 1]), ([2, 1], [1, 3])] {
             list.push(Layer { alike: true, ..depthwise(window, strides, [[0, 0]; 2], None, "window-sums") });
         }

@@ -108,7 +108,7 @@ fn is_depthwise(op: &Convolution, kernel: &KernelWriter<'_>) -> bool {
 }
 
 /// Whether there is a border that can't be left out of sums.
-fn has_own_border(op: &Convolution) -> bool {
+pub(super) fn has_own_border(op: &Convolution) -> bool {
     op.border != 0 && op.pads.iter().any(|&pads| pads != (0, 0))
 }
 

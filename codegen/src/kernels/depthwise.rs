@@ -5,7 +5,8 @@
 use super::clipped::{Meeting, runs};
 use super::depthwise_rows::{Row, Taps};
 use super::depthwise_window::{DepthwiseWindow, positions};
-use super::products::{finish, machine, require_products, weight_strides, with_views};
+use super::products::{finish, machine, require_products, weight_strides, with_quads, with_views};
+use super::quads::QUAD;
 use super::schedule::{Preferences, Settings};
 use super::tile::{Lanes, Machine, Span, spans};
 use super::walk::for_span;
@@ -13,6 +14,7 @@ use super::window::window_axes;
 use super::{Argument, Epilogue, KernelWriter};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::lower::view::{View, merge_axes};
+use crate::target::VectorSpelling;
 use mlc_ir::ops::Convolution;
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, Diagnostic, TensorType};
@@ -74,6 +76,12 @@ pub fn depthwise(
     Ok(())
 }
 
+/// Whether channels are computed in vectors on a machine whose vectors of integers are loaded from bytes.
+pub fn is_in_quads(op: &Convolution, kernel: &KernelWriter<'_>) -> bool {
+    let is_mve = kernel.target.vectors == VectorSpelling::Mve && kernel.results[0].view.elements() > 0;
+    is_mve && with_depthwise(op, &mut kernel.clone(), |depthwise, _| depthwise.machine.lanes > 1)
+}
+
 /// Calls `body` with a convolution with a group per channel, and the kernel with its views in terms of that.
 pub fn with_depthwise<'a, T>(
     op: &Convolution,
@@ -104,7 +112,13 @@ pub fn with_depthwise<'a, T>(
                 None => merge_pixels(kernel, &strides),
             };
             let output_stride = w[spatial + 1];
-            let machine = machine(dtype, kernel);
+            let stored = [x.pointer, weights.pointer].map(|pointer| kernel.b.element_dtype(pointer));
+            let machine = match channel_stride {
+                1 if multiplier == 1 && channels >= QUAD && dtype == DType::I32 => {
+                    with_quads(machine(dtype, kernel), &stored, kernel)
+                }
+                _ => machine(dtype, kernel),
+            };
             let window = DepthwiseWindow { x, channel_stride, border, pixels, axes: window };
             body(&Depthwise { window, weights, multiplier, channels, output_stride, machine }, kernel)
         },

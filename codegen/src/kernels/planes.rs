@@ -2,6 +2,8 @@
 //! border, where neighbours along a row are pairs that one instruction multiplies with two taps.
 
 use super::KernelWriter;
+use super::convolution::has_own_border;
+use super::depthwise;
 use super::dots::first_terms;
 use super::scales::numbers;
 use super::schedule::{Preferences, Settings};
@@ -37,12 +39,21 @@ pub(super) fn types(kernel: &KernelWriter<'_>) -> Option<[TensorType; 2]> {
     Some([ty(0)?, ty(1)?])
 }
 
-/// The one schedule of this kind.
+/// The one schedule of this kind, where channels aren't computed in vectors.
 pub fn list(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
+    if is_there(op, kernel) && !is_in_quads(op, kernel) { vec![(0, Settings::default())] } else { Preferences::new() }
+}
+
+/// Whether channels are computed in vectors of bytes that are loaded as words, with no border that would have to be there.
+pub fn is_in_quads(op: &Convolution, kernel: &KernelWriter<'_>) -> bool {
+    !has_own_border(op) && depthwise::is_in_quads(op, kernel)
+}
+
+/// Whether the machine has routines for depthwise convolutions of bytes of the types and the layout.
+pub fn is_there(op: &Convolution, kernel: &KernelWriter<'_>) -> bool {
     let is_constant = kernel.operands[1].constant.is_some() && kernel.operands[1].operand.is_some();
     let fits = types(kernel).is_some_and(|[x, weights]| fits(op, &x, &weights));
-    let is_there = kernel.target.dsp && is_constant && fits && kernel.results[0].view.elements() > 0;
-    if is_there { vec![(0, Settings::default())] } else { Preferences::new() }
+    kernel.target.dsp && is_constant && fits && kernel.results[0].view.elements() > 0
 }
 
 /// Writes the kernel.

@@ -1,6 +1,7 @@
 //! What all schedules of sums of products share: the machine as they see it, the operands' views, and the way from a sum to the
 //! epilogue.
 
+use super::quads::{QUAD, finishes_quads};
 use super::tile::{Lanes, Machine};
 use super::{Argument, Epilogue, KernelWriter};
 use crate::loops::{Expr, Index, Var};
@@ -41,6 +42,12 @@ pub fn machine(dtype: DType, kernel: &KernelWriter<'_>) -> Machine {
     Machine { lanes, narrowest, registers, sums, neighbours: usize::MAX, pairs: false, whole, in_order, tuning }
 }
 
+/// What vectors of integers of 32 bits that are loaded from bytes can use, where the machine has such loads alone.
+pub fn with_quads(machine: Machine, dtypes: &[DType], kernel: &KernelWriter<'_>) -> Machine {
+    let is_wide = kernel.target.vectors == VectorSpelling::Mve && dtypes.iter().all(|dtype| dtype.is_byte());
+    if is_wide { Machine { lanes: QUAD, narrowest: QUAD, ..machine } } else { machine }
+}
+
 /// Strides of the weights as schedules see them: of the dense tensor for constants, of the view otherwise.
 pub fn weight_strides(weights: &Argument) -> Vec<i64> {
     match weights.constant {
@@ -78,7 +85,8 @@ pub fn with_views<'a, T>(
 pub fn finish(kernel: &mut KernelWriter<'_>, sum: Var, indices: &[Index], output: &Index, vector: Lanes) {
     let at = |output: Index| indices.iter().cloned().chain([output]).collect::<Vec<_>>();
     let dtype = kernel.b.ty(&Expr::Var(sum)).dtype;
-    if vector.width == 1 || kernel.epilogue_lanes(dtype) > 1 {
+    let in_quads = dtype == DType::I32 && vector.width == QUAD && finishes_quads(kernel);
+    if vector.width == 1 || in_quads || kernel.epilogue_lanes(dtype) > 1 {
         return kernel.finish(Expr::Var(sum), &at(output.clone()), vector.valid);
     }
     for lane in 0..vector.valid {

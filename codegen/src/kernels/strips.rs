@@ -19,7 +19,8 @@ pub fn list(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
     let taps = &kernel.operands[1].view.shape;
     let bytes = |argument: &Argument| argument.view.last_stride() == 1 && is_i8(argument, kernel);
     let is_there = kernel.target.vectors == VectorSpelling::Mve
-        && !planes::list(op, kernel).is_empty()
+        && planes::is_there(op, kernel)
+        && (kernel.results[0].view.shape[2] > 1 || !planes::is_in_quads(op, kernel))
         && taps[0] <= PATCH
         && taps[1] <= PATCH
         && bytes(&kernel.operands[0])

@@ -3,13 +3,12 @@
 
 use super::KernelWriter;
 use super::depthwise::{Depthwise, with_depthwise};
-use super::quads::{QUAD, finishes_quads};
 use super::schedule::{Preferences, Settings};
 use super::tile::Lanes;
 use super::walk::for_full_vectors;
 use super::{depthwise_rows::strided, products};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
-use crate::target::{ByteDots, VectorSpelling};
+use crate::target::ByteDots;
 use mlc_ir::ops::Convolution;
 use mlc_ir::{Attribute, DType, TensorType};
 
@@ -61,12 +60,7 @@ impl Windows<'_> {
         let Depthwise { window, multiplier, channels, .. } = self.depthwise;
         let sums = window.x.view.dtype;
         let is_dense = window.channel_stride == 1 && *multiplier == 1;
-        let lanes = match kernel.target.vectors {
-            _ if !is_dense => 1,
-            VectorSpelling::Mve if sums == DType::I32 && self.loads_quads(kernel) => QUAD,
-            VectorSpelling::Mve => 1,
-            _ => kernel.lanes(sums),
-        };
+        let lanes = if is_dense { self.depthwise.machine.lanes } else { 1 };
         let shape: Vec<usize> = window.pixels.iter().map(|pixel| pixel.0).collect();
         kernel.for_each("multiple", *multiplier, |kernel, multiple| {
             kernel.for_shape(&["n", "row", "column"], &shape, &mut |kernel, pixel| {
@@ -75,12 +69,6 @@ impl Windows<'_> {
                 });
             });
         });
-    }
-
-    /// Whether the machine loads four bytes as words.
-    fn loads_quads(&self, kernel: &KernelWriter<'_>) -> bool {
-        let stored = [self.depthwise.window.x.pointer, self.weights].map(|pointer| kernel.b.element_dtype(pointer));
-        stored.into_iter().all(DType::is_byte)
     }
 
     /// The sum of a vector of channels, times their weights.
@@ -113,10 +101,6 @@ impl Windows<'_> {
         let weight = strided(self.weights, output, *multiplier as i64, ty);
         kernel.b.assign(sum, Expr::Var(sum).times(weight));
         let indices: Vec<Index> = std::iter::once(multiple).chain(pixel).cloned().collect();
-        if ty.lanes == QUAD && finishes_quads(kernel) {
-            let place: Vec<Index> = indices.into_iter().chain([channel.clone()]).collect();
-            return kernel.finish(Expr::Var(sum), &place, ty.lanes);
-        }
         products::finish(kernel, sum, &indices, channel, Lanes { width: ty.lanes, valid: ty.lanes });
     }
 }
