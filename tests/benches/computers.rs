@@ -82,7 +82,7 @@ fn report(figures: &Path) {
     let _ = writeln!(text, "\n| machine | {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
     let arguments: Vec<String> = std::env::args().collect();
     let only = arguments.iter().position(|argument| argument == "--machine").and_then(|at| arguments.get(at + 1));
-    for guest in guests().into_iter().filter(|guest| only.is_none_or(|only| only == guest.target)) {
+    for guest in guests().filter(|guest| only.is_none_or(|only| only == guest.target)) {
         let counts = guest.runner().first().is_some_and(|runner| runner.starts_with("qemu-"));
         let reason = if counts || !guest.is_emulated() { missing(guest.target) } else { Some("nothing counts".into()) };
         if let Some(reason) = reason {
