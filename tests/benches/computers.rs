@@ -1,6 +1,6 @@
 //! What code for machines of Linux class takes, against code for `generic` that is compiled with the same options:
 //! `cargo bench -p mlc-tests --bench computers`. Executed instructions of a run under QEMU, or, where the machine is this one's
-//! kind, its time. With `--write` it writes `docs/computers.md`; with `--machine NAME` it looks at one machine only.
+//! kind, its time. With `--write` it writes the table of `docs/computers.md`; with `--machine NAME` it looks at one machine only.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, reason = "a benchmark prints its figures")]
 
 use mlc::toolchain::{Guest, Program, guests};
@@ -20,34 +20,8 @@ const NETWORKS: [(&str, &str); 5] = [
     ("LSTM", "net_lstm_classifier"),
 ];
 
-const HEAD: &str = "# Machines of Linux class
-
-`--target` takes `x86-64-v2`, `-v3`, `-v4` and `-v4-fp16`, `aarch64` with `cortex-a53` and `cortex-a76`, `armv7-neon`, `riscv64`, and
-`wasm32-simd128`, wherever mlc runs; `mlc targets` tells them apart. Their archives choose the cross compiler as those for
-microcontrollers do. `host` is the machine that mlc runs on and no other; `generic` is for any.
-
-    mlc run model.onnx --on aarch64 --input image.npy --output-dir out
-
-compiles the model, builds a program with the cross compiler, and runs it under an emulator; `mlc verify --on` compares it with the
-evaluator. On Debian 12 that takes
-
-    apt-get install --no-install-recommends qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross \\
-      gcc-arm-linux-gnueabihf libc6-dev-armhf-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross \\
-      clang lld wasi-libc libclang-rt-14-dev-wasm32
-
-and `pip install wasmtime` for WebAssembly. Programs of an x86-64 machine run by themselves where this one is of its kind.
-
-NEON of 32 bits takes denormals for zero, and gcc computes vectors of `f32` with it only under `-funsafe-math-optimizations`. Code for
-`armv7-neon` is compiled with that option and without those that would reorder its sums; `--fp strict` leaves it out, and vectors with it.
-
-## What networks take
-
-Executed instructions per multiply-accumulate of whole networks, as QEMU counts them, and behind the stroke those of the code for
-`generic`, compiled with the same options by the same compiler: its sums are in vectors of 16 bytes where the compiler has these, and in
-single values for 32-bit Arm and RISC-V; other vectors are those that the compiler finds by itself. On x86-64 the figures are nanoseconds per thousand multiply-accumulates of one machine. Everything is float32.
-
-`cargo bench -p mlc-tests --bench computers -- --write` writes this page.
-";
+/// What the table begins with, on the page and here.
+const TABLE: &str = "\n| machine |";
 
 /// Runs whose cost is taken: the difference of two numbers of runs, so that the start of the program doesn't count.
 const RUNS: u32 = 2;
@@ -77,9 +51,9 @@ fn run_with_plugin() {
 fn report(figures: &Path) {
     let networks: Vec<(&str, Case)> =
         NETWORKS.iter().filter_map(|&(name, folder)| Some((name, find(folder)?))).collect();
-    let mut text = HEAD.to_owned();
+    let mut text = String::new();
     let names: Vec<&str> = networks.iter().map(|(name, _)| *name).collect();
-    let _ = writeln!(text, "\n| machine | {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
+    let _ = writeln!(text, "{TABLE} {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
     let arguments: Vec<String> = std::env::args().collect();
     let only = arguments.iter().position(|argument| argument == "--machine").and_then(|at| arguments.get(at + 1));
     for guest in guests().filter(|guest| only.is_none_or(|only| only == guest.target)) {
@@ -105,7 +79,10 @@ fn report(figures: &Path) {
     }
     print!("{text}");
     if arguments.iter().any(|argument| argument == "--write") {
-        std::fs::write(paths::repository().join("docs/computers.md"), text).unwrap();
+        let page = paths::repository().join("docs/computers.md");
+        let head = std::fs::read_to_string(&page).unwrap();
+        let head = head.split(TABLE).next().unwrap();
+        std::fs::write(&page, format!("{head}{text}")).unwrap();
     }
 }
 

@@ -38,7 +38,7 @@ pub fn machine(dtype: DType, kernel: &KernelWriter<'_>) -> Machine {
     let registers = if is_general { kernel.target.registers.min(GENERAL_REGISTERS) } else { kernel.target.registers };
     let tuning = kernel.target.machine.tuning;
     let sums = registers * 3 / 4;
-    let whole = kernel.target.vectors == VectorSpelling::Either;
+    let whole = lanes > 1 && kernel.target.vectors == VectorSpelling::Either;
     Machine { lanes, narrowest, registers, sums, neighbours: usize::MAX, pairs: false, whole, in_order, tuning }
 }
 

@@ -4,7 +4,7 @@
 use crate::loops::mve_mathematics;
 use crate::target::{ByteDots, Target, VectorSpelling};
 use mlc_ir::scalar::{BinaryFunction as B, Expression, ScalarNode, UnaryFunction};
-use mlc_ir::{Category, DType, Op};
+use mlc_ir::{Category, DType, Objective, Op};
 
 /// Whether there are vectors of a type.
 pub fn has_lanes(target: &Target, dtype: DType) -> bool {
@@ -21,7 +21,8 @@ pub fn has_operator(target: &Target, op: &Op) -> bool {
     match target.vectors {
         VectorSpelling::None | VectorSpelling::Gnu => true,
         // Of other loops C compilers make vectors themselves, as long as the machine's.
-        VectorSpelling::Either => accumulates,
+        // Vectors save time for code, of which there is least in single values.
+        VectorSpelling::Either => accumulates && target.objective != Objective::Size,
         VectorSpelling::Mve => {
             let is_known = matches!(op, Op::Normalize(_) | Op::Softmax(_) | Op::Resize(_));
             accumulates || op.category() == Category::Elementwise || is_known
