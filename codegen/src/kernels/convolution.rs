@@ -7,7 +7,7 @@ use super::contraction::{Axis, Contraction};
 use super::dots::Reach;
 use super::products::{weight_strides, with_views};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
-use super::window::{WindowAxis, window_axes};
+use super::window::{WindowAxis, has_own_border, window_axes};
 use super::{
     KernelWriter, depthwise, depthwise_quads, depthwise_rolled, planes, row_pairs, strips, window_sums, winograd,
 };
@@ -105,11 +105,6 @@ impl Scheduled for Convolution {
 
 fn is_depthwise(op: &Convolution, kernel: &KernelWriter<'_>) -> bool {
     kernel.operands[1].view.shape[op.strides.len()] == 1 && op.groups > 1
-}
-
-/// Whether there is a border that can't be left out of sums.
-pub(super) fn has_own_border(op: &Convolution) -> bool {
-    op.border != 0 && op.pads.iter().any(|&pads| pads != (0, 0))
 }
 
 /// A convolution of x [N, spatial…, C] by weights [window…, C / groups, O] as a contraction.

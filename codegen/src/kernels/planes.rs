@@ -2,13 +2,13 @@
 //! border, where neighbours along a row are pairs that one instruction multiplies with two taps.
 
 use super::KernelWriter;
-use super::convolution::has_own_border;
 use super::depthwise;
 use super::dots::first_terms;
 use super::scales::numbers;
 use super::schedule::{Preferences, Settings};
 use super::tile::Span;
 use super::walk::for_span;
+use super::window::has_own_border;
 use crate::loops::{Expr, Index, Nest, Routine, Stmt, ValueType, Var};
 use mlc_ir::ops::Convolution;
 use mlc_ir::{Attribute, DType, Diagnostic, Literal, TensorType};

@@ -32,6 +32,11 @@ pub enum WindowAxis {
     },
 }
 
+/// Whether there is a border that can't be left out of sums.
+pub fn has_own_border(op: &Convolution) -> bool {
+    op.border != 0 && op.pads.iter().any(|&pads| pads != (0, 0))
+}
+
 /// How windows lie along the spatial axes of x [N, spatial…, C] under weights [window…, C / groups, O].
 pub fn window_axes(op: &Convolution, x: &Argument, weights: &Argument) -> Vec<WindowAxis> {
     let axis = |axis: usize| WindowAxis::Sliding {

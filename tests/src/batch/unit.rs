@@ -32,7 +32,8 @@ impl Unit {
     /// Adds a module's file without the helpers that are there already. Two different helpers of one name are an error that the
     /// C compiler finds.
     fn add(&mut self, source: &str) {
-        for block in source.split("\n\n") {
+        for block in with_choices_apart(source).split("\n\n") {
+            let block = block.trim_matches('\n');
             if is_helper(block) {
                 if self.known.insert(block.to_owned()) {
                     self.text += block;
@@ -52,8 +53,52 @@ impl Unit {
     }
 }
 
+/// The line that begins what is there with vectors, or without them, in code for any machine.
+const CHOICE: &str = "#if MLC_VECTORS";
+
+/// A file where such a choice around several functions begins and ends in blocks of its own.
+fn with_choices_apart(source: &str) -> String {
+    let (mut text, mut open) = (String::new(), Vec::new());
+    for line in source.lines() {
+        let is_choice = match line {
+            CHOICE => {
+                open.push(true);
+                true
+            }
+            _ if line.starts_with("#if") => {
+                open.push(false);
+                false
+            }
+            _ => line.starts_with("#endif") && open.pop() == Some(true),
+        };
+        let around = if is_choice { "\n" } else { "" };
+        text += &format!("{around}{line}\n{around}");
+    }
+    text
+}
+
 /// Whether a block is a function of mlc, for which there may be a choice of texts, and not one of a model.
 fn is_helper(block: &str) -> bool {
     let starts = ["static ", "#if ", "__attribute__"];
     starts.iter().any(|start| block.starts_with(start)) && block.contains(" mlc_") && !block.contains("tvmgen_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Unit;
+
+    #[test]
+    fn helpers_in_a_choice_are_there_once_and_choices_end() {
+        let of = |helpers: &str, kernel: &str| {
+            format!("#if MLC_VECTORS\ntypedef float f32x4;\n\n{helpers}#endif\n\nvoid tvmgen_{kernel}(void) {{}}\n")
+        };
+        let (one, other) = ("static f32x4 mlc_one(void);\n", "static f32x4 mlc_other(void);\n");
+        let mut unit = Unit::default();
+        for (helpers, kernel) in [(format!("{one}\n{other}"), "a"), (one.to_owned(), "b"), (other.to_owned(), "c")] {
+            unit.add(&of(&helpers, kernel));
+        }
+        let count = |line: &str| unit.text.lines().filter(|own| *own == line).count();
+        assert_eq!([count(one.trim_end()), count(other.trim_end()), count("typedef float f32x4;")], [1; 3]);
+        assert_eq!([count("#if MLC_VECTORS"), count("#endif")], [3; 2]);
+    }
 }
