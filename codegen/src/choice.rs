@@ -116,6 +116,7 @@ pub struct Chooser {
     options: ScheduleOptions,
     /// Whether one schedule of a kernel is enough, the one that is best as far as is known without writing it.
     is_quick: bool,
+    is_for_threads: bool,
     /// Nodes so far.
     seen: BTreeSet<String>,
     known: IndexMap<Problem, Choice>,
@@ -129,7 +130,8 @@ impl Chooser {
     pub fn new(target: &Target, working_set: usize, options: &ScheduleOptions) -> Chooser {
         let (target, options) = (Rc::new(target.clone()), options.clone());
         let (seen, known, room) = (BTreeSet::new(), IndexMap::new(), BTreeMap::new());
-        Chooser { target, working_set, options, is_quick: false, seen, known, room, leads: Leads::default() }
+        let (is_quick, is_for_threads, leads) = (false, false, Leads::default());
+        Chooser { target, working_set, options, is_quick, is_for_threads, seen, known, room, leads }
     }
 
     /// A chooser for callers who ask about far more kernels than will be written: it looks at one schedule of each, the one that is
@@ -161,6 +163,16 @@ impl Chooser {
             Objective::Balanced => banded.collect(),
             Objective::Speed | Objective::Size => Vec::new(),
         }
+    }
+
+    /// The same for a program whose kernels are computed by several threads each.
+    pub fn for_threads(self, threads: usize) -> Chooser {
+        Chooser { is_for_threads: threads > 1, ..self }
+    }
+
+    /// Whether kernels are computed by several threads each.
+    pub fn is_for_threads(&self) -> bool {
+        self.is_for_threads
     }
 
     /// What of the programs that there are is the best one.
@@ -274,7 +286,11 @@ impl Chooser {
             }
             _ if self.is_quick => all.take(1).collect(),
             _ if tells_all => all.collect(),
-            Objective::Speed | Objective::Balanced if self.target.machine.trust.is_none() => all.take(1).collect(),
+            Objective::Speed | Objective::Balanced if self.target.machine.trust.is_none() => {
+                let all: Vec<Schedule> = all.collect();
+                let numbers = self.trusted(op, &all.iter().collect::<Vec<_>>());
+                numbers.into_iter().map(|number| all[number].clone()).collect()
+            }
             Objective::Speed => all.filter(|schedule| !kernels::is_small(op, schedule)).collect(),
             _ => all.collect(),
         };
@@ -319,13 +335,29 @@ impl Chooser {
         if best == fastest.0 { fastest } else { (best, Reason::Weighed) }
     }
 
-    /// The first of the list, unless another one's price is lower by more than prices err. Schedules of small code aren't looked at,
-    /// so that the choice is the same whether they are told or not.
+    /// The numbers of the schedules that prices may tell from the first of a list: the first one, then all that aren't of small code, or for speed
+    /// the first that does without some of the products.
+    fn trusted(&self, op: &Op, list: &[&Schedule]) -> Vec<usize> {
+        let machine = &self.target.machine;
+        let saving = list.iter().position(|schedule| kernels::saves_products(op, schedule));
+        let is_for_speed = matches!(self.target.objective, Objective::Speed | Objective::Balanced);
+        let is_trusted = |number: usize| match (machine.trust, machine.trust_of_saving) {
+            _ if kernels::is_small(op, list[number]) => false,
+            (Some(_), _) => true,
+            (None, Some(_)) => is_for_speed && saving == Some(number),
+            (None, None) => false,
+        };
+        (0..list.len()).filter(|&number| number == 0 || is_trusted(number)).collect()
+    }
+
+    /// The first of the list, unless another one's price is lower by more than prices err. Those that prices aren't trusted to tell aren't
+    /// looked at, so that the choice is the same whether they are told or not.
     fn fastest(&self, op: &Op, offers: &[Offer]) -> (usize, Reason) {
         let time = |number: usize| offers[number].price.time;
-        let fast = (0..offers.len()).filter(|&number| !kernels::is_small(op, &offers[number].schedule));
-        let cheapest = fast.min_by_key(|&number| (time(number), number)).unwrap_or(0);
-        match self.target.machine.trust {
+        let list: Vec<&Schedule> = offers.iter().map(|offer| &offer.schedule).collect();
+        let trusted = self.trusted(op, &list).into_iter();
+        let cheapest = trusted.min_by_key(|&number| (time(number), number)).unwrap_or(0);
+        match self.target.machine.trust.or(self.target.machine.trust_of_saving) {
             Some(trust) if (time(cheapest) as f64) < (1.0 - trust) * time(0) as f64 => (cheapest, Reason::Cheapest),
             _ => (0, Reason::First),
         }
@@ -343,12 +375,17 @@ fn is_allowed(objective: Objective, cost: Cost) -> bool {
     }
 }
 
+/// Part of a program's time by which prices of rows and of whole results may err beside each other.
+const ERROR_OF_ROWS: u64 = 30;
+
 /// Whether a program is better for an objective than another one, by the bytes of their arenas and their times; `usual` is what whole tensors
-/// and the usual schedules cost. To be balanced, half of the memory is worth a fifth more time, but a program takes a twentieth more than
+/// and the usual schedules cost. For speed, it takes less time by more than prices err. To be balanced, half of the memory is worth a fifth more time, but a program takes a twentieth more than
 /// the usual one at most, and for no less than a tenth of the memory.
 pub fn is_better(objective: Objective, own: (usize, u64), other: (usize, u64), usual: (usize, u64)) -> bool {
-    if objective != Objective::Balanced {
-        return own < other;
+    match objective {
+        Objective::Speed => return own.1 < other.1 - other.1 / ERROR_OF_ROWS,
+        Objective::Size | Objective::Ram => return own < other,
+        Objective::Balanced => {}
     }
     let parts = |amount: u64, of: u64| u128::from(amount) * 1_000_000 / u128::from(of.max(1));
     let relative = |(arena, time): (usize, u64)| (parts(arena as u64, usual.0 as u64), parts(time, usual.1));

@@ -41,7 +41,8 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     main::check(graph, options.execution).map_err(|error| vec![error])?;
     threads::check(options.execution, &options.target).map_err(|error| vec![error])?;
     let mut names = Names::new(&options.model_name);
-    let mut chooser = Chooser::new(&options.target, working_set(graph), &options.schedules);
+    let chooser = Chooser::new(&options.target, working_set(graph), &options.schedules);
+    let mut chooser = chooser.for_threads(options.execution.threads);
     let mut program = lower(graph, options.execution.feed, &mut chooser, &mut names)?;
     chooser.finish()?;
     let pools = &options.schedules.pools;

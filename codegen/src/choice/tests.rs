@@ -162,6 +162,9 @@ fn much_memory_is_worth_little_time() {
     assert!(!balanced((usize::MAX, u64::MAX), usual));
     let least = |own, other| is_better(Objective::Ram, own, other, usual);
     assert!(least((999, 9000), usual) && !least((1001, 1), usual));
+    // For speed, more than prices err.
+    let fastest = |own, other| is_better(Objective::Speed, own, other, usual);
+    assert!(fastest((5000, 966), usual) && !fastest((10, 967), usual));
     // Of programs that take the same memory, the faster one.
     assert!(least((1000, 999), usual) && !least((1000, 1000), usual));
 }

@@ -56,6 +56,7 @@ impl Scheduled for Convolution {
         Kind::new("band-dots", |op, kernel| dots(op, Reach::Band, kernel), |op, _, kernel| write_dots(op, kernel))
             .in_place()
             .by_routines(),
+        Kind::new("direct-dots", direct_dots, |op, _, kernel| write_direct_dots(op, kernel)).by_routines(),
         Kind::new("pixel-pairs", |op, kernel| pairs(op, Reach::Pixel, kernel), |op, _, kernel| write_pairs(op, kernel))
             .in_place()
             .by_routines(),
@@ -69,7 +70,7 @@ impl Scheduled for Convolution {
             .by_routines(),
         Kind::new("quads", quads, write_quads).in_place(),
         Kind::new("channel-quads", depthwise_quads::list, |op, _, kernel| depthwise_quads::write(op, kernel)),
-        Kind::new("winograd", winograd::list, winograd::write),
+        Kind::new("winograd", winograd::list, winograd::write).saves_products(),
         Kind::new(
             "tiles",
             |op, kernel| {
@@ -198,6 +199,14 @@ fn dots(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preference
 
 fn write_dots(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     write_routines(op, kernel, Contraction::write_dots)
+}
+
+fn direct_dots(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
+    routines(op, kernel, |contraction, kernel| contraction.direct_dot_schedules(kernel))
+}
+
+fn write_direct_dots(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    write_routines(op, kernel, Contraction::write_direct_dots)
 }
 
 fn vectors(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {

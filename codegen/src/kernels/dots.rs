@@ -7,6 +7,7 @@ use super::scales::{Scales, Sums, numbers, per_output, scales};
 use super::schedule::{Preferences, Settings};
 use super::{Epilogue, KernelWriter};
 use crate::loops::{Expr, Index, Nest, Routine, Stmt, Tile, ValueType, Var};
+use crate::target::VectorSpelling;
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode};
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, Diagnostic, TensorType};
@@ -16,6 +17,9 @@ const GROUP: usize = 4;
 
 /// Blocks whose sums are kept at once, at most.
 const MOST_BLOCKS: usize = 8;
+
+/// The same where sums are on the stack.
+const MOST_BLOCKS_ON_STACK: usize = 4;
 
 /// What of a contraction is computed so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,20 +38,35 @@ impl Contraction {
     /// The one schedule of this kind, where the machine has such instructions for the types and the layout.
     pub fn dot_schedules(&self, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {
         let merged = self.clone().merged(kernel).0;
+        let fits = merged.reach() == reach && merged.has_dots(reach, kernel);
+        if fits { vec![(0, Settings::default())] } else { Preferences::new() }
+    }
+
+    /// The one schedule that reads the bytes of several pixels where they are, which is slower and takes no scratch memory; none where vectors
+    /// are many times as fast for a pixel's bytes of scratch memory.
+    pub fn direct_dot_schedules(&self, kernel: &KernelWriter<'_>) -> Preferences {
+        let merged = self.clone().merged(kernel).0;
+        let is_apart = matches!(merged.reach(), Reach::Pixel | Reach::Window);
+        let is_whole = runs(&merged).0.is_multiple_of(GROUP);
+        let has_vectors = kernel.target.vectors == VectorSpelling::Mve;
+        let fits = is_apart && is_whole && !has_vectors && merged.pixels() > 1 && merged.has_dots(Reach::Row, kernel);
+        if fits { vec![(0, Settings::default())] } else { Preferences::new() }
+    }
+
+    /// Whether the machine has such instructions for the types and the layout of a contraction whose axes are merged.
+    fn has_dots(&self, reach: Reach, kernel: &KernelWriter<'_>) -> bool {
         let stored = |pointer: Var| kernel.b.element_dtype(pointer);
         let is_constant = self.weights.constant.is_some() && self.weights.operand.is_some();
         let has_routine = kernel.target.dsp || kernel.target.pixel_pairs && reach == Reach::Row;
-        let fits = has_routine
+        has_routine
             && self.x.view.dtype == DType::I32
             && stored(self.x.pointer).is_byte()
             && stored(self.weights.pointer) == DType::I8
             && is_constant
             && self.steps() > 0
             && kernel.results[0].view.elements() > 0
-            && merged.outer.iter().all(|axis| axis.weights == 0)
-            && merged.reduction.last().is_none_or(|axis| axis.x == 1 || axis.extent == 1)
-            && merged.reach() == reach;
-        if fits { vec![(0, Settings::default())] } else { Preferences::new() }
+            && self.outer.iter().all(|axis| axis.weights == 0)
+            && self.reduction.last().is_none_or(|axis| axis.x == 1 || axis.extent == 1)
     }
 
     pub(super) fn reach(&self) -> Reach {
@@ -106,14 +125,27 @@ impl Contraction {
     /// # Errors
     /// None: the types are those of [`Contraction::dot_schedules`].
     pub fn write_dots(self, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+        self.write_dots_of(false, kernel);
+        Ok(())
+    }
+
+    /// Writes the kernel that reads bytes where they are.
+    ///
+    /// # Errors
+    /// None: the types are those of [`Contraction::direct_dot_schedules`].
+    pub fn write_direct_dots(self, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+        self.write_dots_of(true, kernel);
+        Ok(())
+    }
+
+    fn write_dots_of(self, is_direct: bool, kernel: &mut KernelWriter<'_>) {
         let (merged, result, epilogue) = self.merged(kernel);
         let old =
             (std::mem::replace(&mut kernel.results[0], result), std::mem::replace(&mut kernel.epilogue, epilogue));
         let bounds = kernel.bounds.clone();
-        Dots::new(&merged, kernel).write(kernel);
+        Dots::new(&merged, is_direct || merged.is_row(), kernel).write(kernel);
         (kernel.results[0], kernel.epilogue) = old;
         kernel.bounds = bounds;
-        Ok(())
     }
 }
 
@@ -123,6 +155,8 @@ struct Dots<'c> {
     tile: Tile,
     dtype: DType,
     blocks: usize,
+    /// Those that have weights.
+    taken: usize,
     /// Blocks whose sums are kept at once.
     part: usize,
     groups: usize,
@@ -136,11 +170,13 @@ struct Dots<'c> {
 }
 
 impl<'c> Dots<'c> {
-    fn new(contraction: &'c Contraction, kernel: &mut KernelWriter<'_>) -> Dots<'c> {
-        let is_row = contraction.is_row();
-        let tile = if contraction.pixels() == 1 { Tile::OneByFour } else { Tile::ThreeByTwo };
+    /// What is computed; from the bytes of x where they are if that is to be `direct`.
+    fn new(contraction: &'c Contraction, is_direct: bool, kernel: &mut KernelWriter<'_>) -> Dots<'c> {
+        let is_single = contraction.pixels() == 1;
+        let tile = if is_single || is_direct { Tile::OneByFour } else { Tile::ThreeByTwo };
         let blocks = contraction.outputs.div_ceil(tile.outputs());
-        let part = (1..=MOST_BLOCKS).rev().find(|&part| blocks.is_multiple_of(part)).unwrap_or(1);
+        let most = if is_single { MOST_BLOCKS } else { MOST_BLOCKS_ON_STACK };
+        let part = (1..=most).rev().find(|&part| blocks.is_multiple_of(part)).unwrap_or(1);
         let dtype = kernel.b.element_dtype(contraction.x.pointer);
         let (run, runs) = runs(contraction);
         let groups = runs.len() * run.div_ceil(GROUP);
@@ -151,7 +187,7 @@ impl<'c> Dots<'c> {
         let is_dense = kernel.results[0].view.last_stride() == 1 && contraction.outputs == outputs;
         let known = Sums { products, first: values, silent: contraction.silent() };
         let scales = if is_dense { scales(kernel, outputs, &known) } else { None };
-        let pairs = (!is_row).then(|| kernel.scratch("pairs", DType::I32, groups * 2 * tile.pixels()));
+        let pairs = (!is_direct).then(|| kernel.scratch("pairs", DType::I32, groups * 2 * tile.pixels()));
         let is_rescaled = scales.is_some() && tile == Tile::ThreeByTwo;
         // Blocks whose results don't depend on their sums have no weights.
         let is_idle = |block: usize| {
@@ -161,11 +197,14 @@ impl<'c> Dots<'c> {
             })
         };
         let taken: Vec<usize> = (0..blocks).filter(|&block| !is_idle(block)).collect();
+        let number = taken.len();
         let ty = TensorType::new(DType::I32, [(groups * tile.outputs() * taken.len()).max(1)]);
-        let words = move || packed_words(&packed, constant.as_ref()?, tile, &taken);
+        // Routines read whole blocks of gathered bytes, and a run of all blocks of a part of others.
+        let together = if is_direct { part } else { 1 };
+        let words = move || packed_words(&packed, constant.as_ref()?, tile, taken.chunks(together));
         let weights = kernel.pack(contraction.weights.operand.unwrap_or(1), "packed", ty, words);
         let sums = (!is_rescaled).then(|| kernel.scratch("sums", DType::I32, part * tile.outputs() * tile.pixels()));
-        Dots { contraction, tile, dtype, blocks, part, groups, pairs, weights, first, scales, sums }
+        Dots { contraction, tile, dtype, blocks, taken: number, part, groups, pairs, weights, first, scales, sums }
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>) {
@@ -192,11 +231,18 @@ impl<'c> Dots<'c> {
             })
             .collect();
         let Some(sums) = self.sums else { return self.rescaled(kernel, &places) };
+        let x = match self.pairs {
+            Some(pairs) => (pairs, Index::default()),
+            None if self.contraction.pixels() == 1 => (self.contraction.x.pointer, self.contraction.start(first)),
+            None => {
+                (kernel.b.pointer("xp", self.contraction.x.pointer, self.contraction.start(first)), Index::default())
+            }
+        };
         let outputs = self.tile.outputs();
         let has_rest = !self.contraction.outputs.is_multiple_of(outputs);
         let parts = self.blocks / self.part - usize::from(has_rest);
         kernel.for_each("part", parts, |kernel, part| {
-            self.sum(kernel, sums, &part);
+            self.sum(kernel, &x, sums, &part);
             let start = part.times(self.part as i64);
             if let Some(scales) = &self.scales {
                 return self.rescale(kernel, sums, scales, (&places, &start));
@@ -206,7 +252,7 @@ impl<'c> Dots<'c> {
             });
         });
         if has_rest {
-            self.sum(kernel, sums, &Index::from(parts));
+            self.sum(kernel, &x, sums, &Index::from(parts));
             let start = Index::from(parts * self.part);
             let last = self.part - 1;
             kernel.for_each("block", last, |kernel, block| {
@@ -218,20 +264,29 @@ impl<'c> Dots<'c> {
         }
     }
 
-    /// Computes the sums of a part of the blocks.
-    fn sum(&self, kernel: &mut KernelWriter<'_>, sums: Var, part: &Index) {
+    /// Computes the sums of a part of the blocks, of pixels whose bytes begin at `x`.
+    fn sum(&self, kernel: &mut KernelWriter<'_>, (x, start): &(Var, Index), sums: Var, part: &Index) {
         let outputs = part.times((self.part * self.tile.outputs()) as i64);
-        let x = match self.pairs {
-            Some(pairs) => (pairs, Index::default()),
-            None => (self.contraction.x.pointer, Index::from(self.contraction.x_offset)),
+        let weights = outputs.times(self.groups as i64);
+        let first = (self.first, outputs);
+        let mut call = |source: (Var, Index), weights: Index, first: (Var, Index), groups: usize| {
+            kernel.b.push(Stmt::Routine {
+                routine: Routine::Dots { tile: self.tile, bytes: self.pairs.is_none().then_some(self.dtype) },
+                pointers: vec![source, (self.weights, weights), first, (sums, Index::default())],
+                numbers: vec![groups as i64, self.part as i64],
+            });
         };
-        let weights = (self.weights, outputs.times(self.groups as i64));
-        let bytes = if self.pairs.is_some() { None } else { Some(self.dtype) };
-        kernel.b.push(Stmt::Routine {
-            routine: Routine::Dots { tile: self.tile, bytes },
-            pointers: vec![x, weights, (self.first, outputs), (sums, Index::default())],
-            numbers: vec![self.groups as i64, self.part as i64],
-        });
+        if self.pairs.is_some() {
+            return call((*x, start.clone()), weights, first, self.groups);
+        }
+        let (run, runs) = runs(self.contraction);
+        let groups = run / GROUP;
+        let words = (groups * self.part * self.tile.outputs()) as i64;
+        for (number, (element, _)) in runs.iter().enumerate() {
+            // Later runs go on from the sums of those before.
+            let first = if number == 0 { first.clone() } else { (sums, Index::default()) };
+            call((*x, start.offset(*element)), weights.offset(number as i64 * words), first, groups);
+        }
     }
 
     /// Computes, rescales and stores all outputs of three pixels. Pixels that aren't there are stored before one that is, in its place.
@@ -247,7 +302,8 @@ impl<'c> Dots<'c> {
         }
         let mut numbers = vec![self.groups as i64, self.blocks as i64];
         numbers.extend(scales.limit());
-        let routine = Routine::RescaledDots { dtype: scales.dtype, limited: scales.limit().is_some() };
+        let limited = scales.limit().is_some();
+        let routine = Routine::RescaledDots { dtype: scales.dtype, limited, idle: self.blocks - self.taken };
         kernel.b.push(Stmt::Routine { routine, pointers, numbers });
     }
 
@@ -325,14 +381,20 @@ pub(super) fn runs(contraction: &Contraction) -> (usize, Vec<(i64, i64)>) {
     (last.extent, starts)
 }
 
-/// Weights of some blocks as words of four bytes, the first in the lowest bits: block by block, group by group, output by output.
-fn packed_words(contraction: &Contraction, constant: &Attribute, tile: Tile, blocks: &[usize]) -> Option<Attribute> {
+/// Weights of some blocks as words of four bytes, the first in the lowest bits: of each part of the blocks run by run, block by block, group by
+/// group, output by output.
+fn packed_words<'b>(
+    contraction: &Contraction,
+    constant: &Attribute,
+    tile: Tile,
+    parts: impl Iterator<Item = &'b [usize]>,
+) -> Option<Attribute> {
     let (run, runs) = runs(contraction);
     let stride = contraction.reduction.last().map_or(0, |axis| axis.weights);
     let bytes = constant.bytes();
     let mut words: Vec<i64> = Vec::new();
-    for &block in blocks {
-        for (_, start) in &runs {
+    for part in parts {
+        for ((_, start), &block) in runs.iter().flat_map(|run| part.iter().map(move |block| (run, block))) {
             for group in 0..run.div_ceil(GROUP) {
                 for output in (0..tile.outputs()).map(|output| block * tile.outputs() + output) {
                     let mut word = [0; GROUP];

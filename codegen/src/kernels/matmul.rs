@@ -34,6 +34,12 @@ impl Scheduled for Matmul {
         .in_place()
         .by_routines(),
         Kind::new(
+            "direct-dots",
+            |op, kernel| contraction(op, kernel).direct_dot_schedules(kernel),
+            |op, _, kernel| contraction(op, kernel).write_direct_dots(kernel),
+        )
+        .by_routines(),
+        Kind::new(
             "quads",
             |op, kernel| contraction(op, kernel).quad_schedules(kernel),
             |op, settings, kernel| contraction(op, kernel).write_quads(settings, kernel),

@@ -117,6 +117,11 @@ pub fn is_small(op: &Op, schedule: &Schedule) -> bool {
     family(op).is_ok_and(|family| family.is_small(schedule))
 }
 
+/// Whether a schedule does without some of the products.
+pub fn saves_products(op: &Op, schedule: &Schedule) -> bool {
+    family(op).is_ok_and(|family| family.saves_products(schedule))
+}
+
 /// Gives a kernel's arguments the types in which it is computed, and the operator in terms of them.
 fn prepare(op: &Op, kernel: &mut KernelWriter<'_>) -> Op {
     let sums = sums_bounds(op, kernel);

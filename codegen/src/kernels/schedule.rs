@@ -112,6 +112,8 @@ pub struct Kind<O: 'static> {
     pub by_routines: bool,
     /// Whether its schedules give up time for small code, so that nothing that is made for speed need look at them.
     pub small: bool,
+    /// Whether its schedules do without some of the products, which prices tell from those that do all.
+    pub saves_products: bool,
 }
 
 impl<O> Kind<O> {
@@ -121,7 +123,7 @@ impl<O> Kind<O> {
         list: fn(&O, &KernelWriter<'_>) -> Preferences,
         write: fn(&O, &Settings, &mut KernelWriter<'_>) -> Result<(), Diagnostic>,
     ) -> Kind<O> {
-        Kind { name, list, write, in_place: false, by_routines: false, small: false }
+        Kind { name, list, write, in_place: false, by_routines: false, small: false, saves_products: false }
     }
 
     /// A kind of one schedule, which can compute every kernel of the operator.
@@ -134,20 +136,22 @@ impl<O> Kind<O> {
 
     /// The same where the result may overwrite an operand.
     pub const fn in_place(self) -> Kind<O> {
-        let Kind { name, list, write, by_routines, small, .. } = self;
-        Kind { name, list, write, in_place: true, by_routines, small }
+        Kind { in_place: true, ..self }
     }
 
     /// The same where routines do all that counts.
     pub const fn by_routines(self) -> Kind<O> {
-        let Kind { name, list, write, in_place, small, .. } = self;
-        Kind { name, list, write, in_place, by_routines: true, small }
+        Kind { by_routines: true, ..self }
     }
 
     /// The same with schedules that give up time for small code.
     pub const fn small(self) -> Kind<O> {
-        let Kind { name, list, write, in_place, by_routines, .. } = self;
-        Kind { name, list, write, in_place, by_routines, small: true }
+        Kind { small: true, ..self }
+    }
+
+    /// The same with schedules that do without some of the products.
+    pub const fn saves_products(self) -> Kind<O> {
+        Kind { saves_products: true, ..self }
     }
 }
 
@@ -176,6 +180,9 @@ pub trait Family {
 
     /// Whether a schedule gives up time for small code.
     fn is_small(&self, schedule: &Schedule) -> bool;
+
+    /// Whether a schedule does without some of the products.
+    fn saves_products(&self, schedule: &Schedule) -> bool;
 }
 
 fn kind<O: Scheduled>(schedule: &Schedule) -> Option<&'static Kind<O>> {
@@ -209,6 +216,10 @@ impl<O: Scheduled> Family for O {
 
     fn is_small(&self, schedule: &Schedule) -> bool {
         kind::<O>(schedule).is_some_and(|kind| kind.small)
+    }
+
+    fn saves_products(&self, schedule: &Schedule) -> bool {
+        kind::<O>(schedule).is_some_and(|kind| kind.saves_products)
     }
 }
 

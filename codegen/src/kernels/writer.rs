@@ -3,7 +3,7 @@
 use super::bounds::{self, Bounds};
 use super::vectors::{self, moved_dtype};
 use crate::loops::halves::is_half;
-use crate::loops::{Expr, Index, Known, LoopBuilder, Nest, Rescaling, Stmt, ValueType, Var, mask_dtype};
+use crate::loops::{Expr, Holds, Index, Known, LoopBuilder, Nest, Rescaling, Stmt, ValueType, Var, mask_dtype};
 use crate::lower::view::View;
 use crate::target::{ByteDots, Target};
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
@@ -137,7 +137,7 @@ impl KernelWriter<'_> {
         ty: TensorType,
         values: Rc<dyn Fn() -> Option<Attribute>>,
     ) -> Var {
-        let pointer = self.b.parameter(name, ty.dtype, true);
+        let pointer = self.b.parameter(name, ty.dtype, Holds::Constants);
         if self.target.half_pairs && ty.dtype == DType::F16 {
             self.b.pair_halves(pointer);
         }
@@ -150,7 +150,7 @@ impl KernelWriter<'_> {
         if elements * dtype.size() <= MOST_ARRAY_BYTES {
             return self.b.array(name, dtype, elements);
         }
-        let pointer = self.b.parameter(name, dtype, false);
+        let pointer = self.b.parameter(name, dtype, Holds::Result);
         self.scratch.push((pointer, elements * dtype.size(), dtype));
         pointer
     }

@@ -1,6 +1,6 @@
 //! [`LoopBuilder`]: what schedules write loop programs with.
 
-use super::{Expr, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, mentioned, value_type};
+use super::{Expr, Holds, Index, Relation, Stmt, ValueType, Var, VarInfo, VarKind, mentioned, value_type};
 use super::{half_pairs, halves, selection};
 use mlc_ir::DType;
 use std::collections::{BTreeMap, BTreeSet};
@@ -168,8 +168,8 @@ impl LoopBuilder {
     }
 
     /// A pointer that the function gets as a parameter.
-    pub fn parameter(&mut self, name: &str, dtype: DType, constant: bool) -> Var {
-        self.variable(name, VarKind::Pointer { dtype, constant })
+    pub fn parameter(&mut self, name: &str, dtype: DType, holds: Holds) -> Var {
+        self.variable(name, VarKind::Pointer { dtype, holds })
     }
 
     /// Has neighbouring halves behind a pointer be loaded as one word, a multiple of which the pointer is.
@@ -184,7 +184,7 @@ impl LoopBuilder {
 
     /// An array on the stack, whose elements have no values yet. It ends with the block that it begins in.
     pub fn array(&mut self, name: &str, dtype: DType, elements: usize) -> Var {
-        let var = self.variable(name, VarKind::Pointer { dtype, constant: false });
+        let var = self.variable(name, VarKind::Pointer { dtype, holds: Holds::Result });
         self.push(Stmt::Array { var, elements });
         var
     }

@@ -49,4 +49,4 @@ pub use lane_types::mask_dtype;
 pub use lead::{Lead, Leads, lead};
 pub use routine::{Routine, Tile};
 pub use statement::{Function, Overlaps, Parameter, Relation, Stmt, mentioned};
-pub use variable::{ValueType, Var, VarInfo, VarKind};
+pub use variable::{Holds, ValueType, Var, VarInfo, VarKind};

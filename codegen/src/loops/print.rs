@@ -166,7 +166,7 @@ impl Printer<'_> {
             Stmt::Routine { routine, pointers, numbers } => {
                 let pointers = pointers.iter().map(|(pointer, index)| self.address(*pointer, index));
                 let arguments: Vec<String> = pointers.chain(numbers.iter().map(i64::to_string)).collect();
-                let name = self.intrinsics.call(Intrinsic::Routine(*routine));
+                let name = self.intrinsics.call(Intrinsic::Routine(routine.function()));
                 self.line(&format!("{name}({});", arguments.join(", ")));
             }
             Stmt::Launch { phase, arguments } => self.launch(*phase, arguments),

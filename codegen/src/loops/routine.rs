@@ -82,6 +82,8 @@ pub enum Routine {
         dtype: DType,
         /// Whether the lower limit is above the smallest number of that type.
         limited: bool,
+        /// Blocks without weights, which prices know; the function is the same.
+        idle: usize,
     },
     /// One of the vector extension.
     Helium(Helium),
@@ -131,9 +133,17 @@ impl Routine {
             Routine::RowPairs { dtype } => format!("mlc_row_pairs_{dtype}"),
             Routine::Depthwise { stride, dtype } => format!("mlc_depthwise_3x3_{stride}_{dtype}"),
             Routine::Rescale { dtype, limited } => format!("mlc_rescale_{}{dtype}", limited_prefix(limited)),
-            Routine::RescaledDots { dtype, limited } => {
+            Routine::RescaledDots { dtype, limited, .. } => {
                 format!("mlc_rescaled_dots_{}{dtype}_3x2", limited_prefix(limited))
             }
+        }
+    }
+
+    /// The same as others that have the same function.
+    pub fn function(self) -> Routine {
+        match self {
+            Routine::RescaledDots { dtype, limited, .. } => Routine::RescaledDots { dtype, limited, idle: 0 },
+            other => other,
         }
     }
 
@@ -147,7 +157,10 @@ impl Routine {
             Routine::Helium(routine) => routine.instructions(numbers),
             Routine::Widen { .. } => 4.0 + 7.0 * (number(0) / 4.0).ceil(),
             Routine::Dots { tile: Tile::ThreeByTwo, .. } => 24.0 + number(1) * (17.0 + 19.75 * number(0)),
-            Routine::Dots { tile: Tile::OneByFour, .. } => 24.0 + number(1) * (13.0 + 19.75 * number(0)),
+            Routine::Dots { tile: Tile::OneByFour, bytes } => {
+                let widened = if bytes.is_some() { 2.0 } else { 0.0 };
+                24.0 + number(1) * (18.0 + (18.75 + widened) * number(0))
+            }
             Routine::JoinPixels => 10.0 + 8.0 * number(0),
             // A chunk has four steps or so.
             Routine::PixelPairs => 40.0 + number(0) * (40.0 + 23.0 * number(1)),
@@ -157,9 +170,10 @@ impl Routine {
             }
             Routine::Depthwise { .. } => 60.0 + number(0) * (40.0 + 37.0 * (number(1) / 2.0).ceil()),
             Routine::Rescale { limited, .. } => 15.0 + number(0) * if limited { 13.0 } else { 10.0 },
-            Routine::RescaledDots { limited, .. } => {
+            Routine::RescaledDots { limited, idle, .. } => {
                 let limits = if limited { 20.0 } else { 0.0 };
-                40.0 + number(1) * (57.0 + limits + 19.0 * number(0) + 3.0 * (number(0) / 4.0).ceil())
+                let products = 19.0 * number(0) + 3.0 * (number(0) / 4.0).ceil();
+                40.0 + number(1) * (57.0 + limits) + (number(1) - idle as f64) * products
             }
         }
     }

@@ -26,7 +26,7 @@ pub fn definition(routine: Routine) -> String {
         Routine::RowPairs { dtype } => row_pairs(&name, dtype),
         Routine::Depthwise { stride, dtype } => depthwise(&name, stride, dtype),
         Routine::Rescale { dtype, limited } => rescale(&name, dtype, limited),
-        Routine::RescaledDots { dtype, limited } => rescaled_dots(&name, dtype, limited),
+        Routine::RescaledDots { dtype, limited, .. } => rescaled_dots(&name, dtype, limited),
     }
 }
 

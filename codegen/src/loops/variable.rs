@@ -37,9 +37,20 @@ pub enum VarKind {
     Pointer {
         /// Type of the elements.
         dtype: DType,
-        /// Whether they are only read.
-        constant: bool,
+        /// What they are.
+        holds: Holds,
     },
+}
+
+/// What lies behind a pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// Constants of the program: what was computed before has long driven them out of caches that don't hold all of it.
+    Constants,
+    /// Values that are only read.
+    Operand,
+    /// Values that are written.
+    Result,
 }
 
 /// A variable's name in C and kind.

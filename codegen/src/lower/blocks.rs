@@ -51,21 +51,32 @@ const LIMITS: [usize; 8] = [100, 115, 135, 170, 220, 300, 420, 600];
 /// Nodes of one block at most.
 const MOST_NODES: usize = 64;
 
+/// Rows that are computed at a time: one where a caller gives them so. Kernels of wide machines take longer for fewer, and rings are moved up
+/// less often by more, for which they are larger.
+fn rows_at_a_time(target: &Target, is_fed: bool) -> &'static [usize] {
+    if is_fed || target.machine.caches.is_empty() { &[1] } else { &[4, 2, 1] }
+}
+
+/// Blocks for which what lives meanwhile fits into the second cache, or as few bytes as can be; `None` where it does without, or where there is
+/// no such cache.
+pub fn in_cache(graph: &Graph, target: &Target) -> Option<Vec<Block>> {
+    let capacity = target.machine.caches.get(1)?.bytes;
+    let chain = Chain::new(graph, target, None);
+    if chain.plain() <= capacity {
+        return None;
+    }
+    let choices = chain.choices();
+    let limit = capacity.max(chain.least(&choices)?);
+    chain.path(&choices, limit).filter(|blocks| !blocks.is_empty())
+}
+
 /// Blocks that take less memory than the nodes one by one, those that take least first. If the rows of an input are given one after the
 /// other, all that reads it is in one block, whatever that takes.
 pub fn plans(graph: &Graph, target: &Target, fed: Option<NodeId>) -> Vec<Vec<Block>> {
     let chain = Chain::new(graph, target, fed);
     let choices = chain.choices();
-    let mut limits: Vec<usize> = choices.iter().flatten().map(|choice| choice.bytes).collect();
-    limits.sort_unstable();
-    limits.dedup();
-    let plain = match fed {
-        Some(_) => usize::MAX,
-        None => (0..chain.nodes.len()).map(|node| chain.alone(node).bytes).max().unwrap_or(0),
-    };
-    // Higher limits allow all that lower ones do.
-    let least = limits.partition_point(|&limit| chain.path(&choices, limit).is_none());
-    let Some(&least) = limits.get(least) else { return Vec::new() };
+    let plain = if fed.is_some() { usize::MAX } else { chain.plain() };
+    let Some(least) = chain.least(&choices) else { return Vec::new() };
     let limits = LIMITS.iter().map(|hundredths| least.saturating_mul(*hundredths) / 100);
     let mut plans: Vec<Vec<Block>> = Vec::new();
     for blocks in limits.filter(|&limit| limit < plain).filter_map(|limit| chain.path(&choices, limit)) {
@@ -202,6 +213,21 @@ impl<'a> Chain<'a> {
         self.tensors.iter().filter(dies).filter_map(saved).max().unwrap_or(0)
     }
 
+    /// What lives at most if no nodes are computed together.
+    fn plain(&self) -> usize {
+        (0..self.nodes.len()).map(|node| self.alone(node).bytes).max().unwrap_or(0)
+    }
+
+    /// The lowest limit that there is a path under.
+    fn least(&self, choices: &[Vec<Choice>]) -> Option<usize> {
+        let mut limits: Vec<usize> = choices.iter().flatten().map(|choice| choice.bytes).collect();
+        limits.sort_unstable();
+        limits.dedup();
+        // Higher limits allow all that lower ones do.
+        let least = limits.partition_point(|&limit| self.path(choices, limit).is_none());
+        limits.get(least).copied()
+    }
+
     /// For each node, what can be computed from it on.
     fn choices(&self) -> Vec<Vec<Choice>> {
         let has_rows: Vec<bool> = self.nodes.iter().map(|&id| self.has_rows(id)).collect();
@@ -210,7 +236,12 @@ impl<'a> Chain<'a> {
             // One more may add up rows.
             let together = if together == 0 { 0 } else { (together + 1).min(self.nodes.len() - first) };
             let least = if self.is_fed(first, 1) { 1 } else { 2 };
-            let stripes = (least..=together).filter_map(move |count| self.stripe(first, count));
+            let stripe = move |count| {
+                rows_at_a_time(self.target, self.fed.is_some())
+                    .iter()
+                    .filter_map(move |&rows| self.stripe(first, count, rows))
+            };
+            let stripes = (least..=together).flat_map(stripe);
             let alone = (!self.is_fed(first, 1)).then(|| self.alone(first));
             alone.into_iter().chain(stripes).collect()
         };
@@ -227,8 +258,7 @@ impl<'a> Chain<'a> {
         self.fed.as_ref().is_some_and(|fed| first <= fed.readers.1 && fed.readers.0 < first + count)
     }
 
-    fn stripe(&self, first: usize, count: usize) -> Option<Choice> {
-        let rows = 1;
+    fn stripe(&self, first: usize, count: usize, rows: usize) -> Option<Choice> {
         let fed = self.fed.as_ref().filter(|_| self.is_fed(first, count));
         if fed.is_some_and(|fed| fed.readers.0 < first || first + count <= fed.readers.1) {
             return None;
@@ -256,7 +286,7 @@ impl<'a> Chain<'a> {
         if own + other > MOST_NODES {
             return CutReason::MostNodes;
         }
-        match self.stripe(first, own + other) {
+        match self.stripe(first, own + other, 1) {
             Some(stripe) => CutReason::Bytes { together: stripe.bytes, limit: self.peak(blocks) },
             None if !self.has_rows(self.nodes[behind]) => self.operator(behind),
             None => CutReason::Turns,
@@ -274,10 +304,10 @@ impl<'a> Chain<'a> {
         let (mut node, mut peak) = (0, 0);
         while node < self.nodes.len() {
             let name = &*self.graph.node(self.nodes[node]).name;
-            let block = blocks.iter().find(|block| block.has(name)).map_or(1, |block| block.nodes.len());
-            let stripe = if block > 1 { self.stripe(node, block) } else { None };
+            let block = blocks.iter().find(|block| block.has(name)).filter(|block| block.nodes.len() > 1);
+            let stripe = block.and_then(|block| self.stripe(node, block.nodes.len(), block.rows));
             peak = peak.max(stripe.map_or_else(|| self.alone(node).bytes, |stripe| stripe.bytes));
-            node += block;
+            node += block.map_or(1, |block| block.nodes.len());
         }
         peak
     }

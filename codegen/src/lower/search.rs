@@ -11,7 +11,7 @@ use super::part::{Binding, Part};
 use super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
 use crate::choice::{Chooser, Goal, is_better};
 use crate::names::Names;
-use crate::target::VectorSpelling;
+use crate::target::{Target, VectorSpelling};
 use mlc_ir::{Diagnostic, Graph, NodeId, Objective};
 use std::collections::BTreeMap;
 
@@ -38,6 +38,34 @@ struct Search<'a> {
     least: BTreeMap<usize, (usize, u64)>,
 }
 
+/// Which plans of blocks are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// None.
+    Whole,
+    /// That by which results stay in a cache.
+    InCache,
+    /// Those of less memory.
+    Any,
+}
+
+impl Rows {
+    /// Threads share kernels, and there is little to share of a few rows.
+    fn of(target: &Target, is_fed: bool, is_for_threads: bool) -> Rows {
+        let has_caches = target.machine.looks_ahead() && !is_for_threads;
+        match target.objective {
+            _ if is_fed => Rows::Any,
+            Objective::Ram => Rows::Any,
+            Objective::Speed | Objective::Balanced if has_caches => Rows::InCache,
+            // Whole tensors and rings take about the same time there. With vectors, rows can take more than prices know.
+            Objective::Balanced if target.machine.caches.is_empty() && target.vectors == VectorSpelling::None => {
+                Rows::Any
+            }
+            _ => Rows::Whole,
+        }
+    }
+}
+
 /// A program as a choice between memory and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 pub struct Point {
@@ -56,17 +84,14 @@ impl Search<'_> {
         alternatives: &'a mut [Chooser],
         names: &Names,
     ) -> Search<'a> {
-        let moves_rows = match chooser.target.objective {
-            _ if fed.is_some() => true,
-            Objective::Ram => true,
-            // Whole tensors and rings take about the same time there. With vectors, rows can take more than prices know.
-            Objective::Balanced => {
-                chooser.target.machine.caches.is_empty() && chooser.target.vectors == VectorSpelling::None
-            }
-            Objective::Speed | Objective::Size => false,
+        let rows = Rows::of(&chooser.target, fed.is_some(), chooser.is_for_threads());
+        let has_rows = rows != Rows::Whole && graph.messages().is_empty();
+        let by_rows = match rows {
+            _ if !has_rows => Vec::new(),
+            Rows::Whole => Vec::new(),
+            Rows::InCache => blocks::in_cache(graph, &chooser.target).into_iter().collect(),
+            Rows::Any => blocks::plans(graph, &chooser.target, fed),
         };
-        let has_rows = moves_rows && graph.messages().is_empty();
-        let by_rows = if has_rows { blocks::plans(graph, &chooser.target, fed) } else { Vec::new() };
         let whole = fed.is_none().then(Vec::new);
         let plans = whole.into_iter().chain(by_rows).collect();
         let choosers = [chooser].into_iter().chain(alternatives).collect();

@@ -10,7 +10,7 @@ use super::sharing::{Sharing, share};
 use super::view::View;
 use crate::choice::{Choice, Chooser};
 use crate::kernels::{self, Argument, Epilogue, KernelWriter};
-use crate::loops::{self, Function, LoopBuilder, Overlaps, Parameter, Var};
+use crate::loops::{self, Function, Holds, LoopBuilder, Overlaps, Parameter, Var};
 use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::folding;
@@ -428,7 +428,7 @@ impl Bindings {
         operand: Option<usize>,
     ) -> Argument {
         let (buffer, view) = home;
-        let pointer = kernel.b.parameter(name, view.dtype, constant);
+        let pointer = kernel.b.parameter(name, view.dtype, if constant { Holds::Operand } else { Holds::Result });
         let binding = Binding::Buffer { buffer: *buffer, offset: view.offset, dtype: view.dtype, constant };
         self.list.push((pointer, binding));
         Argument { pointer, view: View { offset: 0, ..view.clone() }, constant: None, operand }

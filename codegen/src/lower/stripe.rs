@@ -4,7 +4,7 @@ use super::blocks::Block;
 use super::homes::{BufferId, BufferKind, Home, Homes};
 use super::maker::Maker;
 use super::outline::{Member, Outline, RingOfRows, Source, Sum, Work};
-use super::part::{Act, Binding, Part, Stripe};
+use super::part::{Act, Binding, Label, Part, Stripe};
 use super::rings::{Ring, RowWalk};
 use super::sharing::overlay_stripe;
 use super::steps::{Computation, Overlap};
@@ -33,8 +33,8 @@ impl Maker<'_> {
         let mut code = Stripe {
             name: self.names.symbol(&format!("{}_stripe", self.graph.node(last).name)),
             comment: comment(&self.comment(last, &what, 0)),
-            // The kernels have the operations.
-            label: self.label(last, what, 0),
+            // The kernels have the operations and what they move.
+            label: Label { bytes: 0, ..self.label(last, what, 0) },
             turns: outline.turns.count,
             acts,
             locals: draft.rings.iter().take(outline.members.len() - 1).map(|&(buffer, _)| buffer).collect(),
@@ -162,6 +162,11 @@ impl Draft<'_> {
             // Some rows of a value, or a sum that it is made of, aren't the value.
             if let Part::Step(step) = part {
                 step.results.clear();
+                let in_all = match member.work {
+                    Work::Copy => 2 * maker.graph.ty(member.value).bytes() as u64,
+                    Work::Compute(_) | Work::Sum(_) => step.label.bytes,
+                };
+                step.label.bytes = in_all / turns.computed.max(1) as u64;
             }
         }
         let ring = self.rings.get(number).and_then(|_| self.appended_to(member, number));

@@ -26,10 +26,14 @@ pub struct Counts {
     /// Loads whose element or vector is in a register already.
     pub kept: f64,
     pub store: f64,
+    /// Those of all these that are second halves of an instruction, whose vector is wider than what units take at once.
+    pub second_half: f64,
     pub lane: f64,
     pub turn: f64,
     pub branch: f64,
     pub address: f64,
+    /// Address arithmetic in all turns of a loop, which stands in the code once.
+    pub moved_address: f64,
     /// Pointers that a block reads and writes through.
     pub pointer: f64,
     /// Bases that they are counted from beside those.
@@ -64,12 +68,17 @@ impl Counts {
             + self.convert * each.convert
             + self.lane * each.lane;
         let others = (self.integer + self.routine) * each.integer
-            + self.address * each.address
+            + (self.address + self.moved_address) * each.address
             + self.pointer * each.pointer
             + self.far * each.far
             + self.turn * each.turn
             + self.branch * each.branch;
         [arithmetic, (self.load - self.kept) * each.load, self.store * each.store, others]
+    }
+
+    /// Calls of the C library's functions.
+    fn calls(&mut self) -> [&mut f64; 5] {
+        [&mut self.exp, &mut self.log, &mut self.tanh, &mut self.erf, &mut self.other]
     }
 
     fn library(&self, each: &Instructions) -> f64 {
@@ -82,11 +91,10 @@ impl Counts {
         self.units(each).iter().sum()
     }
 
-    /// Time where units work at once and `width` instructions can start in a cycle. Functions are many instructions.
-    pub fn at_once(&self, each: &Instructions, width: f64) -> f64 {
+    /// Time that each unit takes where they work at once, and that of starting `width` instructions a cycle.
+    pub fn at_once(&self, each: &Instructions, width: f64) -> [f64; 5] {
         let [arithmetic, load, store, others] = self.units(each);
-        let started = self.instructions() / width;
-        arithmetic.max(load).max(store).max(others).max(started)
+        [arithmetic, load, store, others, self.instructions() / width]
     }
 
     /// Instructions as they stand in the code.
@@ -115,11 +123,9 @@ impl Counts {
             + 2.0 * self.turn
             + self.branch
             + self.address
+            - self.second_half
     }
 }
-
-/// Instructions that take a lane out of one of Arm's vectors and put it into another.
-const MOVES_OF_LANE: f64 = 3.5;
 
 /// Counts instructions of values over a function's variables.
 pub struct Counter<'a> {
@@ -146,6 +152,19 @@ impl Counter<'_> {
         (ty.lanes * size).div_ceil(self.target.vector_bytes.max(1)).max(1) as f64
     }
 
+    /// How often units are busy with `times` instructions on values of a type.
+    pub fn slots(&self, ty: ValueType, times: f64, counts: &mut Counts) -> f64 {
+        let registers = self.registers(ty);
+        let Target { vector_bytes, machine, .. } = self.target;
+        let halves =
+            if ty.lanes == 1 { 1 } else { vector_bytes.div_ceil(machine.unit_bytes.unwrap_or(*vector_bytes).max(1)) };
+        // A vector of fewer bytes than a register is one of the shorter ones.
+        let bytes = ty.lanes * if ty.dtype == DType::Bool { 4 } else { ty.dtype.size() };
+        let halves = if bytes * 2 <= *vector_bytes { 1 } else { halves.max(1) };
+        counts.second_half += times * registers * (halves - 1) as f64;
+        times * registers * halves as f64
+    }
+
     fn ty(&self, expr: &Expr) -> ValueType {
         value_type(self.vars, expr)
     }
@@ -156,13 +175,15 @@ impl Counter<'_> {
         match expr {
             Expr::Literal(_) | Expr::Var(_) | Expr::BitCast(..) => {}
             Expr::Load { index, .. } => {
-                counts.load += registers;
+                counts.load += self.slots(self.ty(expr), 1.0, counts);
                 self.index(index, counts);
             }
             Expr::Gather { index, valid, .. } => {
                 let is_one = self.target.vectors == VectorSpelling::Mve;
                 counts.load += if is_one { registers } else { *valid as f64 };
                 counts.lane += if is_one { 0.0 } else { *valid as f64 };
+                // Offsets are in a vector, and there is no further one.
+                counts.address += if is_one { registers } else { 0.0 };
                 self.index(index, counts);
             }
             Expr::Unary(function, x) => self.unary(*function, x, counts),
@@ -173,7 +194,11 @@ impl Counter<'_> {
                 let (x, y_lanes) = (self.ty(x), self.ty(y).lanes);
                 self.binary(*function, ValueType { lanes: x.lanes.max(y_lanes), ..x }, y, counts);
             }
-            Expr::Select(..) => self.arithmetic(self.ty(expr), counts),
+            Expr::Select(condition, x, y) => {
+                self.arithmetic(self.ty(expr), counts);
+                self.value(condition, counts);
+                return self.arms([x, y], registers == 1.0, counts);
+            }
             // A narrow integer is widened by the load.
             Expr::Cast(to, x)
                 if registers == 1.0 && to.is_integer() && matches!(**x, Expr::Load { ty, .. } if ty.lanes == 1) => {}
@@ -184,18 +209,20 @@ impl Counter<'_> {
             Expr::HalfOf { .. } => counts.float += 1.0,
             Expr::Dot(_) => counts.multiply_add += 1.0,
             // Products of pairs are two, each of which is added by itself.
-            Expr::QuadDot(_) if self.target.byte_dots == ByteDots::Quads => counts.multiply_add += registers,
-            Expr::QuadDot(_) => counts.multiply_add += 4.0 * registers,
+            Expr::QuadDot(_) if self.target.byte_dots == ByteDots::Quads => {
+                counts.multiply_add += self.slots(self.ty(expr), 1.0, counts)
+            }
+            Expr::QuadDot(_) => counts.multiply_add += self.slots(self.ty(expr), 4.0, counts),
             Expr::Rescale(rescaling, _) if self.ty(expr).lanes > 1 && self.target.byte_dots != ByteDots::None => {
-                counts.integer += registers * steps_of_lanes(rescaling.known);
+                counts.integer += self.slots(self.ty(expr), steps_of_lanes(rescaling.known), counts);
             }
             Expr::Rescale(..) => counts.integer += 8.0,
-            Expr::Line(_) => counts.integer += 3.0 * registers,
+            Expr::Line(_) => counts.integer += self.slots(self.ty(expr), 3.0, counts),
             Expr::Saturate(..) => counts.integer += 1.0,
             Expr::Cast(to, x) => {
                 let from = self.ty(x);
-                let wider = registers.max(self.registers(from));
-                counts.convert += if *to == from.dtype { 0.0 } else { wider };
+                let wider = if self.registers(from) > registers { from } else { self.ty(expr) };
+                counts.convert += if *to == from.dtype { 0.0 } else { self.slots(wider, 1.0, counts) };
             }
             // A scalar that is loaded is spread by the load.
             Expr::Splat(x, _) => {
@@ -220,6 +247,16 @@ impl Counter<'_> {
         expr.children().for_each(|child| self.value(child, counts));
     }
 
+    /// Adds the instructions of what is selected from. Of single values C compilers jump over calls for the arm that isn't taken: each counts
+    /// as taken every second time.
+    fn arms(&self, arms: [&Expr; 2], is_single: bool, counts: &mut Counts) {
+        let before = counts.calls().map(|calls| *calls);
+        arms.into_iter().for_each(|arm| self.value(arm, counts));
+        if is_single {
+            counts.calls().into_iter().zip(before).for_each(|(calls, before)| *calls = (*calls + before) / 2.0);
+        }
+    }
+
     /// Counts a sum with a product as one instruction, where the target rounds them as one.
     fn multiplies_and_adds(&self, function: BinaryFunction, x: &Expr, y: &Expr, counts: &mut Counts) -> bool {
         let ty = self.ty(x);
@@ -234,36 +271,36 @@ impl Counter<'_> {
             _ => return false,
         };
         let ty = ValueType { lanes: ty.lanes.max(self.ty(y).lanes), ..ty };
-        counts.multiply_add += self.registers(ty);
+        counts.multiply_add += self.slots(ty, 1.0, counts);
         self.value(other, counts);
         product.children().for_each(|child| self.value(child, counts));
         true
     }
 
     fn arithmetic(&self, ty: ValueType, counts: &mut Counts) {
-        let registers = self.registers(ty);
+        let registers = self.slots(ty, 1.0, counts);
         if ty.dtype.is_float() { counts.float += registers } else { counts.integer += registers }
     }
 
-    /// Quotients or square roots. Arm's vectors have none: lanes are taken out, and put together by way of memory.
+    /// Quotients or square roots. Arm's vectors have none: lanes are scalar registers, into which a copy of the dividend goes.
     fn quotients(&self, ty: ValueType, counts: &mut Counts) {
         let is_by_lanes = self.target.vectors == VectorSpelling::Mve && ty.lanes > 1;
-        let lanes = if is_by_lanes { ty.lanes as f64 } else { 0.0 };
-        counts.lane += MOVES_OF_LANE * lanes;
-        counts.divide += if is_by_lanes { lanes } else { self.registers(ty) };
+        let copies = if is_by_lanes { self.registers(ty) } else { 0.0 };
+        counts.lane += copies;
+        counts.divide += if is_by_lanes { ty.lanes as f64 } else { self.slots(ty, 1.0, counts) };
     }
 
     fn binary(&self, function: BinaryFunction, ty: ValueType, y: &Expr, counts: &mut Counts) {
         use BinaryFunction as B;
         let is_mve = self.target.vectors == VectorSpelling::Mve;
         if is_mve && mve::bound(function, ty, y).is_some() {
-            return counts.integer += 3.0 * self.registers(ty);
+            return counts.integer += self.slots(ty, 3.0, counts);
         }
         match function {
             B::Divide if ty.dtype.is_float() => self.quotients(ty, counts),
             B::Divide | B::FloorDivide | B::Modulo | B::Remainder => counts.divide += ty.lanes as f64,
             B::Power | B::Atan2 | B::LogAddExp => counts.other += ty.lanes as f64,
-            B::Maximum | B::Minimum if ty.dtype.is_float() => counts.maximum += self.registers(ty),
+            B::Maximum | B::Minimum if ty.dtype.is_float() => counts.maximum += self.slots(ty, 1.0, counts),
             _ => self.arithmetic(ty, counts),
         }
     }
@@ -282,11 +319,13 @@ impl Counter<'_> {
             U::Erf | U::Expm1 => (2.4, &mut counts.erf),
             // Limited and added to, and the bits of the sum less those of what was added.
             U::RoundToInteger => {
-                counts.float += 3.0 * self.registers(ty);
-                return counts.integer += 2.0 * self.registers(ty);
+                counts.float += self.slots(ty, 3.0, counts);
+                return counts.integer += self.slots(ty, 2.0, counts);
             }
             U::Relu | U::Sign => {
-                counts.float += self.registers(ty);
+                counts.float += self.slots(ty, 1.0, counts);
+                // Flags are moved to where a condition can look at them, and the condition begins.
+                counts.integer += if self.target.vectors == VectorSpelling::Mve && ty.lanes == 1 { 2.0 } else { 0.0 };
                 return self.arithmetic(ty, counts);
             }
             U::Negate
@@ -301,7 +340,7 @@ impl Counter<'_> {
             _ => (2.0, &mut counts.other),
         };
         if is_fast {
-            counts.function += fast * self.registers(ty);
+            counts.function += self.slots(ty, fast, counts);
         } else {
             *library += lanes;
         }

@@ -66,12 +66,9 @@ pub fn price(function: &Function, target: &Target, working_set: usize) -> Price 
                 walked.blocks.iter().map(|block| block.weight * block.share * block.counts.one_by_one(each)).sum();
             (time, 0.0)
         }
-        Overlap::Ports { width, latency } => {
-            let block_time = |block: &walk::Block| {
-                block.weight * block.share * block.counts.at_once(each, width).max(block.counts.chain * latency)
-            };
-            let computing: f64 = walked.blocks.iter().map(block_time).sum();
-            let touched = Traffic::of(&walked);
+        Overlap::Ports { width, latency, .. } => {
+            let computing = computing(&walked, target, width, latency);
+            let touched = Traffic::of(&walked, function);
             let bytes = |cache: &Cache| touched.through(cache.bytes as f64, working_set as f64);
             let traffic: Vec<f64> = machine.caches.iter().map(bytes).collect();
             let moving = machine.caches.iter().zip(&traffic).map(|(cache, bytes)| bytes / cache.fill);
@@ -85,6 +82,34 @@ pub fn price(function: &Function, target: &Target, working_set: usize) -> Price 
         code_bytes: whole(code_bytes),
         ..Price::default()
     }
+}
+
+/// What a cycle of a unit adds that isn't the busiest one, in cycles.
+const BESIDE: f64 = 0.15;
+
+/// Cycles of what units do, `width` instructions a cycle at most. A machine that looks ahead does what blocks of statements need beside each
+/// other, so that the unit which has most to do in all counts, the others little; sums that wait for each other add what they leave idle.
+fn computing(walked: &walk::Walked, target: &Target, width: f64, latency: f64) -> f64 {
+    let each = &target.machine.instructions;
+    let times = |block: &walk::Block| block.weight * block.share;
+    let mut all = [0.0; 5];
+    let mut idle = 0.0;
+    for block in &walked.blocks {
+        let units = block.counts.at_once(each, width);
+        let busiest = units.iter().copied().fold(0.0, f64::max);
+        idle += times(block) * (block.counts.chain * latency - busiest).max(0.0);
+        for (sum, unit) in all.iter_mut().zip(units) {
+            *sum += times(block) * unit;
+        }
+        if !target.machine.looks_ahead() {
+            idle += times(block) * busiest;
+        }
+    }
+    if !target.machine.looks_ahead() {
+        return idle;
+    }
+    let busiest = all.iter().copied().fold(0.0, f64::max);
+    busiest + BESIDE * (all[..4].iter().sum::<f64>() - busiest).max(0.0) + idle
 }
 
 /// Bytes that a function reads and writes through each of its parameters, each time that it runs.

@@ -2,6 +2,7 @@
 //! it anew, except for what the turn before it has left.
 
 use super::walk::{Access, Walked};
+use crate::loops::{Function, Holds, VarKind};
 use std::collections::BTreeMap;
 
 /// Bytes of a line of cache.
@@ -82,6 +83,7 @@ fn groups(accesses: &[Access]) -> Vec<Group> {
 /// What a walked function touches, by loop.
 pub struct Traffic<'a> {
     walked: &'a Walked,
+    function: &'a Function,
     groups: Vec<Group>,
     /// What all of it touches.
     all: f64,
@@ -91,23 +93,24 @@ pub struct Traffic<'a> {
 
 impl<'a> Traffic<'a> {
     /// That of a function.
-    pub fn of(walked: &'a Walked) -> Self {
+    pub fn of(walked: &'a Walked, function: &'a Function) -> Self {
         let groups = groups(&walked.accesses);
         let turns = |number: usize| walked.loops[number];
         let all = touched(&groups, |_| Some(0), &turns);
         let inside = (0..walked.loops.len())
             .map(|number| touched(&groups, |group| group.loops.iter().position(|&own| own == number), &turns))
             .collect();
-        Traffic { walked, groups, all, inside }
+        Traffic { walked, function, groups, all, inside }
     }
 
-    /// Bytes that come through a cache of `capacity` bytes, in a program that touches `working_set` bytes.
+    /// Bytes that come through a cache of `capacity` bytes, in a program that touches `working_set` bytes. Operands were written not long
+    /// before, constants are read once in a run of the whole program.
     pub fn through(&self, capacity: f64, working_set: f64) -> f64 {
-        if self.all.max(working_set) <= capacity {
-            return 0.0;
-        }
         let turns = |number: usize| self.walked.loops[number];
         let traffic = |group: &Group| {
+            if self.all.max(if self.is_constant(group) { working_set } else { 0.0 }) <= capacity {
+                return 0.0;
+            }
             let fits = group.loops.iter().position(|&number| self.inside[number] <= capacity);
             // The loop around what fits finds again what its last turn has touched.
             let level = if self.all <= capacity { 0 } else { fits.unwrap_or(group.loops.len()).saturating_sub(1) };
@@ -115,6 +118,11 @@ impl<'a> Traffic<'a> {
             anew * group.footprint(level, &turns)
         };
         self.groups.iter().map(traffic).sum()
+    }
+
+    fn is_constant(&self, group: &Group) -> bool {
+        let kind = self.function.vars.get(group.root as usize).map(|var| var.kind);
+        matches!(kind, Some(VarKind::Pointer { holds: Holds::Constants, .. }))
     }
 }
 

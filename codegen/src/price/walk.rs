@@ -1,6 +1,7 @@
 //! Walks a function: its blocks of statements with how often each runs, its loops, and where it reads and writes.
 
 mod streams;
+mod vectors;
 
 use super::count::{Counter, Counts};
 use super::samples::Samples;
@@ -72,6 +73,7 @@ pub fn walk(function: &Function, target: &Target) -> Walked {
         conditions: 0,
         indices: BTreeMap::new(),
         pointers: BTreeMap::new(),
+        begun: BTreeMap::new(),
     };
     walker.block(&function.body, &Samples::new());
     walker.walked
@@ -108,6 +110,8 @@ struct Walker<'a> {
     conditions: usize,
     indices: BTreeMap<Var, Linear>,
     pointers: BTreeMap<Var, (Var, Linear)>,
+    /// How many loops are around the statement that each value begins with.
+    begun: BTreeMap<Var, usize>,
 }
 
 /// Bytes that C compilers have the C library copy or fill.
@@ -119,10 +123,12 @@ enum LibraryBytes {
 /// A place that is read or written in all turns of the loops around it.
 struct Stream {
     pointer: Var,
-    /// Loops that move the place from the pointer.
-    moved_by: BTreeSet<usize>,
+    /// Loops that move the place from the pointer, and by how many elements a turn.
+    moved_by: BTreeMap<usize, f64>,
     /// Loops that the place depends on at all.
     depends_on: BTreeSet<usize>,
+    /// Whether vectors are read or written there.
+    is_vector: bool,
     /// Loads of one turn of all loops that are left, if they are all done in each.
     loads: Option<f64>,
 }
@@ -143,9 +149,19 @@ impl Walker<'_> {
         // Sums that a block begins don't wait for those of the turn before.
         let begun: BTreeSet<Var> = body.iter().filter_map(defined).collect();
         let carried = chains.iter().filter(|(var, _)| !begun.contains(var));
-        counts.chain = carried.map(|(_, &links)| links).fold(0.0, f64::max);
+        let waiting = carried.map(|(&var, &links)| links * self.waiting_share(var, counts.instructions()));
+        counts.chain = waiting.fold(0.0, f64::max);
         let share = if self.copies(body) { self.copy_share() } else { 1.0 };
         self.walked.blocks.push(Block { weight: samples.mean(), counts, share, copies: 1.0 });
+    }
+
+    /// The share of its links that a sum waits for, in a block of so many instructions: while one sum waits, instructions of those that
+    /// begin after it are done, as far ahead as the machine sees.
+    fn waiting_share(&self, sum: Var, instructions: f64) -> f64 {
+        let Overlap::Ports { window, .. } = self.counter.target.machine.overlap else { return 1.0 };
+        let around = self.path.get(self.begun.get(&sum).copied().unwrap_or(0)..).unwrap_or_default();
+        let turns: f64 = around.iter().map(|&number| self.walked.loops[number]).product();
+        (turns * instructions / window).min(1.0)
     }
 
     /// Whether statements only move single elements, which C compilers of wide machines do in vectors of their own.
@@ -180,19 +196,6 @@ impl Walker<'_> {
         if *objective == Objective::Size { 0.0 } else { machine.written_out }
     }
 
-    /// What is left of the instructions of a loop over single elements that C compilers make vectors of.
-    fn vector_share(&self, var: Var, body: &[Stmt]) -> f64 {
-        let is_computed = |statement: &Stmt| match statement {
-            Stmt::Define { value, .. } | Stmt::Assign { value, .. } => has_neighbours(value, var),
-            Stmt::Store { index, value, .. } => moves_little(index, var) && has_neighbours(value, var),
-            Stmt::Comment(_) => true,
-            _ => false,
-        };
-        let Target { vectors, objective, .. } = self.counter.target;
-        let makes_vectors = *vectors == VectorSpelling::Mve && *objective != Objective::Size;
-        if makes_vectors && body.iter().all(is_computed) { MADE_VECTORS } else { 1.0 }
-    }
-
     /// What is left of the instructions of a copy of single elements.
     fn copy_share(&self) -> f64 {
         let Target { machine, vectors, vector_bytes, .. } = self.counter.target;
@@ -224,7 +227,7 @@ impl Walker<'_> {
                 self.block(body, &inner);
                 self.path.pop();
                 let moved = self.block_copy(*var, *step, body);
-                let share = self.vector_share(*var, body);
+                let share = self.vector_share(*var, *step, turns, body);
                 if let Some(own) = self.walked.blocks.last_mut() {
                     own.share *= share;
                 }
@@ -253,13 +256,19 @@ impl Walker<'_> {
                         counts.loops += 1.0;
                         counts.turn += turns;
                         counts.pointer += turns * self.moved_by(number, stream) as f64;
-                        counts.kept += (turns - 1.0).max(0.0) * self.kept_in(number, stream);
+                        counts.moved_address += turns * self.sums_of_addresses(number, stream);
+                        let kept = self.kept_in(number, stream);
+                        counts.kept += (turns - 1.0).max(0.0) * kept.in_registers;
+                        counts.moved_address += turns * kept.on_stack;
                         self.streams[stream..].iter_mut().for_each(|stream| stream.loads = None);
                         self.rolled += 1;
                     }
                 }
             }
-            Stmt::Define { value, .. } => self.value(value, counts),
+            Stmt::Define { var, value, .. } => {
+                self.begun.insert(*var, self.path.len());
+                self.value(value, counts);
+            }
             Stmt::DefineIndex { var, value } => {
                 samples.define(*var, value);
                 let place = self.linear(value);
@@ -288,7 +297,7 @@ impl Walker<'_> {
                 self.value(value, counts);
                 let ty = self.function.ty(value);
                 let is_vector = ty.lanes > 1 && *stride == 1 && *valid == ty.lanes;
-                counts.store += if is_vector { 1.0 } else { *valid as f64 };
+                counts.store += if is_vector { self.counter.slots(ty, 1.0, counts) } else { *valid as f64 };
                 counts.lane += if is_vector || ty.lanes == 1 { 0.0 } else { *valid as f64 };
                 self.counter.index(index, counts);
                 self.access(*pointer, index, *valid, *stride, ty.dtype);
@@ -348,7 +357,7 @@ impl Walker<'_> {
 
     fn access(&mut self, pointer: Var, index: &Index, elements: usize, stride: i64, dtype: DType) {
         let mut place = self.linear(index);
-        let moved_by = place.turns.keys().copied().collect();
+        let moved_by = place.turns.clone();
         let mut root = pointer;
         if let Some((own, before)) = self.pointers.get(&pointer) {
             root = *own;
@@ -356,7 +365,8 @@ impl Walker<'_> {
         }
         let depends_on = place.turns.keys().copied().collect();
         let loads = (self.conditions == 0).then_some(1.0);
-        self.streams.push(Stream { pointer, moved_by, depends_on, loads });
+        let is_vector = elements > 1;
+        self.streams.push(Stream { pointer, moved_by, depends_on, is_vector, loads });
         if let Some(reached) = self.reached.last_mut() {
             let places = reached.entry(pointer).or_default();
             places.insert(index.constant.saturating_mul(dtype.size() as i64));
@@ -407,33 +417,6 @@ fn further_bases(places: &BTreeSet<i64>, reach: i64) -> usize {
         }
     }
     bases.saturating_sub(1)
-}
-
-/// What is left of instructions that C compilers make vectors of four elements of.
-const MADE_VECTORS: f64 = 0.3;
-
-/// Most elements between those that neighbouring turns read or write for C compilers to make a vector of them.
-const FURTHEST: i64 = 4;
-
-/// Whether an index stays or moves by few elements in a turn of the loop over a variable.
-fn moves_little(index: &Index, var: Var) -> bool {
-    index.terms.iter().all(|(atom, factor)| match atom {
-        Atom::Var(own) => *own != var || (0..=FURTHEST).contains(factor),
-        _ => false,
-    })
-}
-
-/// Whether a value is made of words that lie near to those of the next turn, by sums and products.
-fn has_neighbours(value: &Expr, var: Var) -> bool {
-    let is_simple = match value {
-        Expr::Load { index, ty, .. } => ty.lanes == 1 && ty.dtype.size() == 4 && moves_little(index, var),
-        Expr::Binary(function, ..) => {
-            matches!(function, BinaryFunction::Add | BinaryFunction::Subtract | BinaryFunction::Multiply)
-        }
-        Expr::Literal(_) | Expr::Var(_) => true,
-        _ => false,
-    };
-    is_simple && value.children().all(|child| has_neighbours(child, var))
 }
 
 /// The variable that a statement begins.

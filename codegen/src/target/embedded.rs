@@ -111,7 +111,14 @@ const PARTS: [Part; 6] = [
         registers: 8,
         alignment: 16,
         // Tiles fill the eight vector registers: loads that gcc moves up, or keeps for another block, would push sums out of them.
-        machine_flags: &["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard", "-fno-schedule-insns", "-fno-gcse"],
+        machine_flags: &[
+            "-mcpu=cortex-m55",
+            "-mthumb",
+            "-mfloat-abi=hard",
+            "-fno-schedule-insns",
+            "-fno-gcse",
+            "-fno-cse-follow-jumps",
+        ],
         memories: (2048, 1024),
         machine: Machine::helium,
         ..CORE

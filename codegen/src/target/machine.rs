@@ -87,6 +87,8 @@ pub enum Overlap {
         width: f64,
         /// Cycles until a sum can be added to.
         latency: f64,
+        /// Instructions among which it looks for some that can start, in order of the program.
+        window: f64,
     },
 }
 
@@ -110,6 +112,8 @@ pub struct Machine {
     pub written_out: f64,
     /// How they overlap.
     pub overlap: Overlap,
+    /// Bytes of a vector that a unit takes at once, where registers have more; `None` where it takes a register.
+    pub unit_bytes: Option<usize>,
     /// Levels of cache, the nearest first; none where memory answers as fast as the core asks.
     pub caches: Vec<Cache>,
     /// Bytes of code for an instruction of the loop program, on average, with what C compilers add.
@@ -117,6 +121,9 @@ pub struct Machine {
     /// By how much, as a share, the price of a schedule must be lower than that of the one which is listed first for it to be taken;
     /// `None` where prices err by more than schedules differ.
     pub trust: Option<f64>,
+    /// The same for the first schedule that does without some of the products (such as Winograd's), where others differ by less than prices err;
+    /// `None` where none is looked at.
+    pub trust_of_saving: Option<f64>,
     /// What lists of schedules go by.
     pub tuning: Tuning,
     /// What threads cost; `None` where code is for one core.
@@ -127,9 +134,9 @@ pub struct Machine {
 const WIDE: Instructions = Instructions {
     multiply_add: 0.5,
     float: 0.5,
-    maximum: 1.5,
-    divide: 5.0,
-    function: 14.0,
+    maximum: 1.0,
+    divide: 3.0,
+    function: 8.0,
     library: Library { exp: 9.0, log: 11.0, tanh: 45.0, erf: 36.0, other: 27.0 },
     copied_byte: 0.04,
     filled_byte: 0.04,
@@ -160,20 +167,28 @@ impl Machine {
         }
     }
 
+    /// Whether instructions start before those that stand ahead of them, so that blocks of statements are done beside each other.
+    pub fn looks_ahead(&self) -> bool {
+        matches!(self.overlap, Overlap::Ports { window, .. } if window > 1.0)
+    }
+
     /// A desktop or server processor of these days.
     pub fn host() -> Machine {
         Machine {
             instructions: WIDE,
             reach: None,
             written_out: 0.0,
-            overlap: Overlap::Ports { width: 5.0, latency: 4.0 },
+            overlap: Overlap::Ports { width: 5.0, latency: 4.0, window: 300.0 },
+            // Most processors with registers of 64 bytes have units of 32, or half as many of 64.
+            unit_bytes: Some(32),
             caches: vec![
-                Cache { bytes: 32 << 10, fill: 32.0 },
+                Cache { bytes: 32 << 10, fill: 24.0 },
                 Cache { bytes: 1 << 20, fill: 14.0 },
                 Cache { bytes: 16 << 20, fill: 6.0 },
             ],
             code_bytes: 6.0,
             trust: None,
+            trust_of_saving: Some(0.3),
             tuning: Tuning::host(),
             threads: Some(THREADS),
         }
@@ -197,10 +212,12 @@ impl Machine {
             instructions,
             reach: None,
             written_out: 0.0,
-            overlap: Overlap::Ports { width: 2.0, latency: 4.0 },
+            overlap: Overlap::Ports { width: 2.0, latency: 4.0, window: 1.0 },
+            unit_bytes: None,
             caches: vec![Cache { bytes: 32 << 10, fill: 8.0 }, Cache { bytes: 512 << 10, fill: 3.0 }],
             code_bytes: 4.0,
             trust: None,
+            trust_of_saving: None,
             tuning: Tuning::host(),
             threads: Some(THREADS),
         }
@@ -235,9 +252,11 @@ impl Machine {
             reach: None,
             written_out: 0.0,
             overlap: Overlap::None,
+            unit_bytes: None,
             caches: Vec::new(),
             code_bytes: 4.5,
             trust: None,
+            trust_of_saving: None,
             tuning: Tuning::in_order(),
             threads: None,
         }
@@ -268,14 +287,14 @@ impl Machine {
     pub fn helium() -> Machine {
         let mut machine = Machine::cortex_m();
         machine.instructions = Instructions {
-            multiply_add: 1.06,
             float: 1.5,
             maximum: 8.5,
-            function: 41.0,
-            load: 1.18,
-            store: 1.5,
+            function: 44.0,
+            load: 1.0,
+            store: 1.85,
             turn: 0.4,
-            branch: 9.5,
+            branch: 6.2,
+            far: 0.5,
             call: 100.0,
             ..machine.instructions
         };

@@ -233,3 +233,28 @@ graph @flat(%x: f32[1, 3, 40, 2]) -> ("y": f32[1, 3, 40, 16]) {
         "{blocks}"
     );
 }
+
+/// Three layers whose whole results are far larger than the caches near to a core.
+const WIDE_MODEL: &str = r#"mlc 1
+graph @wide(%x: f32[1, 128, 128, 4]) -> ("y": f32[1, 128, 128, 4]) {
+  %w0 = constant f32[1, 1, 4, 64] random(seed = 1)
+  %c0 = convolution %x, %w0 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %w1 = constant f32[3, 3, 1, 64] random(seed = 2)
+  %c1 = convolution %c0, %w1 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 64}
+  %w2 = constant f32[1, 1, 64, 4] random(seed = 3)
+  %y = convolution %c1, %w2 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  return %y
+}
+"#;
+
+#[test]
+fn results_stay_in_a_cache_where_that_takes_little_time() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("wide.mlc"), WIDE_MODEL).unwrap();
+    let arena = |options: &[&str]| archived(folder.path(), "wide.mlc", &[&["--target", "x86-64-v3"], options].concat());
+    let (whole, rows) = (arena(&["--optimize", "size"]), arena(&["--optimize", "balanced"]));
+    assert!(whole > 4 << 20 && rows < 1 << 20, "{whole} and {rows} bytes");
+    // Threads share kernels of whole results.
+    assert!(arena(&["--optimize", "balanced", "--threads", "2"]) > 4 << 20);
+    mlc(folder.path(), 0, &["verify", "wide.mlc", "--target", "host", "--optimize", "balanced", "--quiet"]);
+}

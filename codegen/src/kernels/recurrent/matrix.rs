@@ -7,10 +7,15 @@ use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::{Attribute, Tensor, TensorType};
 use std::ops::Range;
 
-/// Sums that a product keeps going at once.
+/// Sums that a product keeps going at once, at most.
 const ACCUMULATORS: usize = 8;
 /// Most parts that one sum is cut into.
 const MOST_PARTS: usize = 4;
+
+/// Sums that there are vector registers for, beside the one that weights go through.
+fn accumulators(kernel: &KernelWriter<'_>, lanes: usize) -> usize {
+    if lanes > 1 { ACCUMULATORS.min(kernel.target.registers.saturating_sub(1)) } else { ACCUMULATORS }
+}
 
 /// Some groups of the columns of a matrix, that a row is multiplied with, again and again. Groups are of equal width, and their
 /// products with the same columns are computed together.
@@ -42,7 +47,7 @@ impl Matrix {
         let (rows, width) = (argument.view.shape[0], argument.view.shape[1]);
         let dtype = argument.view.dtype;
         let (first, groups) = (groups.start * columns, groups.len());
-        let stretches = stretches(columns, lanes, (ACCUMULATORS / groups).max(1), dtype);
+        let stretches = stretches(columns, lanes, (accumulators(kernel, lanes) / groups).max(1), dtype);
         let mut matrix = Matrix { argument, rows, width, first, groups, columns, stretches, packed: None };
         if let (Some(values), Some(operand)) = (matrix.argument.constant.clone(), matrix.argument.operand) {
             let own = matrix.clone();
@@ -115,7 +120,7 @@ impl Matrix {
     fn sums(&self, kernel: &mut KernelWriter<'_>, block: &Block<'_>, start: &Start<'_>) -> Sums {
         let Stretch { vectors, lanes, .. } = *block.stretch;
         let most = if kernel.target.is_strict() { 1 } else { MOST_PARTS.min(self.rows.max(1)) };
-        let parts = (ACCUMULATORS / (vectors * self.groups)).clamp(1, most);
+        let parts = (accumulators(kernel, lanes) / (vectors * self.groups)).clamp(1, most);
         let mut sums = Sums::new();
         for part in 0..parts {
             let mut own = Vec::new();

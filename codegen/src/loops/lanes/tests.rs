@@ -1,5 +1,5 @@
 use super::*;
-use crate::loops::{Intrinsics, LoopBuilder, Overlaps, Parameter, print};
+use crate::loops::{Holds, Intrinsics, LoopBuilder, Overlaps, Parameter, print};
 use crate::target::Target;
 
 const LANES: usize = 4;
@@ -11,7 +11,8 @@ fn vector(pointer: Var, index: Index) -> Expr {
 /// The text without vectors of what `body` writes over an operand and a result.
 fn text(body: impl FnOnce(&mut LoopBuilder, Var, Var)) -> String {
     let mut b = LoopBuilder::new();
-    let [x, y] = [("x", true), ("y", false)].map(|(name, constant)| b.parameter(name, DType::F32, constant));
+    let [x, y] =
+        [("x", Holds::Operand), ("y", Holds::Result)].map(|(name, holds)| b.parameter(name, DType::F32, holds));
     body(&mut b, x, y);
     let (vars, body) = b.finish();
     let parameter = |var: Var| Parameter { var, restrict: true, overlaps: Overlaps::Never };

@@ -2,7 +2,7 @@
 
 use crate::loops::expression::{Atom, Index};
 use crate::loops::statement::Stmt;
-use crate::loops::variable::{Var, VarKind};
+use crate::loops::variable::{Holds, Var, VarKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An interval of integers.
@@ -167,7 +167,8 @@ impl<'a> Knowledge<'a> {
 
     /// Whether something may be written through a pointer.
     pub fn is_mutable(&self, pointer: Var) -> bool {
-        !matches!(self.kinds.get(pointer as usize), Some(VarKind::Pointer { constant: true, .. }))
+        let kind = self.kinds.get(pointer as usize);
+        !matches!(kind, Some(VarKind::Pointer { holds: Holds::Operand | Holds::Constants, .. }))
     }
 
     /// Bytes of an element behind a pointer.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::loops::{Atom, Expr, Index, LoopBuilder, Nest, Parameter, Relation, ValueType};
+use crate::loops::{Atom, Expr, Holds, Index, LoopBuilder, Nest, Parameter, Relation, ValueType};
 use mlc_ir::{DType, Generator};
 
 fn load(pointer: Var, index: Index) -> Expr {
@@ -9,7 +9,7 @@ fn load(pointer: Var, index: Index) -> Expr {
 /// Whether the loops of a function over `x`, which is read, and `y`, which is written, are marked, in order.
 fn marks(restrict: bool, write: impl FnOnce(&mut LoopBuilder, Var, Var)) -> Vec<bool> {
     let mut b = LoopBuilder::new();
-    let (x, y) = (b.parameter("x", DType::F32, true), b.parameter("y", DType::F32, false));
+    let (x, y) = (b.parameter("x", DType::F32, Holds::Operand), b.parameter("y", DType::F32, Holds::Result));
     write(&mut b, x, y);
     let (vars, body) = b.finish();
     let parameters = [x, y]
@@ -225,7 +225,7 @@ fn turns_of_marked_loops_never_meet() {
     let (mut parallel, mut others) = (0, 0);
     for number in 0..3000 {
         let mut b = LoopBuilder::new();
-        let pointers = [b.parameter("x", DType::F32, true), b.parameter("y", DType::F32, false)];
+        let pointers = [b.parameter("x", DType::F32, Holds::Operand), b.parameter("y", DType::F32, Holds::Result)];
         let depth = random.range(1, 3);
         random_nest(&mut b, &mut random, pointers, &[], depth);
         let (vars, body) = b.finish();

@@ -3,7 +3,7 @@
 
 use mlc_codegen::Target;
 use mlc_codegen::kernels::{self, Argument, Epilogue, KernelWriter, Schedule};
-use mlc_codegen::loops::{Function, LoopBuilder, Overlaps, Parameter, Var, mentioned};
+use mlc_codegen::loops::{Function, Holds, LoopBuilder, Overlaps, Parameter, Var, mentioned};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::Map;
 use mlc_ir::{Attribute, Generator, Op, Shape, Tensor, TensorType};
@@ -183,7 +183,8 @@ fn blank<'a>(case: &Case, target: &'a Target) -> Blank<'a> {
     let mut b = LoopBuilder::new();
     let mut list: Vec<(Var, Memory, i64, Role)> = Vec::new();
     let mut argument = |b: &mut LoopBuilder, name: &str, memory: &Memory, role: Role| {
-        let pointer = b.parameter(name, memory.view.dtype, matches!(role, Role::Constant | Role::Overwritten));
+        let holds = if matches!(role, Role::Constant | Role::Overwritten) { Holds::Operand } else { Holds::Result };
+        let pointer = b.parameter(name, memory.view.dtype, holds);
         list.push((pointer, memory.clone(), memory.view.offset, role));
         Argument { pointer, view: View { offset: 0, ..memory.view.clone() }, constant: None, operand: None }
     };

@@ -3,7 +3,7 @@
 use super::case::{Case, Layout, build, schedules};
 use mlc_codegen::Target;
 use mlc_codegen::kernels::{self, Argument, KernelWriter};
-use mlc_codegen::loops::{Function, Intrinsics, LoopBuilder, Overlaps, Parameter, print};
+use mlc_codegen::loops::{Function, Holds, Intrinsics, LoopBuilder, Overlaps, Parameter, print};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::{
     ArgFunction, ArgReduce, AveragePool, Cumulative, CumulativeFunction, Gather, GatherElements, Map, Matmul, MaxPool,
@@ -144,14 +144,14 @@ fn recurrent_layers_are_as_reviewed() {
 fn transposed_copies_are_as_reviewed() {
     for (name, target) in [("transposed", Target::host(32)), ("transposed_in_c99", Target::generic())] {
         let mut b = LoopBuilder::new();
-        let argument = |name, constant, view: View, b: &mut LoopBuilder| Argument {
-            pointer: b.parameter(name, DType::F32, constant),
+        let argument = |name, holds, view: View, b: &mut LoopBuilder| Argument {
+            pointer: b.parameter(name, DType::F32, holds),
             view,
             constant: None,
             operand: None,
         };
-        let x = argument("x", true, View::dense(DType::F32, &[2, 303, 905]).transpose(&[0, 2, 1]), &mut b);
-        let y = argument("y", false, View::dense(DType::F32, &[2, 905, 303]), &mut b);
+        let x = argument("x", Holds::Operand, View::dense(DType::F32, &[2, 303, 905]).transpose(&[0, 2, 1]), &mut b);
+        let y = argument("y", Holds::Result, View::dense(DType::F32, &[2, 905, 303]), &mut b);
         let parameters = [&x, &y]
             .map(|argument| Parameter { var: argument.pointer, restrict: true, overlaps: Overlaps::Never })
             .to_vec();
