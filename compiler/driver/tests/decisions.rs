@@ -66,14 +66,15 @@ fn one_by_one(graph: Graph, options: &OptimizeOptions) -> Graph {
         .fold(graph, |graph, stage| Pipeline { stages: vec![stage] }.run(graph, options, &mut |_, _| {}).unwrap().0)
 }
 
-/// Siblings that are merged before anybody asks what becomes of their results are merged for good.
+/// Siblings that are merged before anybody asks what becomes of their results are merged for good. On x86-64-v3 and x86-64-v4 a merged product and
+/// the gate behind it take as long as two products, one with the gate as its epilogue, by prices and by the clock.
 #[test]
 fn one_decision_finds_what_decisions_one_after_the_other_miss() {
     for target in mlc::targets::all() {
         let (once, apart) = (time(&target.name, at_once), time(&target.name, one_by_one));
         assert!(once <= apart, "{}: {once} at once, {apart} one by one", target.name);
     }
-    for target in ["generic", "cortex-m4", "riscv32", "x86-64-v3", "aarch64"] {
+    for target in ["generic", "cortex-m4", "riscv32", "x86-64-v2", "aarch64"] {
         let (once, apart) = (time(target, at_once), time(target, one_by_one));
         assert!(once < apart, "{target}: {once} at once, {apart} one by one");
     }
