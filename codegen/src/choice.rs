@@ -175,6 +175,11 @@ impl Chooser {
         self.is_for_threads
     }
 
+    /// From how many bytes on constants are copied into the arena before they are read, if they are.
+    pub fn fetched(&self) -> Option<usize> {
+        self.options.fetched_bytes
+    }
+
     /// What of the programs that there are is the best one.
     pub fn goal(&self) -> Goal {
         match (self.options.arena_bytes, self.options.extra_work) {

@@ -5,6 +5,7 @@ mod arguments;
 mod constants;
 mod emitter;
 mod external;
+mod fetch;
 mod hooks;
 mod main;
 mod messages;
@@ -39,6 +40,9 @@ use std::fmt::Write;
 pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnostic>> {
     messages::check(graph, options.execution).map_err(|error| vec![error])?;
     main::check(graph, options.execution).map_err(|error| vec![error])?;
+    if options.schedules.fetched_bytes.is_some() {
+        fetch::check(options.execution).map_err(|error| vec![error])?;
+    }
     threads::check(options.execution, &options.target).map_err(|error| vec![error])?;
     let mut names = Names::new(&options.model_name);
     let chooser = Chooser::new(&options.target, working_set(graph), &options.schedules);
@@ -209,11 +213,9 @@ impl Emitter {
         let mut text = format!("/* The kernels of model {model}, made by mlc for target {}. */\n", options.target.name);
         text += "#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n";
         let includes = self.intrinsics.includes();
-        if [&main, &operators]
-            .iter()
-            .any(|text| ["(void)memcpy(", "(void)memset("].iter().any(|call| text.contains(call)))
-            && !includes.contains("<string.h>")
-        {
+        let copies = |text: &&String| ["(void)memcpy(", "(void)memset("].iter().any(|call| text.contains(call));
+        let fetch = fetch::prelude(program, model);
+        if [&main, &operators, &fetch].iter().any(|text| copies(text)) && !includes.contains("<string.h>") {
             text += "#include <string.h>\n";
         }
         if !self.splits.is_empty() {
@@ -230,6 +232,7 @@ impl Emitter {
         text += &self.intrinsics.prelude();
         if execution.aot.is_some() {
             text += &hooks::prelude(model);
+            text += &fetch;
         }
         text += &external::prelude(program, execution);
         text += &states;

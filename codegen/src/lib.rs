@@ -68,4 +68,6 @@ pub struct ScheduleOptions {
     pub extra_work: Option<u64>,
     /// The pieces of memory that the arena is divided among; one of any size where none is named.
     pub pools: Vec<MemoryPool>,
+    /// Constants of at least so many bytes are copied into the arena before kernels read them; none where there is no number.
+    pub fetched_bytes: Option<usize>,
 }

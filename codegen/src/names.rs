@@ -81,6 +81,14 @@ pub fn profile_macro(model: &str) -> String {
     format!("TVMGEN_{}_PROFILE", model.to_ascii_uppercase())
 }
 
+/// `TVMGEN_<MODEL>_FETCH` and `TVMGEN_<MODEL>_FETCHED`: the macros that name the functions which begin to copy a constant into the arena, and
+/// wait until that is done.
+pub fn fetch_macros(model: &str) -> (String, String) {
+    let name = format!("TVMGEN_{}_FETCH", model.to_ascii_uppercase());
+    let done = format!("{name}ED");
+    (name, done)
+}
+
 /// Names as C fields of one structure: identifiers that don't start with a digit and differ.
 pub fn fields<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut taken = BTreeSet::new();

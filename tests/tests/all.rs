@@ -15,6 +15,7 @@ mod descriptions;
 mod documents;
 mod executors;
 mod feed;
+mod fetch;
 mod filetests;
 mod firmware;
 mod halves;

@@ -1,7 +1,7 @@
 //! How much a run reads and writes where.
 
 use crate::lower::homes::BufferId;
-use crate::lower::{Accessed, Binding, Part, Program, Routine};
+use crate::lower::{Accessed, Binding, Fetch, Part, Program, Routine};
 use crate::price::accessed_bytes;
 use crate::target::Target;
 use std::collections::BTreeMap;
@@ -30,6 +30,13 @@ pub(super) fn accessed(program: &Program, target: &Target) -> Accessed {
             }
         }
     }
+    for part in &program.parts {
+        if let Part::Fetch(Fetch::Begin(list)) = part {
+            for fetched in list {
+                *accessed.buffers.entry(fetched.buffer).or_default() += fetched.value.ty().bytes() as f64;
+            }
+        }
+    }
     accessed
 }
 
@@ -54,7 +61,7 @@ fn of_part(part: &Part, target: &Target) -> Vec<f64> {
                 bytes[ring.binding] += (2 * ring.kept() * turns.appended) as f64;
             }
         }
-        Part::Loop(_) | Part::Exchange(_) => {}
+        Part::Loop(_) | Part::Exchange(_) | Part::Fetch(_) => {}
     }
     bytes
 }
@@ -73,6 +80,6 @@ fn wholes(part: &Part) -> Vec<(BufferId, BufferId)> {
             let walks = code.acts.iter().flat_map(|act| &act.walks);
             walks.filter_map(|walk| whole(walk.rows, walk.whole)).collect()
         }
-        Part::Step(_) | Part::Exchange(_) => Vec::new(),
+        Part::Step(_) | Part::Exchange(_) | Part::Fetch(_) => Vec::new(),
     }
 }

@@ -57,7 +57,7 @@ fn of_part(part: &Part, target: &Target, working_set: usize) -> Price {
             Price { time: time.round() as u64, ..Price::default() }
         }
         Part::Stripe(code) => Price { time: code.time(target), ..Price::default() },
-        Part::Exchange(_) => Price::default(),
+        Part::Exchange(_) | Part::Fetch(_) => Price::default(),
     }
 }
 

@@ -46,6 +46,7 @@ impl Emitter {
         for part in parts {
             match part {
                 Part::Exchange(exchange) => self.exchange(scope, *exchange, &mut calls),
+                Part::Fetch(fetch) => self.fetch(scope, fetch, &mut calls),
                 Part::Step(step) => {
                     let bindings = step.bindings.iter().enumerate();
                     let arguments: Vec<CallArgument> =

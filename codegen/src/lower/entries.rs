@@ -84,7 +84,7 @@ impl Part {
         let own = match self {
             Part::Loop(code) => code.moves(buffer) || code.locals.contains(&buffer),
             Part::Stripe(code) => code.moves(buffer) || code.locals.contains(&buffer),
-            Part::Step(_) | Part::Exchange(_) => false,
+            Part::Step(_) | Part::Exchange(_) | Part::Fetch(_) => false,
         };
         own || self.inner().any(|(part, _)| part.hides(buffer))
     }

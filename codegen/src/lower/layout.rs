@@ -1,6 +1,7 @@
 //! [`Layout`]: how long each buffer lives in the walk of a tree of parts, which may share memory, and where in the arena they are.
 
 use super::entries::{Entry, entries};
+use super::fetching;
 use super::homes::{Buffer, BufferId, BufferKind};
 use super::overlay::Overlay;
 use super::part::{Binding, Part};
@@ -38,18 +39,15 @@ pub struct Group {
 }
 
 impl Layout {
-    /// Places all buffers of a sequence. `exchanges` are positions before which messages are in buffers.
+    /// Places all buffers of a sequence. `uses` are positions before which messages or constants are in buffers.
     pub fn new<'a>(
         parts: impl IntoIterator<Item = &'a Part>,
-        exchanges: &[(usize, BufferId)],
+        uses: &[(usize, BufferId)],
         buffers: &[Buffer],
         alignment: usize,
     ) -> Layout {
         let walk = entries(parts, 0);
-        let mut own = own_lives(&walk, buffers);
-        for &(position, id) in exchanges.iter().filter(|(_, id)| buffers[*id].kind == BufferKind::Arena) {
-            extend(&mut own, id, (position, position));
-        }
+        let own = all_lives(&walk, uses, buffers);
         Layout::of(&walk, &own, buffers, alignment, |_| true)
     }
 
@@ -66,7 +64,7 @@ impl Layout {
         accessed: &Accessed,
     ) -> Result<Layout, Diagnostic> {
         let walk = entries(parts, 0);
-        let lives = merge_in_place(&walk, &own_lives(&walk, buffers));
+        let lives = merge_in_place(&walk, &all_lives(&walk, &fetching::uses(parts), buffers));
         let (requests, owners) = requests(&walk, buffers, &lives, |_| true);
         let bytes = |owner: &Owner| match *owner {
             Owner::Buffer(root) => lives.members(root).filter_map(|id| accessed.buffers.get(&id)).sum(),
@@ -228,7 +226,16 @@ fn extend(lives: &mut BTreeMap<BufferId, Life>, id: BufferId, (first, last): Lif
     *life = (life.0.min(first), life.1.max(last));
 }
 
-/// When each arena buffer is touched. What a loop touches of others' is needed by all of its turns; what is its own lives in each turn anew.
+/// When each arena buffer is touched, by parts and at positions before which it is used.
+fn all_lives(walk: &[Entry<'_>], uses: &[(usize, BufferId)], buffers: &[Buffer]) -> BTreeMap<BufferId, Life> {
+    let mut own = own_lives(walk, buffers);
+    for &(position, id) in uses.iter().filter(|(_, id)| buffers[*id].kind == BufferKind::Arena) {
+        extend(&mut own, id, (position, position));
+    }
+    own
+}
+
+/// When parts touch each arena buffer. What a loop touches of others' is needed by all of its turns; what is its own lives in each turn anew.
 fn own_lives(walk: &[Entry<'_>], buffers: &[Buffer]) -> BTreeMap<BufferId, Life> {
     let mut own = BTreeMap::new();
     for entry in walk {

@@ -12,6 +12,8 @@ mod entries;
 mod exchange;
 mod external;
 mod feed;
+mod fetch;
+mod fetching;
 pub mod homes;
 mod layout;
 mod legalize;
@@ -37,6 +39,7 @@ pub mod view;
 pub use considered::{Candidate, Considered, Cut, CutReason, Span};
 pub use entries::{Entry, calls, entries};
 pub use exchange::{Action, Exchange, LoweredMessage};
+pub use fetch::{Fetch, Fetched};
 pub use layout::{Accessed, Group, Layout};
 pub use overlay::Overlay;
 pub use part::{

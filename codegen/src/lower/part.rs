@@ -1,6 +1,7 @@
 //! [`Part`]: what a program is a tree of.
 
 use super::exchange::Exchange;
+use super::fetch::Fetch;
 use super::homes::BufferId;
 use super::overlay::Overlay;
 use super::rings::{Ring, RowWalk};
@@ -24,6 +25,8 @@ pub enum Part {
     Stripe(Box<Stripe>),
     /// Something that is done with a message; only in the outermost sequence.
     Exchange(Exchange),
+    /// Something that is done with constants which are copied into the arena; only in the outermost sequence.
+    Fetch(Fetch),
 }
 
 impl Part {
@@ -32,7 +35,7 @@ impl Part {
         match self {
             Part::Step(_) => 1,
             Part::Loop(_) | Part::Stripe(_) => 1 + self.inner().map(|(part, _)| part.positions()).sum::<usize>(),
-            Part::Exchange(_) => 0,
+            Part::Exchange(_) | Part::Fetch(_) => 0,
         }
     }
 
@@ -52,7 +55,7 @@ impl Part {
         match self {
             Part::Loop(code) => Some(&code.locals),
             Part::Stripe(code) => Some(&code.locals),
-            Part::Step(_) | Part::Exchange(_) => None,
+            Part::Step(_) | Part::Exchange(_) | Part::Fetch(_) => None,
         }
     }
 
@@ -62,6 +65,7 @@ impl Part {
             Part::Step(step) => matches!(step.routine, Routine::Extern(_)),
             Part::Loop(_) | Part::Stripe(_) => self.inner().any(|(part, _)| part.can_fail()),
             Part::Exchange(_) => true,
+            Part::Fetch(_) => false,
         }
     }
 
@@ -71,7 +75,7 @@ impl Part {
             Part::Step(step) => step.routine.name(),
             Part::Loop(code) => &code.name,
             Part::Stripe(code) => &code.name,
-            Part::Exchange(_) => "",
+            Part::Exchange(_) | Part::Fetch(_) => "",
         }
     }
 
@@ -81,7 +85,7 @@ impl Part {
             Part::Step(step) => Some(&step.label),
             Part::Loop(code) => Some(&code.label),
             Part::Stripe(code) => Some(&code.label),
-            Part::Exchange(_) => None,
+            Part::Exchange(_) | Part::Fetch(_) => None,
         }
     }
 
@@ -91,7 +95,7 @@ impl Part {
             Part::Step(step) => &step.bindings,
             Part::Loop(code) => &code.bindings,
             Part::Stripe(code) => &code.bindings,
-            Part::Exchange(_) => &[],
+            Part::Exchange(_) | Part::Fetch(_) => &[],
         }
     }
 
@@ -100,7 +104,7 @@ impl Part {
         match self {
             Part::Step(step) => &step.results,
             Part::Loop(code) => &code.results,
-            Part::Stripe(_) | Part::Exchange(_) => &[],
+            Part::Stripe(_) | Part::Exchange(_) | Part::Fetch(_) => &[],
         }
     }
 
@@ -110,7 +114,7 @@ impl Part {
         match self {
             Part::Step(step) => &step.in_place,
             Part::Loop(code) => &code.in_place,
-            Part::Stripe(_) | Part::Exchange(_) => &[],
+            Part::Stripe(_) | Part::Exchange(_) | Part::Fetch(_) => &[],
         }
     }
 
@@ -119,7 +123,7 @@ impl Part {
         match self {
             Part::Step(step) => &step.overlays,
             Part::Stripe(code) => &code.overlays,
-            Part::Loop(_) | Part::Exchange(_) => &[],
+            Part::Loop(_) | Part::Exchange(_) | Part::Fetch(_) => &[],
         }
     }
 
@@ -156,7 +160,7 @@ impl Part {
                     act.body.iter_mut().for_each(|part| part.rebind(moved));
                 }
             }
-            Part::Exchange(_) => {}
+            Part::Exchange(_) | Part::Fetch(_) => {}
         }
     }
 }

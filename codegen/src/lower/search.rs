@@ -102,7 +102,9 @@ impl Search<'_> {
         let (plan, chooser) = by;
         let mut names = self.names.clone();
         let blocks = &self.plans[plan];
-        let sequence = sequence(self.graph, blocks, INTERFACE_ALIGNMENT, self.choosers[chooser], &mut names)?;
+        let chooser = &mut *self.choosers[chooser];
+        let fetched = chooser.fetched();
+        let sequence = sequence(self.graph, blocks, INTERFACE_ALIGNMENT, fetched, chooser, &mut names)?;
         let cost = sequence.cost();
         self.least.entry(plan).and_modify(|least| *least = cost.min(*least)).or_insert(cost);
         Ok(Found { sequence, names, by })

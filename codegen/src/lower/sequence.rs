@@ -2,6 +2,8 @@
 
 use super::blocks::Block;
 use super::entries::{Entry, entries};
+use super::fetch::{Fetch, Fetched};
+use super::fetching;
 use super::homes::{Buffer, BufferId, Homes};
 use super::layout::Layout;
 use super::maker::{Body, Item};
@@ -41,7 +43,7 @@ impl Sequence {
 }
 
 /// The parts of a graph without constant nodes, in the order whose arena is smallest; `blocks` are computed row by row, inputs and outputs lie
-/// at multiples of `interface_alignment` bytes.
+/// at multiples of `interface_alignment` bytes. Constants of at least `fetched` bytes are copied into the arena before they are read.
 ///
 /// # Errors
 /// All nodes that the target can't run; an order that messages, or calls with effects, can't keep.
@@ -49,6 +51,7 @@ pub fn sequence(
     graph: &Graph,
     blocks: &[Block],
     interface_alignment: usize,
+    fetched: Option<usize>,
     chooser: &mut Chooser,
     names: &mut Names,
 ) -> Result<Sequence, Vec<Diagnostic>> {
@@ -58,13 +61,15 @@ pub fn sequence(
     let graph = graph.map_err(|error| vec![error])?;
     let by_rows = blocks.iter().flat_map(|block| block.found(&graph)).collect();
     let mut homes = Homes::assign(&graph, by_rows, interface_alignment);
-    let (items, copies) = steps::steps(&graph, blocks, &mut homes, interface_alignment, chooser, names, lower_body)?;
+    let (mut items, copies) =
+        steps::steps(&graph, blocks, &mut homes, interface_alignment, chooser, names, lower_body)?;
     let messages = exchange::messages(&graph, &homes, &copies);
-    let buffers = homes.buffers;
+    let mut buffers = homes.buffers;
+    let fetched = fetching::take(&mut items, &mut buffers, fetched);
     let candidates = order::candidates(&graph, &items, &buffers, &messages).into_iter();
     let planned = candidates.map(|schedule| {
-        let (ordered, exchanges) = ordered(&items, &schedule, &messages);
-        (Layout::new(ordered, &exchanges, &buffers, target.alignment), schedule)
+        let (ordered, uses) = ordered(&items, &schedule, &messages, &fetched);
+        (Layout::new(ordered, &uses, &buffers, target.alignment), schedule)
     });
     let Some((layout, schedule)) = planned.min_by_key(|(layout, _)| layout.plan.arena_bytes) else {
         let place = Location { node: Some(graph.name.clone()), ..Location::default() };
@@ -74,34 +79,51 @@ pub fn sequence(
             "the order of the messages, or of calls with effects, can't be kept",
         )]);
     };
-    let mut parts = assembled(items, &schedule);
+    let mut parts = assembled(items, &schedule, fetched);
     parts.iter_mut().for_each(|part| settle(part, &|overlay| layout.has(overlay, &buffers)));
     Ok(Sequence { parts, messages, buffers, layout, target })
 }
 
-/// The parts in an order, and when the memory of messages is used: positions with buffers.
+/// The parts in an order, and when the memory of messages and of fetched constants is used: positions with buffers.
 fn ordered<'a>(
     items: &'a [Item],
     schedule: &Schedule,
     messages: &[LoweredMessage],
+    fetched: &[Vec<Fetched>],
 ) -> (Vec<&'a Part>, Vec<(usize, BufferId)>) {
     let parts: Vec<&Part> = schedule.order.iter().map(|&index| &items[index].part).collect();
     let position = |before: usize| parts[..before].iter().map(|part| part.positions()).sum();
     let exchanges =
         schedule.exchanges.iter().map(|(before, exchange)| (position(*before), messages[exchange.message].buffer));
-    let exchanges = exchanges.collect();
-    (parts, exchanges)
+    let begins = fetching::begins(&schedule.order, fetched);
+    let constants = begins.iter().flat_map(|&(place, begin)| {
+        fetched[schedule.order[place]].iter().map(move |constant| (position(begin), constant.buffer))
+    });
+    let uses = exchanges.chain(constants).collect();
+    (parts, uses)
 }
 
-/// The parts in an order, with what is done with messages between them.
-fn assembled(items: Vec<Item>, schedule: &Schedule) -> Vec<Part> {
+/// The parts in an order, with what is done with messages and fetched constants between them.
+fn assembled(items: Vec<Item>, schedule: &Schedule, mut fetched: Vec<Vec<Fetched>>) -> Vec<Part> {
     let mut items: Vec<Option<Item>> = items.into_iter().map(Some).collect();
     let mut exchanges = schedule.exchanges.iter().peekable();
+    let begins = fetching::begins(&schedule.order, &fetched);
     let mut parts = Vec::new();
     for place in 0..=schedule.order.len() {
         while let Some((_, exchange)) = exchanges.next_if(|(before, _)| *before <= place) {
             parts.push(Part::Exchange(*exchange));
         }
+        // What the first of them takes begins before everything else, and may be waited for at once.
+        let is_first = |own: &usize| begins.first().is_some_and(|(first, _)| first == own);
+        let (first, others): (Vec<usize>, Vec<usize>) =
+            begins.iter().filter(|(_, begin)| *begin == place).map(|(own, _)| *own).partition(is_first);
+        let mut begin = |places: Vec<usize>| {
+            let list = places.into_iter().flat_map(|own| std::mem::take(&mut fetched[schedule.order[own]]));
+            Some(list.collect::<Vec<Fetched>>()).filter(|list| !list.is_empty()).map(Fetch::Begin)
+        };
+        let wait = begins.iter().any(|(own, _)| *own == place).then_some(Fetch::Wait);
+        let fetches = [begin(first), wait, begin(others)];
+        parts.extend(fetches.into_iter().flatten().map(Part::Fetch));
         let item = schedule.order.get(place).and_then(|&index| items[index].take());
         parts.extend(item.map(|item| item.part));
     }
@@ -110,6 +132,6 @@ fn assembled(items: Vec<Item>, schedule: &Schedule) -> Vec<Part> {
 
 /// Lowers the body of a loop: its inputs and outputs are slices, of which nobody knows more than the alignment of the elements.
 fn lower_body(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Body, Vec<Diagnostic>> {
-    let Sequence { parts, buffers, .. } = sequence(&legalize::simplify(graph)?, &[], 1, chooser, names)?;
+    let Sequence { parts, buffers, .. } = sequence(&legalize::simplify(graph)?, &[], 1, None, chooser, names)?;
     Ok(Body { parts, buffers })
 }

@@ -151,7 +151,7 @@ pub(super) fn settle(part: &mut Part, is_used: &dyn Fn(&Overlay) -> bool) {
                 settle(part, &|_| is_overlaid);
             }
         }
-        Part::Exchange(_) => {}
+        Part::Exchange(_) | Part::Fetch(_) => {}
     }
 }
 

@@ -100,3 +100,17 @@ fn who_wants_another_rounding_names_its_reference() {
     assert_eq!(rounds(tflite, &["--int8-reference", "onnx"]), [true, false, false]);
     assert_eq!(rounds(tflite, &["--int8-reference", "tflite-single-rounding"]), [false, false, true]);
 }
+
+/// What PyTorch rounds to the real numbers of integers is computed with these integers, between the first rounding and the last.
+#[test]
+fn fake_quantisation_of_pnnx_becomes_integer_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/pnnx/fake_quantized_convolutions");
+    let model = data.join("model.pnnx.param");
+    mlc(folder.path(), 0, &["compile", model.to_str().unwrap(), "--emit", "ir", "-o", "net.mlc"]);
+    let text = std::fs::read_to_string(folder.path().join("net.mlc")).unwrap();
+    let anchors: Vec<&str> = text.lines().filter(|line| line.contains("anchor = ")).collect();
+    assert_eq!(anchors.len(), 3, "{text}");
+    assert!(anchors.iter().all(|line| line.contains("sums = i32")), "{text}");
+    assert!(anchors[..2].iter().all(|line| line.contains(": u8[")), "{text}");
+}

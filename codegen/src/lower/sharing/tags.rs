@@ -63,7 +63,7 @@ impl<'a> Tags<'a> {
             match part {
                 Part::Step(step) => self.step(step, position),
                 Part::Stripe(code) => self.stripe(code, position),
-                Part::Loop(_) | Part::Exchange(_) => panic!("only steps and stripes are run"),
+                Part::Loop(_) | Part::Exchange(_) | Part::Fetch(_) => panic!("only steps and stripes are run"),
             }
             position += part.positions();
         }

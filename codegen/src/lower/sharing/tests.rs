@@ -173,7 +173,7 @@ fn take_vectors(part: &mut Part) {
             }
         }
         Part::Stripe(code) => code.acts.iter_mut().flat_map(|act| &mut act.body).for_each(take_vectors),
-        Part::Loop(_) | Part::Exchange(_) => panic!("only steps and stripes are run"),
+        Part::Loop(_) | Part::Exchange(_) | Part::Fetch(_) => panic!("only steps and stripes are run"),
     }
 }
 

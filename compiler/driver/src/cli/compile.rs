@@ -61,6 +61,7 @@ fn options(arguments: &Compile, code: &CodeOptions, console: &Console) -> Result
         explain: arguments.explain,
         execution: arguments.packaging.execution(code.threads.into())?,
         pools: arguments.packaging.pools.clone(),
+        fetched_bytes: arguments.packaging.fetch_weights,
         version: arguments.packaging.version(),
         source_model: !arguments.packaging.no_source_model,
         ..compile_options(code, "generic", console)?

@@ -82,6 +82,10 @@ pub struct Packaging {
     /// How weights reach the program (executor aot)
     #[arg(long, value_enum, default_value_t = Weights::C, value_name = "FORM")]
     pub weights_as: Weights,
+    /// Copy each constant of at least so many bytes into working memory while the kernels before the one that reads it run, for weights in
+    /// slow flash: by memcpy, or by what the macro TVMGEN_NAME_FETCH names, docs/firmware.md tells more (executor aot)
+    #[arg(long, value_name = "N[K|M]", value_parser = size, num_args = 0..=1, require_equals = true, default_missing_value = "1K")]
+    pub fetch_weights: Option<usize>,
     /// Version of the Model Library Format
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u8).range(5..=7))]
     pub mlf_version: u8,

@@ -91,6 +91,7 @@ pub(super) fn generator_options(options: &CompileOptions) -> mlc_codegen::Option
     let CompileOptions { model_name, target, execution, schedules: forced, measured, explain: tell_all, .. } =
         options.clone();
     let (arena_bytes, extra_work, pools) = (options.arena_bytes, options.extra_work, options.pools.clone());
-    let schedules = ScheduleOptions { forced, measured, tell_all, arena_bytes, extra_work, pools };
+    let fetched_bytes = options.fetched_bytes;
+    let schedules = ScheduleOptions { forced, measured, tell_all, arena_bytes, extra_work, pools, fetched_bytes };
     mlc_codegen::Options { model_name, target, execution, schedules }
 }

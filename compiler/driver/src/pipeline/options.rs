@@ -31,6 +31,8 @@ pub struct CompileOptions {
     pub arena_bytes: Option<usize>,
     /// The pieces of memory that the caller has for intermediate results; none for one of any size.
     pub pools: Vec<MemoryPool>,
+    /// Constants of at least so many bytes are copied into the working memory before kernels read them; none where there is no number.
+    pub fetched_bytes: Option<usize>,
     /// Thousandths of time that the smallest program may take beyond the fastest one; any where memory is the objective and nothing is said.
     pub extra_work: Option<u64>,
     /// What defines how sums of quantised operators are rounded, if not the model's format.
@@ -55,6 +57,7 @@ impl Default for CompileOptions {
             measured: BTreeMap::new(),
             arena_bytes: None,
             pools: Vec::new(),
+            fetched_bytes: None,
             extra_work: None,
             reference: None,
             source_model: true,

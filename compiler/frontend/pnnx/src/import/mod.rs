@@ -33,6 +33,7 @@ mod padding;
 mod pooling;
 mod positional;
 mod promotion;
+mod quantization;
 mod recurrent;
 mod reduction;
 mod registry;
@@ -79,5 +80,7 @@ pub fn import(model: &Model, options: &ImportOptions) -> Result<Imported, Vec<Di
 
 #[cfg(test)]
 mod described_tests;
+#[cfg(test)]
+mod quantization_tests;
 #[cfg(test)]
 mod tests;

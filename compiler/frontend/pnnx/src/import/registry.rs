@@ -5,8 +5,8 @@ use super::format::Pnnx;
 use super::item::Item;
 use super::{
     activation, attention, comparison, complex, convolution, creation, einsum, expression, fourier, functions,
-    indexing, joining, linear, normalization, ordering, padding, pooling, recurrent, reduction, resizing, sampling,
-    shape, slicing, unfolding, writing,
+    indexing, joining, linear, normalization, ordering, padding, pooling, quantization, recurrent, reduction, resizing,
+    sampling, shape, slicing, unfolding, writing,
 };
 use mlc_import::{Entry, Fault, Handler, Operators, entries};
 use mlc_ir::Code;
@@ -29,6 +29,7 @@ const TABLES: &[Table] = &[
     ordering::OPERATORS,
     padding::OPERATORS,
     pooling::OPERATORS,
+    quantization::OPERATORS,
     recurrent::OPERATORS,
     reduction::OPERATORS,
     resizing::OPERATORS,
@@ -56,7 +57,7 @@ const RANDOM: &str = "its result is random";
 const UNDEFINED: &str = "its result is undefined memory";
 /// The exporter writes `torch.qint8` for whatever type it meets, none for results, and no scale of weights that have one for all.
 const QUANTIZED: &str = "PNNX files say neither the types nor all scales of quantised tensors; import the model's ONNX or TFLite \
-                         export instead";
+                         export, or export it with fake quantisation";
 const OVERLAP: &str = "overlapping frames can't be added up";
 const CONTROL_FLOW: &str = "control flow isn't supported; export the model traced, not scripted";
 

@@ -15,12 +15,12 @@ fn try_import(lines: &[&str]) -> Result<Imported, Vec<Diagnostic>> {
 }
 
 /// The errors of a model that can't be imported.
-fn errors(lines: &[&str]) -> Vec<Diagnostic> {
+pub(super) fn errors(lines: &[&str]) -> Vec<Diagnostic> {
     try_import(lines).unwrap_err()
 }
 
 /// Imports lines between an input, operand 0, and an output, and computes it.
-fn compute(input: &str, lines: &[&str], output: &str, x: &Tensor) -> Tensor {
+pub(super) fn compute(input: &str, lines: &[&str], output: &str, x: &Tensor) -> Tensor {
     let input = format!("pnnx.Input pnnx_input_0 0 1 0 #0={input}");
     let output = format!("pnnx.Output pnnx_output_0 1 0 {output}");
     let lines: Vec<&str> = [&input as &str].into_iter().chain(lines.iter().copied()).chain([&output as &str]).collect();
