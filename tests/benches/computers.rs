@@ -1,9 +1,13 @@
 //! What code for machines of Linux class takes, against code for `generic` that is compiled with the same options:
 //! `cargo bench -p mlc-tests --bench computers`. Executed instructions of a run under QEMU, or, where the machine is this one's
-//! kind, its time. With `--write` it writes the table of `docs/computers.md`; with `--machine NAME` it looks at one machine only.
+//! kind, its time; then the same of single layers against plain loops in C. With `--write` it writes the tables of `docs/computers.md`, with
+//! `--machine NAME` it looks at one machine only, and with `--layers` at layers only.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, reason = "a benchmark prints its figures")]
 
-use mlc::toolchain::{Guest, Program, guests};
+#[path = "computers/layers.rs"]
+mod layers;
+
+use mlc::toolchain::{Guest, guests};
 use mlc_ir::Tensor;
 use mlc_tests::case::Case;
 use mlc_tests::firmware::{build, find, missing, run};
@@ -49,18 +53,32 @@ fn run_with_plugin() {
 }
 
 fn report(figures: &Path) {
+    let arguments: Vec<String> = std::env::args().collect();
+    let only = arguments.iter().position(|argument| argument == "--machine").and_then(|at| arguments.get(at + 1));
+    let only = only.map(String::as_str);
+    let has = |option: &str| arguments.iter().any(|argument| argument == option);
+    let networks = if has("--layers") { String::new() } else { networks(figures, only) };
+    let text = networks + &layers::table(figures, only);
+    print!("{text}");
+    if has("--write") {
+        let page = paths::repository().join("docs/computers.md");
+        let head = std::fs::read_to_string(&page).unwrap();
+        let head = head.split(if has("--layers") { layers::HEAD } else { TABLE }).next().unwrap();
+        std::fs::write(&page, format!("{head}{text}")).unwrap();
+    }
+}
+
+/// The table of whole networks.
+fn networks(figures: &Path, only: Option<&str>) -> String {
     let networks: Vec<(&str, Case)> =
         NETWORKS.iter().filter_map(|&(name, folder)| Some((name, find(folder)?))).collect();
     let mut text = String::new();
     let names: Vec<&str> = networks.iter().map(|(name, _)| *name).collect();
     let _ = writeln!(text, "{TABLE} {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
-    let arguments: Vec<String> = std::env::args().collect();
-    let only = arguments.iter().position(|argument| argument == "--machine").and_then(|at| arguments.get(at + 1));
     for guest in guests().filter(|guest| only.is_none_or(|only| only == guest.target)) {
-        let counts = guest.runner().first().is_some_and(|runner| runner.starts_with("qemu-"));
         let reason = match guest {
             guest if guest.is_beyond_emulator() => Some("the emulator has no AVX-512".into()),
-            guest if counts || !guest.is_emulated() => missing(guest.target),
+            guest if counts(guest) || !guest.is_emulated() => missing(guest.target),
             _ => Some("nothing counts".into()),
         };
         if let Some(reason) = reason {
@@ -77,13 +95,12 @@ fn report(figures: &Path) {
         let _ = writeln!(text, "| {} | {} |", guest.target, cells.join(" | "));
         eprintln!("{}: {}", guest.target, cells.join(", "));
     }
-    print!("{text}");
-    if arguments.iter().any(|argument| argument == "--write") {
-        let page = paths::repository().join("docs/computers.md");
-        let head = std::fs::read_to_string(&page).unwrap();
-        let head = head.split(TABLE).next().unwrap();
-        std::fs::write(&page, format!("{head}{text}")).unwrap();
-    }
+    text
+}
+
+/// Whether a machine's emulator counts instructions.
+fn counts(guest: &Guest) -> bool {
+    guest.runner().first().is_some_and(|runner| runner.starts_with("qemu-"))
 }
 
 /// Instructions per multiply-accumulate, or nanoseconds per thousand of them.
@@ -96,13 +113,15 @@ fn measured(case: &Case, target: &str, guest: &Guest, figures: &Path) -> f64 {
         let times = built.program.bench(&inputs, 0).unwrap();
         return times.into_iter().min().unwrap() as f64 * 1000.0 / macs as f64;
     }
-    let [few, many] = [0, RUNS].map(|earlier| counted(&built.program, &inputs, earlier, figures));
-    (many - few) as f64 / f64::from(RUNS) / macs as f64
+    instructions(figures, |earlier| drop(built.program.run_after(&inputs, earlier).unwrap())) / macs as f64
 }
 
-/// Executed instructions of a whole program with so many runs before the last.
-fn counted(program: &Program, inputs: &[Tensor], earlier: u32, figures: &Path) -> u64 {
-    std::fs::write(figures, "").unwrap();
-    program.run_after(inputs, earlier).unwrap();
-    std::fs::read_to_string(figures).unwrap().trim().parse().unwrap()
+/// Executed instructions of a run, of a program that is run with so many runs before the last.
+fn instructions(figures: &Path, run: impl Fn(u32)) -> f64 {
+    let [few, many] = [0, RUNS].map(|earlier| {
+        std::fs::write(figures, "").unwrap();
+        run(earlier);
+        std::fs::read_to_string(figures).unwrap().trim().parse::<u64>().unwrap()
+    });
+    (many - few) as f64 / f64::from(RUNS)
 }

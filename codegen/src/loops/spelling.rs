@@ -8,11 +8,14 @@ use mlc_ir::{DType, Literal};
 /// The macro by which C compilers choose between the two texts of a kernel.
 pub(super) const VECTORS: &str = "MLC_VECTORS";
 
-/// Where C compilers have vectors of 16 bytes for the machine, in which they compute singles as C wants it: not on Arm's machines of 32 bits.
+/// Where C compilers have vectors of 16 bytes for the machine, in which they compute singles as C wants it. Those of Arm's machines of 32 bits take
+/// denormals for zero: gcc computes with them only where it needn't keep to IEEE 754, which it tells.
 pub(super) const VECTORS_TEXT: &str = "
 /* Kernels have two texts: of vectors of 16 bytes for C compilers and machines that have them, else of single values. */
 #ifndef MLC_VECTORS
 #if defined(__GNUC__) && (defined(__SSE2__) || (defined(__aarch64__) && defined(__ARM_NEON)) || defined(__wasm_simd128__))
+#define MLC_VECTORS 1
+#elif defined(__ARM_NEON) && !defined(__clang__) && defined(__GCC_IEC_559) && __GCC_IEC_559 == 0
 #define MLC_VECTORS 1
 #else
 #define MLC_VECTORS 0

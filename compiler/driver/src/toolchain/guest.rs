@@ -82,7 +82,7 @@ impl Guest {
     }
 
     /// Options of the linker.
-    pub(super) fn link_flags(&self) -> &[&str] {
+    pub fn link_flags(&self) -> &[&str] {
         self.link_flags
     }
 
@@ -96,7 +96,7 @@ impl Guest {
     }
 
     /// The command that runs a program with arguments.
-    pub(super) fn command(&self, executable: &Path, arguments: &[&str]) -> Command {
+    pub fn command(&self, executable: &Path, arguments: &[&str]) -> Command {
         let runner = self.runner();
         let mut command = match runner.split_first() {
             Some((program, more)) => {
