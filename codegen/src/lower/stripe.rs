@@ -201,9 +201,12 @@ impl Draft<'_> {
                     let (count, stride) = (window.reach(self.rows), window.stride * self.rows);
                     self.walk(homes, walks, &Walked { value, count, stride, repeat: window.repeat, constant: true })
                 }
-                Source::Ring { member, window, read, pads } => {
+                Source::Ring { member, window, read, pads, skipped } => {
                     let first = outline.turns.workers[number].places[*read];
-                    self.ring(*member, first, window.reach(self.rows), pads)
+                    let (buffer, rows) = self.ring(*member, first, window.reach(self.rows), pads);
+                    let mut around = vec![(0, 0); rows.rank()];
+                    around.iter_mut().skip(2).take(1).for_each(|columns| *columns = *skipped);
+                    (buffer, rows.interior(&around))
                 }
             };
             operands.push((home, Some(value)));
