@@ -18,6 +18,10 @@ pub struct Block {
     pub nodes: Vec<String>,
     /// How many rows are computed at a time.
     pub rows: usize,
+    /// In how many patches.
+    pub patches: usize,
+    /// Operations that patches do beyond those of the whole.
+    twice: u64,
     /// The input whose rows are given one after the other, if the nodes read it.
     fed: Option<String>,
 }
@@ -36,7 +40,8 @@ impl Block {
     /// Its first and its last node.
     pub fn span(&self) -> Span {
         let name = |node: Option<&String>| node.cloned().unwrap_or_default();
-        Span { first: name(self.nodes.first()), last: name(self.nodes.last()), nodes: self.nodes.len() }
+        let (first, last) = (name(self.nodes.first()), name(self.nodes.last()));
+        Span { first, last, nodes: self.nodes.len(), patches: self.patches, twice: self.twice }
     }
 
     /// See [`Block::fed`], in a graph that has it.
@@ -51,10 +56,22 @@ pub struct Plan {
     pub graph: Rc<Graph>,
     /// What each stripe computes.
     pub blocks: Vec<Block>,
+    /// What that is of the graph that was given: a block in patches is one.
+    pub given: Vec<Block>,
+}
+
+impl Plan {
+    /// Stripes of a graph as it was given.
+    pub fn of_rows(graph: &Rc<Graph>, blocks: Vec<Block>) -> Plan {
+        Plan { graph: Rc::clone(graph), given: blocks.clone(), blocks }
+    }
 }
 
 /// Limits that plans are made for, in hundredths of the least one.
 const LIMITS: [usize; 8] = [100, 115, 135, 170, 220, 300, 420, 600];
+
+/// Limits that plans in patches are made for, in hundredths of the least one: little memory is what they are for.
+const LIMITS_OF_PATCHES: [usize; 9] = [100, 103, 107, 115, 125, 140, 170, 220, 300];
 
 /// Limits that plans in patches are made for where the arena has one, in hundredths of that: what a plan takes in the end is known when it
 /// is planned.
@@ -102,17 +119,15 @@ pub fn in_patches(graph: &Graph, target: &Target, arena_bytes: Option<usize>) ->
     let mut choices = chain.choices();
     let Some(once) = chain.least(&choices) else { return Ok(Vec::new()) };
     chain.add_patches(&mut choices, once);
-    eprintln!("DBG once {once} least {:?} nodes {}", chain.least(&choices), chain.nodes.len());
     let Some(least) = chain.least(&choices) else { return Ok(Vec::new()) };
     let shares = |bytes: usize, hundredths: &'static [usize]| {
         hundredths.iter().map(move |hundredths| bytes.saturating_mul(*hundredths) / 100)
     };
     let for_arena = arena_bytes.into_iter().flat_map(|bytes| shares(bytes, &SHARES_OF_ARENA));
     let (mut plans, mut known) = (Vec::new(), Vec::new());
-    for limit in for_arena.chain(shares(least, &LIMITS)).filter(|&limit| limit < once) {
+    for limit in for_arena.chain(shares(least, &LIMITS_OF_PATCHES)).filter(|&limit| limit < once) {
         let Some(path) = chain.path(&choices, limit).filter(|path| !known.contains(path)) else { continue };
         known.push(path.clone());
-        eprintln!("DBG limit {limit} {path:?}");
         plans.extend(plan(graph, &chain, &path)?);
     }
     Ok(plans)
@@ -129,20 +144,23 @@ fn plan(graph: &Graph, chain: &Chain<'_>, path: &[Taken]) -> Result<Option<Plan>
     }
     let Some(Patched { graph, nodes }) = Patched::new(graph, &patches)? else { return Ok(None) };
     let rows = taken.iter().flat_map(|taken| std::iter::repeat_n(taken.rows, taken.patches));
-    let own = nodes.into_iter().zip(rows).map(|(nodes, rows)| Block { nodes, rows, fed: None });
-    let blocks = stripes(chain, path).into_iter().chain(own).collect();
-    Ok(Some(Plan { graph: Rc::new(graph), blocks }))
+    let own = nodes.into_iter().zip(rows).map(|(nodes, rows)| Block { nodes, rows, patches: 1, twice: 0, fed: None });
+    let given = stripes(chain, path);
+    let blocks = given.iter().filter(|block| block.patches == 1).cloned().chain(own).collect();
+    Ok(Some(Plan { graph: Rc::new(graph), blocks, given }))
 }
 
-/// The blocks of what is taken of a chain, but for those in patches.
+/// The blocks of what is taken of a chain.
 fn stripes(chain: &Chain<'_>, path: &[Taken]) -> Vec<Block> {
     let name = |id: NodeId| chain.graph.node(id).name.to_string();
     let block = |taken: &Taken| Block {
         nodes: chain.nodes[taken.first..taken.first + taken.count].iter().map(|&id| name(id)).collect(),
         rows: taken.rows,
+        patches: taken.patches,
+        twice: taken.twice,
         fed: chain.fed(taken.first, taken.count).map(name),
     };
-    path.iter().filter(|taken| taken.rows > 0 && taken.patches == 1).map(block).collect()
+    path.iter().filter(|taken| taken.rows > 0).map(block).collect()
 }
 
 /// Where blocks begin and end amid the nodes, and why.

@@ -35,6 +35,8 @@ pub struct Choice {
     rows: usize,
     /// In how many patches.
     patches: usize,
+    /// Operations that patches do beyond those of the whole.
+    twice: u64,
     /// What lives meanwhile.
     bytes: usize,
     /// Bytes that are moved, and what columns that are computed twice take.
@@ -52,6 +54,8 @@ pub struct Taken {
     pub rows: usize,
     /// In how many patches.
     pub patches: usize,
+    /// Operations that patches do beyond those of the whole.
+    pub twice: u64,
 }
 
 /// The nodes of a graph that compute or move something, in order, and the tensors between them.
@@ -122,7 +126,7 @@ impl<'a> Chain<'a> {
         if self.graph.node(self.nodes[node]).op.category() == mlc_ir::Category::Elementwise {
             bytes -= alive.filter(dies).map(|tensor| tensor.bytes).min().unwrap_or(0);
         }
-        Choice { count: 1, rows: 0, patches: 1, bytes, work: 0 }
+        Choice { count: 1, rows: 0, patches: 1, twice: 0, bytes, work: 0 }
     }
 
     /// Bytes of whole tensors that live while nodes are computed together.
@@ -211,7 +215,7 @@ impl<'a> Chain<'a> {
         let outline = Outline::new(self.graph, nodes, rows, fed.map(|fed| fed.input), self.target)?;
         let whole = self.whole(first..first + count) - self.overlaid(first..first + count, &outline, rows);
         let bytes = whole + outline.bytes(self.target.alignment, |_| None);
-        Some(Choice { count, rows, patches: 1, bytes, work: work(&outline, rows) })
+        Some(Choice { count, rows, patches: 1, twice: 0, bytes, work: work(&outline, rows) })
     }
 
     /// Adds choices of patches that take less than so many bytes.
@@ -222,20 +226,21 @@ impl<'a> Chain<'a> {
             for (count, rows) in stripes.collect::<Vec<_>>() {
                 let whole = self.whole(first..first + count);
                 if whole < most {
-                    own.extend(self.patches(first, count, rows, all / LEAST_ONCE).filter(|choice| choice.bytes < most));
+                    let patches = self.patches(first, count, rows, &PATCHES);
+                    own.extend(patches.filter(|choice| choice.bytes < most && choice.twice <= all / LEAST_ONCE));
                 }
             }
         }
     }
 
-    /// Some neighbours in patches that compute no more than so many multiply–accumulates twice.
-    fn patches(&self, first: usize, count: usize, rows: usize, most: u64) -> impl Iterator<Item = Choice> {
+    /// Some neighbours in each of these numbers of patches.
+    fn patches(&self, first: usize, count: usize, rows: usize, counts: &[usize]) -> impl Iterator<Item = Choice> {
         let nodes = &self.nodes[first..first + count];
         let outline = Outline::new(self.graph, nodes, rows, None, self.target);
         let columns = nodes.last().and_then(|&last| width(self.graph, last)).unwrap_or(0);
         let once: u64 = nodes.iter().map(|&id| macs(self.graph, id)).sum();
         let whole = self.whole(first..first + count);
-        let counts = PATCHES.iter().copied().filter(move |&patches| patches <= columns);
+        let counts = counts.iter().copied().filter(move |&patches| patches <= columns);
         counts.filter_map(move |patches| {
             let outline = outline.as_ref()?;
             // One amid the others is the widest, and has halos on both sides.
@@ -248,7 +253,7 @@ impl<'a> Chain<'a> {
             };
             let bytes = whole + outline.bytes(self.target.alignment, width);
             let work = work(outline, rows) + twice.saturating_mul(BYTES_PER_MAC);
-            (twice <= most).then_some(Choice { count, rows, patches, bytes, work })
+            Some(Choice { count, rows, patches, twice, bytes, work })
         })
     }
 
@@ -286,11 +291,20 @@ impl<'a> Chain<'a> {
         while node < self.nodes.len() {
             let name = &*self.graph.node(self.nodes[node]).name;
             let block = blocks.iter().find(|block| block.has(name)).filter(|block| block.nodes.len() > 1);
-            let stripe = block.and_then(|block| self.stripe(node, block.nodes.len(), block.rows));
-            peak = peak.max(stripe.map_or_else(|| self.alone(node).bytes, |stripe| stripe.bytes));
+            let choice = block.and_then(|block| self.together(node, block));
+            peak = peak.max(choice.map_or_else(|| self.alone(node).bytes, |choice| choice.bytes));
             node += block.map_or(1, |block| block.nodes.len());
         }
         peak
+    }
+
+    /// A block whose nodes begin with one.
+    fn together(&self, first: usize, block: &Block) -> Option<Choice> {
+        let count = block.nodes.len();
+        match block.patches {
+            1 => self.stripe(first, count, block.rows),
+            patches => self.patches(first, count, block.rows, &[patches]).next(),
+        }
     }
 
     /// The cheapest path that takes at most so many bytes.
@@ -306,8 +320,8 @@ impl<'a> Chain<'a> {
         }
         let (mut first, mut path) = (0, Vec::new());
         while let Some(found) = best.get(first) {
-            let (_, &Choice { count, rows, patches, .. }) = (*found)?;
-            path.push(Taken { first, count, rows, patches });
+            let (_, &Choice { count, rows, patches, twice, .. }) = (*found)?;
+            path.push(Taken { first, count, rows, patches, twice });
             first += count;
         }
         Some(path)

@@ -26,6 +26,8 @@ struct Found {
 
 /// The programs that a graph could be lowered to.
 struct Search<'a> {
+    /// The graph as it was given.
+    graph: Rc<Graph>,
     /// Who chooses schedules.
     choosers: Vec<&'a mut Chooser>,
     /// What is computed row by row.
@@ -109,16 +111,16 @@ impl Search<'_> {
         };
         let graph = Rc::new(graph.clone());
         let whole = fed.is_none().then(Vec::new);
-        let plan = |blocks: Vec<Block>| Plan { graph: Rc::clone(&graph), blocks };
-        let plans = whole.into_iter().chain(by_rows).map(plan).chain(in_patches).collect();
+        let of_rows = whole.into_iter().chain(by_rows).map(|blocks| Plan::of_rows(&graph, blocks));
+        let plans = of_rows.chain(in_patches).collect();
         let choosers = [chooser].into_iter().chain(alternatives).collect();
-        Ok(Search { choosers, plans, names: names.clone(), asks_for_rows: has_rows, least: BTreeMap::new() })
+        Ok(Search { graph, choosers, plans, names: names.clone(), asks_for_rows: has_rows, least: BTreeMap::new() })
     }
 
     fn try_out(&mut self, by: (usize, usize)) -> Result<Found, Vec<Diagnostic>> {
         let (plan, chooser) = by;
         let mut names = self.names.clone();
-        let Plan { graph, blocks } = &self.plans[plan];
+        let Plan { graph, blocks, .. } = &self.plans[plan];
         let sequence = sequence(graph, blocks, INTERFACE_ALIGNMENT, self.choosers[chooser], &mut names)?;
         let cost = sequence.cost();
         self.least.entry(plan).and_modify(|least| *least = cost.min(*least)).or_insert(cost);
@@ -130,16 +132,13 @@ impl Search<'_> {
         let taken = found.by.0;
         let candidate = |(&plan, &least): (&usize, &(usize, u64))| {
             let (arena_bytes, time) = if plan == taken { found.sequence.cost() } else { least };
-            Candidate { arena_bytes, time, stripes: self.plans[plan].blocks.iter().map(Block::span).collect() }
+            Candidate { arena_bytes, time, stripes: self.plans[plan].given.iter().map(Block::span).collect() }
         };
         Considered {
             asks_for_rows: self.asks_for_rows,
             programs: self.least.iter().map(candidate).collect(),
             taken: self.least.range(..taken).count(),
-            cuts: {
-                let Plan { graph, blocks } = &self.plans[taken];
-                blocks::cuts(graph, &self.choosers[found.by.1].target, fed, blocks)
-            },
+            cuts: blocks::cuts(&self.graph, &self.choosers[found.by.1].target, fed, &self.plans[taken].given),
         }
     }
 
@@ -206,10 +205,40 @@ impl Search<'_> {
 
     /// The smallest program that takes no more than such a share of time, in thousandths, beyond the fastest one's.
     fn smallest_within(&mut self, share: u64) -> Result<Option<Found>, Vec<Diagnostic>> {
-        let front = self.front()?;
+        let mut programs = Vec::new();
+        for by in self.all() {
+            let found = self.try_out(by)?;
+            let faster = if self.plans[by.0].blocks.is_empty() { self.fastest(&found)? } else { None };
+            programs.push(found);
+            programs.extend(faster);
+        }
         let time = |found: &Found| u128::from(found.sequence.cost().1);
-        let most = front.last().map_or(0, time) * u128::from(1000 + share) / 1000;
-        Ok(front.into_iter().find(|found| time(found) <= most))
+        let most = programs.iter().map(time).min().unwrap_or(0) * u128::from(1000 + share) / 1000;
+        programs.sort_by_key(|found| found.sequence.cost());
+        let mut best: Option<Found> = None;
+        for mut found in programs {
+            let (arena, _) = found.sequence.cost();
+            // Those that take too much time may take less with more memory.
+            let rooms = (0..LIMITS).map(|number| arena + arena * number / LIMITS);
+            for room in rooms {
+                let is_larger = best.as_ref().is_some_and(|best| best.sequence.cost().0 <= room);
+                if time(&found) <= most || is_larger {
+                    break;
+                }
+                found = self.with_room(&found, room)?.unwrap_or(found);
+            }
+            let cost = found.sequence.cost();
+            if time(&found) <= most && best.as_ref().is_none_or(|best| cost < best.sequence.cost()) {
+                best = Some(found);
+            }
+        }
+        Ok(best)
+    }
+
+    /// A program with the fastest schedules that are looked for.
+    fn fastest(&mut self, found: &Found) -> Result<Option<Found>, Vec<Diagnostic>> {
+        let (arena, _) = found.sequence.cost();
+        self.with_room(found, arena + arena * (LIMITS - 1) / LIMITS)
     }
 
     /// The programs of which none has both a smaller arena and less time than another one, those of least memory first.
