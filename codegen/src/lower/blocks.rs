@@ -65,6 +65,11 @@ impl Plan {
     pub fn of_rows(graph: &Rc<Graph>, blocks: Vec<Block>) -> Plan {
         Plan { graph: Rc::clone(graph), given: blocks.clone(), blocks }
     }
+
+    /// Operations that patches do beyond those of the whole.
+    pub fn twice(&self) -> u64 {
+        self.given.iter().map(|block| block.twice).sum()
+    }
 }
 
 /// Limits that plans are made for, in hundredths of the least one.

@@ -4,7 +4,7 @@ use super::blocks::Block;
 use super::considered::CutReason;
 use super::homes::is_constant;
 use super::outline::Outline;
-use super::patches::{Patch, macs, width};
+use super::patches::{Patches, operations, width};
 use super::roles::is_view;
 use crate::target::Target;
 use mlc_ir::{Graph, NodeId, Objective, Op, Value};
@@ -19,8 +19,8 @@ const PATCHES: [usize; 12] = [2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 28];
 /// What patches of one block compute twice is no more than all there is, divided by this.
 const LEAST_ONCE: u64 = 4;
 
-/// Bytes that are moved in the time of a multiply–accumulate.
-const BYTES_PER_MAC: u64 = 2;
+/// Bytes that are moved in the time of an operation.
+const BYTES_PER_OPERATION: u64 = 2;
 
 /// Rows that are computed at a time: one where a caller gives them so. Kernels of wide machines take longer for fewer, and rings are moved up
 /// less often by more, for which they are larger.
@@ -220,7 +220,7 @@ impl<'a> Chain<'a> {
 
     /// Adds choices of patches that take less than so many bytes.
     pub fn add_patches(&self, choices: &mut [Vec<Choice>], most: usize) {
-        let all: u64 = self.nodes.iter().map(|&id| macs(self.graph, id)).sum();
+        let all: u64 = self.nodes.iter().map(|&id| operations(self.graph, id)).sum();
         for (first, own) in choices.iter_mut().enumerate() {
             let stripes = own.iter().filter(|choice| choice.rows > 0).map(|choice| (choice.count, choice.rows));
             for (count, rows) in stripes.collect::<Vec<_>>() {
@@ -238,21 +238,16 @@ impl<'a> Chain<'a> {
         let nodes = &self.nodes[first..first + count];
         let outline = Outline::new(self.graph, nodes, rows, None, self.target);
         let columns = nodes.last().and_then(|&last| width(self.graph, last)).unwrap_or(0);
-        let once: u64 = nodes.iter().map(|&id| macs(self.graph, id)).sum();
+        let once: u64 = nodes.iter().map(|&id| operations(self.graph, id)).sum();
         let whole = self.whole(first..first + count);
         let counts = counts.iter().copied().filter(move |&patches| patches <= columns);
         counts.filter_map(move |patches| {
             let outline = outline.as_ref()?;
-            // One amid the others is the widest, and has halos on both sides.
-            let own = columns.div_ceil(patches);
-            let start = (columns - own) / 2;
-            let patch = Patch::new(self.graph, nodes, start..start + own)?;
-            let twice = (patch.macs(self.graph) * patches as u64).saturating_sub(once);
-            let width = |value: Value| {
-                patch.columns.get(&value.node).or_else(|| patch.outside.get(&value)).map(|columns| columns.len())
-            };
-            let bytes = whole + outline.bytes(self.target.alignment, width);
-            let work = work(outline, rows) + twice.saturating_mul(BYTES_PER_MAC);
+            let all = Patches { nodes: nodes.to_vec(), count: patches }.all(self.graph)?;
+            let twice = all.iter().map(|patch| patch.operations(self.graph)).sum::<u64>().saturating_sub(once);
+            let bytes = all.iter().map(|patch| outline.bytes(self.target.alignment, |value| patch.width(value)));
+            let bytes = whole + bytes.max()?;
+            let work = work(outline, rows) + twice.saturating_mul(BYTES_PER_OPERATION);
             Some(Choice { count, rows, patches, twice, bytes, work })
         })
     }

@@ -24,11 +24,11 @@ pub struct Patches {
 const COLUMNS: usize = 2;
 
 impl Patches {
-    /// The columns of the last result that each patch has: as many, or one more.
-    fn columns(&self, graph: &Graph) -> Vec<Range<usize>> {
-        let width = self.nodes.last().and_then(|&last| width(graph, last)).unwrap_or(0);
+    /// What each patch computes, of about as many columns of the last result; `None` where they can't.
+    pub fn all(&self, graph: &Graph) -> Option<Vec<Patch>> {
+        let width = self.nodes.last().and_then(|&last| width(graph, last))?;
         let border = |number: usize| width * number / self.count;
-        (0..self.count).map(|number| border(number)..border(number + 1)).collect()
+        (0..self.count).map(|number| Patch::new(graph, &self.nodes, border(number)..border(number + 1))).collect()
     }
 }
 
@@ -48,7 +48,7 @@ pub struct Patch {
 
 impl Patch {
     /// What some columns of the last of some nodes take; `None` where nodes have no columns, or read all of another's.
-    pub fn new(graph: &Graph, nodes: &[NodeId], columns: Range<usize>) -> Option<Patch> {
+    fn new(graph: &Graph, nodes: &[NodeId], columns: Range<usize>) -> Option<Patch> {
         let all: BTreeSet<NodeId> = nodes.iter().copied().collect();
         let &last = nodes.last()?;
         let mut patch = Patch { columns: BTreeMap::from([(last, columns)]), outside: BTreeMap::new() };
@@ -75,11 +75,16 @@ impl Patch {
         Some(patch)
     }
 
-    /// Multiply–accumulates that it takes.
-    pub fn macs(&self, graph: &Graph) -> u64 {
+    /// How many columns of a value it computes or reads.
+    pub fn width(&self, value: Value) -> Option<usize> {
+        self.columns.get(&value.node).or_else(|| self.outside.get(&value)).map(ExactSizeIterator::len)
+    }
+
+    /// Operations that it takes.
+    pub fn operations(&self, graph: &Graph) -> u64 {
         let share = |(&id, columns): (&NodeId, &Range<usize>)| {
             let all = width(graph, id).unwrap_or(1).max(1);
-            macs(graph, id) / all as u64 * columns.len() as u64
+            operations(graph, id) / all as u64 * columns.len() as u64
         };
         self.columns.iter().map(share).sum()
     }
@@ -89,8 +94,8 @@ fn widen(known: &mut Range<usize>, other: &Range<usize>) {
     *known = known.start.min(other.start)..known.end.max(other.end);
 }
 
-/// Multiply–accumulates of a node, and of what it computes else.
-pub fn macs(graph: &Graph, id: NodeId) -> u64 {
+/// Operations of a node.
+pub fn operations(graph: &Graph, id: NodeId) -> u64 {
     let node = graph.node(id);
     let work = node.op.work(&graph.operand_types(id), &node.results);
     work.macs.saturating_add(work.scalar_operations)
@@ -127,8 +132,8 @@ impl Patched {
                 continue;
             };
             let mut parts = Vec::new();
-            for (number, columns) in patches.columns(graph).into_iter().enumerate() {
-                let Some(patch) = Patch::new(graph, &patches.nodes, columns) else { return Ok(None) };
+            let Some(all) = patches.all(graph) else { return Ok(None) };
+            for (number, patch) in all.into_iter().enumerate() {
                 let mut draft = Draft { rewriting: &mut rewriting, graph, patch, number, made: BTreeMap::new() };
                 let own = patches.nodes.iter().map(|&id| draft.add(id));
                 let own: Vec<NodeId> = own.collect::<Result<_, _>>().map_err(|error| misfit(node, &error))?;

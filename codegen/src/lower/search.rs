@@ -78,6 +78,8 @@ pub struct Point {
     pub arena_bytes: usize,
     /// Predicted time, in the unit of the target's prices.
     pub time: u64,
+    /// Operations that patches of columns compute twice.
+    pub twice: u64,
 }
 
 impl Search<'_> {
@@ -345,10 +347,11 @@ pub fn front(mut points: Vec<Point>) -> Vec<Point> {
 /// All nodes that the target can't run.
 pub(super) fn explore(graph: &Graph, chooser: &mut Chooser, names: &Names) -> Result<Vec<Point>, Vec<Diagnostic>> {
     let mut alternatives = chooser.alternatives(legalize::has_bands(graph, &chooser.target));
-    let front = Search::new(graph, None, chooser, &mut alternatives, names, true)?.front()?;
+    let mut search = Search::new(graph, None, chooser, &mut alternatives, names, true)?;
+    let front = search.front()?;
     let point = |found: Found| {
         let (arena_bytes, time) = found.sequence.cost();
-        Point { arena_bytes, time }
+        Point { arena_bytes, time, twice: search.plans[found.by.0].twice() }
     };
     Ok(front.into_iter().map(point).collect())
 }

@@ -3,7 +3,7 @@
 use super::blocks::Block;
 use super::homes::{BufferId, BufferKind, Home, Homes};
 use super::maker::Maker;
-use super::outline::{Member, Outline, RingOfRows, Source, Sum, Work};
+use super::outline::{Computed, Member, Outline, RingOfRows, Source, Sum, Work};
 use super::part::{Act, Binding, Label, Part, Stripe};
 use super::rings::{Ring, RowWalk};
 use super::sharing::overlay_stripe;
@@ -141,7 +141,7 @@ impl Draft<'_> {
                     let result = part.part.as_ref().map_or_else(|| result.clone(), |place| part_of(&result, place));
                     match (&part.op, &operands[..]) {
                         (Some(op), _) => {
-                            let (results, overlap) = (vec![result], Overlap::None);
+                            let (results, overlap) = (vec![result], self.overlap(number, parts));
                             maker.compute(homes, part.node, &Computation { op, operands, results, overlap });
                         }
                         (None, [(source, _), ..]) => maker.copy(part.node, "rows", part.values[0], source, &result),
@@ -171,6 +171,16 @@ impl Draft<'_> {
         }
         let ring = self.rings.get(number).and_then(|_| self.appended_to(member, number));
         Act { turns: turns.clone(), walks, ring, body }
+    }
+
+    /// Rows of one turn alone may be overwritten by the last member that reads them, if it computes its own in one piece.
+    fn overlap(&self, number: usize, parts: &[Computed]) -> Overlap {
+        let [part] = parts else { return Overlap::None };
+        let dies = |source: &Source| match source {
+            Source::Ring { member, .. } => self.outline.members[*member].ring.until == Some(number),
+            _ => false,
+        };
+        if part.operands.iter().any(dies) { Overlap::InPlace } else { Overlap::None }
     }
 
     /// All rows of a tensor, as many each time as are computed.
