@@ -91,14 +91,22 @@ pub fn compile_graph(graph: &Graph, name: &str, target: &Target) -> Result<Compi
 /// # Errors
 /// What the code generator refuses.
 pub fn compile_kernels(graph: &Graph, name: &str, target: &Target) -> Result<Compiled, Vec<Diagnostic>> {
+    compile_scheduled(graph, name, target, ScheduleOptions::default())
+}
+
+/// Compiles a graph of kernels with options of their schedules.
+///
+/// # Errors
+/// What the code generator refuses.
+pub fn compile_scheduled(
+    graph: &Graph,
+    name: &str,
+    target: &Target,
+    schedules: ScheduleOptions,
+) -> Result<Compiled, Vec<Diagnostic>> {
     let module = generate(
         graph,
-        &Options {
-            model_name: name.to_owned(),
-            target: target.clone(),
-            execution: Execution::default(),
-            schedules: ScheduleOptions::default(),
-        },
+        &Options { model_name: name.to_owned(), target: target.clone(), execution: Execution::default(), schedules },
     )?;
     let archive = Package::of(&module, target, &text::print(graph))
         .archive()

@@ -2,11 +2,11 @@
 
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
-use mlc_codegen::{Execution, Interface, Limits, MemoryPlan, Target};
+use mlc_codegen::{Execution, Interface, Limits, MemoryPlan, ScheduleOptions, Target};
 use mlc_ir::{Generator, Graph, Objective, Tensor, evaluate, text};
 use mlc_tests::case::Case;
 use mlc_tests::compare::{Tolerance, compare};
-use mlc_tests::compile::{Compiled, compile_kernels};
+use mlc_tests::compile::{Compiled, compile_kernels, compile_scheduled};
 use mlc_tests::firmware::{build, find, measure_for, missing, target};
 use mlc_tests::mode::Mode;
 use mlc_tests::program::{Unpacked, main_source};
@@ -115,6 +115,17 @@ fn compiled(graph: &Graph, target: &Target) -> Compiled {
     compile_kernels(graph, "test", target).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
+fn is_near(outputs: &[Tensor], expected: &[Tensor], place: &str) {
+    for (found, golden) in outputs.iter().zip(expected) {
+        let is_float = golden.ty().dtype.is_float();
+        // Sums cancel: they are as exact as the largest of them.
+        let largest = golden.to_floats().into_iter().map(f64::abs).fold(0.0, f64::max);
+        let near = Tolerance { absolute: 2e-6 * largest, relative: 0.0 };
+        let tolerance = if is_float { near } else { Tolerance::EXACT };
+        compare(found, golden, tolerance).unwrap_or_else(|fault| panic!("{place}: {fault}"));
+    }
+}
+
 #[test]
 fn stripes_compute_the_same_in_a_fraction_of_the_memory() {
     let mut laid_over = 0;
@@ -148,18 +159,67 @@ fn stripes_compute_the_same_in_a_fraction_of_the_memory() {
                 overlaps(&stripes.module.plan)
             );
             let outputs = run(&stripes, &mode, std::slice::from_ref(&input));
-            for (found, golden) in outputs.iter().zip(&expected) {
-                let is_float = golden.ty().dtype.is_float();
-                // Sums cancel: they are as exact as the largest of them.
-                let largest = golden.to_floats().into_iter().map(f64::abs).fold(0.0, f64::max);
-                let near = Tolerance { absolute: 2e-6 * largest, relative: 0.0 };
-                let tolerance = if is_float { near } else { Tolerance::EXACT };
-                let same = compare(found, golden, tolerance);
-                same.unwrap_or_else(|fault| panic!("{} on {}: {fault}", graph.name, mode.name));
-            }
+            is_near(&outputs, &expected, &format!("{} on {}", graph.name, mode.name));
         }
     }
     assert!(laid_over > 4, "{laid_over} results lie over operands");
+}
+
+/// A row of wide blocks, the first of which would need most memory: depthwise windows, strides, a residual and a branch.
+const WIDE: &str = r#"mlc 1
+graph @wide(%x: f32[1, 16, 64, 3]) -> ("y": f32[1, 4, 16, 8]) {
+  %w0 = constant f32[3, 3, 3, 8] random(seed = 1)
+  %c0 = convolution %x, %w0 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %w1 = constant f32[1, 1, 8, 16] random(seed = 2)
+  %c1 = convolution %c0, %w1 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %w2 = constant f32[3, 3, 1, 16] random(seed = 3)
+  %c2 = convolution %c1, %w2 {strides = [2, 2], dilations = [1, 1], pads = [[0, 1], [0, 1]], groups = 16}
+  %w3 = constant f32[1, 1, 16, 8] random(seed = 4)
+  %c3 = convolution %c2, %w3 {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1}
+  %w4 = constant f32[3, 3, 8, 8] random(seed = 5)
+  %r = kernel %c3, %w4, %c3 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}, anchor_operands = 2, expression = relu(add(x0, x1))}
+  %p = max_pool %r {window = [2, 2], strides = [2, 2], dilations = [1, 1], pads = [[0, 0], [0, 0]]}
+  %y = convolution %p, %w4 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  return %y
+}
+"#;
+
+/// The same of bytes whose borders aren't zero, in fewer layers.
+const WIDE_BYTES: &str = r#"mlc 1
+graph @wide_bytes(%x: i8[1, 12, 64, 4]) -> ("y": i8[1, 6, 32, 4]) {
+  %w0 = constant i8[3, 3, 4, 16] random(seed = 1)
+  %c0 = kernel %x, %w0 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1, border = -7, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 4_i32), -128_i32), 127_i32))}
+  %w1 = constant i8[3, 3, 1, 16] random(seed = 2)
+  %c1 = kernel %c0, %w1 {anchor = convolution {strides = [2, 2], dilations = [1, 1], pads = [[0, 1], [0, 1]], groups = 16, border = 3, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 2_i32), -128_i32), 127_i32))}
+  %w2 = constant i8[1, 1, 16, 4] random(seed = 3)
+  %y = kernel %c1, %w2 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 2_i32), -128_i32), 127_i32))}
+  return %y
+}
+"#;
+
+#[test]
+fn patches_compute_the_same_in_less_memory() {
+    let mut in_patches = 0;
+    for source in [WIDE, WIDE_BYTES, JOINED, UPSAMPLED] {
+        let graph = text::parse(source, &()).unwrap();
+        let input = Generator::new(9).tensor(&graph.node(graph.inputs()[0]).results[0]);
+        let expected = evaluate(&graph, std::slice::from_ref(&input)).unwrap();
+        for mode in modes() {
+            let mode = mode.with_objective(Objective::Ram);
+            let rows = compiled(&graph, &mode.target);
+            let most = ScheduleOptions { extra_work: Some(100_000), ..ScheduleOptions::default() };
+            let patches = compile_scheduled(&graph, "test", &mode.target, most).unwrap();
+            let (own, rings) = (patches.module.plan.arena_bytes, rows.module.plan.arena_bytes);
+            let twice = patches.module.considered.twice();
+            assert!(own <= rings && (twice == 0 || own < rings), "{} on {}: {own} of {rings}", graph.name, mode.name);
+            in_patches += usize::from(twice > 0);
+            assert_eq!(rows.module.considered.twice(), 0, "{} on {}", graph.name, mode.name);
+            eprintln!("{} on {}: {own} bytes instead of {rings}, {twice} operations twice", graph.name, mode.name);
+            let outputs = run(&patches, &mode, std::slice::from_ref(&input));
+            is_near(&outputs, &expected, &format!("{} on {}", graph.name, mode.name));
+        }
+    }
+    assert!(in_patches > 7, "{in_patches} programs have patches");
 }
 
 /// Pairs of buffers that live at one time and have bytes in common.

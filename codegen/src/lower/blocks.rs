@@ -1,23 +1,27 @@
 //! Which nodes of a graph are computed row by row: [`plans`].
 //!
 //! In the order of the graph, neighbours that could be a stripe are a block, and any node alone is one. What a block needs is all whole
-//! tensors that live meanwhile and its rings. Under a limit of bytes, the blocks that move least in rings are a shortest path.
+//! tensors that live meanwhile and its rings. Under a limit of bytes, the blocks that move least in rings are a shortest path. Blocks in
+//! [patches](Patches) need less, and compute columns twice.
 
-use super::considered::{Cut, CutReason, Span};
-use super::homes::is_constant;
-use super::outline::Outline;
-use super::roles::is_view;
+use super::chain::{Chain, Taken};
+use super::considered::{Cut, Span};
+use super::patches::{Patched, Patches};
 use crate::target::Target;
-use mlc_ir::{Graph, NodeId, Objective, Op, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use mlc_ir::{Diagnostic, Graph, NodeId};
+use std::rc::Rc;
 
 /// Nodes that are computed row by row, as one stripe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     /// Their names, in the order of the graph.
-    nodes: Vec<String>,
+    pub nodes: Vec<String>,
     /// How many rows are computed at a time.
     pub rows: usize,
+    /// In how many patches.
+    pub patches: usize,
+    /// Operations that patches do beyond those of the whole.
+    twice: u64,
     /// The input whose rows are given one after the other, if the nodes read it.
     fed: Option<String>,
 }
@@ -36,7 +40,8 @@ impl Block {
     /// Its first and its last node.
     pub fn span(&self) -> Span {
         let name = |node: Option<&String>| node.cloned().unwrap_or_default();
-        Span { first: name(self.nodes.first()), last: name(self.nodes.last()), nodes: self.nodes.len() }
+        let (first, last) = (name(self.nodes.first()), name(self.nodes.last()));
+        Span { first, last, nodes: self.nodes.len(), patches: self.patches, twice: self.twice }
     }
 
     /// See [`Block::fed`], in a graph that has it.
@@ -45,17 +50,37 @@ impl Block {
     }
 }
 
+/// Nodes that are computed row by row, and the graph that they are of.
+pub struct Plan {
+    /// The graph, in which some nodes may compute patches.
+    pub graph: Rc<Graph>,
+    /// What each stripe computes.
+    pub blocks: Vec<Block>,
+    /// What that is of the graph that was given: a block in patches is one.
+    pub given: Vec<Block>,
+}
+
+impl Plan {
+    /// Stripes of a graph as it was given.
+    pub fn of_rows(graph: &Rc<Graph>, blocks: Vec<Block>) -> Plan {
+        Plan { graph: Rc::clone(graph), given: blocks.clone(), blocks }
+    }
+
+    /// Operations that patches do beyond those of the whole.
+    pub fn twice(&self) -> u64 {
+        self.given.iter().map(|block| block.twice).sum()
+    }
+}
+
 /// Limits that plans are made for, in hundredths of the least one.
 const LIMITS: [usize; 8] = [100, 115, 135, 170, 220, 300, 420, 600];
 
-/// Nodes of one block at most.
-const MOST_NODES: usize = 64;
+/// Limits that plans in patches are made for, in hundredths of the least one: little memory is what they are for.
+const LIMITS_OF_PATCHES: [usize; 9] = [100, 103, 107, 115, 125, 140, 170, 220, 300];
 
-/// Rows that are computed at a time: one where a caller gives them so. Kernels of wide machines take longer for fewer, and rings are moved up
-/// less often by more, for which they are larger.
-fn rows_at_a_time(target: &Target, is_fed: bool) -> &'static [usize] {
-    if is_fed || target.machine.caches.is_empty() { &[1] } else { &[4, 2, 1] }
-}
+/// Limits that plans in patches are made for where the arena has one, in hundredths of that: what a plan takes in the end is known when it
+/// is planned.
+const SHARES_OF_ARENA: [usize; 5] = [100, 97, 93, 88, 80];
 
 /// Blocks for which what lives meanwhile fits into the second cache, or as few bytes as can be; `None` where it does without, or where there is
 /// no such cache.
@@ -67,7 +92,8 @@ pub fn in_cache(graph: &Graph, target: &Target) -> Option<Vec<Block>> {
     }
     let choices = chain.choices();
     let limit = capacity.max(chain.least(&choices)?);
-    chain.path(&choices, limit).filter(|blocks| !blocks.is_empty())
+    let blocks = chain.path(&choices, limit).map(|path| stripes(&chain, &path));
+    blocks.filter(|blocks| !blocks.is_empty())
 }
 
 /// Blocks that take less memory than the nodes one by one, those that take least first. If the rows of an input are given one after the
@@ -79,12 +105,67 @@ pub fn plans(graph: &Graph, target: &Target, fed: Option<NodeId>) -> Vec<Vec<Blo
     let Some(least) = chain.least(&choices) else { return Vec::new() };
     let limits = LIMITS.iter().map(|hundredths| least.saturating_mul(*hundredths) / 100);
     let mut plans: Vec<Vec<Block>> = Vec::new();
-    for blocks in limits.filter(|&limit| limit < plain).filter_map(|limit| chain.path(&choices, limit)) {
+    for path in limits.filter(|&limit| limit < plain).filter_map(|limit| chain.path(&choices, limit)) {
+        let blocks = stripes(&chain, &path);
         if !blocks.is_empty() && !plans.contains(&blocks) {
             plans.push(blocks);
         }
     }
     plans
+}
+
+/// Plans in which some nodes compute patches, so that they take less memory than any without: those that take least first, and those for
+/// an arena of so many bytes, if there is such a limit.
+///
+/// # Errors
+/// When what computes a patch doesn't fit: a defect of mlc.
+pub fn in_patches(graph: &Graph, target: &Target, arena_bytes: Option<usize>) -> Result<Vec<Plan>, Diagnostic> {
+    let chain = Chain::new(graph, target, None);
+    let mut choices = chain.choices();
+    let Some(once) = chain.least(&choices) else { return Ok(Vec::new()) };
+    chain.add_patches(&mut choices, once);
+    let Some(least) = chain.least(&choices) else { return Ok(Vec::new()) };
+    let shares = |bytes: usize, hundredths: &'static [usize]| {
+        hundredths.iter().map(move |hundredths| bytes.saturating_mul(*hundredths) / 100)
+    };
+    let for_arena = arena_bytes.into_iter().flat_map(|bytes| shares(bytes, &SHARES_OF_ARENA));
+    let (mut plans, mut known) = (Vec::new(), Vec::new());
+    for limit in for_arena.chain(shares(least, &LIMITS_OF_PATCHES)).filter(|&limit| limit < once) {
+        let Some(path) = chain.path(&choices, limit).filter(|path| !known.contains(path)) else { continue };
+        known.push(path.clone());
+        plans.extend(plan(graph, &chain, &path)?);
+    }
+    Ok(plans)
+}
+
+/// The plan of what is taken of a chain; `None` where there are no patches.
+fn plan(graph: &Graph, chain: &Chain<'_>, path: &[Taken]) -> Result<Option<Plan>, Diagnostic> {
+    let taken: Vec<&Taken> = path.iter().filter(|taken| taken.patches > 1).collect();
+    let nodes = |taken: &Taken| chain.nodes[taken.first..taken.first + taken.count].to_vec();
+    let patches: Vec<Patches> =
+        taken.iter().map(|taken| Patches { nodes: nodes(taken), count: taken.patches }).collect();
+    if patches.is_empty() {
+        return Ok(None);
+    }
+    let Some(Patched { graph, nodes }) = Patched::new(graph, &patches)? else { return Ok(None) };
+    let rows = taken.iter().flat_map(|taken| std::iter::repeat_n(taken.rows, taken.patches));
+    let own = nodes.into_iter().zip(rows).map(|(nodes, rows)| Block { nodes, rows, patches: 1, twice: 0, fed: None });
+    let given = stripes(chain, path);
+    let blocks = given.iter().filter(|block| block.patches == 1).cloned().chain(own).collect();
+    Ok(Some(Plan { graph: Rc::new(graph), blocks, given }))
+}
+
+/// The blocks of what is taken of a chain.
+fn stripes(chain: &Chain<'_>, path: &[Taken]) -> Vec<Block> {
+    let name = |id: NodeId| chain.graph.node(id).name.to_string();
+    let block = |taken: &Taken| Block {
+        nodes: chain.nodes[taken.first..taken.first + taken.count].iter().map(|&id| name(id)).collect(),
+        rows: taken.rows,
+        patches: taken.patches,
+        twice: taken.twice,
+        fed: chain.fed(taken.first, taken.count).map(name),
+    };
+    path.iter().filter(|taken| taken.rows > 0).map(block).collect()
 }
 
 /// Where blocks begin and end amid the nodes, and why.
@@ -105,263 +186,4 @@ pub fn cuts(graph: &Graph, target: &Target, fed: Option<NodeId>, blocks: &[Block
         }
     }
     cuts
-}
-
-/// Neighbours from one node on that are computed together.
-struct Choice {
-    count: usize,
-    /// How many rows at a time; none of a node that is computed as a whole.
-    rows: usize,
-    /// What lives meanwhile.
-    bytes: usize,
-    /// Bytes that are moved.
-    work: u64,
-}
-
-/// The nodes of a graph that compute or move something, in order, and the tensors between them.
-struct Chain<'a> {
-    graph: &'a Graph,
-    target: &'a Target,
-    nodes: Vec<NodeId>,
-    tensors: Vec<Tensor>,
-    fed: Option<Fed>,
-}
-
-/// An input whose rows are given one after the other.
-struct Fed {
-    input: NodeId,
-    /// The first and the last node that reads it.
-    readers: (usize, usize),
-}
-
-/// A tensor of the arena.
-struct Tensor {
-    /// The value, all others that lie in its memory are parts or views of it.
-    value: Value,
-    bytes: usize,
-    /// The first node that writes it, and the last one that reads it.
-    life: (usize, usize),
-}
-
-impl<'a> Chain<'a> {
-    fn new(graph: &'a Graph, target: &'a Target, fed: Option<NodeId>) -> Self {
-        let order = graph.topological_order();
-        let is_work = |id: &NodeId| {
-            let op = &graph.node(*id).op;
-            !is_view(op) && !matches!(op, Op::Input(_) | Op::Constant(_)) && !is_constant(graph, (*id).into())
-        };
-        let nodes: Vec<NodeId> = order.iter().copied().filter(is_work).collect();
-        let numbers: BTreeMap<NodeId, usize> = nodes.iter().enumerate().map(|(number, &id)| (id, number)).collect();
-        let wholes = wholes(graph, &order);
-        let outputs: BTreeSet<Value> = graph.outputs().iter().map(|output| wholes[&output.value]).collect();
-        let mut lives: BTreeMap<Value, Tensor> = BTreeMap::new();
-        for (&id, &number) in &numbers {
-            let results = (0..graph.node(id).results.len() as u32).map(|slot| Value { node: id, slot });
-            for value in results.chain(graph.operands(id)).map(|value| wholes[&value]) {
-                if !numbers.contains_key(&value.node) || outputs.contains(&value) {
-                    continue;
-                }
-                let bytes = graph.ty(value).bytes().next_multiple_of(target.alignment);
-                let tensor = lives.entry(value).or_insert(Tensor { value, bytes, life: (number, number) });
-                tensor.life = (tensor.life.0.min(number), tensor.life.1.max(number));
-            }
-        }
-        let fed = fed.and_then(|input| {
-            let reads = |id: &NodeId| graph.operands(*id).iter().any(|operand| wholes[operand].node == input);
-            let readers = || (0..nodes.len()).filter(|&number| reads(&nodes[number]));
-            Some(Fed { input, readers: (readers().next()?, readers().next_back()?) })
-        });
-        Chain { graph, target, nodes, tensors: lives.into_values().collect(), fed }
-    }
-
-    /// What a node takes alone.
-    fn alone(&self, node: usize) -> Choice {
-        let alive = self.tensors.iter().filter(|tensor| tensor.life.0 <= node && node <= tensor.life.1);
-        let dies = |tensor: &&Tensor| tensor.life.1 == node && tensor.life.0 < node;
-        let mut bytes: usize = alive.clone().map(|tensor| tensor.bytes).sum();
-        // An elementwise result lies over an operand.
-        if self.graph.node(self.nodes[node]).op.category() == mlc_ir::Category::Elementwise {
-            bytes -= alive.filter(dies).map(|tensor| tensor.bytes).min().unwrap_or(0);
-        }
-        Choice { count: 1, rows: 0, bytes, work: 0 }
-    }
-
-    /// Bytes of whole tensors that live while nodes are computed together.
-    fn whole(&self, nodes: std::ops::Range<usize>) -> usize {
-        let is_inner = |tensor: &Tensor| tensor.life.0 >= nodes.start && tensor.life.1 < nodes.end;
-        let alive = |tensor: &&Tensor| tensor.life.0 < nodes.end && tensor.life.1 >= nodes.start && !is_inner(tensor);
-        self.tensors.iter().filter(alive).map(|tensor| tensor.bytes).sum()
-    }
-
-    /// Bytes that a result of nodes which are computed together has in common with a tensor that dies with them, at most.
-    fn overlaid(&self, nodes: std::ops::Range<usize>, outline: &Outline, rows: usize) -> usize {
-        let last = Value::from(self.nodes[nodes.end - 1]);
-        let Some(result) = self.tensors.iter().find(|tensor| tensor.value == last) else { return 0 };
-        if self.target.objective != Objective::Ram || result.life.0 < nodes.start {
-            return 0;
-        }
-        let row = |tensor: &Tensor| {
-            let ty = self.graph.ty(tensor.value);
-            ty.bytes() / ty.shape.get(1).map_or(1, |&rows| rows.max(1))
-        };
-        let dies = |tensor: &&Tensor| tensor.life.0 < nodes.start && nodes.contains(&tensor.life.1);
-        let saved = |tensor: &Tensor| {
-            let lead = outline.lead(rows, (tensor.value, row(tensor)), row(result))?;
-            let ahead = usize::try_from(lead).unwrap_or(0);
-            Some((tensor.bytes + result.bytes).saturating_sub(result.bytes.max(tensor.bytes + ahead)))
-        };
-        self.tensors.iter().filter(dies).filter_map(saved).max().unwrap_or(0)
-    }
-
-    /// What lives at most if no nodes are computed together.
-    fn plain(&self) -> usize {
-        (0..self.nodes.len()).map(|node| self.alone(node).bytes).max().unwrap_or(0)
-    }
-
-    /// The lowest limit that there is a path under.
-    fn least(&self, choices: &[Vec<Choice>]) -> Option<usize> {
-        let mut limits: Vec<usize> = choices.iter().flatten().map(|choice| choice.bytes).collect();
-        limits.sort_unstable();
-        limits.dedup();
-        // Higher limits allow all that lower ones do.
-        let least = limits.partition_point(|&limit| self.path(choices, limit).is_none());
-        limits.get(least).copied()
-    }
-
-    /// For each node, what can be computed from it on.
-    fn choices(&self) -> Vec<Vec<Choice>> {
-        let has_rows: Vec<bool> = self.nodes.iter().map(|&id| self.has_rows(id)).collect();
-        let from = |first: usize| {
-            let together = has_rows[first..].iter().take(MOST_NODES).take_while(|&&has_rows| has_rows).count();
-            // One more may add up rows.
-            let together = if together == 0 { 0 } else { (together + 1).min(self.nodes.len() - first) };
-            let least = if self.is_fed(first, 1) { 1 } else { 2 };
-            let stripe = move |count| {
-                rows_at_a_time(self.target, self.fed.is_some())
-                    .iter()
-                    .filter_map(move |&rows| self.stripe(first, count, rows))
-            };
-            let stripes = (least..=together).flat_map(stripe);
-            let alone = (!self.is_fed(first, 1)).then(|| self.alone(first));
-            alone.into_iter().chain(stripes).collect()
-        };
-        (0..self.nodes.len()).map(from).collect()
-    }
-
-    fn has_rows(&self, id: NodeId) -> bool {
-        let node = self.graph.node(id);
-        node.op.by_rows(&self.graph.operand_types(id)).is_some() && node.results.len() == 1
-    }
-
-    /// Whether one of some neighbours may read what is given row by row.
-    fn is_fed(&self, first: usize, count: usize) -> bool {
-        self.fed.as_ref().is_some_and(|fed| first <= fed.readers.1 && fed.readers.0 < first + count)
-    }
-
-    fn stripe(&self, first: usize, count: usize, rows: usize) -> Option<Choice> {
-        let fed = self.fed.as_ref().filter(|_| self.is_fed(first, count));
-        if fed.is_some_and(|fed| fed.readers.0 < first || first + count <= fed.readers.1) {
-            return None;
-        }
-        let nodes = &self.nodes[first..first + count];
-        let outline = Outline::new(self.graph, nodes, rows, fed.map(|fed| fed.input), self.target)?;
-        let whole = self.whole(first..first + count) - self.overlaid(first..first + count, &outline, rows);
-        let bytes = whole + outline.bytes(self.target.alignment);
-        let asked = outline.turns.count * outline.members.len();
-        Some(Choice { count, rows, bytes, work: (outline.moved_bytes(rows) + asked) as u64 })
-    }
-
-    /// Why two neighbours aren't in one of some blocks.
-    fn reason(&self, blocks: &[Block], before: usize, behind: usize) -> CutReason {
-        let around = |node: usize| {
-            let name = &*self.graph.node(self.nodes[node]).name;
-            blocks.iter().find(|block| block.has(name)).map_or(1, |block| block.nodes.len())
-        };
-        let (own, other) = (around(before), around(behind));
-        let first = before + 1 - own;
-        // The last node of a stripe may add up rows without having any.
-        if let Some(node) = (first..behind + other - 1).find(|&node| !self.has_rows(self.nodes[node])) {
-            return self.operator(node);
-        }
-        if own + other > MOST_NODES {
-            return CutReason::MostNodes;
-        }
-        match self.stripe(first, own + other, 1) {
-            Some(stripe) => CutReason::Bytes { together: stripe.bytes, limit: self.peak(blocks) },
-            None if !self.has_rows(self.nodes[behind]) => self.operator(behind),
-            None => CutReason::Turns,
-        }
-    }
-
-    fn operator(&self, node: usize) -> CutReason {
-        let op = &self.graph.node(self.nodes[node]).op;
-        let anchor = if let Op::Kernel(kernel) = op { &kernel.anchor } else { op };
-        CutReason::Operator(anchor.kind().name().to_owned())
-    }
-
-    /// What some blocks and the nodes between them take at most.
-    fn peak(&self, blocks: &[Block]) -> usize {
-        let (mut node, mut peak) = (0, 0);
-        while node < self.nodes.len() {
-            let name = &*self.graph.node(self.nodes[node]).name;
-            let block = blocks.iter().find(|block| block.has(name)).filter(|block| block.nodes.len() > 1);
-            let stripe = block.and_then(|block| self.stripe(node, block.nodes.len(), block.rows));
-            peak = peak.max(stripe.map_or_else(|| self.alone(node).bytes, |stripe| stripe.bytes));
-            node += block.map_or(1, |block| block.nodes.len());
-        }
-        peak
-    }
-
-    /// The blocks of several nodes in the cheapest path that takes at most so many bytes.
-    fn path(&self, choices: &[Vec<Choice>], limit: usize) -> Option<Vec<Block>> {
-        let mut best: Vec<Option<(u64, &Choice)>> = vec![None; choices.len()];
-        for first in (0..choices.len()).rev() {
-            let allowed = choices[first].iter().filter(|choice| choice.bytes <= limit);
-            let total = |choice: &Choice| match best.get(first + choice.count) {
-                Some(rest) => rest.map(|(rest, _)| choice.work.saturating_add(rest)),
-                None => Some(choice.work),
-            };
-            best[first] = allowed.filter_map(|choice| Some((total(choice)?, choice))).min_by_key(|(work, _)| *work);
-        }
-        let (mut first, mut blocks) = (0, Vec::new());
-        while let Some(found) = best.get(first) {
-            let (_, choice) = (*found)?;
-            let nodes = &self.nodes[first..first + choice.count];
-            if choice.rows > 0 {
-                let name = |id: NodeId| self.graph.node(id).name.to_string();
-                let fed = self.fed.as_ref().filter(|_| self.is_fed(first, choice.count)).map(|fed| name(fed.input));
-                blocks.push(Block { nodes: nodes.iter().map(|&id| name(id)).collect(), rows: choice.rows, fed });
-            }
-            first += choice.count;
-        }
-        Some(blocks)
-    }
-}
-
-/// For each value, the one whose memory it lies in: views in their operand's, parts in the whole that they are joined to.
-fn wholes(graph: &Graph, order: &[NodeId]) -> BTreeMap<Value, Value> {
-    let mut hosts: BTreeMap<Value, Value> = BTreeMap::new();
-    for &id in order {
-        let op = &graph.node(id).op;
-        if is_view(op) {
-            hosts.insert(id.into(), graph.operands(id)[0]);
-        }
-        if op.category() == mlc_ir::Category::Movement {
-            for operand in graph.operands(id).into_iter().filter(|&operand| graph.uses(operand).len() == 1) {
-                hosts.entry(operand).or_insert(id.into());
-            }
-        }
-    }
-    let values = order.iter().flat_map(|&id| {
-        let slots = 0..graph.node(id).results.len() as u32;
-        slots.map(move |slot| Value { node: id, slot })
-    });
-    let whole = |value: Value| {
-        let mut whole = value;
-        while let Some(&host) = hosts.get(&whole) {
-            whole = host;
-        }
-        (value, whole)
-    };
-    values.map(whole).collect()
 }

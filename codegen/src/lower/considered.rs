@@ -22,6 +22,11 @@ impl Considered {
         self.programs.get(self.taken)
     }
 
+    /// Operations that patches of the program do beyond those of the whole.
+    pub fn twice(&self) -> u64 {
+        self.taken().map_or(0, |taken| taken.stripes.iter().map(|span| span.twice).sum())
+    }
+
     /// The program whose results are whole, where one of stripes was taken.
     pub fn whole(&self) -> Option<&Candidate> {
         let has_stripes = self.taken().is_some_and(|taken| !taken.stripes.is_empty());
@@ -49,6 +54,11 @@ pub struct Span {
     pub last: String,
     /// How many nodes there are.
     pub nodes: usize,
+    /// In how many patches of columns they are computed.
+    pub patches: usize,
+    /// Operations, such as multiply–accumulates, that patches do beyond those of the whole: columns that neighbours need of each other are
+    /// computed twice.
+    pub twice: u64,
 }
 
 /// Two neighbours, one of which is in a stripe that the other one isn't in.

@@ -5,12 +5,13 @@
 //! anything is planned, nodes over constants only are folded.
 
 use super::byte_sums::with_byte_sums;
+use super::rewriting::{add, rewrite};
 use crate::kernels;
 use crate::target::{Borders, Target};
 use mlc_ir::folding;
 use mlc_ir::operator::OperatorError;
-use mlc_ir::ops::{Constant, Convolution, Kernel, Loop, Pad, PadMode, Slice, Transpose};
-use mlc_ir::{Attribute, Code, Diagnostic, Graph, Literal, Location, Node, Op, TensorType, Value};
+use mlc_ir::ops::{Convolution, Kernel, Loop, Pad, PadMode, Slice, Transpose};
+use mlc_ir::{Attribute, Diagnostic, Graph, Literal, Node, Op, TensorType, Value};
 use std::collections::BTreeMap;
 
 /// Pads around each axis.
@@ -45,47 +46,6 @@ pub fn legalize(
         _ => explicit_pads(graph, node, operands, target, in_band(&node.name)),
     });
     share_pads(explicit?)
-}
-
-/// Copies a graph; `apply` adds each node's replacement and gives its results.
-fn rewrite(
-    graph: &Graph,
-    apply: impl Fn(&mut Graph, &Node, &[Value]) -> Result<Vec<Value>, OperatorError>,
-) -> Result<Graph, Diagnostic> {
-    let mut result = Graph::new(graph.name.clone());
-    result.take_interface(graph);
-    let mut values: BTreeMap<Value, Value> = BTreeMap::new();
-    for &input in graph.inputs() {
-        let node = graph.node(input);
-        values.insert(input.into(), result.add_input(&node.name, node.results[0].clone()));
-    }
-    for id in graph.topological_order() {
-        let node = graph.node(id);
-        let operands: Vec<Value> = graph.operands(id).iter().map(|operand| values[operand]).collect();
-        let results = match &node.op {
-            Op::Input(_) => continue,
-            Op::Constant(Constant { value }) => Ok(vec![result.add_constant(&node.name, value.clone())]),
-            _ => apply(&mut result, node, &operands),
-        };
-        let results = results.map_err(|error| {
-            let place = Location::default().at_operator(node.op.name(), node.name.to_string());
-            Diagnostic::error(Code::InvalidGraph, place, error.to_string())
-        })?;
-        for (slot, value) in results.into_iter().enumerate() {
-            values.insert(Value { node: id, slot: slot as u32 }, value);
-        }
-    }
-    for output in graph.outputs() {
-        result.add_output(&output.name, values[&output.value]);
-    }
-    result.remove_dead();
-    Ok(result)
-}
-
-fn add(graph: &mut Graph, op: Op, operands: &[Value], node: &Node) -> Result<Vec<Value>, OperatorError> {
-    let id = graph.add_with_origins(op, operands, &node.name, node.origins.clone())?;
-    let count = graph.node(id).results.len();
-    Ok((0..count).map(|slot| Value { node: id, slot: slot as u32 }).collect())
 }
 
 /// Computes a node whose operands are all constants.

@@ -7,6 +7,7 @@
 
 mod blocks;
 mod byte_sums;
+mod chain;
 mod considered;
 mod entries;
 mod exchange;
@@ -23,9 +24,11 @@ mod order;
 mod outline;
 mod overlay;
 mod part;
+mod patches;
 pub mod plan;
 mod pools;
 mod program;
+mod rewriting;
 mod rings;
 mod roles;
 mod search;

@@ -2,6 +2,7 @@
 
 use super::homes::is_constant;
 use super::legalize::{anchor_mut, border_in_memory, take_pads};
+use super::patches::columns_of;
 use super::turns::{Turns, Worker};
 use crate::target::Target;
 use mlc_ir::ops::{Kernel, Map};
@@ -111,6 +112,8 @@ pub enum Source {
         read: usize,
         /// The border.
         pads: Pads,
+        /// Columns that aren't read, before and after the others.
+        skipped: (usize, usize),
     },
 }
 
@@ -172,7 +175,7 @@ impl Outline {
         let (last, inner) = nodes.split_last()?;
         let is_needed = |id: &NodeId| {
             let is_output = graph.outputs().iter().any(|output| output.value.node == *id);
-            is_output || graph.uses((*id).into()).iter().any(|(user, _)| !all.contains(user))
+            is_output || graph.uses((*id).into()).iter().any(|(user, _)| !is_among(graph, *user, &all))
         };
         if (inner.is_empty() && fed.is_none()) || inner.iter().any(is_needed) {
             return None;
@@ -203,15 +206,24 @@ impl Outline {
         self.members.iter().take(self.members.len().saturating_sub(1)).map(|member| &member.ring)
     }
 
-    /// Bytes of its rings and of a sum, each rounded up to an alignment: those that last, and the most of the others at one time.
-    pub fn bytes(&self, alignment: usize) -> usize {
+    /// Bytes of its rings and of a sum, each rounded up to an alignment: those that last, and the most of the others at one time. `width` says
+    /// how many columns of a value there are, its border apart.
+    pub fn bytes(&self, alignment: usize, width: impl Fn(Value) -> Option<usize>) -> usize {
         let sum = self.members.last().filter(|member| matches!(member.work, Work::Sum(_)));
         let sum = sum.map_or(0, |member| member.ring.ty.bytes().next_multiple_of(alignment));
-        let alive = |member: usize| {
-            let lives =
-                |(own, ring): &(usize, &RingOfRows)| ring.until.is_none_or(|last| *own <= member && member <= last);
-            let rings = self.rings().enumerate().filter(lives);
-            rings.map(|(_, ring)| ring.ty.bytes().next_multiple_of(alignment)).sum::<usize>()
+        let bytes = |member: &Member| {
+            let ring = &member.ring;
+            let columns = ring.ty.shape.get(2).copied().unwrap_or(1).max(1);
+            let border = ring.pads.get(2).map_or(0, |pads| pads.0 + pads.1);
+            let own = width(member.value).map_or(columns, |width| width + border);
+            (ring.ty.bytes() / columns * own).next_multiple_of(alignment)
+        };
+        let alive = |number: usize| {
+            let lives = |(own, member): &(usize, &Member)| {
+                member.ring.until.is_none_or(|last| *own <= number && number <= last)
+            };
+            let rings = self.members.iter().take(self.members.len().saturating_sub(1)).enumerate().filter(lives);
+            rings.map(|(_, member)| bytes(member)).sum::<usize>()
         };
         sum + (0..self.members.len()).map(alive).max().unwrap_or(0)
     }
@@ -314,6 +326,7 @@ impl Draft<'_> {
         let mut sources = Vec::new();
         for (number, (&operand, read)) in operands.iter().zip(reads).enumerate() {
             let is_fed = self.fed == Some(operand.node);
+            let (operand, skipped) = self.whole(operand);
             let Some(mut window) = read else {
                 if is_fed || self.made.contains_key(&operand) {
                     return None;
@@ -341,10 +354,23 @@ impl Draft<'_> {
             if is_surrounded {
                 self.members[member].ring.surround(&pads, window.border)?;
             }
-            sources.push(Source::Ring { member, window, read: worker.reads.len(), pads });
+            let columns = pads.get(2).copied().unwrap_or((0, 0));
+            if (columns.0 > 0 && skipped.0 > 0) || (columns.1 > 0 && skipped.1 > 0) {
+                return None;
+            }
+            sources.push(Source::Ring { member, window, read: worker.reads.len(), pads, skipped });
             worker.reads.push((member, window));
         }
         Some(Computed { node: id, op: Some(op), values: operands, operands: sources, part: None })
+    }
+
+    /// Where a value is some columns of what is computed in the stripe: all of it, and how many columns aren't read before and after those.
+    fn whole(&self, value: Value) -> (Value, (usize, usize)) {
+        let columns = columns_of(self.graph, value).filter(|(whole, _)| self.made.contains_key(whole));
+        let skipped = |(whole, columns): (Value, Range<usize>)| {
+            (whole, (columns.start, self.graph.ty(whole).shape[2] - columns.end))
+        };
+        columns.map_or((value, (0, 0)), skipped)
     }
 
     /// A node whose result is a sum over rows that are computed in the stripe.
@@ -366,8 +392,13 @@ impl Draft<'_> {
             return None;
         }
         let rows = self.rows;
-        let mut sources =
-            vec![Source::Ring { member, window: RowWindow::ROW, read: 0, pads: vec![(0, 0); types[0].rank()] }];
+        let mut sources = vec![Source::Ring {
+            member,
+            window: RowWindow::ROW,
+            read: 0,
+            pads: vec![(0, 0); types[0].rank()],
+            skipped: (0, 0),
+        }];
         for (&weights, ty) in operands[1..own].iter().zip(&types[1..own]) {
             has_equal_rows(graph, weights, ty).then(|| sources.push(Source::First(rows)))?;
         }
@@ -415,6 +446,13 @@ impl Draft<'_> {
             None => nothing,
         }
     }
+}
+
+/// Whether a node is one of some, or some columns that these alone read.
+fn is_among(graph: &Graph, id: NodeId, nodes: &BTreeSet<NodeId>) -> bool {
+    let is_output = || graph.outputs().iter().any(|output| output.value.node == id);
+    let is_read_there = || graph.uses(id.into()).iter().all(|(user, _)| nodes.contains(user));
+    nodes.contains(&id) || columns_of(graph, id.into()).is_some() && is_read_there() && !is_output()
 }
 
 /// Whether a node of some computes nothing but a part of what another one of them joins.

@@ -3,7 +3,7 @@
 //! A program is made by a chooser of schedules, of a plan of blocks that are computed row by row. The smallest arena is one that kernels
 //! with little scratch memory have. Then kernels whose scratch memory fits where nothing else is at that time take faster schedules.
 
-use super::blocks::{self, Block};
+use super::blocks::{self, Block, Plan};
 use super::considered::{Candidate, Considered};
 use super::entries::entries;
 use super::legalize;
@@ -14,6 +14,7 @@ use crate::names::Names;
 use crate::target::{Target, VectorSpelling};
 use mlc_ir::{Diagnostic, Graph, NodeId, Objective};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// A program that was tried.
 struct Found {
@@ -25,11 +26,12 @@ struct Found {
 
 /// The programs that a graph could be lowered to.
 struct Search<'a> {
-    graph: &'a Graph,
+    /// The graph as it was given.
+    graph: Rc<Graph>,
     /// Who chooses schedules.
     choosers: Vec<&'a mut Chooser>,
-    /// Blocks that are computed row by row.
-    plans: Vec<Vec<Block>>,
+    /// What is computed row by row.
+    plans: Vec<Plan>,
     /// Symbols that are taken.
     names: Names,
     /// Whether plans of stripes were looked for.
@@ -47,14 +49,17 @@ enum Rows {
     InCache,
     /// Those of less memory.
     Any,
+    /// Those of less memory, and patches.
+    AnyInPatches,
 }
 
 impl Rows {
     /// Threads share kernels, and there is little to share of a few rows.
-    fn of(target: &Target, is_fed: bool, is_for_threads: bool) -> Rows {
+    fn of(target: &Target, is_fed: bool, is_for_threads: bool, computes_twice: bool) -> Rows {
         let has_caches = target.machine.looks_ahead() && !is_for_threads;
         match target.objective {
             _ if is_fed => Rows::Any,
+            Objective::Ram if computes_twice => Rows::AnyInPatches,
             Objective::Ram => Rows::Any,
             Objective::Speed | Objective::Balanced if has_caches => Rows::InCache,
             // Whole tensors and rings take about the same time there. With vectors, rows can take more than prices know.
@@ -73,38 +78,54 @@ pub struct Point {
     pub arena_bytes: usize,
     /// Predicted time, in the unit of the target's prices.
     pub time: u64,
+    /// Operations that patches of columns compute twice.
+    pub twice: u64,
 }
 
 impl Search<'_> {
-    /// `fed` is an input whose rows are given one after the other.
+    /// `fed` is an input whose rows are given one after the other; `computes_twice` says whether some columns may be computed twice.
+    ///
+    /// # Errors
+    /// When what computes a patch doesn't fit: a defect of mlc.
     fn new<'a>(
-        graph: &'a Graph,
+        graph: &Graph,
         fed: Option<NodeId>,
         chooser: &'a mut Chooser,
         alternatives: &'a mut [Chooser],
         names: &Names,
-    ) -> Search<'a> {
-        let rows = Rows::of(&chooser.target, fed.is_some(), chooser.is_for_threads());
+        computes_twice: bool,
+    ) -> Result<Search<'a>, Vec<Diagnostic>> {
+        let target = Rc::clone(&chooser.target);
+        let rows = Rows::of(&target, fed.is_some(), chooser.is_for_threads(), computes_twice);
         let has_rows = rows != Rows::Whole && graph.messages().is_empty();
+        let arena_bytes = if let Goal::Arena(limit) = chooser.goal() { Some(limit) } else { None };
         let by_rows = match rows {
             _ if !has_rows => Vec::new(),
             Rows::Whole => Vec::new(),
-            Rows::InCache => blocks::in_cache(graph, &chooser.target).into_iter().collect(),
-            Rows::Any => blocks::plans(graph, &chooser.target, fed),
+            Rows::InCache => blocks::in_cache(graph, &target).into_iter().collect(),
+            Rows::Any | Rows::AnyInPatches => blocks::plans(graph, &target, fed),
         };
+        let in_patches = match rows {
+            Rows::AnyInPatches if has_rows => {
+                blocks::in_patches(graph, &target, arena_bytes).map_err(|error| vec![error])?
+            }
+            _ => Vec::new(),
+        };
+        let graph = Rc::new(graph.clone());
         let whole = fed.is_none().then(Vec::new);
-        let plans = whole.into_iter().chain(by_rows).collect();
+        let of_rows = whole.into_iter().chain(by_rows).map(|blocks| Plan::of_rows(&graph, blocks));
+        let plans = of_rows.chain(in_patches).collect();
         let choosers = [chooser].into_iter().chain(alternatives).collect();
-        Search { graph, choosers, plans, names: names.clone(), asks_for_rows: has_rows, least: BTreeMap::new() }
+        Ok(Search { graph, choosers, plans, names: names.clone(), asks_for_rows: has_rows, least: BTreeMap::new() })
     }
 
     fn try_out(&mut self, by: (usize, usize)) -> Result<Found, Vec<Diagnostic>> {
         let (plan, chooser) = by;
         let mut names = self.names.clone();
-        let blocks = &self.plans[plan];
+        let Plan { graph, blocks, .. } = &self.plans[plan];
         let chooser = &mut *self.choosers[chooser];
         let fetched = chooser.fetched();
-        let sequence = sequence(self.graph, blocks, INTERFACE_ALIGNMENT, fetched, chooser, &mut names)?;
+        let sequence = sequence(graph, blocks, INTERFACE_ALIGNMENT, fetched, chooser, &mut names)?;
         let cost = sequence.cost();
         self.least.entry(plan).and_modify(|least| *least = cost.min(*least)).or_insert(cost);
         Ok(Found { sequence, names, by })
@@ -115,13 +136,13 @@ impl Search<'_> {
         let taken = found.by.0;
         let candidate = |(&plan, &least): (&usize, &(usize, u64))| {
             let (arena_bytes, time) = if plan == taken { found.sequence.cost() } else { least };
-            Candidate { arena_bytes, time, stripes: self.plans[plan].iter().map(Block::span).collect() }
+            Candidate { arena_bytes, time, stripes: self.plans[plan].given.iter().map(Block::span).collect() }
         };
         Considered {
             asks_for_rows: self.asks_for_rows,
             programs: self.least.iter().map(candidate).collect(),
             taken: self.least.range(..taken).count(),
-            cuts: blocks::cuts(self.graph, &self.choosers[found.by.1].target, fed, &self.plans[taken]),
+            cuts: blocks::cuts(&self.graph, &self.choosers[found.by.1].target, fed, &self.plans[taken].given),
         }
     }
 
@@ -188,10 +209,40 @@ impl Search<'_> {
 
     /// The smallest program that takes no more than such a share of time, in thousandths, beyond the fastest one's.
     fn smallest_within(&mut self, share: u64) -> Result<Option<Found>, Vec<Diagnostic>> {
-        let front = self.front()?;
+        let mut programs = Vec::new();
+        for by in self.all() {
+            let found = self.try_out(by)?;
+            let faster = if self.plans[by.0].blocks.is_empty() { self.fastest(&found)? } else { None };
+            programs.push(found);
+            programs.extend(faster);
+        }
         let time = |found: &Found| u128::from(found.sequence.cost().1);
-        let most = front.last().map_or(0, time) * u128::from(1000 + share) / 1000;
-        Ok(front.into_iter().find(|found| time(found) <= most))
+        let most = programs.iter().map(time).min().unwrap_or(0) * u128::from(1000 + share) / 1000;
+        programs.sort_by_key(|found| found.sequence.cost());
+        let mut best: Option<Found> = None;
+        for mut found in programs {
+            let (arena, _) = found.sequence.cost();
+            // Those that take too much time may take less with more memory.
+            let rooms = (0..LIMITS).map(|number| arena + arena * number / LIMITS);
+            for room in rooms {
+                let is_larger = best.as_ref().is_some_and(|best| best.sequence.cost().0 <= room);
+                if time(&found) <= most || is_larger {
+                    break;
+                }
+                found = self.with_room(&found, room)?.unwrap_or(found);
+            }
+            let cost = found.sequence.cost();
+            if time(&found) <= most && best.as_ref().is_none_or(|best| cost < best.sequence.cost()) {
+                best = Some(found);
+            }
+        }
+        Ok(best)
+    }
+
+    /// A program with the fastest schedules that are looked for.
+    fn fastest(&mut self, found: &Found) -> Result<Option<Found>, Vec<Diagnostic>> {
+        let (arena, _) = found.sequence.cost();
+        self.with_room(found, arena + arena * (LIMITS - 1) / LIMITS)
     }
 
     /// The programs of which none has both a smaller arena and less time than another one, those of least memory first.
@@ -239,7 +290,8 @@ pub(super) fn best(
 ) -> Result<Option<(Sequence, Considered)>, Vec<Diagnostic>> {
     let goal = chooser.goal();
     let mut alternatives = chooser.alternatives(legalize::has_bands(graph, &chooser.target));
-    let mut search = Search::new(graph, fed, chooser, &mut alternatives, names);
+    let computes_twice = matches!(goal, Goal::Arena(_) | Goal::Time(_));
+    let mut search = Search::new(graph, fed, chooser, &mut alternatives, names, computes_twice)?;
     let best = match goal {
         Goal::Objective(objective) => search.best_for(objective)?,
         Goal::Arena(limit) => search.fastest_within(limit)?,
@@ -297,10 +349,11 @@ pub fn front(mut points: Vec<Point>) -> Vec<Point> {
 /// All nodes that the target can't run.
 pub(super) fn explore(graph: &Graph, chooser: &mut Chooser, names: &Names) -> Result<Vec<Point>, Vec<Diagnostic>> {
     let mut alternatives = chooser.alternatives(legalize::has_bands(graph, &chooser.target));
-    let front = Search::new(graph, None, chooser, &mut alternatives, names).front()?;
+    let mut search = Search::new(graph, None, chooser, &mut alternatives, names, true)?;
+    let front = search.front()?;
     let point = |found: Found| {
         let (arena_bytes, time) = found.sequence.cost();
-        Point { arena_bytes, time }
+        Point { arena_bytes, time, twice: search.plans[found.by.0].twice() }
     };
     Ok(front.into_iter().map(point).collect())
 }

@@ -80,6 +80,8 @@ pub(super) enum Overlap {
     None,
     /// Those that die with it, where the schedule allows it.
     Dying,
+    /// The same, but exactly or not at all.
+    InPlace,
     /// The last one, which is where the result is.
     Last,
 }
@@ -261,8 +263,10 @@ impl Maker<'_> {
         let mut candidates = Vec::new();
         let in_place = match overlap {
             Overlap::None => Vec::new(),
-            Overlap::Dying => {
-                candidates = self.candidates(homes, operands, &results[0]);
+            Overlap::Dying | Overlap::InPlace => {
+                if *overlap == Overlap::Dying {
+                    candidates = self.candidates(homes, operands, &results[0]);
+                }
                 let overwritable = self.overwritable(&anchor, &made.choice, &before, own);
                 in_place(homes, operands, &overwritable, &results[0])
             }

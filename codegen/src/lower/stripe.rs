@@ -3,7 +3,7 @@
 use super::blocks::Block;
 use super::homes::{BufferId, BufferKind, Home, Homes};
 use super::maker::Maker;
-use super::outline::{Member, Outline, RingOfRows, Source, Sum, Work};
+use super::outline::{Computed, Member, Outline, RingOfRows, Source, Sum, Work};
 use super::part::{Act, Binding, Label, Part, Stripe};
 use super::rings::{Ring, RowWalk};
 use super::sharing::overlay_stripe;
@@ -141,7 +141,7 @@ impl Draft<'_> {
                     let result = part.part.as_ref().map_or_else(|| result.clone(), |place| part_of(&result, place));
                     match (&part.op, &operands[..]) {
                         (Some(op), _) => {
-                            let (results, overlap) = (vec![result], Overlap::None);
+                            let (results, overlap) = (vec![result], self.overlap(number, parts));
                             maker.compute(homes, part.node, &Computation { op, operands, results, overlap });
                         }
                         (None, [(source, _), ..]) => maker.copy(part.node, "rows", part.values[0], source, &result),
@@ -173,6 +173,16 @@ impl Draft<'_> {
         Act { turns: turns.clone(), walks, ring, body }
     }
 
+    /// Rows of one turn alone may be overwritten by the last member that reads them, if it computes its own in one piece.
+    fn overlap(&self, number: usize, parts: &[Computed]) -> Overlap {
+        let [part] = parts else { return Overlap::None };
+        let dies = |source: &Source| match source {
+            Source::Ring { member, .. } => self.outline.members[*member].ring.until == Some(number),
+            _ => false,
+        };
+        if part.operands.iter().any(dies) { Overlap::InPlace } else { Overlap::None }
+    }
+
     /// All rows of a tensor, as many each time as are computed.
     fn each_row(&self, value: Value) -> Walked {
         Walked { value, count: self.rows, stride: self.rows, repeat: 1, constant: true }
@@ -201,9 +211,12 @@ impl Draft<'_> {
                     let (count, stride) = (window.reach(self.rows), window.stride * self.rows);
                     self.walk(homes, walks, &Walked { value, count, stride, repeat: window.repeat, constant: true })
                 }
-                Source::Ring { member, window, read, pads } => {
+                Source::Ring { member, window, read, pads, skipped } => {
                     let first = outline.turns.workers[number].places[*read];
-                    self.ring(*member, first, window.reach(self.rows), pads)
+                    let (buffer, rows) = self.ring(*member, first, window.reach(self.rows), pads);
+                    let mut around = vec![(0, 0); rows.rank()];
+                    around.iter_mut().skip(2).take(1).for_each(|columns| *columns = *skipped);
+                    (buffer, rows.interior(&around))
                 }
             };
             operands.push((home, Some(value)));

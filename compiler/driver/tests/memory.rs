@@ -95,7 +95,8 @@ fn extra_work_buys_memory() {
     let programs = programs(folder.path());
     let of = |share: &str| compiled(folder.path(), &["--optimize", "ram", "--extra-work", share]);
     assert_eq!((of("10000%"), of("0%")), (programs[0].0, programs[programs.len() - 1].0));
-    assert!(compiled(folder.path(), &["--optimize", "ram"]) <= programs[0].0);
+    // Nothing is computed twice unless that is allowed.
+    assert!(compiled(folder.path(), &["--optimize", "ram"]) >= programs[0].0);
     let compile = ["compile", "model.mlc", "--target", "cortex-m4"];
     let wrong = |options: &[&str]| mlc(folder.path(), 2, &[&compile, options].concat());
     assert!(wrong(&["--optimize", "ram", "--extra-work", "10"]).contains("such as '10%'"));
@@ -167,6 +168,49 @@ fn what_rows_in_rings_save_and_where_they_end_is_shown() {
     let taken = &considered["programs"][considered["taken"].as_u64().unwrap() as usize];
     assert_eq!((taken["stripes"][0]["first"].as_str(), taken["stripes"][0]["last"].as_str()), (Some("c0"), Some("y")));
     assert_eq!(considered["programs"][0]["arena_bytes"], 30704);
+}
+
+#[test]
+fn patches_need_less_than_rings_and_tell_what_they_compute_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    // Rows are wide, and the result is small.
+    let wide = MODEL.replace("40, 12, 2]", "24, 96, 2]").replace("20, 6, 4]", "12, 48, 4]");
+    std::fs::write(folder.path().join("model.mlc"), wide).unwrap();
+    let rest = 4 * (24 * 96 * 2 + 12 * 48 * 4);
+    let rings = compiled(folder.path(), &["--optimize", "ram"]);
+    let said = mlc(folder.path(), 0, &["explore", "model.mlc", "--target", "cortex-m4", "--json", "--quiet"]);
+    let front: Value = serde_json::from_str(&said).unwrap();
+    let twice: Vec<u64> =
+        front["programs"].as_array().unwrap().iter().map(|program| program["twice"].as_u64().unwrap()).collect();
+    let least = front["programs"][0]["arena_bytes"].as_u64().unwrap();
+    assert!(twice[0] > 0 && twice.last() == Some(&0), "{twice:?}");
+    assert!(least * 2 < rings, "{least} of {rings} bytes");
+
+    let ram = (rings * 3 / 4 + rest).to_string();
+    let compile = ["compile", "model.mlc", "--target", "cortex-m4", "--ram", &ram, "--explain", "-o", "m.tar"];
+    let said = mlc(folder.path(), 0, &compile);
+    let taken = said.lines().find(|line| line.starts_with("  * ")).unwrap();
+    assert!(taken.contains(" patches that compute ") && taken.contains(" operations twice"), "{said}");
+    assert!(said.contains("; patches compute "), "{said}");
+    let mut archive = tar::Archive::new(std::fs::File::open(folder.path().join("m.tar")).unwrap());
+    archive.unpack(folder.path().join("m")).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("m").join(name)).unwrap();
+    assert!(read("codegen/host/include/tvmgen_default.h").contains("Patches of columns compute "));
+    let considered = &serde_json::from_str::<Value>(&read("src/default.json")).unwrap()["considered"];
+    let taken = &considered["programs"][considered["taken"].as_u64().unwrap() as usize];
+    assert!(taken["stripes"][0]["patches"].as_u64() > Some(1) && taken["stripes"][0]["twice"].as_u64() > Some(0));
+    // The same command makes the same bytes.
+    let first = std::fs::read(folder.path().join("m.tar")).unwrap();
+    mlc(folder.path(), 0, &compile);
+    assert!(first == std::fs::read(folder.path().join("m.tar")).unwrap());
+    mlc(folder.path(), 0, &["verify", "model.mlc", "--target", "generic", "--ram", &ram, "--quiet"]);
+
+    let said = mlc(
+        folder.path(),
+        1,
+        &["compile", "model.mlc", "--target", "cortex-m4", "--ram", &(least + rest - 1).to_string()],
+    );
+    assert!(said.contains(&format!("{} bytes of RAM are needed, 1 more than the limit", least + rest)), "{said}");
 }
 
 /// Windows over more and more rows, so that stripes save less and less.

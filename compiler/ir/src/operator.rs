@@ -5,6 +5,7 @@ use crate::generator::Generator;
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
+use std::ops::Range;
 
 /// Why an operator can't be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -136,6 +137,9 @@ impl RowWindow {
 /// The rows that are read of each operand; `None` of what is read wholly for each row.
 pub type RowReads = Vec<Option<RowWindow>>;
 
+/// The columns that are read of each operand; `None` of what is read wholly. Columns are along axis 2 of tensors [1, rows, columns, …, channels].
+pub type ColumnReads = Vec<Option<Range<usize>>>;
+
 /// An operator of the intermediate representation.
 pub trait Operator: Fields + Clone + Eq {
     /// Name in the text form, in C comments and in the documentation.
@@ -157,6 +161,10 @@ pub trait Operator: Fields + Clone + Eq {
     /// The operator that computes neighbouring rows of the result from the rows of the operands that they read, the border's among them,
     /// and which these are; `None` where rows aren't computed alike, each from some of its operands' rows.
     fn by_rows(&self, operands: &[TensorType]) -> Option<(Self, RowReads)>;
+
+    /// The operator that computes some neighbouring columns of the result from those columns of the operands that they read, and which these
+    /// are; what they read of the border is its own. `None` where there are no columns, or they aren't computed alike.
+    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)>;
 
     /// Where the result is a sum over all rows of the first operand: the operator whose results for `rows` rows after the other add up to it,
     /// times the factor. It takes as many rows of weights, which must all be alike.

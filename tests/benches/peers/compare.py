@@ -23,7 +23,7 @@ import numpy
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from generated import aligned, build  # noqa: E402
-from networks import NETWORKS  # noqa: E402
+from networks import NETWORKS, TIMED  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -175,7 +175,7 @@ def main():
     parser.add_argument("--peers", type=lambda text: text.split(","), default=list(PEERS))
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     parser.add_argument("--mlc", type=Path, default=target / "release/mlc")
-    parser.add_argument("networks", nargs="*", default=list(NETWORKS))
+    parser.add_argument("networks", nargs="*", default=TIMED)
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity") and arguments.threads == 1:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

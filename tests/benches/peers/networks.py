@@ -4,7 +4,8 @@
 
 Their structure is that of the papers: ResNet-18 (arXiv 1512.03385), SqueezeNet 1.1 (1602.07360), MobileNetV1 0.25 at 96 x 96 (1704.04861),
 MobileNetV2 (1801.04381), ResNet-8, DS-CNN and the autoencoder of MLPerf Tiny (2106.07597), encoders of a transformer (1706.03762) with 4 layers
-of 128 features on 64 tokens, and an LSTM of 128 units on 50 steps. Weights are scaled so that numbers neither vanish nor grow, and batch
+of 128 features on 64 tokens, and an LSTM of 128 units on 50 steps. Two more are made where they are named, for what they need of memory:
+MobileNetV2 0.35 at 144 x 144, and a small U-Net (1505.04597) at 96 x 96. Weights are scaled so that numbers neither vanish nor grow, and batch
 normalisation is folded into them, as exporters do. Needs onnx and numpy.
 """
 
@@ -128,18 +129,47 @@ def mobilenet_v1():
     return net.model(net.node("Softmax", net.classify(x, 256, 2)))
 
 
-def mobilenet_v2():
-    net = Network("mobilenet_v2", [1, 3, 224, 224])
-    x, inputs = net.convolution("x", 3, 32, 3, 2, activation="Relu6"), 32
+def mobilenet_v2(name="mobilenet_v2", size=224, width=1.0):
+    net = Network(name, [1, 3, size, size])
+
+    def channels(count):
+        # To multiples of 8, as in the paper's code, and never below nine tenths.
+        rounded = max(8, int(count * width + 4) // 8 * 8)
+        return rounded + 8 if rounded < 0.9 * count * width else rounded
+
+    inputs = channels(32)
+    x = net.convolution("x", 3, inputs, 3, 2, activation="Relu6")
     steps = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
     for expansion, outputs, count, first in steps:
+        outputs = channels(outputs)
         for number in range(count):
             stride, hidden = first if number == 0 else 1, inputs * expansion
             y = net.convolution(x, inputs, hidden, 1, activation="Relu6") if expansion > 1 else x
             y = net.convolution(y, hidden, hidden, 3, stride, groups=hidden, activation="Relu6")
             y = net.convolution(y, hidden, outputs, 1, activation=None)
             x, inputs = net.node("Add", y, x) if stride == 1 and inputs == outputs else y, outputs
-    return net.model(net.classify(net.convolution(x, 320, 1280, 1, activation="Relu6"), 1280, 1000))
+    return net.model(net.classify(net.convolution(x, inputs, 1280, 1, activation="Relu6"), 1280, 1000))
+
+
+def mobilenet_v2_035_144():
+    return mobilenet_v2("mobilenet_v2_035_144", 144, 0.35)
+
+
+def unet():
+    net = Network("unet", [1, 3, 96, 96])
+    x, inputs, skipped = "x", 3, []
+    for outputs in (8, 16, 32):
+        x, inputs = net.convolution(net.convolution(x, inputs, outputs, 3), outputs, outputs, 3), outputs
+        skipped.append(x)
+        x = net.node("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    x, inputs = net.convolution(net.convolution(x, inputs, 64, 3), 64, 64, 3), 64
+    scales = net.constant([1.0, 1.0, 2.0, 2.0])
+    for outputs in (32, 16, 8):
+        x = net.convolution(x, inputs, outputs, 1)
+        x = net.node("Resize", x, "", scales, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+        x = net.node("Concat", x, skipped.pop(), axis=1)
+        x, inputs = net.convolution(net.convolution(x, 2 * outputs, outputs, 3), outputs, outputs, 3), outputs
+    return net.model(net.convolution(x, 8, 1, 1, activation=None))
 
 
 def ds_cnn():
@@ -198,15 +228,19 @@ def lstm():
 NETWORKS = {
     make.__name__: make
     for make in [
-        resnet18, resnet8, squeezenet, mobilenet_v1, mobilenet_v2, ds_cnn, autoencoder, transformer, lstm
+        resnet18, resnet8, squeezenet, mobilenet_v1, mobilenet_v2, ds_cnn, autoencoder, transformer, lstm,
+        mobilenet_v2_035_144, unet
     ]
 }
+
+# Those that are timed.
+TIMED = list(NETWORKS)[:9]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*", default=list(NETWORKS))
+    parser.add_argument("names", nargs="*", default=TIMED, help=", ".join(NETWORKS))
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for name in arguments.names:

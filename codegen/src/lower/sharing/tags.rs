@@ -41,6 +41,11 @@ impl<'a> Tags<'a> {
         Tags { memory: vec![None; bytes], buffers, bases, scratch: BTreeMap::new(), moving: BTreeMap::new(), lost: 0 }
     }
 
+    /// Moves a buffer.
+    pub fn shift(&mut self, buffer: BufferId, bytes: i64) {
+        self.bases.entry(buffer).and_modify(|base| *base += bytes);
+    }
+
     fn write(&mut self, owner: usize, first: i64, bytes: i64) {
         let Some(base) = self.bases.get(&owner) else { return };
         for place in first..first + bytes {

@@ -4,7 +4,7 @@ use super::console::Console;
 use super::model::Model;
 use super::options::CodeOptions;
 use super::subject::{compile_options, in_model, load_for};
-use super::words::bytes;
+use super::words::{bytes, count};
 use crate::files;
 use crate::pipeline::{self, CompileOptions, Failure};
 use clap::Args;
@@ -23,7 +23,8 @@ Examples:
 
 Each line is a program that mlc could make, and none has both less working memory and
 less time than another one. 'mlc compile --ram N' makes the fastest that needs no more
-than N bytes with states, inputs and outputs. Times are predicted: cycles on machines
+than N bytes with states, inputs and outputs. What patches of columns compute twice is
+in operations. Times are predicted: cycles on machines
 that do several things at once, else executed instructions.")]
 pub struct Explore {
     /// The model.
@@ -71,10 +72,11 @@ pub(super) fn explore(arguments: &Explore, console: &Console) -> Result<(), Fail
 
 fn table(points: &[Point], options: &CompileOptions) -> String {
     let fastest = points.last().map_or(1, |point| point.time.max(1));
-    let mut text = format!("working memory    time in {:<14} more time", options.target.machine.unit());
+    let mut text = format!("working memory    time in {:<14} more time  computed twice", options.target.machine.unit());
     for point in points {
         let more = 100.0 * (point.time as f64 / fastest as f64 - 1.0);
-        text += &format!("\n{:>14}  {:>22}  {more:>8.1} %", bytes(point.arena_bytes as u64), point.time);
+        let (memory, twice) = (bytes(point.arena_bytes as u64), count(point.twice));
+        text += &format!("\n{memory:>14}  {:>22}  {more:>7.1} %  {twice:>14}", point.time);
     }
     text
 }

@@ -1,6 +1,6 @@
 //! The schedules of kernels as text: what there was to choose from, and why one was taken.
 
-use super::words::{bytes, short};
+use super::words::{bytes, count, short};
 use mlc_codegen::lower::{Candidate, Considered, Cut, CutReason, Span};
 use mlc_codegen::{Choice, KernelSummary, LaidOver, Module, Offer, Reason, SplitSummary, Target};
 use mlc_ir::Objective;
@@ -45,9 +45,13 @@ fn rows(considered: &Considered) -> String {
     }
     let program = |(number, program): (usize, &Candidate)| {
         let Candidate { arena_bytes, time, stripes } = program;
-        let stripe = |Span { first, last, nodes }: &Span| match nodes {
-            1 => format!("'{}' alone", short(first)),
-            _ => format!("'{}' to '{}' ({nodes})", short(first), short(last)),
+        let stripe = |Span { first, last, nodes, patches, twice }: &Span| match (nodes, patches) {
+            (1, 1) => format!("'{}' alone", short(first)),
+            (_, 1) => format!("'{}' to '{}' ({nodes})", short(first), short(last)),
+            _ => {
+                let (first, last, twice) = (short(first), short(last), count(*twice));
+                format!("'{first}' to '{last}' ({nodes}, in {patches} patches that compute {twice} operations twice)")
+            }
         };
         let stripes: Vec<String> = stripes.iter().map(stripe).collect();
         let stripes = if stripes.is_empty() { "whole results".into() } else { stripes.join(", ") };

@@ -2,7 +2,7 @@
 
 use super::arguments::Compile;
 use super::modes::Emit;
-use super::words::{bytes, short};
+use super::words::{bytes, count, short};
 use crate::pipeline::Compiled;
 use mlc_codegen::{Contributor, KernelSummary, Module, WeightsAs, ram_bytes, ram_contributors};
 use std::path::Path;
@@ -35,8 +35,12 @@ pub(super) fn summary(path: &Path, compiled: &Compiled) -> String {
     let rings = match (module.considered.taken(), module.considered.whole()) {
         (Some(taken), Some(whole)) => {
             let more = 100.0 * (taken.time as f64 / whole.time.max(1) as f64 - 1.0);
+            let patches = match module.considered.twice() {
+                0 => String::new(),
+                twice => format!("; patches compute {} operations twice", count(twice)),
+            };
             format!(
-                "\n{:>22}rows in rings: {} with whole results, {more:.1} % more time",
+                "\n{:>22}rows in rings: {} with whole results, {more:.1} % more time{patches}",
                 "",
                 bytes(whole.arena_bytes as u64)
             )
@@ -72,15 +76,6 @@ pub(super) fn summary(path: &Path, compiled: &Compiled) -> String {
         }
     }
     text
-}
-
-/// A large number in about three digits.
-fn count(number: u64) -> String {
-    match number {
-        0..100_000 => number.to_string(),
-        100_000..10_000_000 => format!("{:.2} million", number as f64 / 1e6),
-        _ => format!("{:.1} million", number as f64 / 1e6),
-    }
 }
 
 /// The largest of some figures that have names, but for those of nothing.

@@ -37,6 +37,15 @@ pub(super) fn bytes(bytes: u64) -> String {
     }
 }
 
+/// A large number in about three digits.
+pub(super) fn count(number: u64) -> String {
+    match number {
+        0..100_000 => number.to_string(),
+        100_000..10_000_000 => format!("{:.2} million", number as f64 / 1e6),
+        _ => format!("{:.1} million", number as f64 / 1e6),
+    }
+}
+
 /// Most characters that are told of a name.
 const LONGEST: usize = 40;
 

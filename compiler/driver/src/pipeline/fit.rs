@@ -23,12 +23,10 @@ pub(super) fn within_limits(
     options: &CompileOptions,
     observer: Observer<'_>,
 ) -> Result<(Option<CompileOptions>, Optimized), Vec<Diagnostic>> {
-    if options.target.objective == Objective::Ram {
-        let smallest = best(graph, options, observer, |module| (module.plan.arena_bytes, time(module)))?;
-        options.limits.check(&[&smallest.module])?;
-        return Ok((None, smallest));
-    }
-    let usual = usual(graph, options, observer)?;
+    let usual = match options.target.objective {
+        Objective::Ram => best(graph, options, observer, |module| (module.plan.arena_bytes, time(module)))?,
+        _ => usual(graph, options, observer)?,
+    };
     let exceeded = options.limits.ram_bytes.filter(|&limit| ram_bytes(&usual.module) > limit);
     // States, inputs and outputs are what they are.
     let rest = ram_bytes(&usual.module) - usual.module.plan.arena_bytes;

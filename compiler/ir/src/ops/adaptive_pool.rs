@@ -5,10 +5,11 @@ use super::window::spatial_shape;
 use crate::tensor::Values;
 use crate::types::{Shape, row_major_strides};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
+use std::ops::Range;
 
 crate::operator_fields! {
     /// Mean or maximum over cells floor(o * I / O) .. ceil((o + 1) * I / O).
@@ -47,6 +48,10 @@ impl Operator for AdaptivePool {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 
@@ -118,7 +123,7 @@ impl Operator for AdaptivePool {
 }
 
 /// The input elements along an axis that belong to an output element.
-pub fn cell(output: usize, extent: usize, size: usize) -> std::ops::Range<usize> {
+pub fn cell(output: usize, extent: usize, size: usize) -> Range<usize> {
     output * extent / size..((output + 1) * extent).div_ceil(size)
 }
 

@@ -3,11 +3,12 @@
 use super::numbers::{expect_values, groups, order_key};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
 use super::reduce::reduced_shape;
+use std::ops::Range;
 
 crate::operator_fields! {
     /// Index of the largest or smallest element along an axis, as i64.
@@ -50,6 +51,10 @@ impl Operator for ArgReduce {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

@@ -3,11 +3,12 @@
 use super::numbers::{expect_values, indices};
 use super::window::{SampleAxis, spatial_shape};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
-use super::window::{Window, without_rows};
+use super::window::{Window, with_columns, without_rows};
+use std::ops::Range;
 
 crate::operator_fields! {
     /// Mean of each window of x [N, spatial…, C].
@@ -48,6 +49,18 @@ impl Operator for AveragePool {
         let is_even = self.counted_pads[0] == self.pads[0];
         let (pads, counted_pads) = (without_rows(&self.pads), without_rows(&self.counted_pads));
         is_even.then(|| (AveragePool { pads, counted_pads, ..self.clone() }, vec![Some(rows)]))
+    }
+
+    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+        let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
+        let (read, pads) = window.columns(operands.first()?, *self.window.get(1)?, columns)?;
+        let counted = match self.counted_pads[1] {
+            (0, 0) => (0, 0),
+            counted if counted == self.pads[1] => pads,
+            _ => return None,
+        };
+        let counted_pads = with_columns(&self.counted_pads, counted);
+        Some((AveragePool { pads: with_columns(&self.pads, pads), counted_pads, ..self.clone() }, vec![Some(read)]))
     }
 
     fn share_of_rows(&self, operands: &[TensorType], rows: usize) -> Option<(Self, f64)> {

@@ -3,11 +3,12 @@
 use super::elementwise::broadcast_indices;
 use super::numbers::expect_values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
 use crate::types::broadcast_shapes;
+use std::ops::Range;
 
 crate::operator_fields! {
     /// Repeats axes of extent 1, and adds leading axes, up to a shape.
@@ -34,6 +35,10 @@ impl Operator for Broadcast {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

@@ -2,10 +2,11 @@
 
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
+use std::ops::Range;
 
 crate::operator_fields! {
     /// Joins tensors along an axis.
@@ -34,6 +35,11 @@ impl Operator for Concat {
     fn by_rows(&self, operands: &[TensorType]) -> Option<(Self, RowReads)> {
         let has_rows = operands.iter().all(|x| x.rank() > 2 && x.shape[0] == 1);
         (self.axis > 1 && has_rows).then(|| (self.clone(), vec![Some(RowWindow::ROW); operands.len()]))
+    }
+
+    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+        let has_columns = self.axis != 2 && operands.iter().all(|x| x.rank() > 3 && x.shape[0] == 1);
+        has_columns.then(|| (self.clone(), vec![Some(columns); operands.len()]))
     }
 
     fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {

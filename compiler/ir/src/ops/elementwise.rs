@@ -1,9 +1,10 @@
 //! What all elementwise operators share: types, evaluation and work follow from their scalar expression.
 
-use crate::operator::{OperatorError, RowReads, RowWindow, Work};
+use crate::operator::{ColumnReads, OperatorError, RowReads, RowWindow, Work};
 use crate::scalar::{Expression, Scalar, ScalarNode, evaluate_scalar};
 use crate::tensor::{Tensor, Values};
 use crate::types::{TensorType, broadcast_shapes, row_major_strides};
+use std::ops::Range;
 
 /// Operands broadcast to one shape; the data type is the expression's.
 pub fn infer(expression: &Expression, operands: &[TensorType]) -> Result<Vec<TensorType>, OperatorError> {
@@ -23,6 +24,19 @@ pub fn rows(operands: &[TensorType], result: &[usize]) -> Option<RowReads> {
         (0, [_, rows, ..]) => Some((*rows == height && height > 1).then_some(RowWindow::ROW)),
         (1, [rows, ..]) if *rows > 1 => None,
         _ => Some(None),
+    };
+    operands.iter().map(read).collect()
+}
+
+/// How operands that broadcast to a result of a shape are read for some of its columns: see
+/// [`Operator::of_columns`](crate::Operator::of_columns).
+pub fn columns(operands: &[TensorType], result: &[usize], columns: &Range<usize>) -> Option<ColumnReads> {
+    let [1, _, width, _, ..] = *result else { return None };
+    let read = |ty: &TensorType| {
+        let axis = 2_usize.checked_sub(result.len() - ty.rank());
+        let own = axis.map_or(1, |axis| ty.shape[axis]);
+        // A constant of each column's own isn't cut.
+        if own == width && width > 1 { (axis == Some(2)).then(|| Some(columns.clone())) } else { Some(None) }
     };
     operands.iter().map(read).collect()
 }
@@ -143,6 +157,16 @@ macro_rules! elementwise_operator {
             ) -> Option<(Self, $crate::operator::RowReads)> {
                 let results = $crate::operator::Operator::infer(self, operands).ok()?;
                 let reads = $crate::ops::elementwise::rows(operands, &results.first()?.shape)?;
+                Some((self.clone(), reads))
+            }
+
+            fn of_columns(
+                &self,
+                operands: &[$crate::types::TensorType],
+                columns: std::ops::Range<usize>,
+            ) -> Option<(Self, $crate::operator::ColumnReads)> {
+                let results = $crate::operator::Operator::infer(self, operands).ok()?;
+                let reads = $crate::ops::elementwise::columns(operands, &results.first()?.shape, &columns)?;
                 Some((self.clone(), reads))
             }
 

@@ -3,11 +3,12 @@
 use crate::attribute::Attribute;
 use crate::fields::{Field, FieldValue, Text};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// The largest alignment that a function may ask for, in bytes.
 pub const MAXIMUM_ALIGNMENT: usize = 4096;
@@ -261,6 +262,10 @@ impl Operator for Extern {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

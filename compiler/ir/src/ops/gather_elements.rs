@@ -2,10 +2,11 @@
 
 use super::numbers::{dot, expect_values, indices as all_indices, resolve_index};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, Shape, TensorType, row_major_strides};
+use std::ops::Range;
 
 crate::operator_fields! {
     /// Elements of data at the places that the indices name along an axis.
@@ -32,6 +33,10 @@ impl Operator for GatherElements {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

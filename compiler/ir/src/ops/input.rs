@@ -1,10 +1,11 @@
 //! `input`: an input of the graph. It has no operands; its type is its field.
 
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
+use std::ops::Range;
 
 crate::operator_fields! {
     /// An input of the graph.
@@ -31,6 +32,10 @@ impl Operator for Input {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

@@ -5,10 +5,11 @@
 use super::{Op, OpKind};
 use super::elementwise;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work};
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
+use std::ops::Range;
 
 crate::operator_fields! {
     /// An anchor with its epilogue.
@@ -57,6 +58,14 @@ impl Operator for Kernel {
         let (own, others) = operands.split_at(self.anchor_operands);
         let (anchor, mut reads) = self.anchor.by_rows(own)?;
         reads.extend(elementwise::rows(others, &results.first()?.shape)?);
+        Some((Kernel { anchor: Box::new(anchor), ..self.clone() }, reads))
+    }
+
+    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+        let results = self.anchor_results(operands).ok()?;
+        let (own, others) = operands.split_at(self.anchor_operands);
+        let (anchor, mut reads) = self.anchor.of_columns(own, columns.clone())?;
+        reads.extend(elementwise::columns(others, &results.first()?.shape, &columns)?);
         Some((Kernel { anchor: Box::new(anchor), ..self.clone() }, reads))
     }
 

@@ -5,12 +5,13 @@ use crate::fields::{Field, FieldValue};
 use crate::foreign::{Foreign, Nobody};
 use crate::generator::Generator;
 use crate::graph::Graph;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work};
 use crate::ops::{Binary, Cast, Unary};
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::subgraph::Subgraph;
 use crate::tensor::{Tensor, Values};
 use crate::types::{DType, Shape, TensorType};
+use std::ops::Range;
 
 crate::operator_fields! {
     /// A graph that runs again and again.
@@ -204,6 +205,10 @@ impl Operator for Loop {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

@@ -5,11 +5,12 @@ use super::numbers::{Number, expect_values, mixed_kinds};
 use super::sums::{self, sums_dtype};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
 use crate::types::broadcast_shapes;
+use std::ops::Range;
 
 crate::operator_fields! {
     /// Matrix product of the last two axes; the axes before broadcast.
@@ -41,6 +42,10 @@ impl Operator for Matmul {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

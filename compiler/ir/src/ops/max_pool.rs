@@ -4,11 +4,12 @@ use super::numbers::{Number, expect_values, indices, lowest_integer, order_key};
 use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
-use super::window::Window;
+use super::window::{Window, with_columns};
+use std::ops::Range;
 
 crate::operator_fields! {
     /// Largest element of each window of x [N, spatial…, C]; padding is never chosen, NaN always.
@@ -45,6 +46,12 @@ impl Operator for MaxPool {
         let rows = window.rows(operands.first()?, self.window[0], 0)?;
         // No element that stands for padding is the least of all types.
         (self.pads[0] == (0, 0)).then(|| (self.clone(), vec![Some(rows)]))
+    }
+
+    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+        let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
+        let (read, pads) = window.columns(operands.first()?, *self.window.get(1)?, columns)?;
+        Some((MaxPool { pads: with_columns(&self.pads, pads), ..self.clone() }, vec![Some(read)]))
     }
 
     fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {

@@ -10,10 +10,11 @@ pub use table::ops_table;
 
 use crate::fields::{Field, FieldValue, Fields, Nested};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
+use std::ops::Range;
 
 macro_rules! op_set {
     ($($module:ident => $name:ident,)+) => {
@@ -136,6 +137,15 @@ impl Field for Box<Op> {
                 match self {
                     $(Op::$name(operator) => {
                         operator.by_rows(operands).map(|(operator, reads)| (Op::from(operator), reads))
+                    })+
+                }
+            }
+
+            /// See [`Operator::of_columns`].
+            pub fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Op, ColumnReads)> {
+                match self {
+                    $(Op::$name(operator) => {
+                        operator.of_columns(operands, columns).map(|(operator, reads)| (Op::from(operator), reads))
                     })+
                 }
             }
@@ -293,6 +303,8 @@ impl Op {
     }
 }
 
+#[cfg(test)]
+mod column_tests;
 #[cfg(test)]
 mod row_tests;
 

@@ -2,12 +2,13 @@
 
 use super::numbers::{expect_values, groups};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
 use super::reduce::reduced_shape;
 use crate::types::Float;
+use std::ops::Range;
 
 crate::operator_fields! {
     /// (x - mean) / sqrt(variance + epsilon) over axes, with the biased variance; without centring, x / sqrt(mean(x^2) + epsilon).
@@ -38,6 +39,10 @@ impl Operator for Normalize {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

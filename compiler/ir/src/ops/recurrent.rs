@@ -3,12 +3,13 @@
 mod cell;
 
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product};
 use crate::ops::elementwise::expression_cost;
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
 use cell::Layer;
+use std::ops::Range;
 
 pub use cell::RecurrentCell;
 
@@ -119,6 +120,10 @@ impl Operator for Recurrent {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

@@ -2,10 +2,11 @@
 
 use super::numbers::expect_values;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{Shape, TensorType};
+use std::ops::Range;
 
 crate::operator_fields! {
     /// The same elements in the same order under another shape.
@@ -32,6 +33,10 @@ impl Operator for Reshape {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

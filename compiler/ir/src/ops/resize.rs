@@ -5,12 +5,13 @@ use super::window::spatial_shape;
 use crate::types::{Shape, row_major_strides};
 use smallvec::{SmallVec, smallvec};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work, count_product, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
 use super::reduce::reduced_shape;
 use crate::types::Float;
+use std::ops::Range;
 
 crate::operator_fields! {
     /// Interpolation along axes.
@@ -80,6 +81,19 @@ impl Operator for Resize {
             ..self.clone()
         };
         Some((inner, vec![Some(RowWindow { repeat, ..RowWindow::ROW })]))
+    }
+
+    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+        let [x] = operands else { return None };
+        let is_nearest = x.rank() > 3 && x.shape[0] == 1 && self.mode == ResizeMode::Nearest;
+        let repeat = self.repeats(2, x.shape[2]).filter(|_| is_nearest)?;
+        let read = columns.start / repeat..columns.end / repeat;
+        let mut inner = self.clone();
+        if let Some(entry) = self.axes.iter().position(|&axis| axis == 2) {
+            inner.sizes[entry] = columns.len();
+        }
+        let is_whole = columns.start.is_multiple_of(repeat) && inner.repeats(2, read.len()) == Some(repeat);
+        is_whole.then(|| (inner, vec![Some(read)]))
     }
 
     fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {

@@ -2,10 +2,11 @@
 
 use super::numbers::{Number, dot, expect_values, indices as all_indices, mixed_kinds, order_key, resolve_index};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::{Tensor, Values};
 use crate::types::{DType, Shape, TensorType, row_major_strides};
+use std::ops::Range;
 
 crate::operator_fields! {
     /// A copy of data with updates at the places that the indices name along an axis.
@@ -50,6 +51,10 @@ impl Operator for Scatter {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

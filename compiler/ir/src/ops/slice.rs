@@ -3,10 +3,11 @@
 use super::numbers::{expect_values, indices};
 use crate::types::row_major_strides;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
+use std::ops::Range;
 
 crate::operator_fields! {
     /// Every step-th element of each axis from a start on; a negative step walks backwards.
@@ -37,6 +38,10 @@ impl Operator for Slice {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

@@ -2,10 +2,11 @@
 
 use super::numbers::{Number, expect_values, groups};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
+use std::ops::Range;
 
 crate::operator_fields! {
     /// Softmax along an axis, or its logarithm; the maximum is subtracted first.
@@ -34,6 +35,10 @@ impl Operator for Softmax {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

@@ -2,11 +2,12 @@
 
 use super::numbers::{Number, expect_values, groups, order_key};
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::{Tensor, Values};
 use crate::types::{DType, TensorType};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 crate::operator_fields! {
     /// The first elements of an axis in order, and their indices as i64.
@@ -37,6 +38,10 @@ impl Operator for Sort {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

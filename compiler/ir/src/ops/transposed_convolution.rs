@@ -6,11 +6,12 @@ use super::window::spatial_shape;
 use crate::tensor::Values;
 use crate::types::row_major_strides;
 use crate::generator::Generator;
-use crate::operator::{Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, Shape, TensorType};
 use super::window::Window;
+use std::ops::Range;
 
 crate::operator_fields! {
     /// N-D transposed convolution.
@@ -48,6 +49,10 @@ impl Operator for TransposedConvolution {
     }
 
     fn by_rows(&self, _operands: &[TensorType]) -> Option<(Self, RowReads)> {
+        None
+    }
+
+    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
         None
     }
 

@@ -83,6 +83,22 @@ impl Window<'_> {
         (x.shape[0] == 1).then_some(window)
     }
 
+    /// Which columns of x a window of `taps` columns reads for some columns of the result, and how many of the border before and after
+    /// them; `None` for several images, and where it reads the border alone.
+    pub fn columns(
+        &self,
+        x: &TensorType,
+        taps: usize,
+        columns: Range<usize>,
+    ) -> Option<(Range<usize>, (usize, usize))> {
+        let (&[1, _, width, _], Some(last)) = (&x.shape[..], columns.end.checked_sub(1)) else { return None };
+        let before = self.pads.get(1)?.0;
+        let first = columns.start * self.strides[1];
+        let behind = last * self.strides[1] + taps.saturating_sub(1) * self.dilations[1] + 1;
+        let (start, end) = (first.saturating_sub(before), behind.saturating_sub(before).min(width));
+        (start < end).then(|| (start..end, (before.saturating_sub(first), behind.saturating_sub(before + width))))
+    }
+
     /// Whether a window of `taps` rows is all rows of x, and some rows divide them.
     pub fn covers_rows(&self, x: &TensorType, taps: usize, rows: usize) -> bool {
         let is_whole = x.shape[0] == 1 && x.shape[1] == taps && self.dilations[0] == 1 && self.pads[0] == (0, 0);
@@ -122,6 +138,11 @@ impl Window<'_> {
 /// Pads without those of the first spatial axis.
 pub(super) fn without_rows(pads: &[(usize, usize)]) -> Vec<(usize, usize)> {
     [(0, 0)].into_iter().chain(pads.iter().copied().skip(1)).collect()
+}
+
+/// Pads with others of the second spatial axis.
+pub(super) fn with_columns(pads: &[(usize, usize)], columns: (usize, usize)) -> Vec<(usize, usize)> {
+    pads.iter().enumerate().map(|(axis, &pads)| if axis == 1 { columns } else { pads }).collect()
 }
 
 /// x [N, spatial…, C].

@@ -1,0 +1,358 @@
+//! [`Chain`]: the nodes of a graph in order, and what neighbours of them need if they are computed together.
+
+use super::blocks::Block;
+use super::considered::CutReason;
+use super::homes::is_constant;
+use super::outline::Outline;
+use super::patches::{Patches, operations, width};
+use super::roles::is_view;
+use crate::target::Target;
+use mlc_ir::{Graph, NodeId, Objective, Op, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Nodes of one block at most.
+const MOST_NODES: usize = 64;
+
+/// How many patches are looked at.
+const PATCHES: [usize; 12] = [2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 28];
+
+/// What patches of one block compute twice is no more than all there is, divided by this.
+const LEAST_ONCE: u64 = 4;
+
+/// Bytes that are moved in the time of an operation.
+const BYTES_PER_OPERATION: u64 = 2;
+
+/// Rows that are computed at a time: one where a caller gives them so. Kernels of wide machines take longer for fewer, and rings are moved up
+/// less often by more, for which they are larger.
+fn rows_at_a_time(target: &Target, is_fed: bool) -> &'static [usize] {
+    if is_fed || target.machine.caches.is_empty() { &[1] } else { &[4, 2, 1] }
+}
+
+/// Neighbours from one node on that are computed together.
+pub struct Choice {
+    count: usize,
+    /// How many rows at a time; none of a node that is computed as a whole.
+    rows: usize,
+    /// In how many patches.
+    patches: usize,
+    /// Operations that patches do beyond those of the whole.
+    twice: u64,
+    /// What lives meanwhile.
+    bytes: usize,
+    /// Bytes that are moved, and what columns that are computed twice take.
+    work: u64,
+}
+
+/// A choice that is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Taken {
+    /// Number of its first node.
+    pub first: usize,
+    /// How many nodes it has.
+    pub count: usize,
+    /// How many rows are computed at a time; none of a node that is computed as a whole.
+    pub rows: usize,
+    /// In how many patches.
+    pub patches: usize,
+    /// Operations that patches do beyond those of the whole.
+    pub twice: u64,
+}
+
+/// The nodes of a graph that compute or move something, in order, and the tensors between them.
+pub struct Chain<'a> {
+    /// The graph.
+    pub graph: &'a Graph,
+    target: &'a Target,
+    /// The nodes.
+    pub nodes: Vec<NodeId>,
+    tensors: Vec<Tensor>,
+    fed: Option<Fed>,
+}
+
+/// An input whose rows are given one after the other.
+struct Fed {
+    input: NodeId,
+    /// The first and the last node that reads it.
+    readers: (usize, usize),
+}
+
+/// A tensor of the arena.
+struct Tensor {
+    /// The value, all others that lie in its memory are parts or views of it.
+    value: Value,
+    bytes: usize,
+    /// The first node that writes it, and the last one that reads it.
+    life: (usize, usize),
+}
+
+impl<'a> Chain<'a> {
+    /// The chain of a graph; `fed` is an input whose rows are given one after the other.
+    pub fn new(graph: &'a Graph, target: &'a Target, fed: Option<NodeId>) -> Self {
+        let order = graph.topological_order();
+        let is_work = |id: &NodeId| {
+            let op = &graph.node(*id).op;
+            !is_view(op) && !matches!(op, Op::Input(_) | Op::Constant(_)) && !is_constant(graph, (*id).into())
+        };
+        let nodes: Vec<NodeId> = order.iter().copied().filter(is_work).collect();
+        let numbers: BTreeMap<NodeId, usize> = nodes.iter().enumerate().map(|(number, &id)| (id, number)).collect();
+        let wholes = wholes(graph, &order);
+        let outputs: BTreeSet<Value> = graph.outputs().iter().map(|output| wholes[&output.value]).collect();
+        let mut lives: BTreeMap<Value, Tensor> = BTreeMap::new();
+        for (&id, &number) in &numbers {
+            let results = (0..graph.node(id).results.len() as u32).map(|slot| Value { node: id, slot });
+            for value in results.chain(graph.operands(id)).map(|value| wholes[&value]) {
+                if !numbers.contains_key(&value.node) || outputs.contains(&value) {
+                    continue;
+                }
+                let bytes = graph.ty(value).bytes().next_multiple_of(target.alignment);
+                let tensor = lives.entry(value).or_insert(Tensor { value, bytes, life: (number, number) });
+                tensor.life = (tensor.life.0.min(number), tensor.life.1.max(number));
+            }
+        }
+        let fed = fed.and_then(|input| {
+            let reads = |id: &NodeId| graph.operands(*id).iter().any(|operand| wholes[operand].node == input);
+            let readers = || (0..nodes.len()).filter(|&number| reads(&nodes[number]));
+            Some(Fed { input, readers: (readers().next()?, readers().next_back()?) })
+        });
+        Chain { graph, target, nodes, tensors: lives.into_values().collect(), fed }
+    }
+
+    /// What a node takes alone.
+    fn alone(&self, node: usize) -> Choice {
+        let alive = self.tensors.iter().filter(|tensor| tensor.life.0 <= node && node <= tensor.life.1);
+        let dies = |tensor: &&Tensor| tensor.life.1 == node && tensor.life.0 < node;
+        let mut bytes: usize = alive.clone().map(|tensor| tensor.bytes).sum();
+        // An elementwise result lies over an operand.
+        if self.graph.node(self.nodes[node]).op.category() == mlc_ir::Category::Elementwise {
+            bytes -= alive.filter(dies).map(|tensor| tensor.bytes).min().unwrap_or(0);
+        }
+        Choice { count: 1, rows: 0, patches: 1, twice: 0, bytes, work: 0 }
+    }
+
+    /// Bytes of whole tensors that live while nodes are computed together.
+    fn whole(&self, nodes: std::ops::Range<usize>) -> usize {
+        let is_inner = |tensor: &Tensor| tensor.life.0 >= nodes.start && tensor.life.1 < nodes.end;
+        let alive = |tensor: &&Tensor| tensor.life.0 < nodes.end && tensor.life.1 >= nodes.start && !is_inner(tensor);
+        self.tensors.iter().filter(alive).map(|tensor| tensor.bytes).sum()
+    }
+
+    /// Bytes that a result of nodes which are computed together has in common with a tensor that dies with them, at most.
+    fn overlaid(&self, nodes: std::ops::Range<usize>, outline: &Outline, rows: usize) -> usize {
+        let last = Value::from(self.nodes[nodes.end - 1]);
+        let Some(result) = self.tensors.iter().find(|tensor| tensor.value == last) else { return 0 };
+        if self.target.objective != Objective::Ram || result.life.0 < nodes.start {
+            return 0;
+        }
+        let row = |tensor: &Tensor| {
+            let ty = self.graph.ty(tensor.value);
+            ty.bytes() / ty.shape.get(1).map_or(1, |&rows| rows.max(1))
+        };
+        let dies = |tensor: &&Tensor| tensor.life.0 < nodes.start && nodes.contains(&tensor.life.1);
+        let saved = |tensor: &Tensor| {
+            let lead = outline.lead(rows, (tensor.value, row(tensor)), row(result))?;
+            let ahead = usize::try_from(lead).unwrap_or(0);
+            Some((tensor.bytes + result.bytes).saturating_sub(result.bytes.max(tensor.bytes + ahead)))
+        };
+        self.tensors.iter().filter(dies).filter_map(saved).max().unwrap_or(0)
+    }
+
+    /// What lives at most if no nodes are computed together.
+    pub fn plain(&self) -> usize {
+        (0..self.nodes.len()).map(|node| self.alone(node).bytes).max().unwrap_or(0)
+    }
+
+    /// The lowest limit that there is a path under.
+    pub fn least(&self, choices: &[Vec<Choice>]) -> Option<usize> {
+        let mut limits: Vec<usize> = choices.iter().flatten().map(|choice| choice.bytes).collect();
+        limits.sort_unstable();
+        limits.dedup();
+        // Higher limits allow all that lower ones do.
+        let least = limits.partition_point(|&limit| self.path(choices, limit).is_none());
+        limits.get(least).copied()
+    }
+
+    /// For each node, what can be computed from it on.
+    pub fn choices(&self) -> Vec<Vec<Choice>> {
+        let has_rows: Vec<bool> = self.nodes.iter().map(|&id| self.has_rows(id)).collect();
+        let from = |first: usize| {
+            let together = has_rows[first..].iter().take(MOST_NODES).take_while(|&&has_rows| has_rows).count();
+            // One more may add up rows.
+            let together = if together == 0 { 0 } else { (together + 1).min(self.nodes.len() - first) };
+            let least = if self.is_fed(first, 1) { 1 } else { 2 };
+            let stripe = move |count| {
+                rows_at_a_time(self.target, self.fed.is_some())
+                    .iter()
+                    .filter_map(move |&rows| self.stripe(first, count, rows))
+            };
+            let stripes = (least..=together).flat_map(stripe);
+            let alone = (!self.is_fed(first, 1)).then(|| self.alone(first));
+            alone.into_iter().chain(stripes).collect()
+        };
+        (0..self.nodes.len()).map(from).collect()
+    }
+
+    fn has_rows(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        node.op.by_rows(&self.graph.operand_types(id)).is_some() && node.results.len() == 1
+    }
+
+    /// Whether one of some neighbours may read what is given row by row.
+    fn is_fed(&self, first: usize, count: usize) -> bool {
+        self.fed.as_ref().is_some_and(|fed| first <= fed.readers.1 && fed.readers.0 < first + count)
+    }
+
+    /// The input of which some neighbours take rows that are given one after the other.
+    pub fn fed(&self, first: usize, count: usize) -> Option<NodeId> {
+        self.fed.as_ref().filter(|_| self.is_fed(first, count)).map(|fed| fed.input)
+    }
+
+    fn stripe(&self, first: usize, count: usize, rows: usize) -> Option<Choice> {
+        let fed = self.fed.as_ref().filter(|_| self.is_fed(first, count));
+        if fed.is_some_and(|fed| fed.readers.0 < first || first + count <= fed.readers.1) {
+            return None;
+        }
+        let nodes = &self.nodes[first..first + count];
+        let outline = Outline::new(self.graph, nodes, rows, fed.map(|fed| fed.input), self.target)?;
+        let whole = self.whole(first..first + count) - self.overlaid(first..first + count, &outline, rows);
+        let bytes = whole + outline.bytes(self.target.alignment, |_| None);
+        Some(Choice { count, rows, patches: 1, twice: 0, bytes, work: work(&outline, rows) })
+    }
+
+    /// Adds choices of patches that take less than so many bytes.
+    pub fn add_patches(&self, choices: &mut [Vec<Choice>], most: usize) {
+        let all: u64 = self.nodes.iter().map(|&id| operations(self.graph, id)).sum();
+        for (first, own) in choices.iter_mut().enumerate() {
+            let stripes = own.iter().filter(|choice| choice.rows > 0).map(|choice| (choice.count, choice.rows));
+            for (count, rows) in stripes.collect::<Vec<_>>() {
+                let whole = self.whole(first..first + count);
+                if whole < most {
+                    let patches = self.patches(first, count, rows, &PATCHES);
+                    own.extend(patches.filter(|choice| choice.bytes < most && choice.twice <= all / LEAST_ONCE));
+                }
+            }
+        }
+    }
+
+    /// Some neighbours in each of these numbers of patches.
+    fn patches(&self, first: usize, count: usize, rows: usize, counts: &[usize]) -> impl Iterator<Item = Choice> {
+        let nodes = &self.nodes[first..first + count];
+        let outline = Outline::new(self.graph, nodes, rows, None, self.target);
+        let columns = nodes.last().and_then(|&last| width(self.graph, last)).unwrap_or(0);
+        let once: u64 = nodes.iter().map(|&id| operations(self.graph, id)).sum();
+        let whole = self.whole(first..first + count);
+        let counts = counts.iter().copied().filter(move |&patches| patches <= columns);
+        counts.filter_map(move |patches| {
+            let outline = outline.as_ref()?;
+            let all = Patches { nodes: nodes.to_vec(), count: patches }.all(self.graph)?;
+            let twice = all.iter().map(|patch| patch.operations(self.graph)).sum::<u64>().saturating_sub(once);
+            let bytes = all.iter().map(|patch| outline.bytes(self.target.alignment, |value| patch.width(value)));
+            let bytes = whole + bytes.max()?;
+            let work = work(outline, rows) + twice.saturating_mul(BYTES_PER_OPERATION);
+            Some(Choice { count, rows, patches, twice, bytes, work })
+        })
+    }
+
+    /// Why two neighbours aren't in one of some blocks.
+    pub fn reason(&self, blocks: &[Block], before: usize, behind: usize) -> CutReason {
+        let around = |node: usize| {
+            let name = &*self.graph.node(self.nodes[node]).name;
+            blocks.iter().find(|block| block.has(name)).map_or(1, |block| block.nodes.len())
+        };
+        let (own, other) = (around(before), around(behind));
+        let first = before + 1 - own;
+        // The last node of a stripe may add up rows without having any.
+        if let Some(node) = (first..behind + other - 1).find(|&node| !self.has_rows(self.nodes[node])) {
+            return self.operator(node);
+        }
+        if own + other > MOST_NODES {
+            return CutReason::MostNodes;
+        }
+        match self.stripe(first, own + other, 1) {
+            Some(stripe) => CutReason::Bytes { together: stripe.bytes, limit: self.peak(blocks) },
+            None if !self.has_rows(self.nodes[behind]) => self.operator(behind),
+            None => CutReason::Turns,
+        }
+    }
+
+    fn operator(&self, node: usize) -> CutReason {
+        let op = &self.graph.node(self.nodes[node]).op;
+        let anchor = if let Op::Kernel(kernel) = op { &kernel.anchor } else { op };
+        CutReason::Operator(anchor.kind().name().to_owned())
+    }
+
+    /// What some blocks and the nodes between them take at most.
+    fn peak(&self, blocks: &[Block]) -> usize {
+        let (mut node, mut peak) = (0, 0);
+        while node < self.nodes.len() {
+            let name = &*self.graph.node(self.nodes[node]).name;
+            let block = blocks.iter().find(|block| block.has(name)).filter(|block| block.nodes.len() > 1);
+            let choice = block.and_then(|block| self.together(node, block));
+            peak = peak.max(choice.map_or_else(|| self.alone(node).bytes, |choice| choice.bytes));
+            node += block.map_or(1, |block| block.nodes.len());
+        }
+        peak
+    }
+
+    /// A block whose nodes begin with one.
+    fn together(&self, first: usize, block: &Block) -> Option<Choice> {
+        let count = block.nodes.len();
+        match block.patches {
+            1 => self.stripe(first, count, block.rows),
+            patches => self.patches(first, count, block.rows, &[patches]).next(),
+        }
+    }
+
+    /// The cheapest path that takes at most so many bytes.
+    pub fn path(&self, choices: &[Vec<Choice>], limit: usize) -> Option<Vec<Taken>> {
+        let mut best: Vec<Option<(u64, &Choice)>> = vec![None; choices.len()];
+        for first in (0..choices.len()).rev() {
+            let allowed = choices[first].iter().filter(|choice| choice.bytes <= limit);
+            let total = |choice: &Choice| match best.get(first + choice.count) {
+                Some(rest) => rest.map(|(rest, _)| choice.work.saturating_add(rest)),
+                None => Some(choice.work),
+            };
+            best[first] = allowed.filter_map(|choice| Some((total(choice)?, choice))).min_by_key(|(work, _)| *work);
+        }
+        let (mut first, mut path) = (0, Vec::new());
+        while let Some(found) = best.get(first) {
+            let (_, &Choice { count, rows, patches, twice, .. }) = (*found)?;
+            path.push(Taken { first, count, rows, patches, twice });
+            first += count;
+        }
+        Some(path)
+    }
+}
+
+/// Bytes that are moved in rings, and what it takes to ask whose turn it is.
+fn work(outline: &Outline, rows: usize) -> u64 {
+    let asked = outline.turns.count * outline.members.len();
+    (outline.moved_bytes(rows) + asked) as u64
+}
+
+/// For each value, the one whose memory it lies in: views in their operand's, parts in the whole that they are joined to.
+fn wholes(graph: &Graph, order: &[NodeId]) -> BTreeMap<Value, Value> {
+    let mut hosts: BTreeMap<Value, Value> = BTreeMap::new();
+    for &id in order {
+        let op = &graph.node(id).op;
+        if is_view(op) {
+            hosts.insert(id.into(), graph.operands(id)[0]);
+        }
+        if op.category() == mlc_ir::Category::Movement {
+            for operand in graph.operands(id).into_iter().filter(|&operand| graph.uses(operand).len() == 1) {
+                hosts.entry(operand).or_insert(id.into());
+            }
+        }
+    }
+    let values = order.iter().flat_map(|&id| {
+        let slots = 0..graph.node(id).results.len() as u32;
+        slots.map(move |slot| Value { node: id, slot })
+    });
+    let whole = |value: Value| {
+        let mut whole = value;
+        while let Some(&host) = hosts.get(&whole) {
+            whole = host;
+        }
+        (value, whole)
+    };
+    values.map(whole).collect()
+}
