@@ -6,7 +6,7 @@
 use mlc::toolchain::{Guest, Program, guests};
 use mlc_ir::Tensor;
 use mlc_tests::case::Case;
-use mlc_tests::firmware::{build, find, missing, run};
+use mlc_tests::firmware::{build, find, missing, run, target};
 use mlc_tests::paths;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -56,7 +56,9 @@ fn report(figures: &Path) {
     let _ = writeln!(text, "{TABLE} {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
     let arguments: Vec<String> = std::env::args().collect();
     let only = arguments.iter().position(|argument| argument == "--machine").and_then(|at| arguments.get(at + 1));
-    for guest in guests().filter(|guest| only.is_none_or(|only| only == guest.target)) {
+    // What has several levels takes what the level takes that is picked.
+    let is_one = |guest: &&Guest| target(guest.target).is_some_and(|target| target.levels.is_empty());
+    for guest in guests().filter(is_one).filter(|guest| only.is_none_or(|only| only == guest.target)) {
         let counts = guest.runner().first().is_some_and(|runner| runner.starts_with("qemu-"));
         let reason = match guest {
             guest if guest.is_beyond_emulator() => Some("the emulator has no AVX-512".into()),
