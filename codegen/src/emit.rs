@@ -105,6 +105,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         constants: emitter.constants.list,
         states: emitter.states,
         kept,
+        levels: Vec::new(),
         ranks,
         graph,
         sources: [SourceFile { name: format!("{model}_lib1.c"), text }].into_iter().chain(foreign).collect(),

@@ -9,6 +9,7 @@ pub mod emit;
 pub mod execution;
 pub mod graph;
 pub mod kernels;
+pub mod levels;
 pub mod limits;
 pub mod loops;
 pub mod lower;
@@ -30,7 +31,7 @@ pub use limits::{Contributor, Limits, ram_bytes, ram_contributors};
 pub use loops::spelling::c_type;
 pub use lower::{Point, front};
 pub use module::{
-    Exchanged, FedRows, KeptState, KernelResult, KernelSummary, LaidOver, MemoryPlan, MessageSummary, Module,
+    Exchanged, FedRows, KeptState, KernelResult, KernelSummary, LaidOver, Level, MemoryPlan, MessageSummary, Module,
     PackedConstant, PlannedBuffer, PlannedPool, Port, RankSummary, SourceFile, SplitSummary, StatePlace,
 };
 pub use source::function;

@@ -5,6 +5,7 @@ use crate::execution::Execution;
 use crate::graph::ExecutorGraph;
 use crate::lower::Considered;
 use crate::price::Price;
+use crate::target::ProcessorBits;
 use mlc_ir::{Attribute, Quantization, TensorType};
 use serde::{Deserialize, Serialize};
 
@@ -203,6 +204,29 @@ pub enum StatePlace {
     Offset(usize),
 }
 
+/// A level of a machine, and what of a module is for that level alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Level {
+    /// Name of its target.
+    pub target: String,
+    /// One line about that.
+    pub summary: String,
+    /// What stands in the names of its functions, constants and files in the place of the model's name.
+    pub model_name: String,
+    /// How code knows it.
+    pub processor: ProcessorBits,
+    /// Bytes of the arena that its kernels need.
+    pub arena_bytes: usize,
+    /// Bytes of its constants.
+    pub constants_bytes: usize,
+    /// Where its constants begin in the pool of them that the caller gives.
+    pub pool_offset: usize,
+    /// How many kernels it has.
+    pub kernels: usize,
+    /// Whether something begins with its first run.
+    pub ends: bool,
+}
+
 /// What functions that aren't mlc's own keep from one run to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kept {
@@ -297,6 +321,8 @@ pub struct Module {
     pub states: Vec<KeptState>,
     /// What functions that aren't mlc's own keep.
     pub kept: Kept,
+    /// The levels of the machine that there are kernels for, the last the fastest; none where there is one.
+    pub levels: Vec<Level>,
     /// What it exchanges with other ranks, if it is one of several; the run function takes a transport then.
     pub ranks: Option<RankSummary>,
     /// What the graph executor runs, if it can.
@@ -315,6 +341,12 @@ impl Module {
             next += if is_outermost { 1 + kernel.inside } else { 0 };
             is_outermost.then_some(kernel)
         })
+    }
+
+    /// The kernels of a run: of several levels, those of the last.
+    pub fn kernels_of_run(&self) -> &[KernelSummary] {
+        let own = self.levels.last().map_or(self.kernels.len(), |level| level.kernels);
+        &self.kernels[self.kernels.len().saturating_sub(own)..]
     }
 
     /// Bytes of all constants.

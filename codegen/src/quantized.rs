@@ -6,11 +6,11 @@ use mlc_ir::scalar::ScalarNode;
 use mlc_ir::{Graph, NodeId, Op, Value};
 use std::collections::BTreeSet;
 
-/// Those kernels, in the order in which they run, of the module that was generated for the graph.
+/// Those kernels, in the order in which they run, of the module that was generated for the graph; of several levels, of the last.
 pub fn floating_point_kernels<'m>(graph: &Graph, module: &'m Module) -> Vec<&'m KernelSummary> {
     let found: BTreeSet<&str> =
         graph.node_ids().filter(|&id| is_floating_point(graph, id)).map(|id| &*graph.node(id).name).collect();
-    module.kernels.iter().filter(|kernel| found.contains(kernel.node.as_str())).collect()
+    module.kernels_of_run().iter().filter(|kernel| found.contains(kernel.node.as_str())).collect()
 }
 
 /// What is before a value, or behind it, as far as the next products.

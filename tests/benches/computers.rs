@@ -10,7 +10,7 @@ mod layers;
 use mlc::toolchain::{Guest, guests};
 use mlc_ir::Tensor;
 use mlc_tests::case::Case;
-use mlc_tests::firmware::{build, find, missing, run};
+use mlc_tests::firmware::{build, find, missing, run, target};
 use mlc_tests::paths;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -75,7 +75,9 @@ fn networks(figures: &Path, only: Option<&str>) -> String {
     let mut text = String::new();
     let names: Vec<&str> = networks.iter().map(|(name, _)| *name).collect();
     let _ = writeln!(text, "{TABLE} {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
-    for guest in guests().filter(|guest| only.is_none_or(|only| only == guest.target)) {
+    // What has several levels takes what the level takes that is picked.
+    let is_one = |guest: &&Guest| target(guest.target).is_some_and(|target| target.levels.is_empty());
+    for guest in guests().filter(is_one).filter(|guest| only.is_none_or(|only| only == guest.target)) {
         let reason = match guest {
             guest if guest.is_beyond_emulator() => Some("the emulator has no AVX-512".into()),
             guest if counts(guest) || !guest.is_emulated() => missing(guest.target),

@@ -21,6 +21,7 @@ mod firmware;
 mod halves;
 mod helium;
 mod integer_kernels;
+mod levels;
 mod lightnet;
 mod models;
 mod pools;

@@ -98,14 +98,16 @@ pub(super) fn makefile(modules: &[&Module], target: &Target) -> String {
          all: $(LIBRARY)\n\n\
          example: $(BUILD)/example\n\n\
          $(BUILD):\n\tmkdir -p $(BUILD)\n\n\
-         $(BUILD)/%.c.o: codegen/host/src/%.c{headers} | $(BUILD)\n\
-         \t$(CC) $(CPPFLAGS) $(CFLAGS){c_library} $(INCLUDES) -c $< -o $@\n\n{runtime_rule}\
+         {levels}$(BUILD)/%.c.o: codegen/host/src/%.c{headers} | $(BUILD)\n\
+         \t$(CC) $(CPPFLAGS) $(CFLAGS){level}{c_library} $(INCLUDES) -c $< -o $@\n\n{runtime_rule}\
          {pool_rule}$(LIBRARY): $(OBJECTS){pool_objects}\n\t$(AR) rcs $@ $(OBJECTS){pool_objects}\n\n\
          $(BUILD)/example: example/main.c $(LIBRARY){runtime_objects}\n\
          \t$({example_compiler}) $(CPPFLAGS) $(CFLAGS){c_library} $(LDFLAGS) $(INCLUDES) example/main.c{transport}{runtime_objects} $(LIBRARY) -lm{pool_link} -o $@\n\n\
          clean:\n\trm -rf $(BUILD)\n",
         name = target.name,
         tools = make_tools(target),
+        levels = make_levels(target, "$(BUILD)/"),
+        level = make_level(target),
         flags = target.c_flags.join(" "),
         headers = headers.concat(),
     )
@@ -125,6 +127,40 @@ pub fn make_tools(target: &Target) -> String {
     };
     let chosen: String = [("CC", &tools.compiler), ("AR", &tools.archiver)].into_iter().map(tool).collect();
     chosen + if tools.are_bare_metal() { PICOLIBC_FOR_MAKE } else { "" }
+}
+
+/// Lines of a Makefile that say how the files of each level of a machine are compiled, whose objects are in a folder; empty where there is one.
+pub fn make_levels(target: &Target, folder: &str) -> String {
+    if target.levels.is_empty() {
+        return String::new();
+    }
+    let line = |level: &Target| {
+        format!("{folder}%{}.o: LEVEL_FLAGS = {}\n", level.level_files(), target.level_flags(level).join(" "))
+    };
+    let lines: String = target.levels.iter().map(line).collect();
+    format!("# Kernels for each level of the machine; one is picked at run time.\nLEVEL_FLAGS =\n{lines}\n")
+}
+
+/// What the compiler's options in a Makefile with [`make_levels`] are followed by.
+pub fn make_level(target: &Target) -> &'static str {
+    if target.levels.is_empty() { "" } else { " $(LEVEL_FLAGS)" }
+}
+
+/// Lines of a CMake project that say how the files of each level are compiled, among sources in a folder; empty where there is one level.
+pub fn cmake_levels(target: &Target, folder: &str) -> String {
+    let lines = |level: &Target| {
+        format!(
+            "file(GLOB level \"{folder}/*{}\")\nif(level)\n  \
+             set_source_files_properties(${{level}} PROPERTIES COMPILE_FLAGS \"{}\")\nendif()\n",
+            level.level_files(),
+            target.level_flags(level).join(" ")
+        )
+    };
+    let lines: String = target.levels.iter().map(lines).collect();
+    match target.levels.is_empty() {
+        true => lines,
+        false => format!("# Kernels for each level of the machine; one is picked at run time.\n{lines}"),
+    }
 }
 
 fn is_bare_metal(target: &Target) -> bool {
@@ -205,7 +241,8 @@ pub(super) fn cmake_lists(modules: &[&Module], target: &Target) -> String {
          \"${{CMAKE_CURRENT_SOURCE_DIR}}/codegen/host/include\"\n  \
          \"${{CMAKE_CURRENT_SOURCE_DIR}}/runtime/include\")\n\
          target_compile_options(tvmgen_{library} PRIVATE ${{MLC_C_FLAGS}} {WARNINGS})\n\
-         if(NOT WIN32)\n  target_link_libraries(tvmgen_{library} PUBLIC m)\nendif()\n\n",
+         {levels}if(NOT WIN32)\n  target_link_libraries(tvmgen_{library} PUBLIC m)\nendif()\n\n",
+        levels = cmake_levels(target, "${CMAKE_CURRENT_SOURCE_DIR}/codegen/host/src"),
         name = target.name,
         tools = cmake_tools(target),
         c_library = cmake_c_library(target),

@@ -2,8 +2,10 @@
 
 use super::arena;
 use super::feed;
+use super::levels;
 use super::pools::Pool;
 use super::signature::{memories, prototype};
+use super::states;
 use crate::module::{Module, Port};
 use crate::names::c_escape;
 use mlc_ir::checksum::Fnv;
@@ -12,9 +14,12 @@ use mlc_ir::checksum::Fnv;
 pub(super) fn entry(module: &Module) -> String {
     let model = &module.model_name;
     let mut text = format!(
-        "/* Entry point and arena of the model \"{model}\". */\n#include \"tvmgen_{model}.h\"\n\n\
-         #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+        "/* Entry point and arena of the model \"{model}\". */\n#include \"tvmgen_{model}.h\"\n{}\n\
+         #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n",
+        levels::includes(module)
     );
+    text += &levels::functions(module);
+    text += &states::shared(module);
     match module.fed_rows() {
         Some(rows) => {
             text += &feed::prototypes(module);
@@ -22,12 +27,13 @@ pub(super) fn entry(module: &Module) -> String {
             text += &feed::functions(module, &rows);
         }
         None => {
-            text += &main_prototype(module);
+            text += &main_prototypes(module);
             text += &arena::definition(module);
             text += &run(module);
         }
     }
-    text += &reset(module);
+    text += &states::reset(module);
+    text += &end(module);
     text += &descriptors(module);
     text + "#ifdef __cplusplus\n}\n#endif\n"
 }
@@ -36,6 +42,14 @@ pub(super) fn entry(module: &Module) -> String {
 pub(super) fn main_prototype(module: &Module) -> String {
     prototype(&module.execution.main_symbol(&module.model_name), module, &[])
 }
+
+/// The declarations of those of all levels.
+fn main_prototypes(module: &Module) -> String {
+    levels::parts(module).iter().map(|part| prototype(&part.symbol(MAIN), module, &[])).collect()
+}
+
+/// What the name of the function ends with that runs all kernels.
+const MAIN: &str = "__tvm_main__";
 
 fn run(module: &Module) -> String {
     let model = &module.model_name;
@@ -58,23 +72,35 @@ fn run(module: &Module) -> String {
             text += &format!("  (void){kind};\n");
         }
     }
-    let inputs = module.inputs.iter().map(|port| format!("inputs->{}", port.field));
-    let outputs = module.outputs.iter().map(|port| format!("outputs->{}", port.field));
-    let mut arguments: Vec<String> = inputs.chain(outputs).chain(memories(module, "workspace_pools")).collect();
-    arguments.extend(module.ranks.iter().map(|_| "transport".to_owned()));
-    let main = module.execution.main_symbol(model);
-    text + &format!("  return {main}(\n    {}\n  );\n}}\n\n", arguments.join(",\n    "))
+    let arguments = |part: &levels::Part<'_>| {
+        let inputs = module.inputs.iter().map(|port| format!("inputs->{}", port.field));
+        let outputs = module.outputs.iter().map(|port| format!("outputs->{}", port.field));
+        let memories = memories(module, part, "workspace_pools");
+        let transport = module.ranks.iter().map(|_| "transport".to_owned());
+        inputs.chain(outputs).chain(memories).chain(transport).collect()
+    };
+    text + &levels::call(module, MAIN, &levels::in_use(module), &arguments) + "}\n\n"
 }
 
-/// The function that begins a stream in a pool of the caller's. That of static states is in the kernels' file.
-fn reset(module: &Module) -> String {
-    let Some(pool) = Pool::states(module) else { return String::new() };
-    let model = &module.model_name;
+/// The function that ends what the first run of any level began; that of one level is in the kernels' file.
+fn end(module: &Module) -> String {
+    let ending: Vec<String> = module
+        .levels
+        .iter()
+        .filter(|level| level.ends)
+        .map(|level| format!("tvmgen_{}_end", level.model_name))
+        .collect();
+    if ending.is_empty() {
+        return String::new();
+    }
+    let prototypes: String = ending.iter().map(|symbol| format!("int32_t {symbol}(void);\n")).collect();
+    let calls: String = ending
+        .iter()
+        .map(|symbol| format!("  status = {symbol}();\n  if (first == 0) {{\n    first = status;\n  }}\n"))
+        .collect();
     format!(
-        "int32_t tvmgen_{model}_reset_states(uint8_t* state_pool);\n\n\
-         int32_t tvmgen_{model}_reset(struct tvmgen_{model}_workspace_pools* workspace_pools) {{\n  \
-         return tvmgen_{model}_reset_states((uint8_t*)workspace_pools->{});\n}}\n\n",
-        pool.name
+        "{prototypes}\nint32_t tvmgen_{}_end(void) {{\n  int32_t first = 0;\n  int32_t status;\n{calls}  return first;\n}}\n\n",
+        module.model_name
     )
 }
 

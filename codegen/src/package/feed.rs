@@ -2,6 +2,7 @@
 //! `<model>_lib0.c`.
 
 use super::arena;
+use super::levels;
 use super::names::macro_prefix;
 use super::pools::Pool;
 use super::signature::{memories, prototype};
@@ -65,6 +66,9 @@ pub(super) fn declarations(module: &Module, rows: &FedRows<'_>) -> String {
     for (ty, name) in kept(module) {
         text += &format!("  {ty} {name};\n");
     }
+    if !module.levels.is_empty() {
+        text += "  int32_t level; /* whose kernels run */\n";
+    }
     text += "  size_t rows; /* taken so far */\n};\n\n";
     let input = match whole_inputs(module).next() {
         Some(_) => format!(" Of the inputs, {} is not looked at.", port.field),
@@ -85,44 +89,60 @@ pub(super) fn declarations(module: &Module, rows: &FedRows<'_>) -> String {
 
 /// Declarations of the functions that run kernels.
 pub(super) fn prototypes(module: &Module) -> String {
-    let model = &module.model_name;
-    prototype(&format!("tvmgen_{model}___tvm_feed__"), module, &["int32_t fed", "int32_t given"])
-        + &prototype(&format!("tvmgen_{model}___tvm_finish__"), module, &[])
+    let both = |part: &levels::Part<'_>| {
+        prototype(&part.symbol(FEED), module, &["int32_t fed", "int32_t given"])
+            + &prototype(&part.symbol(FINISH), module, &[])
+    };
+    levels::parts(module).iter().map(both).collect()
 }
+
+/// What the names of the functions end with that take rows, and that compute the rest.
+const FEED: &str = "__tvm_feed__";
+const FINISH: &str = "__tvm_finish__";
 
 /// The functions of the interface, and the ordinary one on top of them.
 pub(super) fn functions(module: &Module, rows: &FedRows<'_>) -> String {
     let (model, prefix) = (&module.model_name, macro_prefix(module));
     let element = if module.execution.typed_pointers { c_type(rows.port.ty.dtype) } else { "void" };
     let call = |function: &str, input: &str, more: &[&str]| {
-        let inputs = module.inputs.iter().enumerate().map(|(number, port)| match module.execution.feed {
-            Some(fed) if fed == number => input.to_owned(),
-            _ => format!("feeding->inputs.{}", port.field),
-        });
-        let outputs = module.outputs.iter().map(|port| format!("feeding->outputs.{}", port.field));
-        let mut arguments: Vec<String> = inputs.chain(outputs).collect();
-        arguments.extend(memories(module, "(&feeding->workspace_pools)"));
-        arguments.extend(more.iter().map(|&argument| argument.to_owned()));
-        format!("tvmgen_{model}___tvm_{function}__(\n    {}\n  )", arguments.join(",\n    "))
+        let arguments = |part: &levels::Part<'_>| {
+            let inputs = module.inputs.iter().enumerate().map(|(number, port)| match module.execution.feed {
+                Some(fed) if fed == number => input.to_owned(),
+                _ => format!("feeding->inputs.{}", port.field),
+            });
+            let outputs = module.outputs.iter().map(|port| format!("feeding->outputs.{}", port.field));
+            let memories = memories(module, part, "(&feeding->workspace_pools)");
+            inputs.chain(outputs).chain(memories).chain(more.iter().map(|&argument| argument.to_owned())).collect()
+        };
+        levels::call(module, function, "feeding->level", &arguments)
+    };
+    // The kernels that begin a run finish it.
+    let level = match module.levels.is_empty() {
+        true => String::new(),
+        false => format!(
+            "  feeding->level = {};\n  if (feeding->level < 0) {{\n    return {};\n  }}\n",
+            levels::in_use(module),
+            levels::missing(module)
+        ),
     };
     let keeps: String = kept(module).iter().map(|(_, name)| format!("  feeding->{name} = *{name};\n")).collect();
     let address = arena::address(module);
     let mut text = format!(
-        "int32_t tvmgen_{model}_begin(\n  {}\n) {{\n{keeps}  feeding->rows = 0;\n  return 0;\n}}\n\n",
+        "int32_t tvmgen_{model}_begin(\n  {}\n) {{\n{keeps}{level}  feeding->rows = 0;\n  return 0;\n}}\n\n",
         begin_parameters(module)
     );
     text += &format!(
         "int32_t tvmgen_{model}_feed(struct tvmgen_{model}_feeding* feeding, const {element}* rows, size_t count) {{\n  \
          const size_t fed = feeding->rows;\n{address}  \
          if (fed > {prefix}_FEED_ROWS || count > {prefix}_FEED_ROWS - fed) {{\n    return {prefix}_FEED_TOO_MANY_ROWS;\n  }}\n  \
-         if (count == 0) {{\n    return 0;\n  }}\n  feeding->rows = fed + count;\n  return {};\n}}\n\n",
-        call("feed", "rows", &["(int32_t)fed", "(int32_t)(fed + count)"]),
+         if (count == 0) {{\n    return 0;\n  }}\n  feeding->rows = fed + count;\n{}}}\n\n",
+        call(FEED, "rows", &["(int32_t)fed", "(int32_t)(fed + count)"]),
     );
     text += &format!(
         "int32_t tvmgen_{model}_finish(struct tvmgen_{model}_feeding* feeding) {{\n{address}  \
          if (feeding->rows != {prefix}_FEED_ROWS) {{\n    return {prefix}_FEED_ROWS_MISSING;\n  }}\n  \
-         /* A run that is over takes no more rows. */\n  feeding->rows = {prefix}_FEED_ROWS + 1;\n  return {};\n}}\n\n",
-        call("finish", "NULL", &[]),
+         /* A run that is over takes no more rows. */\n  feeding->rows = {prefix}_FEED_ROWS + 1;\n{}}}\n\n",
+        call(FINISH, "NULL", &[]),
     );
     let pools = Pool::external(module);
     let parameter = match pools.is_empty() {

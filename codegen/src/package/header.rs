@@ -2,6 +2,7 @@
 //! data, under names that start with `mlc_<model>_`.
 
 use super::feed;
+use super::levels;
 use super::names::{Names, macro_prefix};
 use super::pools::Pool;
 use crate::loops::spelling::c_type;
@@ -32,6 +33,7 @@ pub(super) fn header(module: &Module, names: &Names) -> String {
         }
     }
     text.push('\n');
+    text += &levels::declarations(module);
     text += &c_interface(module);
     if let Some(rows) = module.fed_rows() {
         text += &feed::declarations(module, &rows);

@@ -2,7 +2,7 @@
 
 use super::input::{FormatVersion, Package};
 use crate::graph::ExecutorGraph;
-use crate::module::{FedRows, KernelSummary, MessageSummary, Module, PlannedPool, Port, RankSummary};
+use crate::module::{FedRows, KernelSummary, Level, MessageSummary, Module, PlannedPool, Port, RankSummary};
 use crate::target::Target;
 use mlc_ir::{Objective, Quantization};
 use serde::Serialize;
@@ -19,6 +19,9 @@ struct ModuleEntry {
     export_datetime: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     external_dependencies: Vec<Dependency>,
+    /// Beyond the format; only for modules with kernels for several levels of a machine, in whose memory the figures of all are together.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    levels: Vec<LevelEntry>,
     memory: Memory,
     model_name: String,
     /// Beyond the format; only for modules that are one of several ranks.
@@ -29,6 +32,29 @@ struct ModuleEntry {
     /// Beyond the format; only for modules that several threads compute.
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<usize>,
+}
+
+/// A level of a machine.
+#[derive(Serialize)]
+struct LevelEntry {
+    constants_size_bytes: usize,
+    /// Names of the kernels' functions start with it.
+    function_prefix: String,
+    kernels: usize,
+    target: String,
+    workspace_size_bytes: usize,
+}
+
+impl LevelEntry {
+    fn of(level: &Level) -> LevelEntry {
+        LevelEntry {
+            constants_size_bytes: level.constants_bytes,
+            function_prefix: format!("tvmgen_{}_", level.model_name),
+            kernels: level.kernels,
+            target: level.target.clone(),
+            workspace_size_bytes: level.arena_bytes,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -183,6 +209,7 @@ fn entry(module: &Module, package: &Package) -> ModuleEntry {
         executors: module.execution.executors(),
         export_datetime: date_time(package.modified),
         external_dependencies: vec![runtime],
+        levels: module.levels.iter().map(LevelEntry::of).collect(),
         memory: Memory {
             functions: Functions {
                 main: [Main {

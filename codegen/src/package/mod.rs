@@ -14,6 +14,7 @@ mod feed;
 mod graph_json;
 mod header;
 mod input;
+mod levels;
 mod metadata;
 mod names;
 mod packed;
@@ -21,6 +22,7 @@ mod parameters;
 mod pools;
 mod registry;
 mod signature;
+mod states;
 mod tarball;
 mod weights;
 
@@ -145,7 +147,12 @@ impl<'a> Package<'a> {
     /// When it can't; nothing is written then.
     pub fn check(&self) -> Result<(), PackageError> {
         let version = self.version.number();
-        let mut names: Vec<&str> = self.models.iter().map(|model| model.module.model_name.as_str()).collect();
+        // Levels have names of their own, in symbols and of files.
+        let names = |module: &'a Module| {
+            let levels = module.levels.iter().map(|level| level.model_name.as_str());
+            std::iter::once(module.model_name.as_str()).chain(levels)
+        };
+        let mut names: Vec<&str> = self.models.iter().flat_map(|model| names(model.module)).collect();
         names.sort_unstable();
         if names.is_empty() {
             return Err(PackageError::Models(version, "there are none"));
@@ -159,7 +166,7 @@ impl<'a> Package<'a> {
                 return Err(PackageError::FileTwice(source.name.clone()));
             }
         }
-        if self.version != FormatVersion::Seven && names.len() > 1 {
+        if self.version != FormatVersion::Seven && self.models.len() > 1 {
             return Err(PackageError::Models(version, "it has a place for one only"));
         }
         let objects = self.models.iter().any(|model| model.module.execution.weights == WeightsAs::Object);

@@ -62,7 +62,7 @@ impl Pool {
 
     /// The pool of states, if it is the caller's.
     pub fn states(module: &Module) -> Option<Pool> {
-        let wanted = module.states.iter().any(|state| matches!(state.place, StatePlace::Offset(_)));
+        let wanted = has_pool_of_states(module) && module.execution.states == Pools::External;
         wanted.then(|| Pool {
             name: "global_state_workspace".to_owned(),
             size_macro: format!("{}_GLOBAL_STATE_WORKSPACE_WORKSPACE_POOL_SIZE", macro_prefix(module)),
@@ -77,4 +77,9 @@ impl Pool {
         let others = [Pool::constants(module), Pool::states(module)].into_iter().flatten();
         Pool::workspaces(module).into_iter().chain(others).collect()
     }
+}
+
+/// Whether kernels get the memory of states by a pointer: the caller's, or where several levels share it.
+pub(super) fn has_pool_of_states(module: &Module) -> bool {
+    module.states.iter().any(|state| matches!(state.place, StatePlace::Offset(_)))
 }

@@ -175,6 +175,8 @@ impl Part {
             c_flags: FLAGS.iter().chain(self.machine_flags).copied().map(String::from).collect(),
             fast_flags: Vec::new(),
             tools: Some(Tools::gnu(self.tool_prefix, System::None)),
+            levels: Vec::new(),
+            processor: None,
             memories: Some(Memories { flash_bytes: flash << 10, ram_bytes: ram << 10 }),
             floating_point: FloatingPoint::Fast,
             objective: Objective::Balanced,

@@ -1,6 +1,6 @@
 //! Machines that run Linux, and WebAssembly, that code can be generated for wherever mlc runs.
 
-use super::{Borders, ByteDots, FloatingPoint, Machine, System, Target, Tools, VectorSpelling};
+use super::{Borders, ByteDots, FloatingPoint, Machine, ProcessorBits, System, Target, Tools, VectorSpelling};
 use mlc_ir::Objective;
 
 /// What sets one of these machines apart from another.
@@ -20,6 +20,10 @@ struct Computer {
     fast_flags: &'static [&'static str],
     /// What the names of its compiler and tools start with; empty where they are those of any such machine.
     tool_prefix: &'static str,
+    /// Names of the levels that code for it has kernels for.
+    levels: &'static [&'static str],
+    /// How code knows it, where it is such a level.
+    processor: Option<ProcessorBits>,
 }
 
 /// A processor of 64 bits with vectors of 16 bytes and 32 registers, which those below differ from.
@@ -34,16 +38,27 @@ const COMPUTER: Computer = Computer {
     machine_flags: &[],
     fast_flags: &[],
     tool_prefix: "",
+    levels: &[],
+    processor: None,
 };
 
 const AARCH64: &str = "aarch64-linux-gnu-";
 
-const COMPUTERS: [Computer; 10] = [
+const COMPUTERS: [Computer; 11] = [
+    Computer {
+        name: "x86-64",
+        summary: "x86-64 from SSE4.2 on: kernels for -v2, -v3 and -v4, of which each run takes the last that the machine has",
+        registers: 16,
+        machine_flags: &["-march=x86-64"],
+        levels: &["x86-64-v2", "x86-64-v3", "x86-64-v4"],
+        ..COMPUTER
+    },
     Computer {
         name: "x86-64-v2",
         summary: "x86-64 with SSE4.2: vectors of 16 bytes",
         registers: 16,
         machine_flags: &["-march=x86-64-v2"],
+        processor: Some(ProcessorBits::X86_64_V2),
         ..COMPUTER
     },
     Computer {
@@ -53,6 +68,7 @@ const COMPUTERS: [Computer; 10] = [
         registers: 16,
         byte_dots: ByteDots::Pairs,
         machine_flags: &["-march=x86-64-v3"],
+        processor: Some(ProcessorBits::X86_64_V3),
         ..COMPUTER
     },
     Computer {
@@ -61,6 +77,7 @@ const COMPUTERS: [Computer; 10] = [
         vector_bytes: 64,
         byte_dots: ByteDots::Pairs,
         machine_flags: &["-march=x86-64-v4", "-mprefer-vector-width=512"],
+        processor: Some(ProcessorBits::X86_64_V4),
         ..COMPUTER
     },
     Computer {
@@ -147,6 +164,7 @@ impl Computer {
         let mut flags = vec!["-std=gnu99", "-O3"];
         flags.extend(self.machine_flags);
         flags.extend(["-ffp-contract=fast", "-fno-math-errno"]);
+        let levels = self.levels.iter().filter_map(|name| COMPUTERS.iter().find(|computer| computer.name == *name));
         Target {
             name: self.name.into(),
             summary: self.summary.into(),
@@ -167,6 +185,8 @@ impl Computer {
             c_flags: flags.into_iter().map(String::from).collect(),
             fast_flags: self.fast_flags.iter().copied().map(String::from).collect(),
             tools,
+            levels: levels.map(Computer::target).collect(),
+            processor: self.processor,
             memories: None,
             floating_point: FloatingPoint::Fast,
             objective: Objective::Speed,

@@ -1,14 +1,17 @@
 //! [`Target`]: what the code generator must know of a machine, as data.
 
 mod embedded;
+mod levels;
 mod linux;
 mod machine;
 mod object_format;
+mod processor;
 mod tools;
 mod tuning;
 
 pub use machine::{Cache, Instructions, Library, Machine, Overlap, ThreadCost};
 pub use object_format::ObjectFormat;
+pub use processor::ProcessorBits;
 pub use tools::{System, Tools};
 pub use tuning::{StepCost, Tuning, WinogradCost};
 
@@ -129,6 +132,13 @@ pub struct Target {
     pub fast_flags: Vec<String>,
     /// The programs that make machine code for it; `None` when they are this machine's.
     pub tools: Option<Tools>,
+    /// The targets of which code for this one has kernels each, and takes those of the last that the machine has; of this one's data, only
+    /// what isn't about kernels counts then. None of a machine that is one.
+    #[serde(serialize_with = "levels::by_names", skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<Target>,
+    /// How code knows that it runs on such a machine, if it can be one of several levels.
+    #[serde(skip)]
+    pub processor: Option<ProcessorBits>,
     /// Memories of a usual part, for the user to know; nothing is held to them unless `--ram` or `--flash` says so.
     pub memories: Option<Memories>,
     /// How closely its code keeps to the model's operations; not a property of the machine, but of the code for it.
@@ -163,6 +173,8 @@ impl Target {
             c_flags: ["-std=c99", "-O3", "-ffp-contract=fast"].map(String::from).to_vec(),
             fast_flags: Vec::new(),
             tools: None,
+            levels: Vec::new(),
+            processor: None,
             memories: None,
             floating_point: FloatingPoint::Fast,
             objective: Objective::Speed,
@@ -193,6 +205,8 @@ impl Target {
                 .to_vec(),
             fast_flags: Vec::new(),
             tools: None,
+            levels: Vec::new(),
+            processor: None,
             memories: None,
             floating_point: FloatingPoint::Fast,
             objective: Objective::Speed,
@@ -220,6 +234,7 @@ impl Target {
         if floating_point == FloatingPoint::Fast {
             self.c_flags.extend(self.fast_flags.iter().cloned());
         }
+        self.levels = self.levels.into_iter().map(|level| level.with_floating_point(floating_point)).collect();
         self
     }
 
@@ -230,6 +245,7 @@ impl Target {
         for flag in self.c_flags.iter_mut().filter(|flag| flag.starts_with("-O")) {
             *flag = level.to_owned();
         }
+        self.levels = self.levels.into_iter().map(|level| level.with_objective(objective)).collect();
         self
     }
 

@@ -2,6 +2,8 @@
 //! warning. Needs make and a C compiler.
 
 use super::executors::{example, executions, unpack};
+#[cfg(target_arch = "x86_64")]
+use mlc_codegen::levels;
 use mlc_codegen::package::{Package, PackageModel};
 use mlc_codegen::{Execution, Module, Options, Pools, ScheduleOptions, Target, generate};
 use mlc_ir::{Code, Diagnostic, Graph};
@@ -139,21 +141,14 @@ int main(void) {
 }
 "#;
 
-#[test]
-fn what_begins_does_so_once_and_errors_are_returned() {
-    let target = Target::generic();
-    let module = generated(&graph(), "net", Execution::default(), &target).unwrap();
+/// Builds a module's archive with [`MAIN`] and options of the C compiler, and holds the program to what it is to tell.
+fn begins_once(module: &Module, target: &Target, flags: &str) {
     let folder = tempfile::tempdir().unwrap();
-    unpack(&Package::of(&module, &target, ""), folder.path());
+    unpack(&Package::of(module, target, ""), folder.path());
     std::fs::write(folder.path().join("example/main.c"), MAIN).unwrap();
     let mut make = Command::new("make");
-    make.args([
-        "-s",
-        "-C",
-        folder.path().to_str().unwrap(),
-        "example",
-        "CFLAGS=-std=c99 -Wall -Wextra -Werror -fsanitize=address,undefined",
-    ]);
+    let flags = format!("CFLAGS={flags} -Wall -Wextra -Werror -fsanitize=address,undefined");
+    make.args(["-s", "-C", folder.path().to_str().unwrap(), "example", &flags]);
     let built = make.output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     let ran = Command::new(folder.path().join("build/example")).output().unwrap();
@@ -163,6 +158,28 @@ fn what_begins_does_so_once_and_errors_are_returned() {
         "{}",
         String::from_utf8_lossy(&ran.stderr)
     );
+}
+
+#[test]
+fn what_begins_does_so_once_and_errors_are_returned() {
+    let target = Target::generic();
+    let module = generated(&graph(), "net", Execution::default(), &target).unwrap();
+    begins_once(&module, &target, "-std=c99");
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn what_begins_on_a_level_ends_with_all() {
+    let target = Target::computers().into_iter().find(|target| target.name == "x86-64").unwrap();
+    let of_level = |level: &Target| {
+        let name = levels::name_of_level("net", level);
+        generated(&graph(), &name, Execution::default(), level).unwrap()
+    };
+    let modules = target.levels.iter().map(of_level).collect();
+    let module = levels::join("net", Execution::default(), &target, modules).unwrap();
+    assert_eq!(module.state_bytes(), 3 * 3 * 24);
+    assert_eq!(module.sources.iter().filter(|file| file.name == "adder.c").count(), 1);
+    begins_once(&module, &target, "-std=gnu99");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod forms;
 mod functions;
 mod interface;
 mod layers;
+mod levels;
 mod lightnet;
 mod malformed;
 mod memory;

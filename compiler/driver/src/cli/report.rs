@@ -16,6 +16,7 @@ use crate::pipeline::{self, CompileOptions, Failure};
 use crate::render::Sources;
 use crate::report::report_archive;
 use clap::Parser;
+use mlc_codegen::levels::expect_one;
 use mlc_ir::Diagnostic;
 use mlc_report::{Comparison, Measured, Report as Findings, page, svg};
 use std::path::{Path, PathBuf};
@@ -62,6 +63,9 @@ fn versus(options: &str) -> Result<CodeOptions, Diagnostic> {
     Ok(parsed.code)
 }
 
+/// What is told of a page, where a machine has several levels.
+const ONE_LEVEL: &str = "a page is about code for";
+
 fn findings(arguments: &Report, model: &Model, code: &CodeOptions, console: &Console) -> Result<Findings, Failure> {
     match archive_bundle(model, code, &arguments.machine, &[])? {
         Some(bundle) => archive_findings(arguments, model, &bundle, console),
@@ -81,6 +85,9 @@ fn archive_findings(
     }
     let file = model.path.display().to_string();
     let named = |fault: Diagnostic| fault.in_file(&file);
+    if let Some(target) = bundle.target() {
+        expect_one(&target, ONE_LEVEL).map_err(named)?;
+    }
     let measured = measured(arguments, bundle, console)?;
     let (report, warnings) = report_archive(&stem(&model.path), bundle, measured.as_ref()).map_err(named)?;
     console.report(&warnings.into_iter().map(named).collect::<Vec<_>>(), &Sources::new());
@@ -104,6 +111,7 @@ fn model_findings(
 ) -> Result<Findings, Failure> {
     let loaded = load_for(model, code, &[], console)?;
     let options = CompileOptions { explain: true, ..program_options(code, &arguments.machine, console)? };
+    expect_one(&options.target, ONE_LEVEL)?;
     let progress = console.progress("compiling");
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {});
     drop(progress);

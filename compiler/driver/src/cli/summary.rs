@@ -16,7 +16,8 @@ const LARGE_BYTES: usize = 10_000_000;
 /// What was written, RAM, flash, time, and the largest contributors to each.
 pub(super) fn summary(path: &Path, compiled: &Compiled) -> String {
     let (module, target) = (&compiled.module, compiled.target());
-    let total = |figure: fn(&KernelSummary) -> u64| module.kernels.iter().map(figure).fold(0, u64::saturating_add);
+    let total =
+        |figure: fn(&KernelSummary) -> u64| module.kernels_of_run().iter().map(figure).fold(0, u64::saturating_add);
     let macs = total(|kernel| kernel.macs);
     let (time, code) = (total(|kernel| kernel.price.time), module.code_bytes());
     let constants = module.constants_bytes() as u64;
@@ -62,10 +63,14 @@ pub(super) fn summary(path: &Path, compiled: &Compiled) -> String {
         1 => String::new(),
         threads => format!(", {threads} threads"),
     };
+    let levels = match module.levels.len() {
+        0 => String::new(),
+        count => format!(" of the last of {count} levels"),
+    };
     let mut text = format!(
-        "wrote {}: {} kernels, {macs} MACs, for {}, {}{threads}",
+        "wrote {}: {} kernels{levels}, {macs} MACs, for {}, {}{threads}",
         path.display(),
-        module.kernels.len(),
+        module.kernels_of_run().len(),
         target.name,
         target.objective.name(),
     );
@@ -106,7 +111,7 @@ fn flash_list(module: &Module) -> Vec<String> {
 fn time_list(module: &Module, whole: u64) -> Vec<String> {
     let of_kernel = |kernel: &KernelSummary| (kernel.price.time, kernel.node.clone());
     let share = |(time, node): (u64, String)| format!("{node} {:.0} %", 100.0 * time as f64 / whole.max(1) as f64);
-    largest(module.kernels.iter().map(of_kernel).collect()).into_iter().map(share).collect()
+    largest(module.kernels_of_run().iter().map(of_kernel).collect()).into_iter().map(share).collect()
 }
 
 /// What to say where constants are text that takes a C compiler long.

@@ -1,6 +1,6 @@
 //! From a graph to the archive of its code.
 
-use super::fit::within_limits;
+use super::levels::all_levels;
 use super::optimized::Optimized;
 use super::options::CompileOptions;
 use crate::bundle::Bundle;
@@ -18,9 +18,9 @@ use std::path::Path;
 pub struct Compiled {
     /// The generated code.
     pub module: Module,
-    /// The optimised graph.
+    /// The optimised graph; of several levels of a machine, that of the last.
     pub graph: Graph,
-    /// What the optimiser did.
+    /// What the optimiser did with it.
     pub report: OptimizeReport,
     /// What became of weights that were to be in half precision.
     pub narrowed: NarrowedWeights,
@@ -61,7 +61,7 @@ pub fn compile(
         let imported = graph.clone();
         RelayText(Box::new(move |out: &mut dyn std::io::Write| mlc_relay::write(&imported, out)))
     };
-    let (fitted, compiled) = within_limits(graph, options, observer)?;
+    let (fitted, compiled) = all_levels(graph, options, observer)?;
     let options = fitted.as_ref().unwrap_or(options);
     let Optimized { graph, report, narrowed, module } = compiled;
     let (graph_text, constants) = mlc_ir::text::print_with_constants(&graph);

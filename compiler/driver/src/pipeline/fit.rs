@@ -4,6 +4,7 @@
 
 use super::optimized::{Optimized, compiled_for, generator_options, optimized_for};
 use super::options::CompileOptions;
+use mlc_codegen::levels::expect_one;
 use mlc_codegen::{Module, Point, ram_bytes};
 use mlc_ir::{Code, Diagnostic, Graph, Objective};
 
@@ -54,6 +55,7 @@ pub(super) fn within_limits(
 /// # Errors
 /// What stands in the way of any program.
 pub fn explore(graph: &Graph, options: &CompileOptions) -> Result<Vec<Point>, Vec<Diagnostic>> {
+    expect_one(&options.target, "programs are looked for on").map_err(|error| vec![error])?;
     let target = options.target.clone().with_objective(Objective::Ram);
     let options = CompileOptions { target, ..options.clone() };
     let mut points = Vec::new();

@@ -7,6 +7,7 @@ mod fit;
 #[cfg(feature = "relay")]
 mod from_relay;
 pub mod frontends;
+mod levels;
 mod load;
 mod model;
 mod optimized;

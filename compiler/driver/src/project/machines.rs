@@ -55,7 +55,8 @@ pub(super) fn board(target: Option<&Target>, template: Template) -> Result<Optio
     Err(refused(&name, &format!("{what}, and the archive's code is for '{}'", target.name)).with_help(help))
 }
 
-fn template_name(template: Template) -> String {
+/// Its name on the command line.
+pub(super) fn template_name(template: Template) -> String {
     template.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 

@@ -20,6 +20,8 @@ mod tests;
 
 use crate::bundle::{Bundle, Call};
 use indexmap::IndexMap;
+use machines::template_name;
+use mlc_codegen::levels::expect_one;
 use mlc_ir::Diagnostic;
 use values::Values;
 
@@ -60,6 +62,10 @@ pub fn project(bundle: &Bundle, template: Template) -> Result<IndexMap<String, V
             .with_help("compile the model with '--weights-as c' and without '--emit-lib'"));
     }
     let board = machines::board(bundle.target().as_ref(), template)?;
+    if let Some(target) = bundle.target().filter(|_| !matches!(template, Template::Posix | Template::Cmake)) {
+        let what = format!("the template '{}' compiles all files with the same options, for", template_name(template));
+        expect_one(&target, &what)?;
+    }
     let values = Values::new(bundle, header, template, board)?;
     let mut files = IndexMap::new();
     if template == Template::Arduino {

@@ -7,7 +7,9 @@ use super::template::Template;
 use crate::bundle::{Bundle, Port};
 use crate::toolchain::Board;
 use mlc_archive::{Header, Reset};
-use mlc_codegen::package::build_files::{cmake_c_library, cmake_tools, make_c_library, make_tools};
+use mlc_codegen::package::build_files::{
+    cmake_c_library, cmake_levels, cmake_tools, make_c_library, make_level, make_levels, make_tools,
+};
 use mlc_codegen::{Target, Tools, c_type};
 use mlc_ir::{DType, Diagnostic};
 use std::collections::BTreeMap;
@@ -91,7 +93,10 @@ impl Values {
         let is_foreign = target.tools.as_ref().is_some_and(Tools::are_bare_metal);
         self.set("MAKE_TOOLS", make_tools(target));
         self.set("MAKE_C_LIBRARY", make_c_library(target).to_owned());
+        self.set("MAKE_LEVELS", make_levels(target, "$(BUILD)/"));
+        self.set("MAKE_LEVEL", make_level(target).to_owned());
         self.set("CMAKE_TOOLS", cmake_tools(target));
+        self.set("CMAKE_LEVELS", cmake_levels(target, "model/codegen/host/src"));
         let flags = format!("set(CMAKE_C_FLAGS \"${{CMAKE_C_FLAGS}} {}\")\n", target.c_flags.join(" "));
         let machine = flags + cmake_c_library(target);
         self.set("CMAKE_MACHINE", if is_foreign { machine } else { String::new() });

@@ -29,7 +29,8 @@ const AARCH64: Guest = Guest {
     packages: "gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user",
 };
 
-static GUESTS: [Guest; 10] = [
+static GUESTS: [Guest; 11] = [
+    Guest { target: "x86-64", ..X86 },
     Guest { target: "x86-64-v2", ..X86 },
     Guest { target: "x86-64-v3", ..X86 },
     Guest { target: "x86-64-v4", ..X86 },
@@ -126,7 +127,7 @@ impl Guest {
         {
             use std::arch::is_x86_feature_detected as has;
             match self.target {
-                "x86-64-v2" => has!("sse4.2") && has!("popcnt"),
+                "x86-64" | "x86-64-v2" => has!("sse4.2") && has!("popcnt"),
                 "x86-64-v3" => has!("avx2") && has!("fma") && has!("bmi2") && has!("f16c"),
                 "x86-64-v4" => has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl"),
                 "x86-64-v4-fp16" => has!("avx512fp16") && has!("avx512vnni"),

@@ -33,7 +33,7 @@ pub use watch::WatchedResult;
 
 use crate::bundle::{Bundle, Call};
 pub(crate) use faults::temporary;
-use mlc_codegen::{FloatingPoint, Target};
+use mlc_codegen::{FloatingPoint, Target, levels};
 use mlc_ir::Diagnostic;
 use recipe::{Recipe, Unit};
 use std::path::{Path, PathBuf};
@@ -140,6 +140,9 @@ impl Toolchain {
 
 /// Refuses an archive whose code has no hooks, or doesn't say what they tell of.
 fn expect_hooks(bundle: &Bundle, what: &str) -> Result<(), Diagnostic> {
+    if let Some(target) = bundle.target() {
+        levels::expect_one(&target, "kernels are seen one by one in code for")?;
+    }
     if !watch::watched_results(bundle).is_empty() && !matches!(bundle.call, Call::Graph { .. }) {
         return Ok(());
     }

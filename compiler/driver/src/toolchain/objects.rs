@@ -38,7 +38,11 @@ impl Toolchain {
         let mut compilations = Vec::new();
         for source in &sources {
             let mut command = self.command();
-            command.args(&flags).args(["-Icodegen/host/include", "-Iruntime/include", "-Iruntime/crt_config"]);
+            command.args(&flags).args(target.flags_of_file(source)).args([
+                "-Icodegen/host/include",
+                "-Iruntime/include",
+                "-Iruntime/crt_config",
+            ]);
             command.args(["-c", source, "-o", &format!("{source}.o")]);
             compilations.push(self.start(command, folder.path())?);
         }

@@ -73,8 +73,12 @@ impl Recipe {
         let own = if is_emulated { for_machine(&OWN[1..]) } else { for_machine(&OWN) };
         let code = if bundle.origin.is_some() { flags } else { &foreign };
         let unit = |source: String, flags: &[String]| Unit { source, flags: flags.to_vec() };
-        let sources = bundle.sources()?.into_iter();
-        let mut units: Vec<Unit> = sources.map(|source| unit(source.to_owned(), code)).collect();
+        let target = bundle.target();
+        let kernels = |source: &str| {
+            let own = target.as_ref().map_or_else(Vec::new, |target| target.flags_of_file(source));
+            unit(source.to_owned(), &[code, &own].concat())
+        };
+        let mut units: Vec<Unit> = bundle.sources()?.into_iter().map(kernels).collect();
         let mut includes = vec!["-Icodegen/host/include".to_owned()];
         if bundle.origin.is_some() && is_plain {
             includes.push("-Iruntime/include".into());
