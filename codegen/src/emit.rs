@@ -216,7 +216,7 @@ impl Emitter {
         let includes = self.intrinsics.includes();
         let copies = |text: &&String| ["(void)memcpy(", "(void)memset("].iter().any(|call| text.contains(call));
         let fetch = fetch::prelude(program, model);
-        if [&main, &operators, &fetch].iter().any(|text| copies(text)) && !includes.contains("<string.h>") {
+        if [&main, &operators, &fetch].iter().any(copies) && !includes.contains("<string.h>") {
             text += "#include <string.h>\n";
         }
         if !self.splits.is_empty() {

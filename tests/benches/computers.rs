@@ -68,6 +68,12 @@ fn report(figures: &Path) {
     }
 }
 
+/// The machines that are looked at. What has several levels takes what the level takes that is picked.
+fn machines(only: Option<&str>) -> impl Iterator<Item = &'static Guest> + use<'_> {
+    let is_one = |guest: &&Guest| target(guest.target).is_some_and(|target| target.levels.is_empty());
+    guests().filter(is_one).filter(move |guest| only.is_none_or(|only| only == guest.target))
+}
+
 /// The table of whole networks.
 fn networks(figures: &Path, only: Option<&str>) -> String {
     let networks: Vec<(&str, Case)> =
@@ -75,9 +81,7 @@ fn networks(figures: &Path, only: Option<&str>) -> String {
     let mut text = String::new();
     let names: Vec<&str> = networks.iter().map(|(name, _)| *name).collect();
     let _ = writeln!(text, "{TABLE} {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
-    // What has several levels takes what the level takes that is picked.
-    let is_one = |guest: &&Guest| target(guest.target).is_some_and(|target| target.levels.is_empty());
-    for guest in guests().filter(is_one).filter(|guest| only.is_none_or(|only| only == guest.target)) {
+    for guest in machines(only) {
         let reason = match guest {
             guest if guest.is_beyond_emulator() => Some("the emulator has no AVX-512".into()),
             guest if counts(guest) || !guest.is_emulated() => missing(guest.target),

@@ -1,7 +1,8 @@
 //! Code for `generic` against plain loops in C of the same layers (`plain.c`), each compiled by the same compiler with the same options.
 
+use super::machines;
 use mlc::pipeline::{self, CompileOptions};
-use mlc::toolchain::{Guest, Program, Toolchain, guests};
+use mlc::toolchain::{Guest, Program, Toolchain};
 use mlc_codegen::Target;
 use mlc_ir::{DType, Generator, Tensor, TensorType, text};
 use mlc_tests::compare::{Tolerance, compare};
@@ -223,7 +224,7 @@ fn measured(layer: &Layer, guest: &Guest, compiler: &[String], figures: &Path) -
 pub fn table(figures: &Path, only: Option<&str>) -> String {
     let names: Vec<&str> = LAYERS.iter().map(|layer| layer.name).collect();
     let mut text = format!("{HEAD} {} |\n|---|---|{}\n", names.join(" | "), "---:|".repeat(names.len()));
-    for guest in guests().filter(|guest| only.is_none_or(|only| only == guest.target)) {
+    for guest in machines(only) {
         let reason = if guest.is_beyond_emulator() {
             Some("the emulator has no AVX-512".to_owned())
         } else {

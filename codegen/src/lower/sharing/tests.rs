@@ -285,7 +285,8 @@ fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_it
                 assert_eq!(found[0].to_floats(), expected[0].to_floats(), "{place}");
                 let mut chooser = Chooser::new(&target, 0, &ScheduleOptions::default());
                 let names = &mut Names::new("net");
-                let program = sequence(&plan.graph, &plan.blocks, INTERFACE_ALIGNMENT, &mut chooser, names).unwrap();
+                let program =
+                    sequence(&plan.graph, &plan.blocks, INTERFACE_ALIGNMENT, None, &mut chooser, names).unwrap();
                 if program.parts.iter().any(has_routines) {
                     continue;
                 }
