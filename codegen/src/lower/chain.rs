@@ -222,7 +222,8 @@ impl<'a> Chain<'a> {
     pub fn add_patches(&self, choices: &mut [Vec<Choice>], most: usize) {
         let all: u64 = self.nodes.iter().map(|&id| operations(self.graph, id)).sum();
         for (first, own) in choices.iter_mut().enumerate() {
-            let stripes = own.iter().filter(|choice| choice.rows > 0).map(|choice| (choice.count, choice.rows));
+            // One row at a time takes least, which is what patches are for.
+            let stripes = own.iter().filter(|choice| choice.rows == 1).map(|choice| (choice.count, choice.rows));
             for (count, rows) in stripes.collect::<Vec<_>>() {
                 let whole = self.whole(first..first + count);
                 if whole < most {
