@@ -345,6 +345,10 @@ impl Draft<'_> {
                     return None;
                 }
                 if !is_surrounded && !is_fed {
+                    // As many are read at a time as are computed, so that none may be left over.
+                    if window.repeat > 1 && !types[number].shape[1].is_multiple_of(self.rows) {
+                        return None;
+                    }
                     sources.push(Source::Rows(window));
                     continue;
                 }
