@@ -9,6 +9,8 @@ const OTHERS: &[&str] = &[
     // cargo's
     "--no-default-features",
     // the bench's that writes docs/prices.md
+    "--machine",
+    "--network",
     "--rows",
     // tvmc's
     "--executor-aot-interface-api",
