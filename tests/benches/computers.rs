@@ -4,13 +4,16 @@
 //! `--machine NAME` it looks at one machine only, and with `--layers` at layers only.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, reason = "a benchmark prints its figures")]
 
+#[path = "computers/guests.rs"]
+mod guests;
 #[path = "computers/layers.rs"]
 mod layers;
 
-use mlc::toolchain::{Guest, guests};
+use guests::{counts, instructions, machines};
+use mlc::toolchain::Guest;
 use mlc_ir::Tensor;
 use mlc_tests::case::Case;
-use mlc_tests::firmware::{build, find, missing, run, target};
+use mlc_tests::firmware::{build, find, missing, run};
 use mlc_tests::paths;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -26,9 +29,6 @@ const NETWORKS: [(&str, &str); 5] = [
 
 /// What the table begins with, on the page and here.
 const TABLE: &str = "\n| machine |";
-
-/// Runs whose cost is taken: the difference of two numbers of runs, so that the start of the program doesn't count.
-const RUNS: u32 = 2;
 
 /// Names the file that the plugin adds its counts to.
 const FIGURES: &str = "MLC_INSTRUCTIONS";
@@ -68,12 +68,6 @@ fn report(figures: &Path) {
     }
 }
 
-/// The machines that are looked at. What has several levels takes what the level takes that is picked.
-fn machines(only: Option<&str>) -> impl Iterator<Item = &'static Guest> + use<'_> {
-    let is_one = |guest: &&Guest| target(guest.target).is_some_and(|target| target.levels.is_empty());
-    guests().filter(is_one).filter(move |guest| only.is_none_or(|only| only == guest.target))
-}
-
 /// The table of whole networks.
 fn networks(figures: &Path, only: Option<&str>) -> String {
     let networks: Vec<(&str, Case)> =
@@ -104,11 +98,6 @@ fn networks(figures: &Path, only: Option<&str>) -> String {
     text
 }
 
-/// Whether a machine's emulator counts instructions.
-fn counts(guest: &Guest) -> bool {
-    guest.runner().first().is_some_and(|runner| runner.starts_with("qemu-"))
-}
-
 /// Instructions per multiply-accumulate, or nanoseconds per thousand of them.
 fn measured(case: &Case, target: &str, guest: &Guest, figures: &Path) -> f64 {
     let built = build(case, target, guest.target).unwrap();
@@ -120,14 +109,4 @@ fn measured(case: &Case, target: &str, guest: &Guest, figures: &Path) -> f64 {
         return times.into_iter().min().unwrap() as f64 * 1000.0 / macs as f64;
     }
     instructions(figures, |earlier| drop(built.program.run_after(&inputs, earlier).unwrap())) / macs as f64
-}
-
-/// Executed instructions of a run, of a program that is run with so many runs before the last.
-fn instructions(figures: &Path, run: impl Fn(u32)) -> f64 {
-    let [few, many] = [0, RUNS].map(|earlier| {
-        std::fs::write(figures, "").unwrap();
-        run(earlier);
-        std::fs::read_to_string(figures).unwrap().trim().parse::<u64>().unwrap()
-    });
-    (many - few) as f64 / f64::from(RUNS)
 }

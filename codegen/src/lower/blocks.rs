@@ -4,51 +4,13 @@
 //! tensors that live meanwhile and its rings. Under a limit of bytes, the blocks that move least in rings are a shortest path. Blocks in
 //! [patches](Patches) need less, and compute columns twice.
 
+use super::block::Block;
 use super::chain::{Chain, Taken};
-use super::considered::{Cut, Span};
+use super::considered::Cut;
 use super::patches::{Patched, Patches};
 use crate::target::Target;
 use mlc_ir::{Diagnostic, Graph, NodeId};
 use std::rc::Rc;
-
-/// Nodes that are computed row by row, as one stripe.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
-    /// Their names, in the order of the graph.
-    pub nodes: Vec<String>,
-    /// How many rows are computed at a time.
-    pub rows: usize,
-    /// In how many patches.
-    pub patches: usize,
-    /// Operations that patches do beyond those of the whole.
-    twice: u64,
-    /// The input whose rows are given one after the other, if the nodes read it.
-    fed: Option<String>,
-}
-
-impl Block {
-    /// Whether a node is one of them.
-    pub fn has(&self, name: &str) -> bool {
-        self.nodes.iter().any(|node| node == name)
-    }
-
-    /// The nodes in a graph that has them.
-    pub fn found(&self, graph: &Graph) -> Vec<NodeId> {
-        self.nodes.iter().filter_map(|name| graph.find(name)).collect()
-    }
-
-    /// Its first and its last node.
-    pub fn span(&self) -> Span {
-        let name = |node: Option<&String>| node.cloned().unwrap_or_default();
-        let (first, last) = (name(self.nodes.first()), name(self.nodes.last()));
-        Span { first, last, nodes: self.nodes.len(), patches: self.patches, twice: self.twice }
-    }
-
-    /// See [`Block::fed`], in a graph that has it.
-    pub fn fed(&self, graph: &Graph) -> Option<NodeId> {
-        graph.find(self.fed.as_ref()?)
-    }
-}
 
 /// Nodes that are computed row by row, and the graph that they are of.
 pub struct Plan {

@@ -1,6 +1,6 @@
 //! [`Chain`]: the nodes of a graph in order, and what neighbours of them need if they are computed together.
 
-use super::blocks::Block;
+use super::block::Block;
 use super::considered::CutReason;
 use super::homes::is_constant;
 use super::outline::Outline;

@@ -5,6 +5,7 @@
 //! the walk of the tree, [`plan`](plan::plan) finds the offsets. [`blocks`](blocks::plans) says which nodes may be computed as [`Stripe`]s, row by
 //! row. Bodies of loops become parts of the tree before it is planned.
 
+mod block;
 mod blocks;
 mod byte_sums;
 mod chain;

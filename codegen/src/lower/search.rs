@@ -3,7 +3,8 @@
 //! A program is made by a chooser of schedules, of a plan of blocks that are computed row by row. The smallest arena is one that kernels
 //! with little scratch memory have. Then kernels whose scratch memory fits where nothing else is at that time take faster schedules.
 
-use super::blocks::{self, Block, Plan};
+use super::block::Block;
+use super::blocks::{self, Plan};
 use super::considered::{Candidate, Considered};
 use super::entries::entries;
 use super::legalize;

@@ -1,6 +1,6 @@
 //! [`sequence`]: a graph's parts in an order, over planned memory.
 
-use super::blocks::Block;
+use super::block::Block;
 use super::entries::{Entry, entries};
 use super::fetch::{Fetch, Fetched};
 use super::fetching;

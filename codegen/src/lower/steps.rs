@@ -1,6 +1,6 @@
 //! The parts of a legal graph over the homes of its values, in the order of the graph.
 
-use super::blocks::Block;
+use super::block::Block;
 use super::exchange::{Copies, needs_copy};
 use super::homes::{BufferId, BufferKind, Home, Homes, moved};
 use super::maker::{Item, Lower, Maker};

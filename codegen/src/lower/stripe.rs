@@ -1,6 +1,6 @@
 //! Stripes: some nodes of a graph as one part, in which their kernels take turns.
 
-use super::blocks::Block;
+use super::block::Block;
 use super::homes::{BufferId, BufferKind, Home, Homes};
 use super::maker::Maker;
 use super::outline::{Computed, Member, Outline, RingOfRows, Source, Sum, Work};

@@ -1,6 +1,6 @@
 //! Code for `generic` against plain loops in C of the same layers (`plain.c`), each compiled by the same compiler with the same options.
 
-use super::machines;
+use super::guests::{counts, instructions, machines};
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::{Guest, Program, Toolchain};
 use mlc_codegen::Target;
@@ -206,9 +206,9 @@ fn measured(layer: &Layer, guest: &Guest, compiler: &[String], figures: &Path) -
     let bytes = std::fs::read(folder.path().join("y")).unwrap();
     let tolerance = Tolerance { absolute: 1e-3, relative: 1e-3 };
     compare(&own[0], &Tensor::from_le_bytes(layer.output(), &bytes), tolerance).unwrap();
-    if super::counts(guest) {
-        let own = super::instructions(figures, |earlier| drop(program.run_after(&inputs, earlier).unwrap()));
-        let plain = super::instructions(figures, |earlier| drop(plain.run("run", earlier)));
+    if counts(guest) {
+        let own = instructions(figures, |earlier| drop(program.run_after(&inputs, earlier).unwrap()));
+        let plain = instructions(figures, |earlier| drop(plain.run("run", earlier)));
         return [own, plain];
     }
     let mut least = [f64::INFINITY; 2];

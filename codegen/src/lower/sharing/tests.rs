@@ -137,7 +137,7 @@ fn targets() -> Vec<Target> {
 }
 
 /// The parts of a graph, some of whose nodes are a stripe, before there is a plan.
-fn items(graph: &Graph, blocks: &[blocks::Block], target: &Target) -> (Vec<Item>, Homes) {
+fn items(graph: &Graph, blocks: &[crate::lower::block::Block], target: &Target) -> (Vec<Item>, Homes) {
     let mut chooser = Chooser::new(target, 0, &ScheduleOptions::default());
     let in_stripe = |node: &str| blocks.iter().any(|block| block.has(node));
     let graph = legalize(&simplify(graph).unwrap(), target, |_| false, in_stripe).unwrap();
