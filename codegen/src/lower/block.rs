@@ -12,10 +12,18 @@ pub struct Block {
     pub rows: usize,
     /// In how many patches.
     pub patches: usize,
+    /// Of what is itself a patch, which of how many.
+    pub patch: (usize, usize),
     /// Operations that patches do beyond those of the whole.
     pub twice: u64,
     /// The input whose rows are given one after the other, if the nodes read it.
     pub fed: Option<String>,
+}
+
+impl Default for Block {
+    fn default() -> Block {
+        Block { nodes: Vec::new(), rows: 1, patches: 1, patch: (0, 1), twice: 0, fed: None }
+    }
 }
 
 impl Block {

@@ -2,7 +2,7 @@
 //!
 //! In the order of the graph, neighbours that could be a stripe are a block, and any node alone is one. What a block needs is all whole
 //! tensors that live meanwhile and its rings. Under a limit of bytes, the blocks that move least in rings are a shortest path. Blocks in
-//! [patches](Patches) need less, and compute columns twice.
+//! [patches](Patches) need less, and compute rows twice.
 
 use super::block::Block;
 use super::chain::{Chain, Taken};
@@ -10,6 +10,7 @@ use super::considered::Cut;
 use super::patches::{Patched, Patches};
 use crate::target::Target;
 use mlc_ir::{Diagnostic, Graph, NodeId};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Nodes that are computed row by row, and the graph that they are of.
@@ -28,6 +29,11 @@ impl Plan {
         Plan { graph: Rc::clone(graph), given: blocks.clone(), blocks }
     }
 
+    /// Whether some nodes compute patches.
+    pub fn has_patches(&self) -> bool {
+        self.given.iter().any(|block| block.patches > 1)
+    }
+
     /// Operations that patches do beyond those of the whole.
     pub fn twice(&self) -> u64 {
         self.given.iter().map(|block| block.twice).sum()
@@ -37,12 +43,19 @@ impl Plan {
 /// Limits that plans are made for, in hundredths of the least one.
 const LIMITS: [usize; 8] = [100, 115, 135, 170, 220, 300, 420, 600];
 
-/// Limits that plans in patches are made for, in hundredths of the least one: little memory is what they are for.
-const LIMITS_OF_PATCHES: [usize; 9] = [100, 103, 107, 115, 125, 140, 170, 220, 300];
+/// Which plans in patches are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// Those that take about so many bytes of arena, and less.
+    Arena(usize),
+    /// Those that do about such a share of all operations twice, in thousandths, and less.
+    Twice(u64),
+    /// All kinds.
+    All,
+}
 
-/// Limits that plans in patches are made for where the arena has one, in hundredths of that: what a plan takes in the end is known when it
-/// is planned.
-const SHARES_OF_ARENA: [usize; 5] = [100, 97, 93, 88, 80];
+/// How many plans in patches of one kind are planned: what they take in the end is known then.
+const MOST_IN_PATCHES: usize = 6;
 
 /// Blocks for which what lives meanwhile fits into the second cache, or as few bytes as can be; `None` where it does without, or where there is
 /// no such cache.
@@ -76,28 +89,48 @@ pub fn plans(graph: &Graph, target: &Target, fed: Option<NodeId>) -> Vec<Vec<Blo
     plans
 }
 
-/// Plans in which some nodes compute patches, so that they take less memory than any without: those that take least first, and those for
-/// an arena of so many bytes, if there is such a limit.
+/// Plans in which some nodes compute patches, so that they take less memory than any without: some that take least, and some of those that
+/// are wanted, the smallest ones first.
 ///
 /// # Errors
 /// When what computes a patch doesn't fit: a defect of mlc.
-pub fn in_patches(graph: &Graph, target: &Target, arena_bytes: Option<usize>) -> Result<Vec<Plan>, Diagnostic> {
+pub fn in_patches(graph: &Graph, target: &Target, wanted: Wanted) -> Result<Vec<Plan>, Diagnostic> {
     let chain = Chain::new(graph, target, None);
     let mut choices = chain.choices();
     let Some(once) = chain.least(&choices) else { return Ok(Vec::new()) };
-    chain.add_patches(&mut choices, once);
-    let Some(least) = chain.least(&choices) else { return Ok(Vec::new()) };
-    let shares = |bytes: usize, hundredths: &'static [usize]| {
-        hundredths.iter().map(move |hundredths| bytes.saturating_mul(*hundredths) / 100)
-    };
-    let for_arena = arena_bytes.into_iter().flat_map(|bytes| shares(bytes, &SHARES_OF_ARENA));
-    let (mut plans, mut known) = (Vec::new(), Vec::new());
-    for limit in for_arena.chain(shares(least, &LIMITS_OF_PATCHES)).filter(|&limit| limit < once) {
-        let Some(path) = chain.path(&choices, limit).filter(|path| !known.contains(path)) else { continue };
-        known.push(path.clone());
-        plans.extend(plan(graph, &chain, &path)?);
+    chain.add_patches(&mut choices, once)?;
+    let mut paths = Vec::new();
+    let mut limit = once;
+    while let Some(path) = limit.checked_sub(1).and_then(|limit| chain.path(&choices, limit)) {
+        limit = chain.bytes(&choices, &path);
+        paths.push((limit, path));
     }
-    Ok(plans)
+    paths.reverse();
+    let plans = some_of(&paths, &chain, wanted).into_iter().map(|number| plan(graph, &chain, &paths[number].1));
+    Ok(plans.collect::<Result<Vec<Option<Plan>>, Diagnostic>>()?.into_iter().flatten().collect())
+}
+
+/// Numbers of those paths that are planned, of all that none is better than in both bytes and operations, the smallest ones first.
+fn some_of(paths: &[(usize, Vec<Taken>)], chain: &Chain<'_>, wanted: Wanted) -> Vec<usize> {
+    let twice = |path: &[Taken]| path.iter().map(|taken| taken.twice).sum::<u64>();
+    let least = 0..paths.len().min(MOST_IN_PATCHES / 2);
+    let from = match wanted {
+        // What is estimated may be a little more than what is planned.
+        Wanted::Arena(bytes) => {
+            let behind = paths.partition_point(|(own, _)| *own <= bytes + bytes / 50);
+            behind.saturating_sub(MOST_IN_PATCHES)..behind
+        }
+        Wanted::Twice(share) => {
+            let most = chain.operations().saturating_mul(share) / 1000;
+            let first = paths.partition_point(|(_, path)| twice(path) > most);
+            first..(first + MOST_IN_PATCHES).min(paths.len())
+        }
+        Wanted::All => 0..0,
+    };
+    let step = paths.len().div_ceil(2 * MOST_IN_PATCHES).max(1);
+    let thinned = (0..paths.len()).step_by(step).filter(|_| wanted == Wanted::All);
+    let numbers: BTreeSet<usize> = least.chain(from).chain(thinned).collect();
+    numbers.into_iter().collect()
 }
 
 /// The plan of what is taken of a chain; `None` where there are no patches.
@@ -110,8 +143,8 @@ fn plan(graph: &Graph, chain: &Chain<'_>, path: &[Taken]) -> Result<Option<Plan>
         return Ok(None);
     }
     let Some(Patched { graph, nodes }) = Patched::new(graph, &patches)? else { return Ok(None) };
-    let rows = taken.iter().flat_map(|taken| std::iter::repeat_n(taken.rows, taken.patches));
-    let own = nodes.into_iter().zip(rows).map(|(nodes, rows)| Block { nodes, rows, patches: 1, twice: 0, fed: None });
+    let places = taken.iter().flat_map(|taken| (0..taken.patches).map(|number| (number, taken.patches)));
+    let own = nodes.into_iter().zip(places).map(|(nodes, patch)| Block { nodes, patch, ..Block::default() });
     let given = stripes(chain, path);
     let blocks = given.iter().filter(|block| block.patches == 1).cloned().chain(own).collect();
     Ok(Some(Plan { graph: Rc::new(graph), blocks, given }))
@@ -126,6 +159,7 @@ fn stripes(chain: &Chain<'_>, path: &[Taken]) -> Vec<Block> {
         patches: taken.patches,
         twice: taken.twice,
         fed: chain.fed(taken.first, taken.count).map(name),
+        ..Block::default()
     };
     path.iter().filter(|taken| taken.rows > 0).map(block).collect()
 }

@@ -4,17 +4,17 @@ use super::block::Block;
 use super::considered::CutReason;
 use super::homes::is_constant;
 use super::outline::Outline;
-use super::patches::{Patches, operations, width};
+use super::patches::{Patch, Patches, Transposed, height, operations};
 use super::roles::is_view;
 use crate::target::Target;
-use mlc_ir::{Graph, NodeId, Objective, Op, Value};
+use mlc_ir::{Diagnostic, Graph, NodeId, Objective, Op, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Nodes of one block at most.
 const MOST_NODES: usize = 64;
 
 /// How many patches are looked at.
-const PATCHES: [usize; 12] = [2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 28];
+const PATCHES: [usize; 16] = [2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48];
 
 /// What patches of one block compute twice is no more than all there is, divided by this.
 const LEAST_ONCE: u64 = 4;
@@ -39,7 +39,7 @@ pub struct Choice {
     twice: u64,
     /// What lives meanwhile.
     bytes: usize,
-    /// Bytes that are moved, and what columns that are computed twice take.
+    /// Bytes that are moved, and what rows that are computed twice take.
     work: u64,
 }
 
@@ -136,8 +136,9 @@ impl<'a> Chain<'a> {
         self.tensors.iter().filter(alive).map(|tensor| tensor.bytes).sum()
     }
 
-    /// Bytes that a result of nodes which are computed together has in common with a tensor that dies with them, at most.
-    fn overlaid(&self, nodes: std::ops::Range<usize>, outline: &Outline, rows: usize) -> usize {
+    /// Bytes that a result of nodes which are computed together has in common with a tensor that dies with them, at most. `lead` says how far
+    /// it has to begin before a tensor, whose rows and its own have so many bytes.
+    fn overlaid(&self, nodes: std::ops::Range<usize>, lead: impl Fn((Value, usize), usize) -> Option<i64>) -> usize {
         let last = Value::from(self.nodes[nodes.end - 1]);
         let Some(result) = self.tensors.iter().find(|tensor| tensor.value == last) else { return 0 };
         if self.target.objective != Objective::Ram || result.life.0 < nodes.start {
@@ -149,7 +150,7 @@ impl<'a> Chain<'a> {
         };
         let dies = |tensor: &&Tensor| tensor.life.0 < nodes.start && nodes.contains(&tensor.life.1);
         let saved = |tensor: &Tensor| {
-            let lead = outline.lead(rows, (tensor.value, row(tensor)), row(result))?;
+            let lead = lead((tensor.value, row(tensor)), row(result))?;
             let ahead = usize::try_from(lead).unwrap_or(0);
             Some((tensor.bytes + result.bytes).saturating_sub(result.bytes.max(tensor.bytes + ahead)))
         };
@@ -213,43 +214,70 @@ impl<'a> Chain<'a> {
         }
         let nodes = &self.nodes[first..first + count];
         let outline = Outline::new(self.graph, nodes, rows, fed.map(|fed| fed.input), self.target)?;
-        let whole = self.whole(first..first + count) - self.overlaid(first..first + count, &outline, rows);
+        let lead = |operand, result| outline.lead(rows, operand, result);
+        let whole = self.whole(first..first + count) - self.overlaid(first..first + count, lead);
         let bytes = whole + outline.bytes(self.target.alignment, |_| None);
         Some(Choice { count, rows, patches: 1, twice: 0, bytes, work: work(&outline, rows) })
     }
 
-    /// Adds choices of patches that take less than so many bytes.
-    pub fn add_patches(&self, choices: &mut [Vec<Choice>], most: usize) {
-        let all: u64 = self.nodes.iter().map(|&id| operations(self.graph, id)).sum();
-        for (first, own) in choices.iter_mut().enumerate() {
-            // One row at a time takes least, which is what patches are for.
-            let stripes = own.iter().filter(|choice| choice.rows == 1).map(|choice| (choice.count, choice.rows));
-            for (count, rows) in stripes.collect::<Vec<_>>() {
-                let whole = self.whole(first..first + count);
-                if whole < most {
-                    let patches = self.patches(first, count, rows, &PATCHES);
-                    own.extend(patches.filter(|choice| choice.bytes < most && choice.twice <= all / LEAST_ONCE));
-                }
-            }
-        }
+    /// Operations of all nodes.
+    pub fn operations(&self) -> u64 {
+        self.nodes.iter().map(|&id| operations(self.graph, id)).sum()
     }
 
-    /// Some neighbours in each of these numbers of patches.
-    fn patches(&self, first: usize, count: usize, rows: usize, counts: &[usize]) -> impl Iterator<Item = Choice> {
+    /// What a path takes at most.
+    pub fn bytes(&self, choices: &[Vec<Choice>], path: &[Taken]) -> usize {
+        let is = |choice: &&Choice, taken: &Taken| {
+            (choice.count, choice.rows, choice.patches) == (taken.count, taken.rows, taken.patches)
+        };
+        let own = path.iter().map(|taken| choices[taken.first].iter().find(|choice| is(choice, taken)));
+        own.flatten().map(|choice| choice.bytes).max().unwrap_or(0)
+    }
+
+    /// Adds choices of patches that take less than so many bytes.
+    ///
+    /// # Errors
+    /// When a node can't be transposed that says it can: a defect of mlc.
+    pub fn add_patches(&self, choices: &mut [Vec<Choice>], most: usize) -> Result<(), Diagnostic> {
+        let transposed = Transposed::new(self.graph)?;
+        let all = self.operations();
+        for (first, own) in choices.iter_mut().enumerate() {
+            // One row at a time takes least, which is what patches are for.
+            let counts: Vec<usize> = own.iter().filter(|choice| choice.rows == 1).map(|choice| choice.count).collect();
+            for count in counts {
+                let patches = self.patches(&transposed, first, count, &PATCHES);
+                own.extend(patches.filter(|choice| choice.bytes < most && choice.twice <= all / LEAST_ONCE));
+            }
+        }
+        Ok(())
+    }
+
+    /// Some neighbours in each of these numbers of patches, a column at a time.
+    fn patches(
+        &self,
+        transposed: &Transposed,
+        first: usize,
+        count: usize,
+        counts: &[usize],
+    ) -> impl Iterator<Item = Choice> {
         let nodes = &self.nodes[first..first + count];
-        let outline = Outline::new(self.graph, nodes, rows, None, self.target);
-        let columns = nodes.last().and_then(|&last| width(self.graph, last)).unwrap_or(0);
+        let outline = transposed.nodes(nodes);
+        let outline = outline.and_then(|nodes| Outline::new(&transposed.graph, &nodes, 1, None, self.target));
+        let rows = nodes.last().and_then(|&last| height(self.graph, last)).unwrap_or(0);
         let once: u64 = nodes.iter().map(|&id| operations(self.graph, id)).sum();
-        let whole = self.whole(first..first + count);
-        let counts = counts.iter().copied().filter(move |&patches| patches <= columns);
+        let range = first..first + count;
+        let counts = counts.iter().copied().filter(move |&patches| patches <= rows);
         counts.filter_map(move |patches| {
             let outline = outline.as_ref()?;
             let all = Patches { nodes: nodes.to_vec(), count: patches }.all(self.graph)?;
             let twice = all.iter().map(|patch| patch.operations(self.graph)).sum::<u64>().saturating_sub(once);
-            let bytes = all.iter().map(|patch| outline.bytes(self.target.alignment, |value| patch.width(value)));
-            let bytes = whole + bytes.max()?;
-            let work = work(outline, rows) + twice.saturating_mul(BYTES_PER_OPERATION);
-            Some(Choice { count, rows, patches, twice, bytes, work })
+            let rings = |patch: &Patch| {
+                outline.bytes(self.target.alignment, |value| patch.rows_of(transposed.original(value)?))
+            };
+            let overlaid = self.overlaid(range.clone(), |operand, result| lead(&all, operand, result));
+            let bytes = self.whole(range.clone()) - overlaid + all.iter().map(rings).max()?;
+            let work = work(outline, 1) + twice.saturating_mul(BYTES_PER_OPERATION);
+            Some(Choice { count, rows: 1, patches, twice, bytes, work })
         })
     }
 
@@ -299,7 +327,7 @@ impl<'a> Chain<'a> {
         let count = block.nodes.len();
         match block.patches {
             1 => self.stripe(first, count, block.rows),
-            patches => self.patches(first, count, block.rows, &[patches]).next(),
+            patches => self.patches(&Transposed::new(self.graph).ok()?, first, count, &[patches]).next(),
         }
     }
 
@@ -322,6 +350,21 @@ impl<'a> Chain<'a> {
         }
         Some(path)
     }
+}
+
+/// How far a result of patches has to begin before a tensor outside that they read, in bytes: patches are taken to read a row until they
+/// have written all of theirs. `None` where it isn't read by rows.
+fn lead(patches: &[Patch], (operand, bytes): (Value, usize), result_bytes: usize) -> Option<i64> {
+    let mut lead = None;
+    // The first row that a patch or one behind it reads.
+    let mut first = usize::MAX;
+    for patch in patches.iter().rev() {
+        first = patch.outside.get(&operand).map_or(first, |rows| first.min(rows.start));
+        if first < usize::MAX {
+            lead = lead.max(Some((patch.result.end * result_bytes) as i64 - (first * bytes) as i64));
+        }
+    }
+    lead
 }
 
 /// Bytes that are moved in rings, and what it takes to ask whose turn it is.

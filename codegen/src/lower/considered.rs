@@ -54,9 +54,9 @@ pub struct Span {
     pub last: String,
     /// How many nodes there are.
     pub nodes: usize,
-    /// In how many patches of columns they are computed.
+    /// In how many patches of rows they are computed.
     pub patches: usize,
-    /// Operations, such as multiply–accumulates, that patches do beyond those of the whole: columns that neighbours need of each other are
+    /// Operations, such as multiply–accumulates, that patches do beyond those of the whole: rows that neighbours need of each other are
     /// computed twice.
     pub twice: u64,
 }

@@ -51,8 +51,13 @@ pub struct Buffer {
 #[derive(Debug, Clone)]
 enum Inside {
     Interior(Vec<(usize, usize)>),
-    Part { axis: usize, start: usize },
+    Part {
+        axis: usize,
+        start: usize,
+    },
     Reshaped,
+    /// With axis i of the whole as axis `permutation[i]`.
+    Transposed(Vec<usize>),
 }
 
 /// Where a computed value is put.
@@ -130,6 +135,18 @@ impl Homes {
         self.is_placeable(graph, value) && !self.dense.contains(&value)
     }
 
+    /// What a value is the transposed rows of, if that is computed row by row and nothing else reads it, and how its axes are in the value.
+    fn transposed_patch(&self, graph: &Graph, value: Value) -> Option<(Value, Vec<usize>)> {
+        let Op::Transpose(transpose) = &graph.node(value.node).op else { return None };
+        let patch = graph.operands(value.node)[0];
+        let is_free = self.by_rows.contains(&patch.node) && !self.materialized.contains(&value);
+        let is_placeable = is_free && graph.uses(patch).len() == 1 && self.fits_inside(graph, patch);
+        // Two axes change places, so that it is so from either.
+        let permutation = &transpose.permutation;
+        let is_exchange = permutation.iter().enumerate().all(|(axis, &other)| permutation[other] == axis);
+        (is_placeable && is_exchange).then(|| (patch, permutation.clone()))
+    }
+
     fn place_outputs(&mut self, graph: &Graph) {
         for (number, output) in graph.open_outputs().into_iter().enumerate() {
             self.place_output(graph, graph.outputs()[output].value, Placement::Output(number));
@@ -165,9 +182,12 @@ impl Homes {
                 let mut start = 0;
                 for &part in &operands {
                     let once = operands.iter().filter(|&&other| other == part).count() == 1;
+                    let inside = Inside::Part { axis: concat.axis, start };
                     if once && self.fits_inside(graph, part) {
-                        let inside = Inside::Part { axis: concat.axis, start };
                         self.placements.insert(part, Placement::Inside(whole, inside));
+                    } else if once && let Some((patch, permutation)) = self.transposed_patch(graph, part) {
+                        self.placements.insert(part, Placement::Inside(whole, inside));
+                        self.placements.insert(patch, Placement::Inside(part, Inside::Transposed(permutation)));
                     }
                     start += graph.ty(part).shape[concat.axis];
                 }
@@ -200,6 +220,7 @@ impl Homes {
                         whole.slice(&starts, &ty.shape, &vec![1; whole.rank()])
                     }
                     Inside::Reshaped => View { offset: whole.offset, ..dense },
+                    Inside::Transposed(permutation) => whole.transpose(&permutation),
                 };
                 (buffer, view)
             }

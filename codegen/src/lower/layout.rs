@@ -178,19 +178,41 @@ fn requests(
     (requests, owners)
 }
 
-/// Results that may lie over operands that die in their part.
+/// Results that may lie over operands that die in their part, or in the last of those that write them together.
 fn laps(walk: &[Entry<'_>], lives: &Lives, owners: &[Owner]) -> Vec<Lap> {
     let request = |root: BufferId| owners.iter().position(|owner| matches!(owner, Owner::Buffer(own) if *own == root));
     let lap = |entry: &Entry<'_>, overlay: &Overlay| {
+        let last = together(walk, entry, overlay)?;
         let (&over, &under) = (lives.alias.get(&overlay.result)?, lives.alias.get(&overlay.operand)?);
         let is_born = over == overlay.result && lives.roots.get(&over)?.0 == entry.first;
-        let dies = lives.roots.get(&under)?.1 == entry.last;
+        let dies = lives.roots.get(&under)?.1 == last;
         (is_born && dies && over != under).then_some(())?;
         let (distance, modulus) = (overlay.distance, overlay.modulus);
         Some(Lap { result: request(over)?, operand: request(under)?, distance, modulus })
     };
     let overlays = walk.iter().flat_map(|entry| entry.part.overlays().iter().map(move |overlay| (entry, overlay)));
     overlays.filter_map(|(entry, overlay)| lap(entry, overlay)).collect()
+}
+
+/// The last position of the parts that write a result together, of which the entry is the first: if they follow each other in their order,
+/// and nothing else between them has to do with the result or the operand.
+fn together(walk: &[Entry<'_>], entry: &Entry<'_>, overlay: &Overlay) -> Option<usize> {
+    let (_, count) = overlay.part;
+    if count == 1 {
+        return Some(entry.last);
+    }
+    let touches = |part: &Part| {
+        let buffers = || part.bindings().iter().filter_map(Binding::buffer);
+        buffers().any(|buffer| buffer == overlay.result || buffer == overlay.operand)
+    };
+    let mut last = None;
+    let others = walk.iter().filter(|other| other.first >= entry.first && other.around.is_empty());
+    for (number, other) in others.filter(|other| touches(other.part)).take(count).enumerate() {
+        let own = Overlay { part: (number, count), ..*overlay };
+        other.part.overlays().contains(&own).then_some(())?;
+        last = (number + 1 == count).then_some(other.last);
+    }
+    last
 }
 
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use super::homes::is_constant;
 use super::legalize::{anchor_mut, border_in_memory, take_pads};
-use super::patches::columns_of;
+use super::patches::rows_of;
 use super::turns::{Turns, Worker};
 use crate::target::Target;
 use mlc_ir::ops::{Kernel, Map};
@@ -206,17 +206,20 @@ impl Outline {
         self.members.iter().take(self.members.len().saturating_sub(1)).map(|member| &member.ring)
     }
 
-    /// Bytes of its rings and of a sum, each rounded up to an alignment: those that last, and the most of the others at one time. `width` says
-    /// how many columns of a value there are, its border apart.
-    pub fn bytes(&self, alignment: usize, width: impl Fn(Value) -> Option<usize>) -> usize {
+    /// Bytes of its rings and of a sum, each rounded up to an alignment: those that last, and the most of the others at one time. `columns`
+    /// says which columns of a value there are, if not all.
+    pub fn bytes(&self, alignment: usize, columns: impl Fn(Value) -> Option<Range<usize>>) -> usize {
         let sum = self.members.last().filter(|member| matches!(member.work, Work::Sum(_)));
         let sum = sum.map_or(0, |member| member.ring.ty.bytes().next_multiple_of(alignment));
         let bytes = |member: &Member| {
             let ring = &member.ring;
-            let columns = ring.ty.shape.get(2).copied().unwrap_or(1).max(1);
-            let border = ring.pads.get(2).map_or(0, |pads| pads.0 + pads.1);
-            let own = width(member.value).map_or(columns, |width| width + border);
-            (ring.ty.bytes() / columns * own).next_multiple_of(alignment)
+            let width = ring.ty.shape.get(2).copied().unwrap_or(1).max(1);
+            let (before, behind) = ring.pads.get(2).copied().unwrap_or((0, 0));
+            let own = columns(member.value).map_or(width, |own| {
+                let end = own.end + before + behind;
+                own.len() + if own.start == 0 { before } else { 0 } + if end == width { behind } else { 0 }
+            });
+            (ring.ty.bytes() / width * own).next_multiple_of(alignment)
         };
         let alive = |number: usize| {
             let lives = |(own, member): &(usize, &Member)| {
@@ -370,7 +373,7 @@ impl Draft<'_> {
 
     /// Where a value is some columns of what is computed in the stripe: all of it, and how many columns aren't read before and after those.
     fn whole(&self, value: Value) -> (Value, (usize, usize)) {
-        let columns = columns_of(self.graph, value).filter(|(whole, _)| self.made.contains_key(whole));
+        let columns = rows_of(self.graph, value).filter(|(whole, _)| self.made.contains_key(whole));
         let skipped = |(whole, columns): (Value, Range<usize>)| {
             (whole, (columns.start, self.graph.ty(whole).shape[2] - columns.end))
         };
@@ -456,7 +459,7 @@ impl Draft<'_> {
 fn is_among(graph: &Graph, id: NodeId, nodes: &BTreeSet<NodeId>) -> bool {
     let is_output = || graph.outputs().iter().any(|output| output.value.node == id);
     let is_read_there = || graph.uses(id.into()).iter().all(|(user, _)| nodes.contains(user));
-    nodes.contains(&id) || columns_of(graph, id.into()).is_some() && is_read_there() && !is_output()
+    nodes.contains(&id) || rows_of(graph, id.into()).is_some() && is_read_there() && !is_output()
 }
 
 /// Whether a node of some computes nothing but a part of what another one of them joins.

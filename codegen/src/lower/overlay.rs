@@ -2,7 +2,7 @@
 
 use super::homes::BufferId;
 
-/// A result that may lie over an operand that dies in the same part. Loops go upwards, so that the result begins before the operand, or behind it.
+/// A result that may lie over an operand that dies in the same part, or in the last of several that write it together. Loops go upwards, so that the result begins before the operand, or behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overlay {
     /// The buffer that is written.
@@ -13,6 +13,8 @@ pub struct Overlay {
     pub distance: i64,
     /// What the distance must be a multiple of, in bytes.
     pub modulus: usize,
+    /// Of parts that write the result together, one after the other, which of how many this is.
+    pub part: (usize, usize),
 }
 
 impl Overlay {

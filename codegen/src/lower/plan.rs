@@ -52,9 +52,9 @@ impl Lap {
 /// in the order of the requests. Those that live at one time are apart, but for `laps`.
 ///
 /// Two orders of a first-fit search are tried, by size and by start of life, and the smaller arena wins. Where both take more
-/// than lives at one time, a search for a plan that doesn't follows.
+/// than lives at one time, searches for a plan that doesn't follow: one with second thoughts, and one whose order is changed by what didn't fit.
 pub fn plan(requests: &[Request], laps: &[Lap], alignment: usize) -> MemoryPlan {
-    let all = Requests { requests, laps, alignment };
+    let all = Requests::new(requests, laps, alignment);
     let mut by_size: Vec<usize> = (0..requests.len()).collect();
     by_size.sort_by_key(|&index| (std::cmp::Reverse(requests[index].bytes), requests[index].first, index));
     let mut by_start: Vec<usize> = (0..requests.len()).collect();
@@ -71,9 +71,10 @@ pub fn plan(requests: &[Request], laps: &[Lap], alignment: usize) -> MemoryPlan 
     for share in shares {
         let most = end(requests, &offsets);
         let room = bound + most.saturating_sub(bound) * share / 100;
-        if most > room
-            && let Some(tight) = all.place_within(&by_start, room)
-        {
+        if most <= room {
+            continue;
+        }
+        if let Some(tight) = all.place_within(&by_start, room).or_else(|| all.place_urgent_first(&by_size, room)) {
             offsets = tight;
             break;
         }
@@ -104,13 +105,27 @@ const MOST_TRIES: usize = 4096;
 /// Offsets that a request can't have: those between two numbers.
 type Barred = (i64, i64);
 
+/// Orders tried by [`Requests::place_urgent_first`].
+const MOST_ORDERS: usize = 256;
+
 struct Requests<'a> {
     requests: &'a [Request],
     laps: &'a [Lap],
+    /// Numbers of the laps of each request.
+    lapped: Vec<Vec<usize>>,
     alignment: usize,
 }
 
-impl Requests<'_> {
+impl<'a> Requests<'a> {
+    fn new(requests: &'a [Request], laps: &'a [Lap], alignment: usize) -> Requests<'a> {
+        let mut lapped = vec![Vec::new(); requests.len()];
+        for (number, lap) in laps.iter().enumerate() {
+            lapped[lap.result].push(number);
+            lapped[lap.operand].push(number);
+        }
+        Requests { requests, laps, lapped, alignment }
+    }
+
     /// Largest sum of the sizes, rounded up to an alignment, of buffers that live at one time, less what one of them has in common with another one
     /// that it may lie over.
     fn bound(&self, alignment: usize) -> usize {
@@ -144,7 +159,7 @@ impl Requests<'_> {
             let meets = |lap: &&Lap| {
                 (lap.result, lap.operand) == (number, other) || (lap.result, lap.operand) == (other, number)
             };
-            match self.laps.iter().find(meets) {
+            match self.lapped[number].iter().map(|&lap| &self.laps[lap]).find(meets) {
                 Some(lap) => {
                     let distance = lap.aligned(self.alignment);
                     // Only in steps there is more than one distance.
@@ -196,6 +211,36 @@ impl Requests<'_> {
             offsets[index] = Self::lowest(&barred, self.alignment_of(index));
         }
         whole(&offsets)
+    }
+
+    /// Places all requests below `room`, in an order of which each that finds no place becomes the first. One that may lie over another goes where
+    /// it meets that one; others go where they went the last time, or to the other end after they found no place there.
+    fn place_urgent_first(&self, order: &[usize], room: usize) -> Option<Vec<usize>> {
+        let mut order = order.to_vec();
+        let mut is_high = vec![false; self.requests.len()];
+        for _ in 0..MOST_ORDERS {
+            let mut offsets = vec![0; self.requests.len()];
+            let mut is_placed = vec![false; self.requests.len()];
+            let failed = (0..order.len()).find(|&count| {
+                let index = order[count];
+                let (bytes, alignment) = (self.requests[index].bytes, self.alignment_of(index));
+                let barred = self.barred(&order[..count], &offsets, index);
+                let laps = || self.lapped[index].iter().map(|&lap| &self.laps[lap]);
+                let is_over = laps().any(|lap| lap.result == index && is_placed[lap.operand]);
+                let is_under = laps().any(|lap| lap.operand == index && is_placed[lap.result]);
+                let lowest = Self::lowest(&barred, alignment);
+                let fits = lowest + bytes as i64 <= room as i64;
+                let highest = Self::highest(&barred, bytes, alignment, room).filter(|_| fits);
+                let own = if is_over || is_high[index] && !is_under { highest } else { Some(lowest).filter(|_| fits) };
+                offsets[index] = own.unwrap_or(0);
+                is_placed[index] = true;
+                own.is_none()
+            });
+            let Some(count) = failed else { return Some(whole(&offsets)) };
+            is_high[order[count]] ^= true;
+            order[..=count].rotate_right(1);
+        }
+        None
     }
 
     /// Places all requests below `room`: each at the lowest or the highest free place, with a bounded number of second thoughts.

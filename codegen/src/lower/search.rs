@@ -4,7 +4,7 @@
 //! with little scratch memory have. Then kernels whose scratch memory fits where nothing else is at that time take faster schedules.
 
 use super::block::Block;
-use super::blocks::{self, Plan};
+use super::blocks::{self, Plan, Wanted};
 use super::considered::{Candidate, Considered};
 use super::entries::entries;
 use super::legalize;
@@ -15,6 +15,7 @@ use crate::names::Names;
 use crate::target::{Target, VectorSpelling};
 use mlc_ir::{Diagnostic, Graph, NodeId, Objective};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// A program that was tried.
@@ -99,7 +100,11 @@ impl Search<'_> {
         let target = Rc::clone(&chooser.target);
         let rows = Rows::of(&target, fed.is_some(), chooser.is_for_threads(), computes_twice);
         let has_rows = rows != Rows::Whole && graph.messages().is_empty();
-        let arena_bytes = if let Goal::Arena(limit) = chooser.goal() { Some(limit) } else { None };
+        let wanted = match chooser.goal() {
+            Goal::Arena(limit) => Wanted::Arena(limit),
+            Goal::Time(share) => Wanted::Twice(share),
+            Goal::Objective(_) => Wanted::All,
+        };
         let by_rows = match rows {
             _ if !has_rows => Vec::new(),
             Rows::Whole => Vec::new(),
@@ -108,7 +113,7 @@ impl Search<'_> {
         };
         let in_patches = match rows {
             Rows::AnyInPatches if has_rows => {
-                blocks::in_patches(graph, &target, arena_bytes).map_err(|error| vec![error])?
+                blocks::in_patches(graph, &target, wanted).map_err(|error| vec![error])?
             }
             _ => Vec::new(),
         };
@@ -148,8 +153,13 @@ impl Search<'_> {
     }
 
     fn all(&self) -> Vec<(usize, usize)> {
-        let choosers = self.choosers.len();
-        (0..self.plans.len()).flat_map(|plan| (0..choosers).map(move |chooser| (plan, chooser))).collect()
+        // Little memory is what patches are for.
+        let suits = |&(plan, chooser): &(usize, usize)| {
+            !self.plans[plan].has_patches() || self.choosers[chooser].target.objective == Objective::Ram
+        };
+        let choosers = 0..self.choosers.len();
+        let all = (0..self.plans.len()).flat_map(|plan| choosers.clone().map(move |chooser| (plan, chooser)));
+        all.filter(suits).collect()
     }
 
     /// The same program with the fastest schedules whose scratch memory fits into an arena of so many bytes; `None` where that is no
@@ -194,8 +204,16 @@ impl Search<'_> {
     /// The fastest program whose arena has no more than so many bytes; the smallest one where all have more.
     fn fastest_within(&mut self, limit: usize) -> Result<Option<Found>, Vec<Diagnostic>> {
         let mut best: Option<Found> = None;
+        let mut far = None;
         for by in self.all() {
+            // The first chooser takes the least memory, or little more.
+            if far == Some(by.0) {
+                continue;
+            }
             let mut found = self.try_out(by)?;
+            if found.sequence.cost().0 > limit + limit / FAR {
+                far = Some(by.0);
+            }
             if found.sequence.cost().0 <= limit
                 && let Some(faster) = self.with_room(&found, limit)?
             {
@@ -224,7 +242,7 @@ impl Search<'_> {
         for mut found in programs {
             let (arena, _) = found.sequence.cost();
             // Those that take too much time may take less with more memory.
-            let rooms = (0..LIMITS).map(|number| arena + arena * number / LIMITS);
+            let rooms = self.rooms(&found).map(|number| arena + arena * number / LIMITS);
             for room in rooms {
                 let is_larger = best.as_ref().is_some_and(|best| best.sequence.cost().0 <= room);
                 if time(&found) <= most || is_larger {
@@ -240,6 +258,11 @@ impl Search<'_> {
         Ok(best)
     }
 
+    /// How much more memory faster schedules are looked for in, in parts of [`LIMITS`]: more than patches take is what they are to do without.
+    fn rooms(&self, found: &Found) -> Range<usize> {
+        0..if self.plans[found.by.0].has_patches() { 1 } else { LIMITS }
+    }
+
     /// A program with the fastest schedules that are looked for.
     fn fastest(&mut self, found: &Found) -> Result<Option<Found>, Vec<Diagnostic>> {
         let (arena, _) = found.sequence.cost();
@@ -253,7 +276,7 @@ impl Search<'_> {
             let mut found = self.try_out(by)?;
             let (arena, _) = found.sequence.cost();
             // Scratch memory is a fraction of what there is.
-            for number in 0..LIMITS {
+            for number in self.rooms(&found) {
                 if let Some(faster) = self.with_room(&found, arena + arena * number / LIMITS)? {
                     add(&mut front, std::mem::replace(&mut found, faster));
                 }
@@ -264,6 +287,9 @@ impl Search<'_> {
         Ok(front)
     }
 }
+
+/// Programs whose arena has more than a limit and this part of it aren't made with other schedules.
+const FAR: usize = 4;
 
 /// Arenas between the least one of a plan and twice as many bytes that faster schedules are looked for.
 const LIMITS: usize = 8;

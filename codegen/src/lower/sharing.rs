@@ -83,7 +83,7 @@ impl Maker<'_> {
                 Some((multiple_from(own.max(-bytes), modulus as i64), modulus))
             });
             if let Some((distance, modulus)) = found.min().filter(|(distance, _)| *distance < apart) {
-                overlays.push(Overlay { result, operand, distance, modulus });
+                overlays.push(Overlay { result, operand, distance, modulus, part: (0, 1) });
             }
         }
         overlays
@@ -170,9 +170,18 @@ fn is_visible(one: DType, other: DType) -> bool {
     one == other || one.is_byte() || other.is_byte()
 }
 
-/// Finds the overlays of a stripe, and tells its steps.
-pub(super) fn overlay_stripe(code: &mut Stripe, homes: &Homes, chooser: &mut Chooser) {
-    code.overlays = of_stripe(code, homes, chooser);
+/// Finds the overlays of stripes that write one result together, one after the other, and tells their steps.
+pub(super) fn overlay_stripes(codes: &mut [&mut Stripe], homes: &Homes, chooser: &mut Chooser) {
+    let all: Vec<&Stripe> = codes.iter().map(|code| &**code).collect();
+    let (overlays, count) = (of_stripes(&all, homes, chooser), codes.len());
+    for (number, code) in codes.iter_mut().enumerate() {
+        code.overlays = overlays.iter().map(|overlay| Overlay { part: (number, count), ..*overlay }).collect();
+        tell_steps(code);
+    }
+}
+
+/// Tells the steps of a stripe what its result may lie over.
+fn tell_steps(code: &mut Stripe) {
     let walks = code.acts.iter().flat_map(|act| &act.walks);
     let whole = |walk: &RowWalk| Some((walk.rows, code.bindings[walk.whole].buffer()?));
     let wholes: BTreeMap<BufferId, BufferId> = walks.filter_map(whole).collect();
@@ -195,19 +204,23 @@ pub(super) fn overlay_stripe(code: &mut Stripe, homes: &Homes, chooser: &mut Cho
     }
 }
 
-/// The overlays of a stripe: its result's, over each tensor that only kernels of it walk, row by row, as their turns and loop programs say.
-fn of_stripe(code: &Stripe, homes: &Homes, chooser: &mut Chooser) -> Vec<Overlay> {
+/// The overlays of stripes: their result's, over each tensor that only kernels of them walk, row by row, as their turns and loop programs say.
+fn of_stripes(codes: &[&Stripe], homes: &Homes, chooser: &mut Chooser) -> Vec<Overlay> {
     let is_arena = |buffer: &BufferId| homes.buffers[*buffer].kind == BufferKind::Arena;
     let walked = |constant: bool| {
-        let walks = code.acts.iter().flat_map(|act| &act.walks).filter(move |walk| walk.constant == constant);
-        let tensors = walks.filter_map(|walk| match code.bindings[walk.whole] {
-            Binding::Buffer { buffer, dtype, .. } => Some((buffer, dtype)),
-            _ => None,
+        let walks = codes
+            .iter()
+            .flat_map(|code| code.acts.iter().flat_map(move |act| act.walks.iter().map(move |walk| (code, walk))));
+        let tensors = walks.filter(|(_, walk)| walk.constant == constant).filter_map(|(code, walk)| {
+            match code.bindings[walk.whole] {
+                Binding::Buffer { buffer, dtype, .. } => Some((buffer, dtype)),
+                _ => None,
+            }
         });
         tensors.filter(|(buffer, _)| is_arena(buffer)).collect::<BTreeMap<BufferId, DType>>()
     };
     let Some((result, written)) = walked(false).pop_first() else { return Vec::new() };
-    let inner = || code.acts.iter().flat_map(|act| entries(&act.body, 0));
+    let inner = || codes.iter().flat_map(|code| &code.acts).flat_map(|act| entries(&act.body, 0));
     let is_named =
         |buffer: BufferId| inner().any(|entry| entry.part.bindings().iter().any(|own| own.buffer() == Some(buffer)));
     let operands = walked(true)
@@ -215,65 +228,76 @@ fn of_stripe(code: &Stripe, homes: &Homes, chooser: &mut Chooser) -> Vec<Overlay
         .filter(|(operand, read)| *operand != result && !is_named(*operand) && is_visible(*read, written));
     let overlays = operands.filter_map(|(operand, _)| {
         let bytes = homes.buffers[operand].bytes as i64;
-        let lead = lead_of_turns(code, operand, result, chooser)?;
-        let distance = lead.unwrap_or(-bytes).max(-bytes);
-        Some(Overlay { result, operand, distance, modulus: 1 })
+        let mut so_far = SoFar { lead: None, end: None };
+        codes.iter().try_for_each(|code| so_far.follow(code, operand, result, chooser))?;
+        let distance = so_far.lead.unwrap_or(-bytes).max(-bytes);
+        Some(Overlay { result, operand, distance, modulus: 1, part: (0, 1) })
     });
     overlays.filter(|overlay| overlay.distance < homes.buffers[result].bytes as i64).collect()
 }
 
-/// How far before a tensor that its kernels read a stripe's result has to begin; `None` where that isn't known, or where nothing is read after
-/// something has been written.
-fn lead_of_turns(code: &Stripe, operand: BufferId, result: BufferId, chooser: &mut Chooser) -> Option<Option<i64>> {
-    // What each step does with both tensors: which walk it reads, which it writes, and how.
-    let mut steps: Vec<Vec<(Touched, Touched, Lead)>> = Vec::new();
-    for act in &code.acts {
-        let mut own = Vec::new();
-        for part in &act.body {
-            let Part::Step(step) = part else { return None };
-            let Routine::Kernel(function) = &step.routine else { return None };
-            let of = |whole: BufferId| -> Vec<Touched> {
-                let walks = act.walks.iter().filter(|walk| code.bindings[walk.whole].buffer() == Some(whole));
-                let touched = walks.flat_map(|walk| {
-                    let found = pointers(function, &step.bindings, walk.rows).into_iter();
-                    found.map(|own| Touched {
-                        var: own.var,
-                        offset: own.offset,
-                        stride: walk.stride,
-                        repeat: walk.repeat,
-                    })
-                });
-                touched.collect()
-            };
-            let (mut reads, mut writes) = (of(operand), of(result));
-            if reads.is_empty() && writes.is_empty() {
-                continue;
+/// What is known of some stripes, one after the other.
+struct SoFar {
+    /// How far before a tensor that their kernels read their result has to begin; `None` where nothing was read after something had been
+    /// written.
+    lead: Option<i64>,
+    /// Where the bytes of the result end that are written.
+    end: Option<i64>,
+}
+
+impl SoFar {
+    /// Follows the turns of the next stripe; `None` where it isn't known what its kernels do.
+    fn follow(&mut self, code: &Stripe, operand: BufferId, result: BufferId, chooser: &mut Chooser) -> Option<()> {
+        // What each step does with both tensors: which walk it reads, which it writes, and how.
+        let mut steps: Vec<Vec<(Touched, Touched, Lead)>> = Vec::new();
+        for act in &code.acts {
+            let mut own = Vec::new();
+            for part in &act.body {
+                let Part::Step(step) = part else { return None };
+                let Routine::Kernel(function) = &step.routine else { return None };
+                let of = |whole: BufferId| -> Vec<Touched> {
+                    let walks = act.walks.iter().filter(|walk| code.bindings[walk.whole].buffer() == Some(whole));
+                    let touched = walks.flat_map(|walk| {
+                        let found = pointers(function, &step.bindings, walk.rows).into_iter();
+                        found.map(|own| Touched {
+                            var: own.var,
+                            offset: own.offset,
+                            stride: walk.stride,
+                            repeat: walk.repeat,
+                        })
+                    });
+                    touched.collect()
+                };
+                let (mut reads, mut writes) = (of(operand), of(result));
+                if reads.is_empty() && writes.is_empty() {
+                    continue;
+                }
+                for touched in [&mut reads, &mut writes].into_iter().filter(|touched| touched.is_empty()) {
+                    touched.push(Touched { var: Var::MAX, offset: 0, stride: 0, repeat: 1 });
+                }
+                for &read in &reads {
+                    for &written in &writes {
+                        own.push((read, written, chooser.lead(&step.choice, function, read.var, written.var, 1)?));
+                    }
+                }
             }
-            for touched in [&mut reads, &mut writes].into_iter().filter(|touched| touched.is_empty()) {
-                touched.push(Touched { var: Var::MAX, offset: 0, stride: 0, repeat: 1 });
-            }
-            for &read in &reads {
-                for &written in &writes {
-                    own.push((read, written, chooser.lead(&step.choice, function, read.var, written.var, 1)?));
+            steps.push(own);
+        }
+        let SoFar { lead, end } = self;
+        for turn in 0..code.turns {
+            for (act, steps) in code.acts.iter().zip(&steps) {
+                let Some(time) = act.turns.act(turn).filter(|&time| time < act.turns.computed) else { continue };
+                for (read, written, own) in steps {
+                    let (read, written) = (read.place(time), written.place(time));
+                    let first_read = own.first_read.map(|first| read + first);
+                    *lead = (*lead).max(own.distance.map(|distance| distance + written - read));
+                    *lead = (*lead).max(end.zip(first_read).map(|(end, first)| end - first));
+                    *end = (*end).max(own.end_written.map(|end| written + end));
                 }
             }
         }
-        steps.push(own);
+        Some(())
     }
-    let (mut lead, mut end): (Option<i64>, Option<i64>) = (None, None);
-    for turn in 0..code.turns {
-        for (act, steps) in code.acts.iter().zip(&steps) {
-            let Some(time) = act.turns.act(turn).filter(|&time| time < act.turns.computed) else { continue };
-            for (read, written, own) in steps {
-                let (read, written) = (read.place(time), written.place(time));
-                let first_read = own.first_read.map(|first| read + first);
-                lead = lead.max(own.distance.map(|distance| distance + written - read));
-                lead = lead.max(end.zip(first_read).map(|(end, first)| end - first));
-                end = end.max(own.end_written.map(|end| written + end));
-            }
-        }
-    }
-    Some(lead)
 }
 
 /// Rows of a tensor behind a pointer of a step.

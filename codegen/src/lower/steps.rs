@@ -45,6 +45,7 @@ pub fn steps(
             None => maker.node(homes, id),
         }
     }
+    maker.overlay_patches(homes, &blocks);
     for (number, output) in graph.open_outputs().into_iter().enumerate() {
         let output = &graph.outputs()[output];
         if !homes.is_output(output.value, number) {

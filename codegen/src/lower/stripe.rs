@@ -6,7 +6,7 @@ use super::maker::Maker;
 use super::outline::{Computed, Member, Outline, RingOfRows, Source, Sum, Work};
 use super::part::{Act, Binding, Label, Part, Stripe};
 use super::rings::{Ring, RowWalk};
-use super::sharing::overlay_stripe;
+use super::sharing::overlay_stripes;
 use super::steps::{Computation, Overlap};
 use super::view::View;
 use crate::loops::Routine;
@@ -41,13 +41,39 @@ impl Maker<'_> {
             bindings: draft.bindings,
             overlays: Vec::new(),
         };
-        if self.target.objective == Objective::Ram {
-            overlay_stripe(&mut code, homes, self.chooser);
+        // Patches write their result together.
+        if self.target.objective == Objective::Ram && block.patch.1 == 1 {
+            overlay_stripes(&mut [&mut code], homes, self.chooser);
         }
         let sum = draft.rings.get(outline.members.len() - 1).map(|&(buffer, _)| buffer);
         self.push_part(last, Part::Stripe(Box::new(code)));
         if let (Some(sum), Some(member)) = (sum, outline.members.last()) {
             self.finish(homes, member, sum);
+        }
+    }
+
+    /// Finds what the results of patches may lie over, each behind the last patch of others.
+    pub(super) fn overlay_patches(&mut self, homes: &Homes, blocks: &[(Vec<NodeId>, &Block)]) {
+        if self.target.objective != Objective::Ram {
+            return;
+        }
+        for last in (0..blocks.len()).filter(|&number| {
+            let (own, of) = blocks[number].1.patch;
+            of > 1 && own + 1 == of
+        }) {
+            let of = blocks[last].1.patch.1;
+            let nodes: Vec<Option<&NodeId>> =
+                blocks[last + 1 - of..=last].iter().map(|(nodes, _)| nodes.last()).collect();
+            let mut codes: Vec<(usize, &mut Stripe)> = Vec::new();
+            for item in &mut self.items {
+                let Part::Stripe(code) = &mut item.part else { continue };
+                if let Some(place) = nodes.iter().position(|node| *node == Some(&item.node)) {
+                    codes.push((place, code));
+                }
+            }
+            codes.sort_by_key(|(place, _)| *place);
+            let mut codes: Vec<&mut Stripe> = codes.into_iter().map(|(_, code)| code).collect();
+            overlay_stripes(&mut codes, homes, self.chooser);
         }
     }
 

@@ -49,7 +49,7 @@ pub use generator::Generator;
 pub use graph::{Graph, InterfaceQuantization, Node, NodeId, Output, State, Value};
 pub use literal::Literal;
 pub use objective::Objective;
-pub use operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work};
+pub use operator::{Category, IntegerForm, Operator, OperatorError, PatchRead, PatchReads, RowReads, RowWindow, Work};
 pub use ops::{Op, OpKind, ops_table};
 pub use prices::{Cost, Known, PricedOperand, Prices, Weights};
 pub use subgraph::Subgraph;

@@ -137,8 +137,19 @@ impl RowWindow {
 /// The rows that are read of each operand; `None` of what is read wholly for each row.
 pub type RowReads = Vec<Option<RowWindow>>;
 
-/// The columns that are read of each operand; `None` of what is read wholly. Columns are along axis 2 of tensors [1, rows, columns, …, channels].
-pub type ColumnReads = Vec<Option<Range<usize>>>;
+/// What a patch reads of an operand, which is transposed with the result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PatchRead {
+    /// All of it, as it is.
+    Whole,
+    /// Some rows of a tensor [1, rows, columns, channels], as [1, columns, rows, channels].
+    Rows(Range<usize>),
+    /// All of a window's taps [rows, columns, …], as [columns, rows, …].
+    Taps,
+}
+
+/// See [`Operator::patch`].
+pub type PatchReads = Vec<PatchRead>;
 
 /// An operator of the intermediate representation.
 pub trait Operator: Fields + Clone + Eq {
@@ -162,9 +173,10 @@ pub trait Operator: Fields + Clone + Eq {
     /// and which these are; `None` where rows aren't computed alike, each from some of its operands' rows.
     fn by_rows(&self, operands: &[TensorType]) -> Option<(Self, RowReads)>;
 
-    /// The operator that computes some neighbouring columns of the result from those columns of the operands that they read, and which these
-    /// are; what they read of the border is its own. `None` where there are no columns, or they aren't computed alike.
-    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)>;
+    /// The operator that computes a patch, some neighbouring rows of the result [1, rows, columns, channels], transposed: [1, columns, rows,
+    /// channels], so that walking its rows walks along the patch. It takes what the patch reads of the operands, as these say; what it reads of
+    /// the border is its own. `None` where there are no such rows, or they aren't computed alike.
+    fn patch(&self, operands: &[TensorType], rows: Range<usize>) -> Option<(Self, PatchReads)>;
 
     /// Where the result is a sum over all rows of the first operand: the operator whose results for `rows` rows after the other add up to it,
     /// times the factor. It takes as many rows of weights, which must all be alike.

@@ -270,14 +270,14 @@ fn behind_others(program: &Sequence) -> Vec<BufferId> {
 #[test]
 fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_its_bytes() {
     let mut generator = Generator::new(3);
-    let (mut programs, mut nearer, mut missed) = (0, 0, 0);
+    let (mut programs, mut overlaid, mut nearer, mut missed) = (0, 0, 0, 0);
     for round in 0..40 {
         let graph = random(&mut generator, 5, 24);
         let input = generator.tensor(&graph.node(graph.inputs()[0]).results[0]);
         let expected = evaluate(&graph, std::slice::from_ref(&input)).unwrap();
         for target in targets() {
             let folded = simplify(&graph).unwrap();
-            let plans = || blocks::in_patches(&folded, &target, None).unwrap();
+            let plans = || blocks::in_patches(&folded, &target, blocks::Wanted::All).unwrap();
             for (plan, again) in plans().into_iter().zip(plans()).take(3) {
                 let place = format!("round {round} for {}: {:?}", target.name, plan.given);
                 assert_eq!(text::print(&plan.graph), text::print(&again.graph), "{place}");
@@ -291,6 +291,8 @@ fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_it
                     continue;
                 }
                 programs += 1;
+                let apart = |overlay: &&Overlay| overlay.part.1 > 1;
+                overlaid += program.parts.iter().flat_map(Part::overlays).filter(apart).count();
                 assert_eq!(lost(&program, None), 0, "{place}");
                 for buffer in behind_others(&program) {
                     nearer += 1;
@@ -300,4 +302,5 @@ fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_it
         }
     }
     assert!(programs > 20 && missed > 20 && missed * 4 > nearer, "{programs} programs; {missed} of {nearer}");
+    assert!(overlaid > 20, "{overlaid} patches lie over operands");
 }

@@ -3,11 +3,11 @@
 use super::numbers::{expect_values, indices};
 use super::window::{SampleAxis, spatial_shape};
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{PatchRead, PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
-use super::window::{Window, with_columns, without_rows};
+use super::window::{Window, transposed, without_rows};
 use std::ops::Range;
 
 crate::operator_fields! {
@@ -51,16 +51,22 @@ impl Operator for AveragePool {
         is_even.then(|| (AveragePool { pads, counted_pads, ..self.clone() }, vec![Some(rows)]))
     }
 
-    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, operands: &[TensorType], rows: Range<usize>) -> Option<(Self, PatchReads)> {
         let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
-        let (read, pads) = window.columns(operands.first()?, *self.window.get(1)?, columns)?;
-        let counted = match self.counted_pads[1] {
+        let (read, pads) = window.patch(operands.first()?, *self.window.first()?, rows)?;
+        let counted = match self.counted_pads[0] {
             (0, 0) => (0, 0),
-            counted if counted == self.pads[1] => pads,
+            counted if counted == self.pads[0] => pads,
             _ => return None,
         };
-        let counted_pads = with_columns(&self.counted_pads, counted);
-        Some((AveragePool { pads: with_columns(&self.pads, pads), counted_pads, ..self.clone() }, vec![Some(read)]))
+        let inner = AveragePool {
+            window: transposed(&self.window),
+            strides: transposed(&self.strides),
+            dilations: transposed(&self.dilations),
+            pads: vec![self.pads[1], pads],
+            counted_pads: vec![self.counted_pads[1], counted],
+        };
+        Some((inner, vec![PatchRead::Rows(read)]))
     }
 
     fn share_of_rows(&self, operands: &[TensorType], rows: usize) -> Option<(Self, f64)> {

@@ -2,7 +2,7 @@
 
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work};
+use crate::operator::{PatchRead, PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -37,9 +37,9 @@ impl Operator for Concat {
         (self.axis > 1 && has_rows).then(|| (self.clone(), vec![Some(RowWindow::ROW); operands.len()]))
     }
 
-    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)> {
-        let has_columns = self.axis != 2 && operands.iter().all(|x| x.rank() > 3 && x.shape[0] == 1);
-        has_columns.then(|| (self.clone(), vec![Some(columns); operands.len()]))
+    fn patch(&self, operands: &[TensorType], rows: Range<usize>) -> Option<(Self, PatchReads)> {
+        let has_rows = self.axis == 3 && operands.iter().all(|x| x.rank() == 4 && x.shape[0] == 1);
+        has_rows.then(|| (self.clone(), vec![PatchRead::Rows(rows); operands.len()]))
     }
 
     fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {

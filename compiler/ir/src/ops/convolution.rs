@@ -5,12 +5,12 @@ use super::sums::{self, sums_dtype};
 use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{PatchRead, PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::rounding::wrap_integer;
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, Shape, TensorType};
-use super::window::{Window, with_columns, without_rows};
+use super::window::{Window, transposed, without_rows};
 use std::ops::Range;
 
 crate::operator_fields! {
@@ -56,11 +56,17 @@ impl Operator for Convolution {
         Some((inner, vec![Some(rows), None]))
     }
 
-    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, operands: &[TensorType], rows: Range<usize>) -> Option<(Self, PatchReads)> {
         let [x, weights] = operands else { return None };
         let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
-        let (read, pads) = window.columns(x, *weights.shape.get(1)?, columns)?;
-        Some((Convolution { pads: with_columns(&self.pads, pads), ..self.clone() }, vec![Some(read), None]))
+        let (read, pads) = window.patch(x, weights.shape[0], rows)?;
+        let inner = Convolution {
+            strides: transposed(&self.strides),
+            dilations: transposed(&self.dilations),
+            pads: vec![self.pads[1], pads],
+            ..self.clone()
+        };
+        Some((inner, vec![PatchRead::Rows(read), PatchRead::Taps]))
     }
 
     fn share_of_rows(&self, operands: &[TensorType], rows: usize) -> Option<(Self, f64)> {

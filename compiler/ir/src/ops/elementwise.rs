@@ -1,6 +1,6 @@
 //! What all elementwise operators share: types, evaluation and work follow from their scalar expression.
 
-use crate::operator::{ColumnReads, OperatorError, RowReads, RowWindow, Work};
+use crate::operator::{OperatorError, PatchRead, PatchReads, RowReads, RowWindow, Work};
 use crate::scalar::{Expression, Scalar, ScalarNode, evaluate_scalar};
 use crate::tensor::{Tensor, Values};
 use crate::types::{TensorType, broadcast_shapes, row_major_strides};
@@ -28,15 +28,15 @@ pub fn rows(operands: &[TensorType], result: &[usize]) -> Option<RowReads> {
     operands.iter().map(read).collect()
 }
 
-/// How operands that broadcast to a result of a shape are read for some of its columns: see
-/// [`Operator::of_columns`](crate::Operator::of_columns).
-pub fn columns(operands: &[TensorType], result: &[usize], columns: &Range<usize>) -> Option<ColumnReads> {
-    let [1, _, width, _, ..] = *result else { return None };
-    let read = |ty: &TensorType| {
-        let axis = 2_usize.checked_sub(result.len() - ty.rank());
-        let own = axis.map_or(1, |axis| ty.shape[axis]);
-        // A constant of each column's own isn't cut.
-        if own == width && width > 1 { (axis == Some(2)).then(|| Some(columns.clone())) } else { Some(None) }
+/// How operands that broadcast to a result of a shape are read for some of its rows along them: see
+/// [`Operator::patch`](crate::Operator::patch).
+pub fn patch(operands: &[TensorType], result: &[usize], rows: &Range<usize>) -> Option<PatchReads> {
+    let [1, height, _, _] = *result else { return None };
+    let read = |ty: &TensorType| match ty.shape[..] {
+        [_, 1, 1, _] | [1, 1, _] | [1, _] | [_] | [] => Some(PatchRead::Whole),
+        [_, own, _, _] => Some(PatchRead::Rows(if own == height { rows.clone() } else { 0..own })),
+        // What has fewer axes and columns isn't cut.
+        _ => None,
     };
     operands.iter().map(read).collect()
 }
@@ -160,13 +160,13 @@ macro_rules! elementwise_operator {
                 Some((self.clone(), reads))
             }
 
-            fn of_columns(
+            fn patch(
                 &self,
                 operands: &[$crate::types::TensorType],
-                columns: std::ops::Range<usize>,
-            ) -> Option<(Self, $crate::operator::ColumnReads)> {
+                rows: std::ops::Range<usize>,
+            ) -> Option<(Self, $crate::operator::PatchReads)> {
                 let results = $crate::operator::Operator::infer(self, operands).ok()?;
-                let reads = $crate::ops::elementwise::columns(operands, &results.first()?.shape, &columns)?;
+                let reads = $crate::ops::elementwise::patch(operands, &results.first()?.shape, &rows)?;
                 Some((self.clone(), reads))
             }
 

@@ -3,7 +3,7 @@
 use crate::attribute::Attribute;
 use crate::fields::{Field, FieldValue, Text};
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
@@ -265,7 +265,7 @@ impl Operator for Extern {
         None
     }
 
-    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, _operands: &[TensorType], _rows: Range<usize>) -> Option<(Self, PatchReads)> {
         None
     }
 

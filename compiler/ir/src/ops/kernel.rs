@@ -5,7 +5,7 @@
 use super::{Op, OpKind};
 use super::elementwise;
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work};
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
@@ -61,11 +61,11 @@ impl Operator for Kernel {
         Some((Kernel { anchor: Box::new(anchor), ..self.clone() }, reads))
     }
 
-    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, operands: &[TensorType], rows: Range<usize>) -> Option<(Self, PatchReads)> {
         let results = self.anchor_results(operands).ok()?;
         let (own, others) = operands.split_at(self.anchor_operands);
-        let (anchor, mut reads) = self.anchor.of_columns(own, columns.clone())?;
-        reads.extend(elementwise::columns(others, &results.first()?.shape, &columns)?);
+        let (anchor, mut reads) = self.anchor.patch(own, rows.clone())?;
+        reads.extend(elementwise::patch(others, &results.first()?.shape, &rows)?);
         Some((Kernel { anchor: Box::new(anchor), ..self.clone() }, reads))
     }
 

@@ -5,7 +5,7 @@ use crate::fields::{Field, FieldValue};
 use crate::foreign::{Foreign, Nobody};
 use crate::generator::Generator;
 use crate::graph::Graph;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work};
 use crate::ops::{Binary, Cast, Unary};
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::subgraph::Subgraph;
@@ -208,7 +208,7 @@ impl Operator for Loop {
         None
     }
 
-    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, _operands: &[TensorType], _rows: Range<usize>) -> Option<(Self, PatchReads)> {
         None
     }
 

@@ -5,7 +5,7 @@ use super::numbers::{Number, expect_values, mixed_kinds};
 use super::sums::{self, sums_dtype};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
@@ -45,7 +45,7 @@ impl Operator for Matmul {
         None
     }
 
-    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, _operands: &[TensorType], _rows: Range<usize>) -> Option<(Self, PatchReads)> {
         None
     }
 

@@ -4,11 +4,11 @@ use super::numbers::{Number, expect_values, indices, lowest_integer, order_key};
 use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{PatchRead, PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
-use super::window::{Window, with_columns};
+use super::window::{Window, transposed};
 use std::ops::Range;
 
 crate::operator_fields! {
@@ -48,10 +48,16 @@ impl Operator for MaxPool {
         (self.pads[0] == (0, 0)).then(|| (self.clone(), vec![Some(rows)]))
     }
 
-    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, operands: &[TensorType], rows: Range<usize>) -> Option<(Self, PatchReads)> {
         let window = Window { strides: &self.strides, dilations: &self.dilations, pads: &self.pads };
-        let (read, pads) = window.columns(operands.first()?, *self.window.get(1)?, columns)?;
-        Some((MaxPool { pads: with_columns(&self.pads, pads), ..self.clone() }, vec![Some(read)]))
+        let (read, pads) = window.patch(operands.first()?, *self.window.first()?, rows)?;
+        let inner = MaxPool {
+            window: transposed(&self.window),
+            strides: transposed(&self.strides),
+            dilations: transposed(&self.dilations),
+            pads: vec![self.pads[1], pads],
+        };
+        Some((inner, vec![PatchRead::Rows(read)]))
     }
 
     fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {

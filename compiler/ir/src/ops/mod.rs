@@ -10,7 +10,7 @@ pub use table::ops_table;
 
 use crate::fields::{Field, FieldValue, Fields, Nested};
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, PatchReads, RowReads, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -141,11 +141,11 @@ impl Field for Box<Op> {
                 }
             }
 
-            /// See [`Operator::of_columns`].
-            pub fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Op, ColumnReads)> {
+            /// See [`Operator::patch`].
+            pub fn patch(&self, operands: &[TensorType], rows: Range<usize>) -> Option<(Op, PatchReads)> {
                 match self {
                     $(Op::$name(operator) => {
-                        operator.of_columns(operands, columns).map(|(operator, reads)| (Op::from(operator), reads))
+                        operator.patch(operands, rows).map(|(operator, reads)| (Op::from(operator), reads))
                     })+
                 }
             }
@@ -304,7 +304,7 @@ impl Op {
 }
 
 #[cfg(test)]
-mod column_tests;
+mod patch_tests;
 #[cfg(test)]
 mod row_tests;
 

@@ -3,7 +3,7 @@
 mod cell;
 
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product};
+use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product};
 use crate::ops::elementwise::expression_cost;
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::tensor::Tensor;
@@ -123,7 +123,7 @@ impl Operator for Recurrent {
         None
     }
 
-    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, _operands: &[TensorType], _rows: Range<usize>) -> Option<(Self, PatchReads)> {
         None
     }
 

@@ -5,7 +5,7 @@ use super::window::spatial_shape;
 use crate::types::{Shape, row_major_strides};
 use smallvec::{SmallVec, smallvec};
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work, count_product, expect_operands};
+use crate::operator::{PatchRead, PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -83,17 +83,26 @@ impl Operator for Resize {
         Some((inner, vec![Some(RowWindow { repeat, ..RowWindow::ROW })]))
     }
 
-    fn of_columns(&self, operands: &[TensorType], columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, operands: &[TensorType], rows: Range<usize>) -> Option<(Self, PatchReads)> {
         let [x] = operands else { return None };
-        let is_nearest = x.rank() > 3 && x.shape[0] == 1 && self.mode == ResizeMode::Nearest;
-        let repeat = self.repeats(2, x.shape[2]).filter(|_| is_nearest)?;
-        let read = columns.start / repeat..columns.end / repeat;
-        let mut inner = self.clone();
-        if let Some(entry) = self.axes.iter().position(|&axis| axis == 2) {
-            inner.sizes[entry] = columns.len();
-        }
-        let is_whole = columns.start.is_multiple_of(repeat) && inner.repeats(2, read.len()) == Some(repeat);
-        is_whole.then(|| (inner, vec![Some(read)]))
+        let is_nearest = x.rank() == 4 && x.shape[0] == 1 && self.mode == ResizeMode::Nearest;
+        let repeat = self.repeats(1, *x.shape.get(1)?).filter(|_| is_nearest)?;
+        let read = rows.start / repeat..rows.end / repeat;
+        let entry = |number: usize| match self.axes[number] {
+            1 => (2, rows.len(), self.ratios[number]),
+            2 => (1, self.sizes[number], self.ratios[number]),
+            axis => (axis, self.sizes[number], self.ratios[number]),
+        };
+        let mut entries: Vec<(usize, usize, Float)> = (0..self.axes.len()).map(entry).collect();
+        entries.sort_by_key(|&(axis, ..)| axis);
+        let inner = Resize {
+            axes: entries.iter().map(|entry| entry.0).collect(),
+            sizes: entries.iter().map(|entry| entry.1).collect(),
+            ratios: entries.iter().map(|entry| entry.2).collect(),
+            ..self.clone()
+        };
+        let is_whole = rows.start.is_multiple_of(repeat) && inner.repeats(2, read.len()) == Some(repeat);
+        is_whole.then(|| (inner, vec![PatchRead::Rows(read)]))
     }
 
     fn share_of_rows(&self, _operands: &[TensorType], _rows: usize) -> Option<(Self, f64)> {

@@ -2,7 +2,7 @@
 
 use super::numbers::{Number, dot, expect_values, indices as all_indices, mixed_kinds, order_key, resolve_index};
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::{Tensor, Values};
 use crate::types::{DType, Shape, TensorType, row_major_strides};
@@ -54,7 +54,7 @@ impl Operator for Scatter {
         None
     }
 
-    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, _operands: &[TensorType], _rows: Range<usize>) -> Option<(Self, PatchReads)> {
         None
     }
 

@@ -3,7 +3,7 @@
 use super::numbers::{expect_values, indices};
 use crate::types::row_major_strides;
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;
@@ -41,7 +41,7 @@ impl Operator for Slice {
         None
     }
 
-    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, _operands: &[TensorType], _rows: Range<usize>) -> Option<(Self, PatchReads)> {
         None
     }
 

@@ -2,7 +2,7 @@
 
 use super::numbers::{Number, expect_values, groups, order_key};
 use crate::generator::Generator;
-use crate::operator::{Category, ColumnReads, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::{Tensor, Values};
 use crate::types::{DType, TensorType};
@@ -41,7 +41,7 @@ impl Operator for Sort {
         None
     }
 
-    fn of_columns(&self, _operands: &[TensorType], _columns: Range<usize>) -> Option<(Self, ColumnReads)> {
+    fn patch(&self, _operands: &[TensorType], _rows: Range<usize>) -> Option<(Self, PatchReads)> {
         None
     }
 

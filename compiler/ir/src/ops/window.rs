@@ -83,20 +83,15 @@ impl Window<'_> {
         (x.shape[0] == 1).then_some(window)
     }
 
-    /// Which columns of x a window of `taps` columns reads for some columns of the result, and how many of the border before and after
-    /// them; `None` for several images, and where it reads the border alone.
-    pub fn columns(
-        &self,
-        x: &TensorType,
-        taps: usize,
-        columns: Range<usize>,
-    ) -> Option<(Range<usize>, (usize, usize))> {
-        let (&[1, _, width, _], Some(last)) = (&x.shape[..], columns.end.checked_sub(1)) else { return None };
-        let before = self.pads.get(1)?.0;
-        let first = columns.start * self.strides[1];
-        let behind = last * self.strides[1] + taps.saturating_sub(1) * self.dilations[1] + 1;
-        let (start, end) = (first.saturating_sub(before), behind.saturating_sub(before).min(width));
-        (start < end).then(|| (start..end, (before.saturating_sub(first), behind.saturating_sub(before + width))))
+    /// Which rows of x a window of `taps` rows reads for some rows of the result, and how many of the border before and after them;
+    /// `None` for several images, and where it reads the border alone.
+    pub fn patch(&self, x: &TensorType, taps: usize, rows: Range<usize>) -> Option<(Range<usize>, (usize, usize))> {
+        let (&[1, height, _, _], Some(last)) = (&x.shape[..], rows.end.checked_sub(1)) else { return None };
+        let before = self.pads.first()?.0;
+        let first = rows.start * self.strides[0];
+        let behind = last * self.strides[0] + taps.saturating_sub(1) * self.dilations[0] + 1;
+        let (start, end) = (first.saturating_sub(before), behind.saturating_sub(before).min(height));
+        (start < end).then(|| (start..end, (before.saturating_sub(first), behind.saturating_sub(before + height))))
     }
 
     /// Whether a window of `taps` rows is all rows of x, and some rows divide them.
@@ -140,9 +135,9 @@ pub(super) fn without_rows(pads: &[(usize, usize)]) -> Vec<(usize, usize)> {
     [(0, 0)].into_iter().chain(pads.iter().copied().skip(1)).collect()
 }
 
-/// Pads with others of the second spatial axis.
-pub(super) fn with_columns(pads: &[(usize, usize)], columns: (usize, usize)) -> Vec<(usize, usize)> {
-    pads.iter().enumerate().map(|(axis, &pads)| if axis == 1 { columns } else { pads }).collect()
+/// What is said of two spatial axes, in the other order. Precondition: there are two.
+pub(super) fn transposed<T: Copy>(axes: &[T]) -> Vec<T> {
+    vec![axes[1], axes[0]]
 }
 
 /// x [N, spatial…, C].
