@@ -12,7 +12,7 @@ use std::process::ExitCode;
 const HEAD: &str = "# Memory and work
 
 Bytes of the arena for cortex-m4, inputs and outputs apart, and in brackets the time that is predicted, in parts of that of `--optimize speed`:
-what nothing but speed counts for, `--optimize ram`, and `--optimize ram --extra-work` of a tenth and of a half, by which columns of
+what nothing but speed counts for, `--optimize ram`, and `--optimize ram --extra-work` of a tenth and of a half, by which rows of
 [patches](schedules.md#patches) may be computed twice.
 
 `cargo bench -p mlc-tests --bench memory -- FOLDER…` writes this page, of networks of the collection and of all models in the folders: here

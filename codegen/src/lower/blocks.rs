@@ -54,8 +54,11 @@ pub enum Wanted {
     All,
 }
 
-/// How many plans in patches of one kind are planned: what they take in the end is known then.
-const MOST_IN_PATCHES: usize = 6;
+/// How many plans in patches of those that take least are planned at least.
+const LEAST: usize = 3;
+
+/// How many plans in patches of all kinds are planned.
+const OF_ALL_KINDS: usize = 12;
 
 /// Blocks for which what lives meanwhile fits into the second cache, or as few bytes as can be; `None` where it does without, or where there is
 /// no such cache.
@@ -110,26 +113,25 @@ pub fn in_patches(graph: &Graph, target: &Target, wanted: Wanted) -> Result<Vec<
     Ok(plans.collect::<Result<Vec<Option<Plan>>, Diagnostic>>()?.into_iter().flatten().collect())
 }
 
-/// Numbers of those paths that are planned, of all that none is better than in both bytes and operations, the smallest ones first.
+/// Numbers of those paths that are planned, of all that none is better than in both bytes and operations, the smallest ones first: what they
+/// take in the end is known then, so that some around what is wanted are, and fewer further away.
 fn some_of(paths: &[(usize, Vec<Taken>)], chain: &Chain<'_>, wanted: Wanted) -> Vec<usize> {
     let twice = |path: &[Taken]| path.iter().map(|taken| taken.twice).sum::<u64>();
-    let least = 0..paths.len().min(MOST_IN_PATCHES / 2);
-    let from = match wanted {
+    let steps = || std::iter::once(0).chain((0..).map(|exponent| 1 << exponent));
+    let wanted: Vec<usize> = match wanted {
         // What is estimated may be a little more than what is planned.
         Wanted::Arena(bytes) => {
             let behind = paths.partition_point(|(own, _)| *own <= bytes + bytes / 50);
-            behind.saturating_sub(MOST_IN_PATCHES)..behind
+            steps().map_while(|step: usize| behind.checked_sub(1 + step)).collect()
         }
         Wanted::Twice(share) => {
             let most = chain.operations().saturating_mul(share) / 1000;
             let first = paths.partition_point(|(_, path)| twice(path) > most);
-            first..(first + MOST_IN_PATCHES).min(paths.len())
+            steps().map(|step: usize| first + step).take_while(|&number| number < paths.len()).collect()
         }
-        Wanted::All => 0..0,
+        Wanted::All => (0..paths.len()).step_by(paths.len().div_ceil(OF_ALL_KINDS).max(1)).collect(),
     };
-    let step = paths.len().div_ceil(2 * MOST_IN_PATCHES).max(1);
-    let thinned = (0..paths.len()).step_by(step).filter(|_| wanted == Wanted::All);
-    let numbers: BTreeSet<usize> = least.chain(from).chain(thinned).collect();
+    let numbers: BTreeSet<usize> = (0..paths.len().min(LEAST)).chain(wanted).collect();
     numbers.into_iter().collect()
 }
 

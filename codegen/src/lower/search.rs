@@ -10,6 +10,7 @@ use super::entries::entries;
 use super::legalize;
 use super::part::{Binding, Part};
 use super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
+use super::sharing::mark;
 use crate::choice::{Chooser, Goal, is_better};
 use crate::names::Names;
 use crate::target::{Target, VectorSpelling};
@@ -80,12 +81,12 @@ pub struct Point {
     pub arena_bytes: usize,
     /// Predicted time, in the unit of the target's prices.
     pub time: u64,
-    /// Operations that patches of columns compute twice.
+    /// Operations that patches of rows compute twice.
     pub twice: u64,
 }
 
 impl Search<'_> {
-    /// `fed` is an input whose rows are given one after the other; `computes_twice` says whether some columns may be computed twice.
+    /// `fed` is an input whose rows are given one after the other; `computes_twice` says whether some rows may be computed twice.
     ///
     /// # Errors
     /// When what computes a patch doesn't fit: a defect of mlc.
@@ -258,9 +259,11 @@ impl Search<'_> {
         Ok(best)
     }
 
-    /// How much more memory faster schedules are looked for in, in parts of [`LIMITS`]: more than patches take is what they are to do without.
+    /// How much more memory faster schedules are looked for in, in parts of [`LIMITS`]: more than patches take is what they are to do without,
+    /// and schedules that weren't chosen for little memory leave little to look for.
     fn rooms(&self, found: &Found) -> Range<usize> {
-        0..if self.plans[found.by.0].has_patches() { 1 } else { LIMITS }
+        let is_for_ram = self.choosers[found.by.1].target.objective == Objective::Ram;
+        0..if self.plans[found.by.0].has_patches() || !is_for_ram { 1 } else { LIMITS }
     }
 
     /// A program with the fastest schedules that are looked for.
@@ -324,7 +327,8 @@ pub(super) fn best(
         Goal::Arena(limit) => search.fastest_within(limit)?,
         Goal::Time(share) => search.smallest_within(share)?,
     };
-    let Some(best) = best else { return Ok(None) };
+    let Some(mut best) = best else { return Ok(None) };
+    best.sequence.parts.iter_mut().for_each(mark);
     let considered = search.considered(&best, fed);
     *names = best.names;
     if let Some(number) = best.by.1.checked_sub(1) {

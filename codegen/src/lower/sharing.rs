@@ -119,7 +119,7 @@ fn pointers(function: &Function, bindings: &[Binding], wanted: BufferId) -> Vec<
     all.filter_map(pointer).collect()
 }
 
-/// Tells C, and what proves loops independent, which pointers of a function may point to the same memory.
+/// Tells C, and what [proves loops independent](mark), which pointers of a function may point to the same memory.
 pub(super) fn share(
     function: &mut Function,
     bindings: &[Binding],
@@ -136,7 +136,20 @@ pub(super) fn share(
             _ => Overlaps::Never,
         };
     }
-    loops::parallel::mark(function);
+}
+
+/// Marks the loops of a part whose turns are independent: behind [`settle`], and not in programs that are only tried out.
+pub(super) fn mark(part: &mut Part) {
+    match part {
+        Part::Step(step) => {
+            if let Routine::Kernel(function) = &mut step.routine {
+                loops::parallel::mark(function);
+            }
+        }
+        Part::Loop(code) => code.body.iter_mut().for_each(mark),
+        Part::Stripe(code) => code.acts.iter_mut().flat_map(|act| &mut act.body).for_each(mark),
+        Part::Exchange(_) | Part::Fetch(_) => {}
+    }
 }
 
 /// Leaves a part those overlays that the plan of the memory makes use of.

@@ -214,7 +214,7 @@ fn beside_whole(considered: &Considered) -> String {
     let more = (taken.time as f64 / whole.time.max(1) as f64 - 1.0) * 100.0;
     let patches = match considered.twice() {
         0 => String::new(),
-        twice => format!(".\n * Patches of columns compute {twice} operations twice"),
+        twice => format!(".\n * Patches of rows compute {twice} operations twice"),
     };
     format!(
         ". Rows of results lie in rings,\n * which is predicted to take {more:.1} % more time than whole results in {} bytes{patches}",

@@ -195,7 +195,7 @@ fn patches_need_less_than_rings_and_tell_what_they_compute_twice() {
     let mut archive = tar::Archive::new(std::fs::File::open(folder.path().join("m.tar")).unwrap());
     archive.unpack(folder.path().join("m")).unwrap();
     let read = |name: &str| std::fs::read_to_string(folder.path().join("m").join(name)).unwrap();
-    assert!(read("codegen/host/include/tvmgen_default.h").contains("Patches of columns compute "));
+    assert!(read("codegen/host/include/tvmgen_default.h").contains("Patches of rows compute "));
     let considered = &serde_json::from_str::<Value>(&read("src/default.json")).unwrap()["considered"];
     let taken = &considered["programs"][considered["taken"].as_u64().unwrap() as usize];
     assert!(taken["stripes"][0]["patches"].as_u64() > Some(1) && taken["stripes"][0]["twice"].as_u64() > Some(0));

@@ -252,6 +252,43 @@ fn every_read_of_a_planned_program_finds_its_bytes() {
     assert!(used > 10 && stripes > 10, "{used} {stripes}");
 }
 
+#[test]
+fn results_of_patches_lie_over_operands_at_the_distance_of_all_of_them() {
+    let mut generator = Generator::new(17);
+    let (mut held, mut tight) = (0, 0);
+    for round in 0..80 {
+        let graph = random(&mut generator, 4, 12);
+        for target in targets().into_iter().filter(|target| target.vectors != VectorSpelling::Either) {
+            let folded = simplify(&graph).unwrap();
+            for plan in blocks::in_patches(&folded, &target, blocks::Wanted::All).unwrap().into_iter().take(4) {
+                let (items, homes) = items(&plan.graph, &plan.blocks, &target);
+                let parts: Vec<&Part> = items.iter().map(|item| &item.part).collect();
+                let first = |overlay: &&Overlay| overlay.part.1 > 1 && overlay.part.0 == 0;
+                for overlay in parts.iter().flat_map(|part| part.overlays()).filter(first) {
+                    let is_of_it = |own: &Overlay| (own.result, own.operand) == (overlay.result, overlay.operand);
+                    let together = || parts.iter().copied().filter(|part| part.overlays().iter().any(is_of_it));
+                    assert_eq!(together().count(), overlay.part.1, "round {round}: {overlay:?}");
+                    if together().any(has_routines) {
+                        continue;
+                    }
+                    let lost = |distance: i64| {
+                        let mut tags = Tags::pair(&homes.buffers, overlay.operand, overlay.result, distance);
+                        tags.run(together(), 0);
+                        tags.lost > 0
+                    };
+                    assert!(!lost(overlay.distance), "round {round} for {}: {overlay:?}", target.name);
+                    held += 1;
+                    if overlay.distance > -(homes.buffers[overlay.operand].bytes as i64) {
+                        assert!(lost(overlay.distance - 1), "round {round} for {}: {overlay:?}", target.name);
+                        tight += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(held > 40 && tight > 40, "{tight} of {held}");
+}
+
 /// Runs a planned program, in which a buffer may be a byte nearer to the one before it than planned; how many reads don't find their bytes.
 fn lost(program: &Sequence, nearer: Option<BufferId>) -> usize {
     let mut tags = Tags::planned(&program.layout, &program.buffers);

@@ -23,7 +23,7 @@ Examples:
 
 Each line is a program that mlc could make, and none has both less working memory and
 less time than another one. 'mlc compile --ram N' makes the fastest that needs no more
-than N bytes with states, inputs and outputs. What patches of columns compute twice is
+than N bytes with states, inputs and outputs. What patches of rows compute twice is
 in operations. Times are predicted: cycles on machines
 that do several things at once, else executed instructions.")]
 pub struct Explore {
