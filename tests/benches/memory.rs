@@ -12,13 +12,13 @@ use std::process::ExitCode;
 const HEAD: &str = "# Memory and work
 
 Bytes of the arena for cortex-m4, inputs and outputs apart, and in brackets the time that is predicted, in parts of that of `--optimize speed`:
-what nothing but speed counts for, `--optimize ram`, and `--optimize ram --extra-work` of a tenth and of a half, by which rows of
-[patches](schedules.md#patches) may be computed twice.
+what nothing but speed counts for; `--optimize ram`, by which nothing is computed twice; and the smallest programs of `mlc explore` that take a tenth more
+time, or do a tenth of all operations twice, at most, for which rows are computed in [patches](schedules.md#patches).
 
 `cargo bench -p mlc-tests --bench memory -- FOLDER…` writes this page, of networks of the collection and of all models in the folders: here
 those that `python tests/benches/peers/networks.py FOLDER squeezenet mobilenet_v2 mobilenet_v2_035_144 unet` makes, and the int8 models of MLPerf Tiny.
 
-| network | speed | ram | + 10 % | + 50 % |
+| network | speed | ram | + 10 % time | + 10 % operations |
 |---|---:|---:|---:|---:|
 ";
 
@@ -30,30 +30,42 @@ const NETWORKS: [&str; 4] = [
     "net_mobilenet_v2_035",
 ];
 
-/// What is compiled for: the objective, and the thousandths of work that may be added.
-const COLUMNS: [(Objective, Option<u64>); 4] =
-    [(Objective::Speed, None), (Objective::Ram, None), (Objective::Ram, Some(100)), (Objective::Ram, Some(500))];
-
-/// Bytes of the arena, and predicted time.
-fn figures(graph: &Graph, objective: Objective, extra_work: Option<u64>) -> Result<(usize, u64), Vec<Diagnostic>> {
+/// The target, for an objective.
+fn options(objective: Objective) -> CompileOptions {
     let cortex_m4 = Target::embedded().into_iter().find(|target| target.name == "cortex-m4");
     let target = cortex_m4.unwrap_or_else(Target::generic).with_objective(objective);
-    let options = CompileOptions { target, extra_work, ..CompileOptions::default() };
-    let module = pipeline::compile(graph, &options, &mut |_, _| {})?.module;
+    CompileOptions { target, ..CompileOptions::default() }
+}
+
+/// Bytes of the arena, and predicted time.
+fn figures(graph: &Graph, objective: Objective) -> Result<(usize, u64), Vec<Diagnostic>> {
+    let module = pipeline::compile(graph, &options(objective), &mut |_, _| {})?.module;
     Ok((module.plan.arena_bytes, module.kernels.iter().map(|kernel| kernel.price.time).sum()))
+}
+
+/// Operations of all nodes.
+fn operations(graph: &Graph) -> u64 {
+    let of = |id| {
+        let node = graph.node(id);
+        let work = node.op.work(&graph.operand_types(id), &node.results);
+        work.macs + work.scalar_operations
+    };
+    graph.node_ids().map(of).sum()
 }
 
 fn row(name: &str, model: &Path) -> Result<String, String> {
     let told = |faults: Vec<Diagnostic>| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let loaded = pipeline::load(model, &LoadOptions::default()).map_err(|failure| told(failure.diagnostics))?;
-    let mut cells = Vec::new();
-    let mut fastest = None;
-    for (objective, extra_work) in COLUMNS {
-        let (bytes, time) = figures(&loaded.graph, objective, extra_work).map_err(told)?;
-        let fastest = *fastest.get_or_insert(time.max(1));
-        cells.push(format!("{bytes} ({:.2})", time as f64 / fastest as f64));
-    }
-    Ok(format!("| {name} | {} |\n", cells.join(" | ")))
+    let fastest = figures(&loaded.graph, Objective::Speed).map_err(told)?;
+    let smallest = figures(&loaded.graph, Objective::Ram).map_err(told)?;
+    let front = pipeline::explore(&loaded.graph, &options(Objective::Ram)).map_err(told)?;
+    let all = operations(&loaded.graph);
+    let in_time = front.iter().find(|point| point.time <= fastest.1 + fastest.1 / 10);
+    let in_work = front.iter().find(|point| point.twice <= all / 10);
+    let points = [in_time, in_work].map(|point| point.map_or(smallest, |point| (point.arena_bytes, point.time)));
+    let cells = [fastest, smallest].into_iter().chain(points);
+    let cell = |(bytes, time): (usize, u64)| format!("{bytes} ({:.2})", time as f64 / fastest.1.max(1) as f64);
+    Ok(format!("| {name} | {} |\n", cells.map(cell).collect::<Vec<_>>().join(" | ")))
 }
 
 /// The model files of a folder by their names.

@@ -1,6 +1,7 @@
 //! The memory plan: offsets of the arena's buffers, so that buffers that live at the same time don't overlap.
 
 use crate::module::{MemoryPlan, PlannedBuffer};
+use std::collections::BTreeSet;
 
 /// A buffer that needs a place in the arena.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,7 +153,7 @@ impl<'a> Requests<'a> {
         let mut barred = Vec::new();
         for &other in placed {
             let (request, offset) = (&self.requests[other], offsets[other]);
-            if request.first > own.last || own.first > request.last {
+            if !self.live_together(number, other) {
                 continue;
             }
             let (low, high) = (offset - own.bytes as i64, offset + request.bytes as i64);
@@ -243,10 +244,12 @@ impl<'a> Requests<'a> {
         None
     }
 
-    /// Places all requests below `room`: each at the lowest or the highest free place, with a bounded number of second thoughts.
+    /// Places all requests below `room`: each at the lowest or the highest free place, with a bounded number of second thoughts. What finds no
+    /// place is the fault of those that live at the same time, the last of which moves up (conflict-directed backjumping, Prosser 1993).
     fn place_within(&self, order: &[usize], room: usize) -> Option<Vec<usize>> {
         let mut offsets = vec![0; self.requests.len()];
-        let mut is_high = vec![false; self.requests.len()];
+        let mut is_high = vec![false; order.len()];
+        let mut faults = vec![BTreeSet::new(); order.len()];
         let mut count = 0;
         for _ in 0..MOST_TRIES + 4 * self.requests.len() {
             let Some(&index) = order.get(count) else { return Some(whole(&offsets)) };
@@ -254,21 +257,33 @@ impl<'a> Requests<'a> {
             let barred = self.barred(&order[..count], &offsets, index);
             let low = Some(Self::lowest(&barred, alignment)).filter(|offset| offset + bytes as i64 <= room as i64);
             let high = Self::highest(&barred, bytes, alignment, room).filter(|_| low.is_some());
-            match if is_high[count] { high.filter(|_| high != low) } else { low } {
-                Some(offset) => {
-                    offsets[index] = offset;
-                    count += 1;
-                }
-                None => {
-                    // The last that is at its lowest place moves up; those behind it start again.
-                    is_high[count] = false;
-                    count = (0..count).rev().find(|&earlier| !is_high[earlier])?;
-                    is_high[count..].fill(false);
-                    is_high[count] = true;
-                }
+            if let Some(offset) = if is_high[count] { high.filter(|_| high != low) } else { low } {
+                offsets[index] = offset;
+                count += 1;
+                continue;
             }
+            let meets = |&earlier: &usize| self.live_together(order[earlier], index);
+            let mut own: BTreeSet<usize> = (0..count).filter(meets).collect();
+            own.append(&mut faults[count]);
+            // One that has been at both of its places hands on what it is at fault for.
+            let mut last = own.pop_last()?;
+            while is_high[last] {
+                own.append(&mut faults[last]);
+                own.retain(|&earlier| earlier < last);
+                last = own.pop_last()?;
+            }
+            faults[last].append(&mut own);
+            faults[last + 1..=count].iter_mut().for_each(BTreeSet::clear);
+            is_high[last + 1..=count].fill(false);
+            is_high[last] = true;
+            count = last;
         }
         None
+    }
+
+    fn live_together(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (&self.requests[one], &self.requests[other]);
+        one.first <= other.last && other.first <= one.last
     }
 }
 

@@ -58,10 +58,12 @@ pub fn explore(graph: &Graph, options: &CompileOptions) -> Result<Vec<Point>, Ve
     expect_one(&options.target, "programs are looked for on").map_err(|error| vec![error])?;
     let target = options.target.clone().with_objective(Objective::Ram);
     let options = CompileOptions { target, ..options.clone() };
-    let mut points = Vec::new();
+    let (mut points, mut known) = (Vec::new(), Vec::new());
     for objective in OBJECTIVES {
         let (graph, ..) = optimized_for(graph, &options, objective, &mut |_, _| {})?;
-        points.extend(mlc_codegen::explore(&graph, &generator_options(&options))?);
+        if is_new(&graph, &mut known) {
+            points.extend(mlc_codegen::explore(&graph, &generator_options(&options))?);
+        }
     }
     Ok(mlc_codegen::front(points))
 }
@@ -90,25 +92,39 @@ fn best<T: Ord>(
     observer: Observer<'_>,
     cost: impl Fn(&Module) -> T,
 ) -> Result<Optimized, Vec<Diagnostic>> {
-    let mut least: Option<(T, Objective)> = None;
-    let mut refused = None;
+    let mut least: Option<(T, Objective, Module)> = None;
+    let (mut refused, mut known) = (Vec::new(), Vec::new());
     for objective in OBJECTIVES {
-        let own = match compiled_for(graph, options, objective, &mut |_, _| {}) {
-            Ok(compiled) => cost(&compiled.module),
+        let made = optimized_for(graph, options, objective, &mut |_, _| {}).and_then(|(graph, ..)| {
+            let is_new = is_new(&graph, &mut known);
+            is_new.then(|| mlc_codegen::generate(&graph, &generator_options(options))).transpose()
+        });
+        let module = match made {
+            Ok(Some(module)) => module,
+            Ok(None) => continue,
             Err(faults) if is_of_graph(&faults) => {
-                refused = refused.or(Some(faults));
+                refused.push(faults);
                 continue;
             }
             Err(faults) => return Err(faults),
         };
-        if least.as_ref().is_none_or(|(least, _)| own < *least) {
-            least = Some((own, objective));
+        let own = cost(&module);
+        if least.as_ref().is_none_or(|(least, ..)| own < *least) {
+            least = Some((own, objective, module));
         }
     }
-    if let (None, Some(faults)) = (&least, refused) {
-        return Err(faults);
+    let Some((_, objective, module)) = least else { return Err(refused.into_iter().next().unwrap_or_default()) };
+    let (graph, report, narrowed) = optimized_for(graph, options, objective, observer)?;
+    Ok(Optimized { graph, report, narrowed, module })
+}
+
+/// Whether a graph isn't among those that are known; adds it. Objectives often agree.
+fn is_new(graph: &Graph, known: &mut Vec<Graph>) -> bool {
+    let is_new = !known.iter().any(|other| other.structurally_equal(graph));
+    if is_new {
+        known.push(graph.clone());
     }
-    compiled_for(graph, options, least.map_or(Objective::Speed, |(_, objective)| objective), observer)
+    is_new
 }
 
 /// Predicted time of all kernels.
