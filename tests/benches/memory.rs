@@ -13,12 +13,12 @@ const HEAD: &str = "# Memory and work
 
 Bytes of the arena for cortex-m4, inputs and outputs apart, and in brackets the time that is predicted, in parts of that of `--optimize speed`:
 what nothing but speed counts for; `--optimize ram`, by which nothing is computed twice; and the smallest programs of `mlc explore` that take a tenth more
-time, or do a tenth of all operations twice, at most, for which rows are computed in [patches](schedules.md#patches).
+time, or compute a tenth of all products (multiply–accumulates) twice, at most, for which rows are computed in [patches](schedules.md#patches).
 
 `cargo bench -p mlc-tests --bench memory -- FOLDER…` writes this page, of networks of the collection and of all models in the folders: here
 those that `python tests/benches/peers/networks.py FOLDER squeezenet mobilenet_v2 mobilenet_v2_035_144 unet` makes, and the int8 models of MLPerf Tiny.
 
-| network | speed | ram | + 10 % time | + 10 % operations |
+| network | speed | ram | + 10 % time | + 10 % products |
 |---|---:|---:|---:|---:|
 ";
 
@@ -43,13 +43,9 @@ fn figures(graph: &Graph, objective: Objective) -> Result<(usize, u64), Vec<Diag
     Ok((module.plan.arena_bytes, module.kernels.iter().map(|kernel| kernel.price.time).sum()))
 }
 
-/// Operations of all nodes.
-fn operations(graph: &Graph) -> u64 {
-    let of = |id| {
-        let node = graph.node(id);
-        let work = node.op.work(&graph.operand_types(id), &node.results);
-        work.macs + work.scalar_operations
-    };
+/// Multiply–accumulates of all nodes.
+fn macs(graph: &Graph) -> u64 {
+    let of = |id| graph.node(id).op.work(&graph.operand_types(id), &graph.node(id).results).macs;
     graph.node_ids().map(of).sum()
 }
 
@@ -59,7 +55,7 @@ fn row(name: &str, model: &Path) -> Result<String, String> {
     let fastest = figures(&loaded.graph, Objective::Speed).map_err(told)?;
     let smallest = figures(&loaded.graph, Objective::Ram).map_err(told)?;
     let front = pipeline::explore(&loaded.graph, &options(Objective::Ram)).map_err(told)?;
-    let all = operations(&loaded.graph);
+    let all = macs(&loaded.graph);
     let in_time = front.iter().find(|point| point.time <= fastest.1 + fastest.1 / 10);
     let in_work = front.iter().find(|point| point.twice <= all / 10);
     let points = [in_time, in_work].map(|point| point.map_or(smallest, |point| (point.arena_bytes, point.time)));

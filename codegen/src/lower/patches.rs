@@ -102,11 +102,11 @@ fn widen(known: &mut Range<usize>, other: &Range<usize>) {
     *known = known.start.min(other.start)..known.end.max(other.end);
 }
 
-/// Operations of a node.
+/// Multiply–accumulates of a node, or its other operations if it has none: an epilogue is little beside them.
 pub fn operations(graph: &Graph, id: NodeId) -> u64 {
     let node = graph.node(id);
     let work = node.op.work(&graph.operand_types(id), &node.results);
-    work.macs.saturating_add(work.scalar_operations)
+    if work.macs > 0 { work.macs } else { work.scalar_operations }
 }
 
 /// A graph's nodes that have patches, each of them transposed as a whole: what stripes along columns are measured by.
