@@ -48,7 +48,7 @@ const LIMITS: [usize; 8] = [100, 115, 135, 170, 220, 300, 420, 600];
 pub enum Wanted {
     /// Those that take about so many bytes of arena, and less.
     Arena(usize),
-    /// Those that do about such a share of all operations twice, in thousandths, and less.
+    /// Those that compute about such a share of all products twice, in thousandths, and less.
     Twice(u64),
     /// All kinds.
     All,
@@ -57,8 +57,8 @@ pub enum Wanted {
 /// How many plans in patches of those that take least are planned at least.
 const LEAST: usize = 3;
 
-/// How many plans in patches of all kinds are planned.
-const OF_ALL_KINDS: usize = 12;
+/// Shares of products, in thousandths, that plans of all kinds compute twice at most.
+const SHARES: [u64; 10] = [5, 10, 20, 35, 50, 75, 100, 130, 170, 220];
 
 /// Blocks for which what lives meanwhile fits into the second cache, or as few bytes as can be; `None` where it does without, or where there is
 /// no such cache.
@@ -116,7 +116,10 @@ pub fn in_patches(graph: &Graph, target: &Target, wanted: Wanted) -> Result<Vec<
 /// Numbers of those paths that are planned, of all that none is better than in both bytes and operations, the smallest ones first: what they
 /// take in the end is known then, so that some around what is wanted are, and fewer further away.
 fn some_of(paths: &[(usize, Vec<Taken>)], chain: &Chain<'_>, wanted: Wanted) -> Vec<usize> {
-    let twice = |path: &[Taken]| path.iter().map(|taken| taken.twice).sum::<u64>();
+    let smallest = |share: u64| {
+        let most = chain.products().saturating_mul(share) / 1000;
+        paths.partition_point(|(_, path)| path.iter().map(|taken| taken.twice).sum::<u64>() > most)
+    };
     let steps = || std::iter::once(0).chain((0..).map(|exponent| 1 << exponent));
     let wanted: Vec<usize> = match wanted {
         // What is estimated may be a little more than what is planned.
@@ -125,13 +128,11 @@ fn some_of(paths: &[(usize, Vec<Taken>)], chain: &Chain<'_>, wanted: Wanted) -> 
             steps().map_while(|step: usize| behind.checked_sub(1 + step)).collect()
         }
         Wanted::Twice(share) => {
-            let most = chain.operations().saturating_mul(share) / 1000;
-            let first = paths.partition_point(|(_, path)| twice(path) > most);
-            steps().map(|step: usize| first + step).take_while(|&number| number < paths.len()).collect()
+            steps().map(|step: usize| smallest(share) + step).take_while(|&number| number < paths.len()).collect()
         }
-        Wanted::All => (0..paths.len()).step_by(paths.len().div_ceil(OF_ALL_KINDS).max(1)).collect(),
+        Wanted::All => SHARES.into_iter().map(smallest).collect(),
     };
-    let numbers: BTreeSet<usize> = (0..paths.len().min(LEAST)).chain(wanted).collect();
+    let numbers: BTreeSet<usize> = (0..LEAST).chain(wanted).filter(|&number| number < paths.len()).collect();
     numbers.into_iter().collect()
 }
 

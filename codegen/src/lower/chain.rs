@@ -220,9 +220,13 @@ impl<'a> Chain<'a> {
         Some(Choice { count, rows, patches: 1, twice: 0, bytes, work: work(&outline, rows) })
     }
 
-    /// Operations of all nodes.
-    pub fn operations(&self) -> u64 {
-        self.nodes.iter().map(|&id| operations(self.graph, id)).sum()
+    /// Multiply–accumulates of all nodes.
+    pub fn products(&self) -> u64 {
+        let of = |&id: &NodeId| {
+            let node = self.graph.node(id);
+            node.op.work(&self.graph.operand_types(id), &node.results).macs
+        };
+        self.nodes.iter().map(of).sum()
     }
 
     /// What a path takes at most.
@@ -240,7 +244,7 @@ impl<'a> Chain<'a> {
     /// When a node can't be transposed that says it can: a defect of mlc.
     pub fn add_patches(&self, choices: &mut [Vec<Choice>], most: usize) -> Result<(), Diagnostic> {
         let transposed = Transposed::new(self.graph)?;
-        let all = self.operations();
+        let all: u64 = self.nodes.iter().map(|&id| operations(self.graph, id)).sum();
         for (first, own) in choices.iter_mut().enumerate() {
             // One row at a time takes least, which is what patches are for.
             let counts: Vec<usize> = own.iter().filter(|choice| choice.rows == 1).map(|choice| choice.count).collect();

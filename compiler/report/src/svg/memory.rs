@@ -84,7 +84,7 @@ pub fn memory(report: &Report) -> String {
     };
     let live = |number: usize| {
         let buffers = plan.buffers.iter().filter(|buffer| buffer.first <= number && number <= buffer.last);
-        let y = tenths(y_of(buffers.map(|buffer| buffer.bytes).sum()));
+        let y = tenths(y_of(taken(buffers.map(|buffer| (buffer.offset, buffer.offset + buffer.bytes)).collect())));
         format!("{} {y} {} {y}", tenths(number as f64 * step), tenths((number + 1) as f64 * step))
     };
     // Names of kernels hang down to the right.
@@ -108,6 +108,29 @@ pub fn memory(report: &Report) -> String {
     )
 }
 
+/// Bytes that lie in some pieces of memory, from an offset to another one: where a result lies over an operand, they count once.
+fn taken(mut pieces: Vec<(usize, usize)>) -> usize {
+    pieces.sort_unstable();
+    let (mut bytes, mut end) = (0, 0);
+    for (first, last) in pieces {
+        bytes += last.saturating_sub(first.max(end));
+        end = end.max(last);
+    }
+    bytes
+}
+
 fn name(report: &Report, position: usize) -> &str {
     report.kernels.get(position).map_or("the end", |kernel| &kernel.node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::taken;
+
+    #[test]
+    fn bytes_that_pieces_have_in_common_count_once() {
+        assert_eq!(taken(vec![(8, 12), (0, 4)]), 8);
+        assert_eq!(taken(vec![(0, 10), (4, 12), (5, 6)]), 12);
+        assert_eq!(taken(Vec::new()), 0);
+    }
 }
