@@ -14,7 +14,7 @@ use mlc_ir::{DType, Diagnostic, Literal};
 
 impl Scheduled for Map {
     const KINDS: &'static [Kind<Self>] = &[
-        Kind::new("copies", copies, |op, _, kernel| copy_runs(op, kernel)).in_place(),
+        Kind::new("copies", copies, |_, _, kernel| copy(kernel)).in_place(),
         Kind::new("rows", |_, _| vec![(1, Settings::default())], |op, _, kernel| map(op, false, kernel)).in_place(),
         Kind::new("blocks", blocks, |op, _, kernel| map(op, true, kernel)).in_place(),
     ];
@@ -23,23 +23,31 @@ impl Scheduled for Map {
 /// Bytes of elements that follow each other from which on a routine copies them: fewer are loaded and stored one after the other.
 const LEAST_RUN: usize = 65;
 
-/// Elements that are only moved, and follow each other before and after: C compilers make calls of such loops, and libraries that are made to
-/// be small copy byte by byte.
 fn copies(op: &Map, kernel: &KernelWriter<'_>) -> Preferences {
-    if !op.expression.is_identity() || !kernel.target.copies_by_routine() {
-        return Preferences::new();
-    }
-    let walk = Walk::new(kernel, &op.expression, &kernel.operands, &kernel.results[0]);
-    match walk.run() {
-        Some(run) if walk.lanes == 1 && run >= LEAST_RUN => vec![(0, Settings::default())],
-        _ => Preferences::new(),
+    match op.expression.is_identity() && has_runs(kernel, &kernel.operands[0], &kernel.results[0]) {
+        true => vec![(0, Settings::default())],
+        false => Preferences::new(),
     }
 }
 
-fn copy_runs(op: &Map, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+fn copy(kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let (operand, result) = (kernel.operands[0].clone(), kernel.results[0].clone());
-    let walk = Walk::new(kernel, &op.expression, std::slice::from_ref(&operand), &result);
-    let (Some(run), Some(stored)) = (walk.run(), walk.stored) else { return Ok(()) };
+    copy_runs(kernel, &operand, &result);
+    Ok(())
+}
+
+/// Whether elements that are only moved follow each other before and after, and a routine is to copy them: C compilers make calls of such
+/// loops, and libraries that are made to be small copy byte by byte.
+pub fn has_runs(kernel: &KernelWriter<'_>, operand: &Argument, result: &Argument) -> bool {
+    let walk = Walk::new(kernel, &Expression::operand(0), std::slice::from_ref(operand), result);
+    let is_long = walk.lanes == 1 && walk.run().is_some_and(|run| run >= LEAST_RUN);
+    kernel.target.copies_by_routine() && is_long
+}
+
+/// Copies elements that follow each other by a routine.
+pub fn copy_runs(kernel: &mut KernelWriter<'_>, operand: &Argument, result: &Argument) {
+    let walk = Walk::new(kernel, &Expression::operand(0), std::slice::from_ref(operand), result);
+    let (Some(run), Some(stored)) = (walk.run(), walk.stored) else { return };
     let routine = Routine::CopyBytes { size: stored.size() };
     let outer = walk.views[0].shape.len() - 1;
     let outer = walk.views[0].shape[..outer].to_vec();
@@ -49,10 +57,9 @@ fn copy_runs(op: &Map, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> 
             let argument = Argument { view: view.clone(), ..argument.clone() };
             (argument.pointer, argument.address(&first))
         };
-        let pointers = vec![place(&operand, &walk.views[1]), place(&result, &walk.views[0])];
+        let pointers = vec![place(operand, &walk.views[1]), place(result, &walk.views[0])];
         kernel.b.push(Stmt::Routine { routine, pointers, numbers: vec![run as i64] });
     });
-    Ok(())
 }
 
 fn blocks(op: &Map, kernel: &KernelWriter<'_>) -> Preferences {

@@ -1,16 +1,52 @@
 //! Interpolation. Each output along a resized axis combines a fixed number of source elements; where they lie and what they
 //! weigh is known now, and written into tables, or into the code where a quotient or a multiple of the output's index says it.
 
-use super::KernelWriter;
-use super::schedule::{Kind, Scheduled, Settings};
+use super::elementwise::{copy_runs, has_runs};
+use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::space::for_vectors;
 use super::walk::AXIS_NAMES;
+use super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::ops::{Resize, Taps};
-use mlc_ir::{Attribute, DType, Diagnostic, Tensor, TensorType};
+use mlc_ir::{Attribute, DType, Diagnostic, Shape, Tensor, TensorType};
 
 impl Scheduled for Resize {
-    const KINDS: &'static [Kind<Self>] = &[Kind::only("taps", resize)];
+    const KINDS: &'static [Kind<Self>] =
+        &[Kind::new("copies", copies, copy), Kind::new("taps", |_, _| vec![(1, Settings::default())], resize)];
+}
+
+/// Elements that are only repeated, many of which follow each other.
+fn copies(op: &Resize, kernel: &KernelWriter<'_>) -> Preferences {
+    match repeated(op, kernel) {
+        Some((x, y)) if has_runs(kernel, &x, &y) => vec![(0, Settings::default())],
+        _ => Preferences::new(),
+    }
+}
+
+fn copy(op: &Resize, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    if let Some((x, y)) = repeated(op, kernel) {
+        copy_runs(kernel, &x, &y);
+    }
+    Ok(())
+}
+
+/// Operand and result of a resize that only repeats elements, where the times that each is repeated are axes of their own.
+fn repeated(op: &Resize, kernel: &KernelWriter<'_>) -> Option<(Argument, Argument)> {
+    if kernel.epilogue.is_some() {
+        return None;
+    }
+    let (mut x, mut y) = (kernel.operands[0].clone(), kernel.results[0].clone());
+    let (from, to) = (x.view.clone(), y.view.clone());
+    let mut shape = Shape::new();
+    (x.view.strides, y.view.strides) = Default::default();
+    for axis in 0..from.rank() {
+        let repeat = op.repeats(axis, from.shape[axis])?;
+        shape.extend([from.shape[axis], repeat]);
+        x.view.strides.extend([from.strides[axis], 0]);
+        y.view.strides.extend([to.strides[axis] * repeat as i64, to.strides[axis]]);
+    }
+    (x.view.shape, y.view.shape) = (shape.clone(), shape);
+    Some((x, y))
 }
 
 fn resize(op: &Resize, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {

@@ -203,7 +203,7 @@ impl Resize {
     }
 
     /// How often each element of an axis of some extent follows itself, if nothing else is done along it.
-    fn repeats(&self, axis: usize, extent: usize) -> Option<usize> {
+    pub fn repeats(&self, axis: usize, extent: usize) -> Option<usize> {
         let taps = self.taps(axis, extent);
         let repeat = taps.len().checked_div(extent).filter(|&repeat| repeat > 0 && repeat * extent == taps.len())?;
         taps.iter().enumerate().all(|(place, taps)| taps[..] == [(place / repeat, 1.0)]).then_some(repeat)
