@@ -176,10 +176,10 @@ impl Transposed {
                 let transposed = folding::compute(&transpose.clone().into(), &[constant])?;
                 self.graph.add_constant(name, transposed[0].clone())
             }
-            (None, None) => self.graph.add_input(name, ty.clone()).into(),
+            (None, None) => self.graph.add_input(name, ty.clone()),
             (None, Some(transpose)) => {
                 let results = transpose.infer(std::slice::from_ref(ty))?;
-                self.graph.add_input(name, results[0].clone()).into()
+                self.graph.add_input(name, results[0].clone())
             }
         };
         self.values.insert(own, value);
