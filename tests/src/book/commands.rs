@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What a block may take, in seconds.
-const MOST_SECONDS: &str = "300";
+const MOST_SECONDS: &str = "900";
 
 /// How it went.
 #[derive(Debug, Default)]
