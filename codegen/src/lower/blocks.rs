@@ -116,8 +116,9 @@ pub fn in_patches(graph: &Graph, target: &Target, wanted: Wanted) -> Result<Vec<
 /// Numbers of those paths that are planned, of all that none is better than in both bytes and operations, the smallest ones first: what they
 /// take in the end is known then, so that some around what is wanted are, and fewer further away.
 fn some_of(paths: &[(usize, Vec<Taken>)], chain: &Chain<'_>, wanted: Wanted) -> Vec<usize> {
+    let products = chain.products();
     let smallest = |share: u64| {
-        let most = chain.products().saturating_mul(share) / 1000;
+        let most = products.saturating_mul(share) / 1000;
         paths.partition_point(|(_, path)| path.iter().map(|taken| taken.twice).sum::<u64>() > most)
     };
     let steps = || std::iter::once(0).chain((0..).map(|exponent| 1 << exponent));
@@ -128,7 +129,8 @@ fn some_of(paths: &[(usize, Vec<Taken>)], chain: &Chain<'_>, wanted: Wanted) -> 
             steps().map_while(|step: usize| behind.checked_sub(1 + step)).collect()
         }
         Wanted::Twice(share) => {
-            steps().map(|step: usize| smallest(share) + step).take_while(|&number| number < paths.len()).collect()
+            let first = smallest(share);
+            steps().map(|step: usize| first + step).take_while(|&number| number < paths.len()).collect()
         }
         Wanted::All => SHARES.into_iter().map(smallest).collect(),
     };

@@ -2,7 +2,7 @@
 
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{PatchRead, PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, RowWindow, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, PatchRead, PatchReads, RowReads, RowWindow, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::TensorType;

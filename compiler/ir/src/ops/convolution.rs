@@ -5,7 +5,7 @@ use super::sums::{self, sums_dtype};
 use super::window::{SampleAxis, spatial_shape};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{PatchRead, PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, PatchRead, PatchReads, RowReads, Work, count_product, expect_operands};
 use crate::rounding::wrap_integer;
 use crate::scalar::Expression;
 use crate::tensor::Tensor;

@@ -3,7 +3,7 @@
 use super::numbers::{Number, expect_values, groups};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, PatchReads, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};

@@ -3,7 +3,7 @@
 use crate::attribute::Attribute;
 use crate::fields::{Field, FieldValue, Text};
 use crate::generator::Generator;
-use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, PatchReads, RowReads, Work};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};

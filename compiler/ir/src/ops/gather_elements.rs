@@ -2,7 +2,7 @@
 
 use super::numbers::{dot, expect_values, indices as all_indices, resolve_index};
 use crate::generator::Generator;
-use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, PatchReads, RowReads, Work, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, Shape, TensorType, row_major_strides};

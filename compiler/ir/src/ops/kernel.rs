@@ -5,7 +5,7 @@
 use super::{Op, OpKind};
 use super::elementwise;
 use crate::generator::Generator;
-use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, PatchReads, RowReads, Work};
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};

@@ -5,7 +5,7 @@ use crate::fields::{Field, FieldValue};
 use crate::foreign::{Foreign, Nobody};
 use crate::generator::Generator;
 use crate::graph::Graph;
-use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, PatchReads, RowReads, Work};
 use crate::ops::{Binary, Cast, Unary};
 use crate::scalar::{BinaryFunction, Expression, UnaryFunction};
 use crate::subgraph::Subgraph;

@@ -5,7 +5,7 @@ use super::numbers::{Number, expect_values, mixed_kinds};
 use super::sums::{self, sums_dtype};
 use crate::tensor::Values;
 use crate::generator::Generator;
-use crate::operator::{PatchReads, Category, IntegerForm, Operator, OperatorError, RowReads, Work, count_product, expect_operands};
+use crate::operator::{Category, IntegerForm, Operator, OperatorError, PatchReads, RowReads, Work, count_product, expect_operands};
 use crate::scalar::Expression;
 use crate::tensor::Tensor;
 use crate::types::{DType, TensorType};
