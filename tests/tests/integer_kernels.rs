@@ -9,9 +9,10 @@ use mlc_tests::firmware::{missing, target};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A convolution of x [1, 7, 6, 5].
+/// A convolution of x [1, 7, 6, 5], or of fewer rows.
 struct Layer {
     dtype: &'static str,
+    rows: usize,
     window: [usize; 2],
     strides: [usize; 2],
     pads: [[usize; 2]; 2],
@@ -27,6 +28,8 @@ struct Layer {
 }
 
 const ROWS: usize = 7;
+/// What a window has to make one row of results.
+const FEW_ROWS: usize = 3;
 const COLUMNS: usize = 6;
 const CHANNELS: usize = 5;
 
@@ -35,6 +38,7 @@ fn layers() -> Vec<Layer> {
     for dtype in ["i8", "u8"] {
         let dense = |window, strides, pads, outputs, low, schedule| Layer {
             dtype,
+            rows: ROWS,
             window,
             strides,
             pads,
@@ -55,6 +59,14 @@ fn layers() -> Vec<Layer> {
             }
         }
         list.push(Layer { silent: 1..3, ..depthwise([3, 3], [1, 1], [[1, 1]; 2], None, "row-pairs") });
+        for (strides, columns) in
+            [([1, 1], [1, 1]), ([1, 1], [0, 1]), ([2, 1], [1, 0]), ([1, 1], [0, 0]), ([2, 2], [0, 1]), ([1, 2], [1, 1])]
+        {
+            let row = depthwise([3, 3], strides, [[0, 0], columns], None, "row-windows");
+            list.push(Layer { rows: FEW_ROWS, ..row });
+        }
+        let row = depthwise([3, 3], [2, 2], [[0, 0]; 2], None, "row-windows");
+        list.push(Layer { rows: FEW_ROWS, silent: 1..3, ..row });
         list.push(depthwise([3, 3], [1, 1], [[1, 1]; 2], Some(3), "planes"));
         list.push(depthwise([3, 3], [1, 2], [[1, 1]; 2], None, "planes"));
         list.push(depthwise([2, 5], [1, 1], [[1, 1], [2, 2]], None, "planes"));
@@ -70,6 +82,8 @@ fn layers() -> Vec<Layer> {
         for silent in [3..6, 0..8] {
             list.push(Layer { silent, ..dense([1, 1], [1, 1], [[0, 0]; 2], 8, None, "pixel-dots") });
         }
+        // Sixteen pixels are five times three, and one.
+        list.push(Layer { silent: 4..6, ..dense([4, 3], [1, 1], [[0, 0]; 2], 8, None, "window-dots") });
         list.push(dense([3, 3], [1, 1], [[1, 1]; 2], 4, None, "window-dots"));
         list.push(dense([3, 3], [1, 1], [[1, 1]; 2], 4, None, "band-dots"));
         list.push(dense([3, 3], [2, 2], [[0, 1], [2, 2]], 3, None, "window-dots"));
@@ -92,12 +106,12 @@ fn graph(layers: &[Layer]) -> String {
     for (n, layer) in layers.iter().enumerate() {
         let Layer { dtype, window, strides, pads, groups, outputs, low, silent, alike, .. } = layer;
         let size = |axis: usize| {
-            let extent = [ROWS, COLUMNS][axis] + pads[axis][0] + pads[axis][1];
+            let extent = [layer.rows, COLUMNS][axis] + pads[axis][0] + pads[axis][1];
             (extent - window[axis]) / strides[axis] + 1
         };
         let ty = format!("{dtype}[1, {}, {}, {outputs}]", size(0), size(1));
-        let (x, least, most, border, added) =
-            if *dtype == "i8" { ("x", -128, 127, -7, -9) } else { ("u", 0, 255, 9, 30) };
+        let (least, most, border, added) = if *dtype == "i8" { (-128, 127, -7, -9) } else { (0, 255, 9, 30) };
+        let x = format!("{dtype}x{}", layer.rows);
         let low = low.unwrap_or(least);
         let numbers =
             |of: fn(usize) -> usize| (0..*outputs).map(|output| of(output).to_string()).collect::<Vec<_>>().join(", ");
@@ -130,12 +144,19 @@ fn graph(layers: &[Layer]) -> String {
         results.push(format!("\"y{n}\": {ty}"));
         names.push(format!("%y{n}"));
     }
-    let shape = format!("[1, {ROWS}, {COLUMNS}, {CHANNELS}]");
+    let inputs: Vec<String> = inputs().iter().map(|(name, ty)| format!("%{name}: {ty}")).collect();
     format!(
-        "mlc 1\ngraph @t(%x: i8{shape}, %u: u8{shape}) -> ({}) {{\n{body}  return {}\n}}\n",
+        "mlc 1\ngraph @t({}) -> ({}) {{\n{body}  return {}\n}}\n",
+        inputs.join(", "),
         results.join(", "),
         names.join(", ")
     )
+}
+
+/// The names and types of what layers read.
+fn inputs() -> Vec<(String, TensorType)> {
+    let all = [DType::I8, DType::U8].into_iter().flat_map(|dtype| [ROWS, FEW_ROWS].map(|rows| (dtype, rows)));
+    all.map(|(dtype, rows)| (format!("{dtype}x{rows}"), TensorType::new(dtype, [1, rows, COLUMNS, CHANNELS]))).collect()
 }
 
 #[test]
@@ -146,9 +167,8 @@ fn routines_compute_what_the_evaluator_does() {
 
 fn agrees(layers: &[Layer]) {
     let graph = text::parse(&graph(layers), &()).unwrap_or_else(|findings| panic!("{findings:?}"));
-    let shape = [1, ROWS, COLUMNS, CHANNELS];
-    let types = [DType::I8, DType::U8].map(|dtype| TensorType::new(dtype, shape));
-    let inputs = random(3, &[("x", &types[0]), ("u", &types[1])]);
+    let types = inputs();
+    let inputs = random(3, &types.iter().map(|(name, ty)| (name.as_str(), ty)).collect::<Vec<_>>());
     let expected = evaluate(&graph, &inputs).unwrap();
     // What is written for the extension is C for a machine without it, too.
     for (written_for, machine) in [

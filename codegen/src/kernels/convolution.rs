@@ -9,7 +9,8 @@ use super::products::{weight_strides, with_views};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::window::{WindowAxis, has_own_border, window_axes};
 use super::{
-    KernelWriter, depthwise, depthwise_quads, depthwise_rolled, planes, row_pairs, strips, window_sums, winograd,
+    KernelWriter, depthwise, depthwise_quads, depthwise_rolled, planes, row_pairs, row_windows, strips, window_sums,
+    winograd,
 };
 use crate::lower::view::View;
 use mlc_ir::Diagnostic;
@@ -46,6 +47,7 @@ impl Scheduled for Convolution {
         )
         .in_place()
         .by_routines(),
+        Kind::new("row-windows", row_windows::list, |op, _, kernel| row_windows::write(op, kernel)).by_routines(),
         Kind::new("row-pairs", row_pairs::list, |op, _, kernel| row_pairs::write(op, kernel)).in_place().by_routines(),
         Kind::new("planes", planes::list, |op, _, kernel| planes::write(op, kernel)).in_place().by_routines(),
         Kind::new("row-dots", |op, kernel| dots(op, Reach::Row, kernel), |op, _, kernel| write_dots(op, kernel)),

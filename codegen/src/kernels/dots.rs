@@ -21,6 +21,9 @@ const MOST_BLOCKS: usize = 8;
 /// The same where sums are on the stack.
 const MOST_BLOCKS_ON_STACK: usize = 4;
 
+/// Of so many pixels at most, as a row has, those that are left over are worth code of their own.
+const FEW_PIXELS: usize = 32;
+
 /// What of a contraction is computed so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
@@ -212,17 +215,18 @@ impl<'c> Dots<'c> {
         let step = self.tile.pixels();
         let full = pixels / step * step;
         kernel.for_range("pixel", Index::default(), Index::from(full), step as i64, |kernel, first| {
-            self.pixels(kernel, &first, step);
+            self.pixels(kernel, &first, step, step);
         });
         if full < pixels {
-            self.pixels(kernel, &Index::from(full), pixels - full);
+            let together = if self.sums.is_none() && pixels <= FEW_PIXELS { 2 } else { step };
+            self.pixels(kernel, &Index::from(full), pixels - full, together);
         }
     }
 
-    /// Some pixels from one on, by their number among all.
-    fn pixels(&self, kernel: &mut KernelWriter<'_>, first: &Index, count: usize) {
+    /// Some pixels from one on, by their number among all, by a routine for so many `together`.
+    fn pixels(&self, kernel: &mut KernelWriter<'_>, first: &Index, count: usize, together: usize) {
         if self.pairs.is_some() {
-            kernel.for_each("i", count, |kernel, i| self.widen(kernel, &first.plus(&i), &i));
+            kernel.for_each("i", count, |kernel, i| self.widen(kernel, &first.plus(&i), &i, together));
         }
         let places: Vec<Vec<Index>> = (0..count)
             .map(|i| {
@@ -230,7 +234,7 @@ impl<'c> Dots<'c> {
                 place.into_iter().map(|index| kernel.b.define_index("place", index)).collect()
             })
             .collect();
-        let Some(sums) = self.sums else { return self.rescaled(kernel, &places) };
+        let Some(sums) = self.sums else { return self.rescaled(kernel, &places, together) };
         let x = match self.pairs {
             Some(pairs) => (pairs, Index::default()),
             None if self.contraction.pixels() == 1 => (self.contraction.x.pointer, self.contraction.start(first)),
@@ -289,13 +293,13 @@ impl<'c> Dots<'c> {
         }
     }
 
-    /// Computes, rescales and stores all outputs of three pixels. Pixels that aren't there are stored before one that is, in its place.
-    fn rescaled(&self, kernel: &mut KernelWriter<'_>, places: &[Vec<Index>]) {
+    /// Computes, rescales and stores all outputs of some pixels. Pixels that aren't there are stored before one that is, in its place.
+    fn rescaled(&self, kernel: &mut KernelWriter<'_>, places: &[Vec<Index>], together: usize) {
         let (Some(scales), Some(pairs)) = (&self.scales, self.pairs) else { return };
         let result = kernel.results[0].clone();
         let mut pointers: Vec<(Var, Index)> =
             [pairs, self.weights, self.first, scales.table].map(|pointer| (pointer, Index::default())).to_vec();
-        for i in 0..self.tile.pixels() {
+        for i in 0..together {
             let Some(place) = places.get(i).or(places.last()) else { return };
             let indices: Vec<Index> = place.iter().cloned().chain([Index::default()]).collect();
             pointers.push((result.pointer, result.address(&indices)));
@@ -303,7 +307,8 @@ impl<'c> Dots<'c> {
         let mut numbers = vec![self.groups as i64, self.blocks as i64];
         numbers.extend(scales.limit());
         let limited = scales.limit().is_some();
-        let routine = Routine::RescaledDots { dtype: scales.dtype, limited, idle: self.blocks - self.taken };
+        let idle = self.blocks - self.taken;
+        let routine = Routine::RescaledDots { pixels: together, dtype: scales.dtype, limited, idle };
         kernel.b.push(Stmt::Routine { routine, pointers, numbers });
     }
 
@@ -329,16 +334,16 @@ impl<'c> Dots<'c> {
         });
     }
 
-    /// Widens what a pixel meets, the `i`-th of its tile.
-    fn widen(&self, kernel: &mut KernelWriter<'_>, pixel: &Index, i: &Index) {
+    /// Widens what a pixel meets, the `i`-th of so many `together`.
+    fn widen(&self, kernel: &mut KernelWriter<'_>, pixel: &Index, i: &Index, together: usize) {
         let contraction = self.contraction;
         contraction.bring(kernel, pixel);
         let x = kernel.b.pointer("xp", contraction.x.pointer, contraction.start(pixel));
         let Some(pairs) = self.pairs else { return };
         let pairs = kernel.b.pointer("pp", pairs, i.clone());
         let (run, runs) = runs(contraction);
-        let words = (run.div_ceil(GROUP) * 2 * self.tile.pixels()) as i64;
-        let routine = Routine::Widen { dtype: self.dtype, pixels: self.tile.pixels() };
+        let words = (run.div_ceil(GROUP) * 2 * together) as i64;
+        let routine = Routine::Widen { dtype: self.dtype, pixels: together };
         for (number, (element, _)) in runs.iter().enumerate() {
             let pointers = vec![(x, Index::from(*element)), (pairs, Index::from(number as i64 * words))];
             kernel.b.push(Stmt::Routine { routine, pointers, numbers: vec![run as i64] });

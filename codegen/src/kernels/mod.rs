@@ -42,6 +42,7 @@ mod resize;
 mod rolled;
 mod round_trips;
 mod row_pairs;
+mod row_windows;
 mod scales;
 mod scatter;
 pub mod schedule;

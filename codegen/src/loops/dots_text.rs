@@ -5,13 +5,26 @@ use super::routine::Tile;
 use super::spelling::c_type;
 use mlc_ir::DType;
 
-/// A group of three pixels and two outputs.
-const THREE_BY_TWO: &str = "ldmia r1!, {r2, r3}\nldmia r0!, {r10, r11, r12}\nsxtb16 lr, r2\n\
-     smlad r4, r10, lr, r4\nsmlad r5, r11, lr, r5\nsmlad r6, r12, lr, r6\nsxtb16 lr, r3\n\
-     smlad r7, r10, lr, r7\nsmlad r8, r11, lr, r8\nsmlad r9, r12, lr, r9\nldmia r0!, {r10, r11, r12}\n\
-     sxtb16 r2, r2, ror #8\nsxtb16 r3, r3, ror #8\n\
-     smlad r4, r10, r2, r4\nsmlad r5, r11, r2, r5\nsmlad r6, r12, r2, r6\n\
-     smlad r7, r10, r3, r7\nsmlad r8, r11, r3, r8\nsmlad r9, r12, r3, r9\n";
+/// Where the sums of two outputs are, of each three pixels.
+const SUMS: [[&str; 3]; 2] = [["r4", "r5", "r6"], ["r7", "r8", "r9"]];
+
+/// A group of some pixels, three at most, and two outputs.
+fn group_by_two(pixels: usize) -> String {
+    let pairs = &["r10", "r11", "r12"][..pixels];
+    let load = format!("ldmia r0!, {{{}}}\n", pairs.join(", "));
+    let products = |output: usize, weights: &str| -> String {
+        let own = SUMS[output].iter().zip(pairs);
+        own.map(|(sum, pair)| format!("smlad {sum}, {pair}, {weights}, {sum}\n")).collect()
+    };
+    format!(
+        "ldmia r1!, {{r2, r3}}\n{load}sxtb16 lr, r2\n{}sxtb16 lr, r3\n{}{load}\
+         sxtb16 r2, r2, ror #8\nsxtb16 r3, r3, ror #8\n{}{}",
+        products(0, "lr"),
+        products(1, "lr"),
+        products(0, "r2"),
+        products(1, "r3"),
+    )
+}
 
 /// Parameters of the function, which the assembly finds by the procedure call standard.
 const DOTS_PARAMETERS: [&str; 5] =
@@ -69,7 +82,7 @@ fn assembly(tile: Tile, bytes: Option<DType>) -> String {
         Tile::ThreeByTwo => (
             "add r10, r12, r12, lsl #1\nbic r11, r12, #3\nadd r11, r11, r11, lsl #1\n\
              add r10, r0, r10, lsl #3\nadd r11, r0, r11, lsl #3\n",
-            THREE_BY_TWO.to_owned(),
+            group_by_two(tile.pixels()),
             "ldmia r2!, {r4, r7}\nmov r5, r4\nmov r6, r4\nmov r8, r7\nmov r9, r7\n",
             "r9",
         ),
@@ -116,47 +129,53 @@ fn assembly(tile: Tile, bytes: Option<DType>) -> String {
 }
 
 /// The function of a [`RescaledDots`](super::routine::Routine::RescaledDots).
-pub fn rescaled_dots(name: &str, dtype: DType, limited: bool) -> String {
+pub fn rescaled_dots(name: &str, pixels: usize, dtype: DType, limited: bool) -> String {
     let byte = c_type(dtype);
     let mut parameters: Vec<String> =
         ["pairs", "weights", "first", "scales"].map(|of| format!("const int32_t *{of}")).to_vec();
-    parameters.extend([0, 1, 2].map(|pixel| format!("{byte} *y{pixel}")));
+    parameters.extend((0..pixels).map(|pixel| format!("{byte} *y{pixel}")));
     parameters.extend(["int32_t groups", "int32_t blocks"].map(String::from));
     parameters.extend(limited.then(|| "int32_t low".to_owned()));
     let [_, low, _] = limit(limited);
+    let results: Vec<String> = (0..pixels).map(|pixel| format!("y{pixel}")).collect();
     let portable = format!(
         "{}static int32_t {name}_sum(const int32_t *pairs, const int32_t *weights, int32_t total, int32_t groups) {{\n  \
            for (int32_t group = 0; group < groups; ++group) {{\n    \
              for (int32_t step = 0; step < 4; ++step) {{\n      \
-               const uint32_t pair = (uint32_t)pairs[group * 6 + step % 2 * 3];\n      \
+               const uint32_t pair = (uint32_t)pairs[group * {group} + step % 2 * {pixels}];\n      \
                const uint32_t word = (uint32_t)weights[group * 2];\n      \
                total += (int16_t)(uint16_t)(pair >> (step / 2 * 16)) * (int8_t)(uint8_t)(word >> (step * 8));\n    \
              }}\n  \
            }}\n  \
            return total;\n}}\n\n\
          static void {name}(\n    {}) {{\n  \
-           {byte} *const results[3] = {{y0, y1, y2}};\n  \
+           {byte} *const results[{pixels}] = {{{results}}};\n  \
            for (int32_t output = 0; output < blocks * 2; ++output) {{\n    \
              const int32_t is_taken = (scales[output / 2 * 6] | scales[output / 2 * 6 + 3]) != 0;\n    \
              const int32_t *w = weights + output % 2;\n    \
              weights += is_taken ? output % 2 * groups * 2 : 0;\n    \
-             for (int32_t pixel = 2; pixel >= 0; --pixel) {{\n      \
+             for (int32_t pixel = {last}; pixel >= 0; --pixel) {{\n      \
                const int32_t sum = is_taken ? {name}_sum(pairs + pixel, w, first[output], groups) : 0;\n      \
                results[pixel][output] = {name}_one(sum, scales + output * 3{low});\n    \
              }}\n  \
            }}\n}}\n",
         rescale_one(name, dtype, limited),
         parameters.join(",\n    "),
+        group = 2 * pixels,
+        last = pixels - 1,
+        results = results.join(", "),
     );
-    in_assembly(name, &parameters, &rescaled_assembly(dtype, limited), &portable)
+    in_assembly(name, &parameters, &rescaled_assembly(pixels, dtype, limited), &portable)
 }
 
 /// The same in assembly. Blocks whose multipliers are 0 are only rescaled. Groups are taken four at a time, the first time only as many as are left over. On the stack are the first terms,
 /// the scales, the pairs and their end, how many groups are skipped the first time; behind what is saved there are the results,
 /// the numbers of groups and of blocks that are left, the lower limit.
-fn rescaled_assembly(dtype: DType, limited: bool) -> String {
+fn rescaled_assembly(pixels: usize, dtype: DType, limited: bool) -> String {
     let saturate = saturation(dtype);
-    let of_output = |sums: [&str; 3]| {
+    let [groups, blocks, low] = [0, 4, 8].map(|behind| 56 + 4 * pixels + behind);
+    let of_output = |output: usize| {
+        let sums = &SUMS[output][..pixels];
         let rescaled: String = sums
             .iter()
             .map(|sum| {
@@ -167,23 +186,37 @@ fn rescaled_assembly(dtype: DType, limited: bool) -> String {
             })
             .collect();
         let limits: String = sums.iter().map(|sum| format!("cmp {sum}, r11\nit lt\nmovlt {sum}, r11\n")).collect();
-        let limits = if limited { format!("ldr r11, [sp, #76]\n{limits}") } else { String::new() };
+        let limits = if limited { format!("ldr r11, [sp, #{low}]\n{limits}") } else { String::new() };
         format!("ldmia lr!, {{r2, r3, r10}}\n{rescaled}{limits}")
     };
-    let steps: String = (0..4).map(|step| format!("3{step}:\n{THREE_BY_TWO}")).collect();
+    let steps: String = (0..4).map(|step| format!("3{step}:\n{}", group_by_two(pixels))).collect();
+    let copies: String = SUMS
+        .iter()
+        .flat_map(|[first, others @ ..]| others[..pixels - 1].iter().map(move |sum| format!("mov {sum}, {first}\n")))
+        .collect();
+    // Of a group there are as many bytes of pairs as eight times the pixels.
+    let end = match pixels {
+        2 => "add lr, r0, r12, lsl #4\n",
+        _ => "add lr, r12, r12, lsl #1\nadd lr, r0, lr, lsl #3\n",
+    };
+    let results = &["r2", "r3", "r10"][..pixels];
+    let list = results.join(", ");
+    let stores: String = (0..pixels)
+        .rev()
+        .flat_map(|pixel| SUMS.map(|sums| format!("strb {}, [{}], #1\n", sums[pixel], results[pixel])))
+        .collect();
     format!(
-        "push {{r4-r11, lr}}\nsub sp, sp, #20\nldr r12, [sp, #68]\nstrd r2, r3, [sp]\nadd lr, r12, r12, lsl #1\n\
-         add lr, r0, lr, lsl #3\nstrd r0, lr, [sp, #8]\nrsb r12, r12, #0\nand r12, r12, #3\nstr r12, [sp, #16]\n\
+        "push {{r4-r11, lr}}\nsub sp, sp, #20\nldr r12, [sp, #{groups}]\nstrd r2, r3, [sp]\n{end}\
+         strd r0, lr, [sp, #8]\nrsb r12, r12, #0\nand r12, r12, #3\nstr r12, [sp, #16]\n\
          1:\nldr r2, [sp]\nldmia r2!, {{r4, r7}}\nstr r2, [sp]\nldr lr, [sp, #4]\nldr r2, [lr]\nldr r3, [lr, #12]\n\
-         orrs r2, r2, r3\nbeq 34f\nmov r5, r4\nmov r6, r4\nmov r8, r7\nmov r9, r7\n\
+         orrs r2, r2, r3\nbeq 34f\n{copies}\
          ldr r0, [sp, #8]\nldr r12, [sp, #16]\ntbb [pc, r12]\n\
          20:\n.byte (30f-20b)/2\n.byte (31f-20b)/2\n.byte (32f-20b)/2\n.byte (33f-20b)/2\n\
          {steps}ldr lr, [sp, #12]\ncmp r0, lr\nbne 30b\n34:\nldr lr, [sp, #4]\n{}{}str lr, [sp, #4]\n\
-         add r0, sp, #56\nldmia r0, {{r2, r3, r10}}\nstrb r6, [r10], #1\nstrb r9, [r10], #1\nstrb r5, [r3], #1\n\
-         strb r8, [r3], #1\nstrb r4, [r2], #1\nstrb r7, [r2], #1\nstmia r0, {{r2, r3, r10}}\n\
-         ldr lr, [sp, #72]\nsubs lr, lr, #1\nstr lr, [sp, #72]\nbne 1b\nadd sp, sp, #20\npop {{r4-r11, pc}}",
-        of_output(["r4", "r5", "r6"]),
-        of_output(["r7", "r8", "r9"]),
+         add r0, sp, #56\nldmia r0, {{{list}}}\n{stores}stmia r0, {{{list}}}\n\
+         ldr lr, [sp, #{blocks}]\nsubs lr, lr, #1\nstr lr, [sp, #{blocks}]\nbne 1b\nadd sp, sp, #20\npop {{r4-r11, pc}}",
+        of_output(0),
+        of_output(1),
     )
 }
 

@@ -33,6 +33,7 @@ mod rescaling_text;
 mod rounding;
 mod routine;
 mod routine_text;
+mod row_windows_text;
 mod scalar_helpers;
 mod scalar_text;
 mod selection;

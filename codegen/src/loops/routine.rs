@@ -48,6 +48,19 @@ pub enum Routine {
         /// What is stored.
         dtype: DType,
     },
+    /// Windows of 3 x 3 that make one row of several channels, rescaled and stored (pointers to x, to [`Routine::ROW_WINDOW_WORDS`] words of each channel, to
+    /// three numbers of each as [`Routine::Rescale`] takes them, to the results; numbers of channels and of columns of x, whether there is a border on
+    /// the left and on the right, bytes between rows of x, and between columns of x and of the result). The words are the weights of each column's
+    /// first two rows as a pair; those of the third row, the first two as a pair; the first term of a sum, what a border on the right adds, the first
+    /// term and what one on the left adds. All are twice what they stand for.
+    RowWindows {
+        /// Columns between windows: 1 or 2.
+        stride: usize,
+        /// What the bytes of x are.
+        x: DType,
+        /// What is stored.
+        result: DType,
+    },
     /// Sums of products (pointers to the groups of some pixels, to words of four weights, to the first terms of the outputs'
     /// sums, to the sums; numbers of groups and of blocks of outputs). Weights and sums are block by block: for each group
     /// the words of the block's outputs; for each output the sums of the pixels.
@@ -74,10 +87,12 @@ pub enum Routine {
         /// Whether the lower limit is above the smallest number of that type.
         limited: bool,
     },
-    /// Sums of products of three pixels and two outputs that are rescaled, limited and stored (pointers to the groups, to the words of
+    /// Sums of products of some pixels and two outputs that are rescaled, limited and stored (pointers to the groups, to the words of
     /// weights, to the first terms, to what [`Routine::Rescale`] takes of each output, to each pixel's results; numbers of groups
     /// and of blocks of outputs, the lower limit). A block whose multipliers are 0 has no weights. The last pixel is stored first.
     RescaledDots {
+        /// Three pixels, or two.
+        pixels: usize,
         /// What is stored.
         dtype: DType,
         /// Whether the lower limit is above the smallest number of that type.
@@ -117,6 +132,9 @@ impl Tile {
 }
 
 impl Routine {
+    /// Words of a channel that [`Routine::RowWindows`] reads.
+    pub const ROW_WINDOW_WORDS: usize = 8;
+
     /// The function's name.
     pub fn name(self) -> String {
         match self {
@@ -132,9 +150,10 @@ impl Routine {
             Routine::PixelPairs => "mlc_pixel_pairs".to_owned(),
             Routine::RowPairs { dtype } => format!("mlc_row_pairs_{dtype}"),
             Routine::Depthwise { stride, dtype } => format!("mlc_depthwise_3x3_{stride}_{dtype}"),
+            Routine::RowWindows { stride, x, result } => format!("mlc_row_windows_{stride}_{x}_{result}"),
             Routine::Rescale { dtype, limited } => format!("mlc_rescale_{}{dtype}", limited_prefix(limited)),
-            Routine::RescaledDots { dtype, limited, .. } => {
-                format!("mlc_rescaled_dots_{}{dtype}_3x2", limited_prefix(limited))
+            Routine::RescaledDots { pixels, dtype, limited, .. } => {
+                format!("mlc_rescaled_dots_{}{dtype}_{pixels}x2", limited_prefix(limited))
             }
         }
     }
@@ -142,7 +161,9 @@ impl Routine {
     /// The same as others that have the same function.
     pub fn function(self) -> Routine {
         match self {
-            Routine::RescaledDots { dtype, limited, .. } => Routine::RescaledDots { dtype, limited, idle: 0 },
+            Routine::RescaledDots { pixels, dtype, limited, .. } => {
+                Routine::RescaledDots { pixels, dtype, limited, idle: 0 }
+            }
             other => other,
         }
     }
@@ -169,11 +190,18 @@ impl Routine {
                 60.0 + (number(0) / 2.0).ceil() * (40.0 + 58.0 * (number(1) / 2.0).ceil())
             }
             Routine::Depthwise { .. } => 60.0 + number(0) * (40.0 + 37.0 * (number(1) / 2.0).ceil()),
+            Routine::RowWindows { stride, .. } => {
+                let [left, right] = [number(2), number(3)];
+                let results = ((number(1) + left + right - 3.0) / stride as f64).floor() + 1.0;
+                let (begin, each, last) = if stride == 1 { (38.0, 23.0, 11.0) } else { (30.0, 32.0, 19.0) };
+                25.0 + number(0) * (begin + 8.0 * (1.0 - left) + each * (results - right) + last * right)
+            }
             Routine::Rescale { limited, .. } => 15.0 + number(0) * if limited { 13.0 } else { 10.0 },
-            Routine::RescaledDots { limited, idle, .. } => {
-                let limits = if limited { 20.0 } else { 0.0 };
-                let products = 19.0 * number(0) + 3.0 * (number(0) / 4.0).ceil();
-                40.0 + number(1) * (57.0 + limits) + (number(1) - idle as f64) * products
+            Routine::RescaledDots { pixels, limited, idle, .. } => {
+                let pixels = pixels as f64;
+                let limits = if limited { 2.0 + 6.0 * pixels } else { 0.0 };
+                let products = (7.0 + 4.0 * pixels) * number(0) + 3.0 * (number(0) / 4.0).ceil();
+                40.0 + number(1) * (15.0 + 14.0 * pixels + limits) + (number(1) - idle as f64) * products
             }
         }
     }
@@ -200,10 +228,17 @@ impl Routine {
                 let stored = strided(&[(number(0), number(2)), (number(1), number(3))]);
                 vec![2 * (rows + 1) * number(4), 6, 1, 3, stored]
             }
+            Routine::RowWindows { stride, .. } => {
+                let results = (number(1) + number(2) + number(3)).saturating_sub(3) / stride + 1;
+                let read = strided(&[(3, number(4)), (number(1), number(5)), (number(0), 1)]);
+                let stored = strided(&[(results, number(5)), (number(0), 1)]);
+                vec![read, Self::ROW_WINDOW_WORDS * number(0), 3 * number(0), stored]
+            }
             Routine::Rescale { .. } => vec![number(0), 3 * number(0), number(0)],
-            Routine::RescaledDots { .. } => {
+            Routine::RescaledDots { pixels, .. } => {
                 let (groups, outputs) = (number(0), 2 * number(1));
-                vec![groups * 6, groups * outputs, outputs, 3 * outputs, outputs, outputs, outputs]
+                let operands = vec![groups * 2 * pixels, groups * outputs, outputs, 3 * outputs];
+                operands.into_iter().chain(std::iter::repeat_n(outputs, pixels)).collect()
             }
             Routine::Dots { tile, bytes } => {
                 let (groups, blocks) = (number(0), number(1));

@@ -6,6 +6,7 @@ use super::dsp_text::{HAS_DSP, in_both_assemblies, rescale};
 use super::helium_text;
 use super::pixel_pairs_text::{JOIN_PIXELS, pixel_pairs};
 use super::routine::Routine;
+use super::row_windows_text::row_windows;
 use super::spelling::c_type;
 use mlc_ir::DType;
 
@@ -25,8 +26,9 @@ pub fn definition(routine: Routine) -> String {
         Routine::PixelPairs => pixel_pairs(&name),
         Routine::RowPairs { dtype } => row_pairs(&name, dtype),
         Routine::Depthwise { stride, dtype } => depthwise(&name, stride, dtype),
+        Routine::RowWindows { stride, x, result } => row_windows(&name, stride, x, result),
         Routine::Rescale { dtype, limited } => rescale(&name, dtype, limited),
-        Routine::RescaledDots { dtype, limited, .. } => rescaled_dots(&name, dtype, limited),
+        Routine::RescaledDots { pixels, dtype, limited, .. } => rescaled_dots(&name, pixels, dtype, limited),
     }
 }
 

@@ -62,6 +62,15 @@ pub fn convolution(
     (op.into(), [vec![1, x[0], x[1], x[2]], vec![window[0], window[1], x[2] / groups, outputs]])
 }
 
+/// A row of depthwise windows over three rows of so many columns and channels, with a border left and right of them.
+fn row([columns, channels]: [usize; 2], stride: usize, pads: (usize, usize)) -> (Op, [Vec<usize>; 2]) {
+    let (op, shapes) = convolution([3, columns, channels], [3, 3], channels, stride, channels);
+    match op {
+        Op::Convolution(own) => (Convolution { pads: vec![(0, 0), pads], ..own }.into(), shapes),
+        other => (other, shapes),
+    }
+}
+
 pub fn product(rows: usize, inner: usize, outputs: usize) -> (Op, [Vec<usize>; 2]) {
     let op = Matmul { transpose_left: false, transpose_right: true, sums: Some(DType::I32) };
     (op.into(), [vec![rows, inner], vec![outputs, inner]])
@@ -80,6 +89,9 @@ pub fn layers() -> Vec<(Op, [Vec<usize>; 2])> {
         convolution([9, 8, 5], [3, 3], 5, 2, 5),
         convolution([7, 13, 3], [5, 4], 3, 1, 3),
         convolution([6, 5, 4], [3, 3], 8, 1, 4),
+        row([9, 19], 1, (1, 1)),
+        row([8, 5], 2, (0, 1)),
+        row([5, 7], 2, (0, 0)),
         product(1, 64, 12),
         product(1, 36, 10),
         product(1, 37, 128),
@@ -227,4 +239,5 @@ fn machines_with_two_products_at_once_use_them() {
     let depthwise = text(convolution([6, 5, 8], [3, 3], 8, 1, 8));
     // No border but that of a channel is in memory.
     assert!(depthwise.contains("mlc_depthwise_3x3_1_i8(") && !depthwise.contains("_padded"), "{depthwise}");
+    assert!(text(row([9, 19], 1, (1, 1))).contains("mlc_row_windows_1_i8_i8("));
 }
