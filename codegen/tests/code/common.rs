@@ -1,10 +1,22 @@
 //! Builds and runs generated C: many models in one program, so that the C compiler runs once.
 
+use crate::unit::merged;
 use mlc_codegen::{Execution, Module, Options, ScheduleOptions, Target, VectorSpelling, generate};
 use mlc_ir::{DType, Generator, Graph, Tensor, Values};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
+
+/// Flags that make a program stop at undefined behaviour. Sanitizers see every access of code that isn't optimised, which takes half the time to
+/// compile; so do checks by calls, and traps instead of texts: `-fno-sanitize-undefined-trap-on-error` has the fault named.
+pub const SANITIZERS: [&str; 6] = [
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+    "-O0",
+    "-fsanitize-undefined-trap-on-error",
+    "--param=asan-instrumentation-with-call-threshold=0",
+    "-Wno-unused-command-line-argument",
+];
 
 /// The targets that every test runs on.
 pub fn targets() -> Vec<Target> {
@@ -103,11 +115,9 @@ impl Machine {
         }
         let has_vectors = target.lanes(1) > 1;
         let strict = if has_vectors { "-std=gnu99" } else { "-std=c99 -pedantic -Wconversion" };
-        // Sanitizers see every access of code that isn't optimised, which takes half the time to compile.
-        let sanitizers = "-fsanitize=address,undefined -fno-sanitize-recover=all -O0";
         let own = |flag: &&String| flag.starts_with("-ffp-contract=") || has_vectors && flag.starts_with("-m");
         let own = target.c_flags.iter().filter(own).map(String::as_str);
-        let flags = strict.split(' ').chain(sanitizers.split(' ')).chain(own);
+        let flags = strict.split(' ').chain(SANITIZERS).chain(own);
         Machine { compiler: "cc", flags: flags.map(String::from).collect(), emulator: Vec::new() }
     }
 
@@ -153,18 +163,11 @@ pub fn run(modules: &[Module], target: &Target, inputs: &[u8]) -> Option<Vec<u8>
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut files = vec!["main.c".to_owned()];
-    for module in modules {
-        for source in &module.sources {
-            write(folder.path(), &source.name, source.text.as_bytes());
-            files.push(source.name.clone());
-        }
-        let mut constants = Vec::new();
-        mlc_codegen::constants::write_constants(module, &mut constants).unwrap();
-        files.push(format!("{}_lib2.c", module.model_name));
-        write(folder.path(), &files[files.len() - 1], &constants);
+    let (kernels, constants) = merged(modules.iter()).unwrap();
+    let files = ["main.c", "kernels.c", "constants.c"];
+    for (name, text) in files.iter().zip([harness(modules), kernels, constants]) {
+        write(folder.path(), name, text.as_bytes());
     }
-    write(folder.path(), "main.c", harness(modules).as_bytes());
     write(folder.path(), "input.bin", inputs);
     let build = Command::new(machine.compiler)
         .current_dir(folder.path())

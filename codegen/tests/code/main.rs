@@ -18,4 +18,6 @@ mod schedules;
 mod selections;
 mod strict;
 mod transposes;
+#[path = "../../../tests/src/batch/unit.rs"]
+mod unit;
 mod winograd;

@@ -3,6 +3,7 @@
 mod unit;
 
 use crate::mode::Mode;
+use crate::program::ending;
 use mlc_codegen::Module;
 use mlc_ir::Tensor;
 use std::fmt::Write as _;
@@ -81,7 +82,7 @@ fn succeed(mut command: Command, what: &str) -> Result<(), String> {
     let text = String::from_utf8_lossy(&stderr);
     let said: Vec<&str> = text.lines().filter(|line| line.to_lowercase().contains("error")).take(3).collect();
     let said = if said.is_empty() { text.lines().take(3).collect() } else { said };
-    Err(format!("{what} ends with {status}: {}", said.join(" | ")))
+    Err(format!("{what} ends with {}: {}", ending(status), said.join(" | ")))
 }
 
 fn split(jobs: &[Job<'_>], mut bytes: &[u8]) -> Result<Vec<Vec<Tensor>>, String> {

@@ -74,8 +74,9 @@ fn execute(case: &RanksCase, graphs: &[Graph], mode: &Mode, transports: &[Transp
     }
     let inputs = case.ranks.iter().map(|rank| rank.inputs.iter().map(|input| input.value.clone()).collect());
     let inputs: Vec<Vec<Tensor>> = inputs.collect();
-    let sanitizers = SANITIZERS.iter().filter(|flag| mode.build.flags.iter().any(|own| own == *flag));
-    let compiler = [mode.build.compiler.as_str()].into_iter().chain(sanitizers.copied()).map(String::from).collect();
+    let sanitizers: &[&str] = if mode.build.is_sanitized() { &SANITIZERS } else { &[] };
+    let compiler =
+        [mode.build.compiler.as_str()].into_iter().chain(sanitizers.iter().copied()).map(String::from).collect();
     let toolchain = Toolchain { compiler, ..Toolchain::default() };
     for &transport in transports {
         let by = |fault: Diagnostic| format!("{transport:?}: {fault}");

@@ -5,23 +5,23 @@ mod instances;
 mod program;
 mod reviewed;
 
+use crate::common::SANITIZERS;
 use case::{Build, Case, overwritable, schedules};
 use instances::{empty, every_dtype, larger_cases, samples};
 use mlc_codegen::Target;
 use mlc_codegen::lower::view::View;
 use mlc_ir::OpKind;
 
-/// Sanitizers see every access of code that isn't optimised, which takes half the time to compile; the other builds are.
+/// Builds under sanitizers, and optimised ones.
 fn builds() -> Vec<Build> {
-    let sanitized = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0"];
     let strict = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"];
     let generic = |text: &'static str| {
-        let flags = strict.into_iter().chain(sanitized).chain([text]).collect();
+        let flags = strict.into_iter().chain(SANITIZERS).chain([text]).collect();
         Build { target: Target::generic(), flags }
     };
     let mut builds = Vec::from(["-DMLC_VECTORS=1", "-DMLC_VECTORS=0"].map(generic));
     for bytes in [16, 32, 64] {
-        let how: &[&str] = if bytes == 32 { &sanitized } else { &["-O1"] };
+        let how: &[&str] = if bytes == 32 { &SANITIZERS } else { &["-O1"] };
         let flags = ["-std=gnu99", "-Wall", "-Wextra", "-Wno-psabi", "-march=native", "-Werror"];
         builds.push(Build { target: Target::host(bytes), flags: flags.iter().chain(how).copied().collect() });
     }
