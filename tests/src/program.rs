@@ -250,3 +250,15 @@ fn structure(model: &str, kind: &str, name: &str, ports: &[Port], buffer: &str) 
     let value = if fields.is_empty() { "0".to_owned() } else { fields.join(", ") };
     format!("  struct tvmgen_{model}_{kind} {name} = {{ {value} }};\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ExitStatus, ExitStatusExt, TRAP, UNDEFINED, ending};
+
+    #[test]
+    fn a_trap_is_told_from_other_endings() {
+        assert!(ending(ExitStatus::from_raw(TRAP)).ends_with(UNDEFINED));
+        // A segmentation fault, and an exit status.
+        assert!([11, 1 << 8].into_iter().all(|status| !ending(ExitStatus::from_raw(status)).contains(UNDEFINED)));
+    }
+}
