@@ -177,6 +177,17 @@ impl<'o> Planes<'o> {
     }
 }
 
+/// Two numbers of 16 bits as a word, the first in its lower half.
+pub(super) fn joined(low: i64, high: i64) -> i64 {
+    let [low, high] = [low, high].map(|half| u32::from(half as i16 as u16));
+    i64::from((low | high << 16) as i32)
+}
+
+/// For each channel whether all of its weights are zero, of bytes of which a channel's are so many apart.
+pub(super) fn silent(weights: &[u8], channels: usize) -> Vec<bool> {
+    (0..channels).map(|channel| weights.iter().skip(channel).step_by(channels).all(|&byte| byte == 0)).collect()
+}
+
 /// Weights [rows, columns, 1, channels] as pairs along a row: [channels][rows][pairs].
 fn packed(constant: &Attribute, taps: [usize; 2], channels: usize) -> Option<Attribute> {
     let all = constant.to_tensor().to_integers();
@@ -185,11 +196,10 @@ fn packed(constant: &Attribute, taps: [usize; 2], channels: usize) -> Option<Att
         for row in 0..taps[0] {
             for pair in 0..taps[1].div_ceil(2) {
                 let half = |column: usize| match column < taps[1] {
-                    true => all.get((row * taps[1] + column) * channels + channel).map(|&weight| weight as i16),
+                    true => all.get((row * taps[1] + column) * channels + channel).copied(),
                     false => Some(0),
                 };
-                let (low, high) = (half(2 * pair)?, half(2 * pair + 1)?);
-                words.push(i64::from((u32::from(low as u16) | u32::from(high as u16) << 16) as i32));
+                words.push(joined(half(2 * pair)?, half(2 * pair + 1)?));
             }
         }
     }

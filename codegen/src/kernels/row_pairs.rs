@@ -61,9 +61,8 @@ impl<'o> RowPairs<'o> {
         // Sums are twice what they stand for, so that a rescaling needn't double them.
         let products = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
         let (first, values) = first_terms(kernel, channels, channels, 2);
-        let bytes = kernel.operands[1].constant.as_ref()?.bytes().to_vec();
-        let silent = (0..channels).map(|channel| bytes.iter().skip(channel).step_by(channels).all(|&byte| byte == 0));
-        let known = Sums { products, first: values, silent: silent.collect() };
+        let silent = planes::silent(kernel.operands[1].constant.as_ref()?.bytes(), channels);
+        let known = Sums { products, first: values, silent };
         let scales = scales(kernel, channels, &known).filter(|scales| scales.limit().is_none())?;
         let constant = kernel.operands[1].constant.clone();
         let words = move || packed(constant.as_ref()?, channels);
@@ -126,8 +125,7 @@ fn packed(constant: &Attribute, channels: usize) -> Option<Attribute> {
         for row in 0..TAPS - 1 {
             for column in 0..TAPS {
                 let half = |row: usize| all.get((row * TAPS + column) * channels + channel).map(|weight| 2 * weight);
-                let (low, high) = (half(row)? as i16 as u16, half(row + 1)? as i16 as u16);
-                words.push(i64::from((u32::from(low) | u32::from(high) << 16) as i32));
+                words.push(planes::joined(half(row)?, half(row + 1)?));
             }
         }
     }

@@ -63,9 +63,7 @@ impl RowWindows {
         let products = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
         let first = take_bias(kernel, channels).map_or_else(|| vec![0; channels], |(_, values)| values);
         let constant = kernel.operands[1].constant.clone()?;
-        let bytes = constant.bytes();
-        let is_silent = |channel: usize| bytes.iter().skip(channel).step_by(channels).all(|&byte| byte == 0);
-        let silent = (0..channels).map(is_silent).collect();
+        let silent = planes::silent(constant.bytes(), channels);
         let known = Sums { products, first: first.clone(), silent };
         let scales = scales(kernel, channels, &known).filter(|scales| scales.limit().is_none())?;
         let ty = TensorType::new(DType::I32, [channels * Routine::ROW_WINDOW_WORDS]);
@@ -105,14 +103,11 @@ fn packed(constant: &Attribute, first: &[i64], border: i64) -> Option<Attribute>
     for (channel, first) in first.iter().enumerate() {
         let twice =
             |row: usize, column: usize| all.get((row * TAPS + column) * channels + channel).map(|weight| 2 * weight);
-        let pair = |low: i64, high: i64| {
-            i64::from((u32::from(low as i16 as u16) | u32::from(high as i16 as u16) << 16) as i32)
-        };
         for column in 0..TAPS {
-            words.push(pair(twice(0, column)?, twice(1, column)?));
+            words.push(planes::joined(twice(0, column)?, twice(1, column)?));
         }
-        words.push(pair(twice(2, 0)?, twice(2, 1)?));
-        words.push(pair(twice(2, 2)?, 0));
+        words.push(planes::joined(twice(2, 0)?, twice(2, 1)?));
+        words.push(planes::joined(twice(2, 2)?, 0));
         let column = |column: usize| Some(twice(0, column)? + twice(1, column)? + twice(2, column)?);
         // Of sums that nobody looks at a multiple may wrap.
         let terms = [2 * first, border * column(2)?, 2 * first + border * column(0)?];
