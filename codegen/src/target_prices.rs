@@ -13,9 +13,9 @@ use crate::names::Names;
 use crate::target::{ByteDots, Target};
 use indexmap::IndexMap;
 use mlc_ir::ops::{Kernel, Map};
-use mlc_ir::scalar::{Expression, UnaryFunction};
+use mlc_ir::scalar::{Expression, ScalarNode, UnaryFunction};
 use mlc_ir::{
-    Attribute, Category, Cost, DType, Graph, Known, NodeId, Op, OperatorError, PricedOperand, Prices, Shape,
+    Attribute, Category, Cost, DType, Graph, Known, NodeId, Op, OperatorError, PricedOperand, Prices, Shape, Tensor,
     TensorType, Value, Work,
 };
 use std::cell::RefCell;
@@ -158,11 +158,13 @@ fn estimate(op: &Op, operands: &[PricedOperand], results: &[TensorType]) -> Cost
 /// and take the registers that its sums have. What becomes of integers is only asked where vectors multiply bytes, for these have some
 /// epilogues and not others.
 fn is_looked_at_whole(kernel: &Kernel, results: &[TensorType], target: &Target) -> bool {
+    let multiplies_bytes = target.byte_dots != ByteDots::None;
+    let rescales = kernel.expression.nodes().iter().any(|node| matches!(node, ScalarNode::Rescale(..)));
     let map = Map { expression: kernel.expression.clone() };
     let work = Op::from(map).work(&[], results);
     let elements: usize = results.iter().map(TensorType::elements).sum();
-    let is_asked = target.byte_dots != ByteDots::None || results.iter().all(|ty| ty.dtype.is_float());
-    is_asked && work.scalar_operations >= FUNCTION.saturating_mul(elements as u64)
+    let is_asked = multiplies_bytes || results.iter().all(|ty| ty.dtype.is_float());
+    multiplies_bytes && rescales || is_asked && work.scalar_operations >= FUNCTION.saturating_mul(elements as u64)
 }
 
 /// An operand of an epilogue as it is there: in a row of so many elements, or in a register where it has fewer.
@@ -218,6 +220,35 @@ fn strided(op: &Op, result: &TensorType, operand: &TensorType, chain: &[(&Op, &T
     views.into_iter().rev().try_fold(View::dense(ty.dtype, &ty.shape), |view, (op, shape)| moved(op, &view, shape))
 }
 
+/// What a constant operand is taken to hold: factors by which sums become bytes where it has such, as only those are rescaled by
+/// lines or tables, and else zeros.
+fn assumed(op: &Op, number: usize, ty: &TensorType) -> Result<Attribute, OperatorError> {
+    let value = match op {
+        Op::Kernel(kernel) => {
+            number.checked_sub(kernel.anchor_operands).and_then(|k| factor(&kernel.expression, k + 1))
+        }
+        Op::Map(map) => factor(&map.expression, number),
+        _ => None,
+    };
+    match value.filter(|_| ty.dtype == DType::I32) {
+        Some(value) => Ok(Attribute::from_tensor(&Tensor::from_integers(ty.clone(), vec![value; ty.elements()]))),
+        None => {
+            Attribute::new(ty.clone(), vec![0; ty.bytes()]).map_err(|error| OperatorError::types(error.to_string()))
+        }
+    }
+}
+
+/// A usual multiplier or shift, if an operand of an expression is one by which something is rescaled.
+fn factor(expression: &Expression, operand: usize) -> Option<i64> {
+    let nodes = expression.nodes();
+    let is_own = |id: u32| nodes[id as usize] == ScalarNode::Operand(operand as u32);
+    nodes.iter().find_map(|node| match *node {
+        ScalarNode::Rescale(_, [_, multiplier, _]) if is_own(multiplier) => Some(3 << 29),
+        ScalarNode::Rescale(_, [_, _, shift]) if is_own(shift) => Some(40),
+        _ => None,
+    })
+}
+
 /// A graph of one application, and the nodes around it, which aren't priced.
 fn alone(question: &Question) -> Result<(Graph, Vec<NodeId>), OperatorError> {
     let mut graph = Graph::new("priced");
@@ -226,9 +257,8 @@ fn alone(question: &Question) -> Result<(Graph, Vec<NodeId>), OperatorError> {
     let mut operands: Vec<Value> = Vec::new();
     for (number, operand) in question.operands.iter().enumerate() {
         if operand.known != Known::Type {
-            let zeros = Attribute::new(operand.ty.clone(), vec![0; operand.ty.bytes()]);
-            let zeros = zeros.map_err(|error| OperatorError::types(error.to_string()))?;
-            operands.push(graph.add_constant(&format!("constant{number}"), zeros));
+            let values = assumed(&question.op, number, &operand.ty)?;
+            operands.push(graph.add_constant(&format!("constant{number}"), values));
             continue;
         }
         let source = question.source.as_ref().filter(|source| source.number == number);

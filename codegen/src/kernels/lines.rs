@@ -2,15 +2,16 @@
 //! all of its steps, three instructions rescale a vector. That is found out step by step for each output, as all numbers but the sum are
 //! constants; a kernel of whose outputs one has no such line is rescaled as its expression says. Numbers that are rounded twice have the steps
 //! of the two signs on two lines of one slope. Where results of negative sums are kept, so that there is hardly ever a line for both, an offset
-//! is chosen by the sign, in three instructions more.
+//! is chosen by the sign, in two instructions more.
 
 use super::KernelWriter;
 use super::bounds::{ANYTHING, Bounds};
-use super::scales::{Added, Factors, Sums, factors};
+use super::scales::{Added, Factors, Sums, factors_of};
 use crate::loops::{Expr, Index, ValueType, Var};
 use crate::target::ByteDots;
-use mlc_ir::scalar::{BinaryFunction, Expression};
+use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode};
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType};
+use std::collections::BTreeSet;
 
 /// Lanes of the vectors that have a multiply-add which rounds down by itself.
 const LANES: usize = 16;
@@ -56,14 +57,14 @@ impl Line {
 }
 
 impl Lines {
-    /// Those of a kernel whose epilogue only rescales its sums, which it then no longer does: it limits and stores what
+    /// Those of a kernel whose epilogue first makes bytes of its sums by rescaling them, which it then no longer does: it begins with the limits of what
     /// [`Lines::value`] gives. The tables have room for `padded` outputs.
     pub fn take(kernel: &mut KernelWriter<'_>, sums: &Sums, padded: usize) -> Option<Lines> {
         let outputs = sums.first.len();
         if kernel.target.byte_dots == ByteDots::None || kernel.lanes(DType::I32) != LANES {
             return None;
         }
-        let factors = factors(kernel, outputs)?;
+        let (step, factors) = rescaling(kernel, outputs)?;
         let all = factors.list(outputs).into_iter().zip(&sums.first);
         let lines: Vec<Line> =
             all.map(|(own, first)| line(&factors, own, moved(sums.products, *first)?)).collect::<Option<_>>()?;
@@ -88,11 +89,7 @@ impl Lines {
             offsets: table(kernel, "negative_offsets", DType::F32, |line| line.negative.into()),
         });
         let moved = lines.iter().map(|line| line.moved).collect();
-        kernel.bounds = vec![ANYTHING];
-        if let Some(epilogue) = &mut kernel.epilogue {
-            epilogue.operands.clear();
-            epilogue.expression = limited(factors.dtype, factors.low);
-        }
+        begin_with_limits(kernel, step, &factors);
         Some(Lines { slopes, offsets, negative, moved })
     }
 
@@ -110,16 +107,68 @@ impl Lines {
     }
 }
 
-/// An integer within limits as a byte.
-fn limited(dtype: DType, low: i32) -> Expression {
-    let high = dtype.integer_range(8).1 as i64;
-    Expression::build(|b| {
-        let (x, low) = (b.operand(0), b.literal(Literal::integer(DType::I32, low.into())));
-        let raised = b.binary(BinaryFunction::Maximum, x, low);
-        let high = b.literal(Literal::integer(DType::I32, high));
-        let within = b.binary(BinaryFunction::Minimum, raised, high);
-        b.cast(dtype, within)
-    })
+/// The step of a kernel's epilogue that makes a byte of a sum by rescaling it, of which it makes nothing else.
+fn rescaling(kernel: &KernelWriter<'_>, outputs: usize) -> Option<(usize, Factors)> {
+    let nodes = kernel.epilogue.as_ref()?.expression.nodes();
+    let casts = (0..nodes.len()).filter(|&step| matches!(nodes[step], ScalarNode::Cast(..)));
+    let (step, factors) = casts.filter_map(|step| Some((step, factors_of(kernel, outputs, step)?))).next()?;
+    let inner = inside(nodes, step);
+    let is_apart = |&other: &usize| !inner.contains(&other);
+    let mut outside = (0..nodes.len()).filter(is_apart).flat_map(|other| nodes[other].children());
+    let is_left = outside.any(|child| child as usize != step && inner.contains(&(child as usize)));
+    (!is_left).then_some((step, factors))
+}
+
+/// A step and those that it is computed of, without literals and other operands than the sum, which others may share.
+fn inside(nodes: &[ScalarNode], step: usize) -> BTreeSet<usize> {
+    let (mut inner, mut left) = (BTreeSet::new(), vec![step]);
+    while let Some(id) = left.pop() {
+        let is_shared =
+            matches!(nodes[id], ScalarNode::Literal(_)) || matches!(nodes[id], ScalarNode::Operand(k) if k > 0);
+        if !is_shared && inner.insert(id) {
+            left.extend(nodes[id].children().map(|child| child as usize));
+        }
+    }
+    inner
+}
+
+/// The epilogue with the limits of an integer in the place of a step, and the operands that it still has.
+fn begin_with_limits(kernel: &mut KernelWriter<'_>, step: usize, factors: &Factors) {
+    let Some(epilogue) = &mut kernel.epilogue else { return };
+    let nodes = epilogue.expression.nodes().to_vec();
+    let inner = inside(&nodes, step);
+    let mut used = BTreeSet::new();
+    for (id, node) in nodes.iter().enumerate() {
+        let children = node.children().map(|child| nodes[child as usize]);
+        let operands = children.filter_map(|child| if let ScalarNode::Operand(k) = child { Some(k) } else { None });
+        used.extend(operands.filter(|&k| k > 0 && !inner.contains(&id)));
+    }
+    let number = |k: u32| used.iter().position(|&own| own == k).map_or(0, |place| place as u32 + 1);
+    let high = factors.dtype.integer_range(8).1 as i64;
+    epilogue.expression = Expression::build(|b| {
+        let mut map = vec![0; nodes.len()];
+        for (id, node) in nodes.iter().enumerate() {
+            map[id] = match *node {
+                _ if id == step => {
+                    let (x, low) = (b.operand(0), b.literal(Literal::integer(DType::I32, factors.low.into())));
+                    let raised = b.binary(BinaryFunction::Maximum, x, low);
+                    let high = b.literal(Literal::integer(DType::I32, high));
+                    let within = b.binary(BinaryFunction::Minimum, raised, high);
+                    b.cast(factors.dtype, within)
+                }
+                _ if inner.contains(&id) => continue,
+                ScalarNode::Operand(k) if !used.contains(&k) => continue,
+                ScalarNode::Operand(k) => b.operand(number(k)),
+                other => b.push(other.map_children(|child| map[child as usize])),
+            };
+        }
+        map.last().copied().unwrap_or(0)
+    });
+    let kept = |k: usize| used.contains(&(k as u32 + 1));
+    let operands = std::mem::take(&mut epilogue.operands).into_iter().enumerate();
+    epilogue.operands = operands.filter(|(k, _)| kept(*k)).map(|(_, operand)| operand).collect();
+    let bounds = |&k: &u32| kernel.bounds.get(k as usize).copied().unwrap_or(ANYTHING);
+    kernel.bounds = std::iter::once(ANYTHING).chain(used.iter().map(bounds)).collect();
 }
 
 fn moved(bounds: Bounds, by: i64) -> Option<Bounds> {

@@ -170,6 +170,12 @@ pub fn scales(kernel: &mut KernelWriter<'_>, outputs: usize, sums: &Sums) -> Opt
 
 /// How a kernel's epilogue rescales sums, if it does that and nothing else.
 pub fn factors(kernel: &KernelWriter<'_>, outputs: usize) -> Option<Factors> {
+    let last = kernel.epilogue.as_ref()?.expression.nodes().len().checked_sub(1)?;
+    factors_of(kernel, outputs, last)
+}
+
+/// How a step of a kernel's epilogue makes a byte of a sum, if it rescales it and does nothing else.
+pub fn factors_of(kernel: &KernelWriter<'_>, outputs: usize, step: usize) -> Option<Factors> {
     let epilogue = kernel.epilogue.clone()?;
     let nodes = epilogue.expression.nodes();
     let at = |id: u32| nodes[id as usize];
@@ -177,7 +183,7 @@ pub fn factors(kernel: &KernelWriter<'_>, outputs: usize) -> Option<Factors> {
         ScalarNode::Literal(Literal::Integer(DType::I32, number)) => i32::try_from(number).ok(),
         _ => None,
     };
-    let ScalarNode::Cast(dtype, limited) = *nodes.last()? else { return None };
+    let ScalarNode::Cast(dtype, limited) = *nodes.get(step)? else { return None };
     let ScalarNode::Binary(B::Minimum, raised, high) = at(limited) else { return None };
     let ScalarNode::Binary(B::Maximum, value, low) = at(raised) else { return None };
     let (least, most) = Some(dtype).filter(|dtype| dtype.is_byte())?.integer_range(8);

@@ -18,6 +18,8 @@ pub enum Intrinsic {
     Bounded(BinaryFunction, ValueType),
     /// A choice per lane between vectors.
     Select(ValueType),
+    /// A choice per lane between vectors of the last type by a comparison of vectors of the first, where an instruction takes its result.
+    SelectBy(BinaryFunction, ValueType, ValueType),
     /// The same number in all lanes.
     Splat(ValueType),
     /// The lanes of a vector combined.

@@ -9,7 +9,7 @@ use super::scalar_helpers::{saturating_cast, scalar_binary, scalar_unary};
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{COMPILERS, VECTORS, VECTORS_TEXT, c_type, unparenthesised, value_type_name, vector_type_text};
 use super::{
-    byte_dots, circular, half_number_text, half_text, mathematics, mve, mve_mathematics, quads, rescaling_text,
+    byte_dots, circular, half_number_text, half_text, masks, mathematics, mve, mve_mathematics, quads, rescaling_text,
     rounding, routine_text, vector_rescaling,
 };
 use crate::target::{ByteDots, Target, VectorSpelling};
@@ -95,6 +95,10 @@ impl Helpers for Intrinsics {
             Intrinsic::Binary(function, ty) => (format!("mlc_{}_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Bounded(function, ty) => (format!("mlc_{}_bound_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Select(ty) => (format!("mlc_select_{}", value_type_name(ty)), ty),
+            Intrinsic::SelectBy(function, compared, ty) => {
+                self.use_type(compared);
+                (masks::name(function, compared, ty), ty)
+            }
             Intrinsic::Fold(function, ty) => (format!("mlc_{}_lanes_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Splat(ty) => (format!("mlc_splat_{}", value_type_name(ty)), ty),
             Intrinsic::Cast(from, to) => {
@@ -237,6 +241,10 @@ impl Intrinsics {
                     "static inline {t} {name}({mask} condition, {t} x, {t} y) {{\n  \
                      return ({t})((condition & ({mask})x) | (~condition & ({mask})y));\n}}\n"
                 )
+            }
+            Intrinsic::SelectBy(function, compared, ty) => {
+                let choose = self.call(Intrinsic::Select(ty));
+                masks::selection(name, &choose, function, compared, ty)
             }
             Intrinsic::Bounded(function, ty) => {
                 let t = value_type_name(ty);

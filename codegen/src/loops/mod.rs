@@ -22,6 +22,7 @@ mod intrinsics;
 mod lane_types;
 pub mod lanes;
 mod lead;
+mod masks;
 mod mathematics;
 pub mod mve;
 pub mod mve_mathematics;

@@ -10,6 +10,7 @@ use super::helper::{Helpers, Intrinsic};
 use super::intrinsics::Intrinsics;
 use super::lane_types::mask_dtype;
 use super::lanes;
+use super::masks;
 use super::mve;
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{
@@ -433,6 +434,14 @@ impl Printer<'_> {
             self.intrinsics.use_type(ty);
             let vector = value_type_name(ty);
             return format!("({} ? ({vector}){x} : ({vector}){y})", self.expr(condition));
+        }
+        if let Some((function, compared)) = masks::comparison(condition, ty, |expr| self.ty(expr)) {
+            let name = self.intrinsics.call(Intrinsic::SelectBy(function, compared, ty));
+            let compared: Vec<String> =
+                condition.children().map(|operand| self.widened(operand, lanes, mask)).collect();
+            let all: Vec<String> =
+                compared.into_iter().chain([x, y]).map(|text| unparenthesised(&text).to_owned()).collect();
+            return format!("{name}({})", all.join(", "));
         }
         let name = self.intrinsics.call(Intrinsic::Select(ty));
         let condition = self.expr(condition);

@@ -1,7 +1,7 @@
 //! Layers of bytes in vectors, four products of a lane at once, bit for bit: by the instructions for that, by those for two products of
 //! 16 bits, and by the C for machines that have neither. Needs a C compiler.
 
-use crate::common::{check, targets};
+use crate::common::{check, targets, text_of};
 use crate::integers::{constant, convolution, layer, layers, least, numbers, product};
 use mlc_codegen::{ByteDots, Target};
 use mlc_ir::ops::{Convolution, Kernel, Map, Reshape};
@@ -161,8 +161,11 @@ fn every_rescaling_of_vectors_agrees_with_the_evaluator_in_every_bit() {
         }
     }
     let graphs = [graph, extremes(Rounding::Twice), extremes(Rounding::Once)];
-    for target in machines() {
-        check(&graphs, &target, 0.0);
+    for (number, target) in machines().into_iter().enumerate() {
+        let text = text_of(&check(&graphs, &target, 0.0)[0]);
+        // What is left of an epilogue behind a line works on what that gives.
+        let has_lines = number == 0 || target.name == "x86-64-v4";
+        assert_eq!(text.contains(" = mlc_line_i32x16("), has_lines, "{}: {text}", target.name);
     }
 }
 
@@ -214,7 +217,7 @@ fn every_rounding_of_vectors_agrees_with_the_evaluator_in_every_bit() {
     let graph = rounded();
     for target in machines() {
         let module = check(std::slice::from_ref(&graph), &target, 0.0).remove(0);
-        let text: String = module.sources.iter().map(|source| source.text.clone()).collect();
+        let text = text_of(&module);
         assert!(text.contains("mlc_round_to_integer_f32x8("), "{}: {text}", target.name);
     }
 }
@@ -278,7 +281,7 @@ fn sums_of_bytes_are_sums_of_multiples_everywhere() {
     let graph = sums_of_bytes();
     for target in machines().into_iter().chain(targets()) {
         let module = check(std::slice::from_ref(&graph), &target, 0.0).remove(0);
-        let text: String = module.sources.iter().map(|source| source.text.clone()).collect();
+        let text = text_of(&module);
         assert!(!text.contains("rescale_") && text.contains("multiply(cast_i32(x0)"), "{}: {text}", target.name);
     }
 }
@@ -289,16 +292,18 @@ fn machines_with_four_products_at_once_use_them() {
         let (x, weights) = (TensorType::new(DType::I8, &x), TensorType::new(DType::I8, &weights));
         let graph = layer("t", op, &x, &weights, (DType::I8, low));
         let module = check(&[graph], &Target::host(bytes).with_byte_dots(dots), 0.0).remove(0);
-        module.sources.iter().map(|source| source.text.clone()).collect::<String>()
+        text_of(&module)
     };
     let square = || convolution([5, 5, 16], [3, 3], 16, 1, 1);
     let dense = text(square(), (64, -128), ByteDots::Quads);
-    for part in ["mlc_quad_dot_i32x16(sum_0_0, ", "_mm512_dpbusd_epi32(", "mlc_line_i32x16(", "mlc_select_f32x16("] {
+    for part in
+        ["mlc_quad_dot_i32x16(sum_0_0, ", "_mm512_dpbusd_epi32(", "mlc_line_i32x16(", "mlc_select_less_i32x16_f32x16("]
+    {
         assert!(dense.contains(part), "{part}: {dense}");
     }
     // Without results of negative sums there is one line.
     let limited = text(square(), (64, 3), ByteDots::Quads);
-    assert!(limited.contains("mlc_line_i32x16(") && !limited.contains("mlc_select_f32x16("), "{limited}");
+    assert!(limited.contains("mlc_line_i32x16(") && !limited.contains("mlc_select_"), "{limited}");
     let narrow = text(square(), (32, -128), ByteDots::Quads);
     assert!(narrow.contains("mlc_rescale_twice_near_i32x8("), "{narrow}");
     // Signed bytes are copied once for all outputs, as unsigned ones.

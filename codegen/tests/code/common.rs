@@ -23,6 +23,11 @@ pub fn targets() -> Vec<Target> {
     vec![Target::generic(), Target::host(16), Target::host(32), Target::host(64)]
 }
 
+/// The text of all of a module's sources.
+pub fn text_of(module: &Module) -> String {
+    module.sources.iter().map(|source| source.text.as_str()).collect()
+}
+
 /// A microcontroller by its name.
 pub fn embedded(name: &str) -> Target {
     Target::embedded().into_iter().find(|target| target.name == name).unwrap_or_else(|| panic!("no target {name}"))

@@ -1,7 +1,7 @@
 //! Layers of bytes as quantised networks have them, bit for bit: on plain C, on vectors, and by the routines of machines with two
 //! products of 16 bits at once, whose C for other machines runs here. Needs a C compiler.
 
-use crate::common::{check, check_by_turns, embedded};
+use crate::common::{check, check_by_turns, embedded, text_of};
 use mlc_codegen::Target;
 use mlc_ir::ops::{Convolution, Kernel, Matmul};
 use mlc_ir::scalar::{BinaryFunction, Expression, Rounding};
@@ -163,7 +163,7 @@ fn borders_in_bands_agree_with_the_evaluator_in_every_bit() {
         };
         let graphs: Vec<Graph> = windows().into_iter().map(graph).collect();
         for (module, graph) in check(&graphs, &banded(machine), 0.0).iter().zip(&graphs) {
-            let text: String = module.sources.iter().map(|source| source.text.clone()).collect();
+            let text = text_of(module);
             // Pixels that one word holds must be in one row, and weights above the least byte.
             let is_banded = text.contains("band") && !text.contains("_padded");
             assert!(is_banded || machine == "cortex-m0plus", "{machine} {}: {text}", graph.name);
@@ -215,7 +215,7 @@ fn text_for(machine: &str, (op, [x, weights]): (Op, [Vec<usize>; 2])) -> String 
     let (x, weights) = (TensorType::new(DType::I8, &x), TensorType::new(DType::I8, &weights));
     let graph = layer("t", op, &x, &weights, (DType::I8, -128));
     let module = check(&[graph], &embedded(machine), 0.0).remove(0);
-    module.sources.iter().map(|source| source.text.clone()).collect()
+    text_of(&module)
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Selections and truth values in kernels: masks in vectors, and both arms first where there are none.
 
-use crate::common::{check, check_by_turns, targets};
+use crate::common::{check, check_by_turns, targets, text_of};
 use mlc_codegen::{Execution, Options, ScheduleOptions, Target, generate};
 use mlc_ir::ops::{Kernel, Map, Reduce, ReduceFunction};
 use mlc_ir::scalar::Expression;
@@ -50,7 +50,7 @@ fn text(graph: &Graph, target: &Target) -> String {
         execution: Execution::default(),
         schedules: ScheduleOptions::default(),
     };
-    generate(graph, &options).unwrap().sources.iter().map(|source| source.text.as_str()).collect()
+    text_of(&generate(graph, &options).unwrap())
 }
 
 #[test]
@@ -83,6 +83,26 @@ fn truth_values_are_computed_in_vectors() {
     }
     let code = text(&map("and(x0, xor(x1, x2))", &[64], DType::Bool, &[64], false), &Target::host(64));
     assert!(code.contains("*(u8x64_unaligned *)"), "{code}");
+}
+
+#[test]
+fn comparisons_of_whole_vectors_choose_by_masks() {
+    let target = Target::host(64);
+    for function in ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"] {
+        // Roots of negative numbers are none, with which only `not_equal` holds; halves of numbers and truth values meet often.
+        let of_singles = format!("select({function}(sqrt(x1), cast_f32(x0)), x1, x2)");
+        let of_integers = format!("select({function}(divide(x1, 2_i32), cast_i32(x0)), x2, x1)");
+        let graphs = [
+            map(&of_singles, &[3, 80], DType::F32, &[3, 80], false),
+            map(&of_integers, &[3, 80], DType::I32, &[3, 80], false),
+        ];
+        check(&graphs, &target, 0.0);
+        for (graph, compared) in graphs.iter().zip(["f32x16", "i32x16"]) {
+            let code = text(graph, &target);
+            assert!(code.contains(&format!(" mlc_select_{function}_{compared}_{compared}(")), "{function}:\n{code}");
+            assert!(code.contains("_mm512_mask_blend_"), "{function}:\n{code}");
+        }
+    }
 }
 
 #[test]

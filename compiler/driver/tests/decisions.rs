@@ -20,9 +20,23 @@ graph @gate(%x: f32[1, 64, 16]) -> (\"y\": f32[1, 64, 16]) {
 }
 ";
 
+/// Two convolutions of bytes, whose sums are rescaled to bytes that are added, as a residual block with a convolution in its shortcut has them.
+const SHORTCUT: &str = "mlc 1
+graph @shortcut(%x: i8[1, 8, 8, 16], %z: i8[1, 8, 8, 32]) -> (\"y\": i8[1, 8, 8, 32]) {
+  %a = constant i8[1, 1, 16, 32] random(seed = 1)
+  %b = constant i8[3, 3, 32, 32] random(seed = 2)
+  %f = convolution %x, %a {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 1, sums = i32} : i32[1, 8, 8, 32]
+  %g = convolution %z, %b {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1, sums = i32} : i32[1, 8, 8, 32]
+  %p = map %f {expression = cast_i8(minimum(maximum(add(rescale_twice(x0, 1500000000_i32, 40_i32), -17_i32), -128_i32), 127_i32))} : i8[1, 8, 8, 32]
+  %q = map %g {expression = cast_i8(minimum(maximum(add(rescale_twice(x0, 1600000000_i32, 42_i32), 4_i32), -128_i32), 127_i32))} : i8[1, 8, 8, 32]
+  %y = map %p, %q {expression = cast_i8(minimum(maximum(shift_right(add(multiply(cast_i32(x0), 1763302_i32), multiply(cast_i32(x1), 4456128_i32)), 23_i32), -128_i32), 127_i32))} : i8[1, 8, 8, 32]
+  return %y
+}
+";
+
 /// The types of what the convolutions of the chosen graph compute.
-fn convolutions(target: &str) -> Vec<String> {
-    let graph = text::parse(GATE, &()).unwrap();
+fn convolutions(source: &str, target: &str) -> Vec<String> {
+    let graph = text::parse(source, &()).unwrap();
     let target = mlc::targets::find(target).unwrap();
     let options = CompileOptions { target, ..CompileOptions::default() };
     let compiled = compile(&graph, &options, &mut |_, _| {}).unwrap();
@@ -39,8 +53,16 @@ fn convolutions(target: &str) -> Vec<String> {
 /// of 16 lanes functions such as `tanh` in every place of a tile take the registers that its sums have.
 #[test]
 fn gated_siblings_merge_on_one_target_and_fuse_with_their_gate_on_another() {
-    assert_eq!(convolutions("cortex-m4"), ["f32[1, 64, 16]", "f32[1, 64, 16]"]);
-    assert_eq!(convolutions("x86-64-v4"), ["f32[1, 64, 32]"]);
+    assert_eq!(convolutions(GATE, "cortex-m4"), ["f32[1, 64, 16]", "f32[1, 64, 16]"]);
+    assert_eq!(convolutions(GATE, "x86-64-v4"), ["f32[1, 64, 32]"]);
+}
+
+/// The shortcut's sums could be rescaled where they are added, too; as bytes they take a quarter of the memory.
+#[test]
+fn sums_of_a_shortcut_become_bytes_where_they_are_computed() {
+    for target in ["cortex-m4", "cortex-m55", "riscv32", "x86-64-v4"] {
+        assert_eq!(convolutions(SHORTCUT, target), ["i8[1, 8, 8, 32]", "i8[1, 8, 8, 32]"], "{target}");
+    }
 }
 
 /// The gate's time on a target, by its prices, after one decision or after one behind each of the stages that saturate.

@@ -130,7 +130,9 @@ impl<'v> Forms<'v> {
         };
         let all = self.cone(root, form, &inner, &|_| false);
         let is_end = |class: &Class| {
-            is_needed(self.view, &self.seen.users, *class, &all) || self.seen.anchors.contains_key(class)
+            is_needed(self.view, &self.seen.users, *class, &all)
+                || self.seen.anchors.contains_key(class)
+                || self.is_narrowed(*class)
         };
         let ends: Vec<Class> = all.keys().skip(1).copied().filter(is_end).collect();
         if ends.is_empty() {
@@ -142,6 +144,13 @@ impl<'v> Forms<'v> {
         }
         cones.push(all);
         cones
+    }
+
+    /// Whether a value takes less memory than one that it is computed from: kept, it is read by less than what it was made of.
+    fn is_narrowed(&self, class: Class) -> bool {
+        let size = |class: Class| self.view.ty(class).dtype.size();
+        let mut forms = self.seen.elementwise.get(&class).into_iter().flatten();
+        forms.any(|(_, operands)| operands.iter().any(|&operand| size(operand) > size(class)))
     }
 
     /// The cones of a value in the graph that was chosen earlier: with what nobody else needs there, and with all.

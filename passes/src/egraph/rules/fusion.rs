@@ -1,8 +1,9 @@
 //! Fusion: elementwise operators into one `map`, or into the epilogue of the anchor whose result they work on.
 //!
 //! Proposing every convex part of an elementwise graph would explode. From each elementwise form of each value, a cone of
-//! operators is taken in, and again cones that end where something outside could need the value anyway, or where an anchor can
-//! compute it: at all such values, and at each of them. Which of these pays, and whether anything outside does need the value, is the extractor's decision.
+//! operators is taken in, and again cones that end where something outside could need the value anyway, where an anchor can
+//! compute it, or where it is narrower than what it is made of: at all such values, and at each of them. Which of these pays, and whether
+//! anything outside does need the value, is the extractor's decision.
 
 use super::cones::Seen;
 use crate::egraph::maps::Set;
