@@ -207,3 +207,40 @@ fn agrees(layers: &[Layer]) {
         }
     }
 }
+
+/// Predicted instructions of a layer by one of its schedules on a machine, and executed ones.
+fn predicted_and_executed(layer: &Layer, machine: &str, schedule: &str) -> [u64; 2] {
+    let graph = text::parse(&graph(std::slice::from_ref(layer)), &()).unwrap();
+    let types = inputs();
+    let inputs = random(3, &types.iter().map(|(name, ty)| (name.as_str(), ty)).collect::<Vec<_>>());
+    let schedules = BTreeMap::from([("y0".to_owned(), schedule.to_owned())]);
+    let options = CompileOptions { target: target(machine).unwrap(), schedules, ..CompileOptions::default() };
+    let compiled = pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap_or_else(|faults| panic!("{faults:?}"));
+    let program = Toolchain::emulated(machine).unwrap().build(&compiled.bundle().unwrap()).unwrap();
+    let cost = program.run_counted(&inputs).unwrap().1.unwrap();
+    [compiled.module.kernels.iter().map(|kernel| kernel.price.time).sum(), cost.instructions]
+}
+
+/// A routine in C or in the assembly of a smaller machine isn't as fast as where the extension is, and its price says so.
+#[test]
+fn routines_cost_what_they_do_on_the_machine() {
+    let layer = layers().into_iter().find(|layer| layer.schedule == "direct-dots" && layer.outputs == 20).unwrap();
+    for (machine, schedules) in [
+        ("cortex-m0plus", ["direct-dots", "window-pairs", "rolled:pixels=1,vectors=1,steps=4,weights=packed"]),
+        ("cortex-m4", ["direct-dots", "window-dots", "rolled:pixels=1,vectors=1,steps=4,weights=packed"]),
+    ] {
+        if let Some(reason) = missing(machine) {
+            eprintln!("skipped on {machine}: {reason}");
+            continue;
+        }
+        for schedule in schedules {
+            let [predicted, executed] = predicted_and_executed(&layer, machine, schedule);
+            let ratio = executed as f64 / predicted as f64;
+            // The layer is small: beginning and ending routines counts.
+            assert!(
+                (0.7..1.45).contains(&ratio),
+                "{schedule} on {machine}: {executed} executed, {predicted} predicted"
+            );
+        }
+    }
+}

@@ -58,7 +58,6 @@ impl Scheduled for Convolution {
         Kind::new("band-dots", |op, kernel| dots(op, Reach::Band, kernel), |op, _, kernel| write_dots(op, kernel))
             .in_place()
             .by_routines(),
-        Kind::new("direct-dots", direct_dots, |op, _, kernel| write_direct_dots(op, kernel)).by_routines(),
         Kind::new("pixel-pairs", |op, kernel| pairs(op, Reach::Pixel, kernel), |op, _, kernel| write_pairs(op, kernel))
             .in_place()
             .by_routines(),
@@ -70,6 +69,7 @@ impl Scheduled for Convolution {
         Kind::new("band-pairs", |op, kernel| pairs(op, Reach::Band, kernel), |op, _, kernel| write_pairs(op, kernel))
             .in_place()
             .by_routines(),
+        Kind::new("direct-dots", direct_dots, |op, _, kernel| write_direct_dots(op, kernel)).by_routines(),
         Kind::new("quads", quads, write_quads).in_place(),
         Kind::new("channel-quads", depthwise_quads::list, |op, _, kernel| depthwise_quads::write(op, kernel)),
         Kind::new("winograd", winograd::list, winograd::write).saves_products(),

@@ -180,7 +180,7 @@ impl Routine {
             Routine::Dots { tile: Tile::ThreeByTwo, .. } => 24.0 + number(1) * (17.0 + 19.75 * number(0)),
             Routine::Dots { tile: Tile::OneByFour, bytes } => {
                 let widened = if bytes.is_some() { 2.0 } else { 0.0 };
-                24.0 + number(1) * (18.0 + (18.75 + widened) * number(0))
+                24.0 + number(1) * (18.0 + (each.quad_dots + widened) * number(0))
             }
             Routine::JoinPixels => 10.0 + 8.0 * number(0),
             // A chunk has four steps or so.
@@ -196,7 +196,7 @@ impl Routine {
                 let (begin, each, last) = if stride == 1 { (38.0, 23.0, 11.0) } else { (30.0, 32.0, 19.0) };
                 25.0 + number(0) * (begin + 8.0 * (1.0 - left) + each * (results - right) + last * right)
             }
-            Routine::Rescale { limited, .. } => 15.0 + number(0) * if limited { 13.0 } else { 10.0 },
+            Routine::Rescale { limited, .. } => 15.0 + number(0) * (each.rescaled + if limited { 3.0 } else { 0.0 }),
             Routine::RescaledDots { pixels, limited, idle, .. } => {
                 let pixels = pixels as f64;
                 let limits = if limited { 2.0 + 6.0 * pixels } else { 0.0 };
