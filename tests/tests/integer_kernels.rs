@@ -227,7 +227,7 @@ fn routines_cost_what_they_do_on_the_machine() {
     let layer = layers().into_iter().find(|layer| layer.schedule == "direct-dots" && layer.outputs == 20).unwrap();
     for (machine, schedules) in [
         ("cortex-m0plus", ["direct-dots", "window-pairs", "rolled:pixels=1,vectors=1,steps=4,weights=packed"]),
-        ("cortex-m4", ["direct-dots", "window-dots", "rolled:pixels=1,vectors=1,steps=4,weights=packed"]),
+        ("cortex-m4", ["direct-dots", "window-dots", "tiles:vectors=2,weights=packed"]),
     ] {
         if let Some(reason) = missing(machine) {
             eprintln!("skipped on {machine}: {reason}");
