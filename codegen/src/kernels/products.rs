@@ -10,9 +10,6 @@ use crate::target::{Target, VectorSpelling};
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Code, DType, Diagnostic, Location};
 
-/// General registers that a small machine has for sums, and for what is multiplied.
-const GENERAL_REGISTERS: usize = 10;
-
 /// Refuses types without multiplication.
 pub fn require_products(dtype: DType) -> Result<(), Diagnostic> {
     if dtype != DType::Bool {
@@ -35,7 +32,7 @@ pub fn machine(dtype: DType, kernel: &KernelWriter<'_>) -> Machine {
     // Sums of integers are in general registers where there are no vectors.
     let is_general =
         dtype.is_integer() && matches!(kernel.target.vectors, VectorSpelling::None | VectorSpelling::Either);
-    let registers = if is_general { kernel.target.registers.min(GENERAL_REGISTERS) } else { kernel.target.registers };
+    let registers = if is_general { kernel.target.general_registers } else { kernel.target.registers };
     let tuning = kernel.target.machine.tuning;
     let sums = registers * 3 / 4;
     let whole = lanes > 1 && kernel.target.vectors == VectorSpelling::Either;

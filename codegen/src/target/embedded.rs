@@ -1,6 +1,8 @@
 //! The microcontrollers that code can be generated for.
 
-use super::{Borders, ByteDots, FloatingPoint, Machine, Memories, System, Target, Tools, VectorSpelling};
+use super::{
+    Borders, ByteDots, FEW_GENERAL_REGISTERS, FloatingPoint, Machine, Memories, System, Target, Tools, VectorSpelling,
+};
 use mlc_ir::Objective;
 
 /// What sets one microcontroller apart from another.
@@ -10,6 +12,8 @@ struct Part {
     vectors: VectorSpelling,
     vector_bytes: usize,
     registers: usize,
+    /// See [`Target::general_registers`].
+    general_registers: usize,
     float_unit: bool,
     dsp: bool,
     /// See [`Target::pixel_pairs`].
@@ -45,6 +49,15 @@ const FLAGS: [&str; 7] = [
 /// in memory took twice the time of some convolutions.
 const KEEPS_NO_ELEMENTS: &str = "-fno-predictive-commoning";
 
+/// Loads of a tile stay between its products: those that gcc moves up when it makes instructions of expressions push sums out of registers.
+const KEEPS_ORDER: &str = "-fno-tree-ter";
+
+/// Sums of integers are added in the order of the tile: gcc otherwise adds up products of several steps first, whose factors take registers.
+const ADDS_IN_ORDER: &str = "-fno-tree-reassoc";
+
+/// Of the 31 general registers of RISC-V, those that aren't pointers or counters of a tile's loops.
+const MANY_GENERAL_REGISTERS: usize = 24;
+
 /// A 32-bit core with a floating-point unit and its 32 registers, which the parts below differ from.
 const CORE: Part = Part {
     name: "",
@@ -52,6 +65,7 @@ const CORE: Part = Part {
     vectors: VectorSpelling::None,
     vector_bytes: 4,
     registers: 32,
+    general_registers: FEW_GENERAL_REGISTERS,
     float_unit: true,
     dsp: false,
     pixel_pairs: false,
@@ -68,6 +82,7 @@ const PARTS: [Part; 6] = [
         name: "cortex-m0plus",
         summary: "Arm Cortex-M0+: no floating-point unit, made for int8",
         registers: 4,
+        general_registers: 4,
         float_unit: false,
         pixel_pairs: true,
         machine_flags: &["-mcpu=cortex-m0plus", "-mthumb", "-mfloat-abi=soft"],
@@ -126,6 +141,7 @@ const PARTS: [Part; 6] = [
     Part {
         name: "riscv32",
         summary: "32-bit RISC-V with f32 in hardware (rv32imafc)",
+        general_registers: MANY_GENERAL_REGISTERS,
         tool_prefix: RISCV,
         // With 24 sums and what is multiplied in 32 registers there is no room for loads that gcc moves up.
         machine_flags: &[
@@ -134,6 +150,8 @@ const PARTS: [Part; 6] = [
             "-mcmodel=medany",
             "-fno-schedule-insns",
             KEEPS_NO_ELEMENTS,
+            KEEPS_ORDER,
+            ADDS_IN_ORDER,
         ],
         machine: Machine::riscv,
         ..CORE
@@ -142,9 +160,17 @@ const PARTS: [Part; 6] = [
         name: "riscv32-soft",
         summary: "32-bit RISC-V without a floating-point unit (rv32imac), made for int8",
         registers: 8,
+        general_registers: MANY_GENERAL_REGISTERS,
         float_unit: false,
         tool_prefix: RISCV,
-        machine_flags: &["-march=rv32imac", "-mabi=ilp32", "-mcmodel=medany"],
+        machine_flags: &[
+            "-march=rv32imac",
+            "-mabi=ilp32",
+            "-mcmodel=medany",
+            "-fno-schedule-insns",
+            KEEPS_ORDER,
+            ADDS_IN_ORDER,
+        ],
         memories: (512, 128),
         machine: Machine::soft_float,
         ..CORE
@@ -161,6 +187,7 @@ impl Part {
             vectors: self.vectors,
             vector_bytes: self.vector_bytes,
             registers: self.registers,
+            general_registers: self.general_registers,
             float_unit: self.float_unit,
             dsp: self.dsp,
             half_vectors: self.vectors == VectorSpelling::Mve,

@@ -1,6 +1,9 @@
 //! Machines that run Linux, and WebAssembly, that code can be generated for wherever mlc runs.
 
-use super::{Borders, ByteDots, FloatingPoint, Machine, ProcessorBits, System, Target, Tools, VectorSpelling};
+use super::{
+    Borders, ByteDots, FEW_GENERAL_REGISTERS, FloatingPoint, Machine, ProcessorBits, System, Target, Tools,
+    VectorSpelling,
+};
 use mlc_ir::Objective;
 
 /// What sets one of these machines apart from another.
@@ -171,6 +174,7 @@ impl Computer {
             vectors: if self.vector_bytes > 4 { VectorSpelling::Gnu } else { VectorSpelling::None },
             vector_bytes: self.vector_bytes,
             registers: self.registers,
+            general_registers: FEW_GENERAL_REGISTERS,
             float_unit: true,
             dsp: false,
             half_pairs: false,

@@ -47,6 +47,9 @@ pub enum ByteDots {
     Quads,
 }
 
+/// General registers of a machine of 16, beside pointers and counters.
+const FEW_GENERAL_REGISTERS: usize = 10;
+
 /// How closely generated code keeps to the model's floating-point operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -102,6 +105,8 @@ pub struct Target {
     /// Number of vector registers, or of floating-point registers for targets without vectors; where there is no
     /// floating-point unit, of general registers that hold a sum.
     pub registers: usize,
+    /// General registers that hold sums of integers and what is multiplied, where these aren't in vectors.
+    pub general_registers: usize,
     /// Whether the machine has instructions for `f32`; without them, a multiply-add takes a hundred instructions and more.
     pub float_unit: bool,
     /// Whether it has instructions for two products of 16 bits at once: Arm's DSP extension.
@@ -158,6 +163,7 @@ impl Target {
             vectors: VectorSpelling::Either,
             vector_bytes: 16,
             registers: 16,
+            general_registers: FEW_GENERAL_REGISTERS,
             float_unit: true,
             dsp: false,
             half_pairs: false,
@@ -189,6 +195,7 @@ impl Target {
             vectors: VectorSpelling::Gnu,
             vector_bytes,
             registers: if vector_bytes >= 64 || cfg!(target_arch = "aarch64") { 32 } else { 16 },
+            general_registers: FEW_GENERAL_REGISTERS,
             float_unit: true,
             dsp: false,
             half_pairs: false,
