@@ -1,9 +1,10 @@
 //! Which graph is taken depends on the target, and layout, siblings and fusion are weighed against each other.
 
-use mlc::pipeline::{CompileOptions, compile};
+use mlc::pipeline::{CompileOptions, LoadOptions, compile, load};
 use mlc_codegen::{TargetPrices, generate};
 use mlc_ir::{Graph, Objective, text};
 use mlc_passes::{OptimizeOptions, Pipeline, optimize};
+use std::path::Path;
 use std::rc::Rc;
 
 /// Two convolutions on one input, and the gate that multiplies them, as WaveNet has it.
@@ -62,6 +63,36 @@ fn gated_siblings_merge_on_one_target_and_fuse_with_their_gate_on_another() {
 fn sums_of_a_shortcut_become_bytes_where_they_are_computed() {
     for target in ["cortex-m4", "cortex-m55", "riscv32", "x86-64-v4"] {
         assert_eq!(convolutions(SHORTCUT, target), ["i8[1, 8, 8, 32]", "i8[1, 8, 8, 32]"], "{target}");
+    }
+}
+
+/// What a network of the repository takes on a target: RAM, flash and time as predicted.
+fn taken(network: &str, target: &str, objective: Objective) -> [f64; 3] {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/pnnx").join(network).join("model.pnnx.param");
+    let graph = load(&path, &LoadOptions::default()).unwrap_or_else(|failure| panic!("{failure:?}")).graph;
+    let target = mlc::targets::find(target).unwrap().with_objective(objective);
+    let options = CompileOptions { target, ..CompileOptions::default() };
+    let module = compile(&graph, &options, &mut |_, _| {}).unwrap().module;
+    let code: u64 = module.kernels.iter().map(|kernel| kernel.price.code_bytes).sum();
+    let time: u64 = module.kernels.iter().map(|kernel| kernel.price.time).sum();
+    let flash = module.constants_bytes() as u64 + code;
+    [mlc_codegen::ram_bytes(&module) as u64, flash, time].map(|part| part as f64)
+}
+
+/// Graphs are chosen by time and flash; where the one for speed turns out to fit together better, it is what `balanced` takes, too.
+#[test]
+fn what_is_balanced_weighs_no_more_than_what_is_made_for_speed() {
+    for target in ["cortex-m0plus", "cortex-m4"] {
+        for network in ["net_dueling_dqn", "net_coord_attention", "net_lenet_relu_maxpool", "net_vit_tiny_separate_qkv"]
+        {
+            let weighed = |objective| {
+                let [ram, flash, time] = taken(network, target, objective);
+                ram * flash * time.powi(4)
+            };
+            let [balanced, speed] = [Objective::Balanced, Objective::Speed].map(weighed);
+            assert!(balanced <= speed, "{network} on {target}: {}", balanced / speed);
+        }
     }
 }
 

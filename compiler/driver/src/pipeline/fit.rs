@@ -11,6 +11,12 @@ use mlc_ir::{Code, Diagnostic, Graph, Objective};
 /// The objectives whose graphs are tried, those that run fastest first.
 const OBJECTIVES: [Objective; 3] = [Objective::Speed, Objective::Balanced, Objective::Size];
 
+/// Those whose graphs are weighed against each other where nothing is to be the least of all.
+const EITHER: [Objective; 2] = [Objective::Balanced, Objective::Speed];
+
+/// The stages of the optimiser: the name of each, and what it made.
+type Stages = Vec<(String, Graph)>;
+
 /// Told of each stage of the optimiser.
 type Observer<'a> = &'a mut dyn FnMut(&str, &Graph);
 
@@ -25,7 +31,13 @@ pub(super) fn within_limits(
     observer: Observer<'_>,
 ) -> Result<(Option<CompileOptions>, Optimized), Vec<Diagnostic>> {
     let usual = match options.target.objective {
-        Objective::Ram => best(graph, options, observer, |module| (module.plan.arena_bytes, time(module)))?,
+        Objective::Ram => {
+            best(graph, options, &OBJECTIVES, observer, |module| (module.plan.arena_bytes, time(module)))?
+        }
+        Objective::Balanced => match best(graph, options, &EITHER, observer, balance) {
+            Err(faults) if is_of_graph(&faults) => usual(graph, options, observer)?,
+            own => own?,
+        },
         _ => usual(graph, options, observer)?,
     };
     let exceeded = options.limits.ram_bytes.filter(|&limit| ram_bytes(&usual.module) > limit);
@@ -37,7 +49,7 @@ pub(super) fn within_limits(
     };
     let target = options.target.clone().with_objective(Objective::Ram);
     let fitted = CompileOptions { target, arena_bytes: Some(arena), ..options.clone() };
-    let smaller = best(graph, &fitted, observer, |module| {
+    let smaller = best(graph, &fitted, &OBJECTIVES, observer, |module| {
         let (own, time) = (module.plan.arena_bytes, time(module));
         if own <= arena { (0, time) } else { (own, time) }
     })?;
@@ -85,22 +97,26 @@ fn is_of_graph(faults: &[Diagnostic]) -> bool {
     faults.iter().all(|fault| matches!(fault.code, Code::InputNotFed | Code::MemoryExceeded))
 }
 
-/// The program of least cost; of several, that of the objective which runs fastest.
+/// The program of least cost among those of the graphs of some objectives; of several, that of the objective which comes first.
 fn best<T: Ord>(
     graph: &Graph,
     options: &CompileOptions,
+    objectives: &[Objective],
     observer: Observer<'_>,
     cost: impl Fn(&Module) -> T,
 ) -> Result<Optimized, Vec<Diagnostic>> {
-    let mut least: Option<(T, Objective, Module)> = None;
+    let mut least: Option<(T, Stages, Optimized)> = None;
     let (mut refused, mut known) = (Vec::new(), Vec::new());
-    for objective in OBJECTIVES {
-        let made = optimized_for(graph, options, objective, &mut |_, _| {}).and_then(|(graph, ..)| {
+    for &objective in objectives {
+        let mut stages = Stages::new();
+        let mut kept = |name: &str, graph: &Graph| stages.push((name.to_owned(), graph.clone()));
+        let made = optimized_for(graph, options, objective, &mut kept).and_then(|(graph, report, narrowed)| {
             let is_new = is_new(&graph, &mut known);
-            is_new.then(|| mlc_codegen::generate(&graph, &generator_options(options))).transpose()
+            let module = is_new.then(|| mlc_codegen::generate(&graph, &generator_options(options))).transpose()?;
+            Ok(module.map(|module| Optimized { graph, report, narrowed, module }))
         });
-        let module = match made {
-            Ok(Some(module)) => module,
+        let optimized = match made {
+            Ok(Some(optimized)) => optimized,
             Ok(None) => continue,
             Err(faults) if is_of_graph(&faults) => {
                 refused.push(faults);
@@ -108,14 +124,14 @@ fn best<T: Ord>(
             }
             Err(faults) => return Err(faults),
         };
-        let own = cost(&module);
+        let own = cost(&optimized.module);
         if least.as_ref().is_none_or(|(least, ..)| own < *least) {
-            least = Some((own, objective, module));
+            least = Some((own, stages, optimized));
         }
     }
-    let Some((_, objective, module)) = least else { return Err(refused.into_iter().next().unwrap_or_default()) };
-    let (graph, report, narrowed) = optimized_for(graph, options, objective, observer)?;
-    Ok(Optimized { graph, report, narrowed, module })
+    let Some((_, stages, optimized)) = least else { return Err(refused.into_iter().next().unwrap_or_default()) };
+    stages.iter().for_each(|(name, graph)| observer(name, graph));
+    Ok(optimized)
 }
 
 /// Whether a graph isn't among those that are known; adds it. Objectives often agree.
@@ -130,4 +146,13 @@ fn is_new(graph: &Graph, known: &mut Vec<Graph>) -> bool {
 /// Predicted time of all kernels.
 fn time(module: &Module) -> u64 {
     module.kernels.iter().map(|kernel| kernel.price.time).fold(0, u64::saturating_add)
+}
+
+/// What `balanced` makes least: RAM times flash times the fourth power of time, as an integer of the same order. Graphs are chosen by time and
+/// flash, before anybody knows how their buffers fit together.
+fn balance(module: &Module) -> u64 {
+    let code: u64 = module.kernels.iter().map(|kernel| kernel.price.code_bytes).fold(0, u64::saturating_add);
+    let flash = (module.constants_bytes() as u64).saturating_add(code);
+    let [ram, flash, time] = [ram_bytes(module) as u64, flash, time(module)].map(|part| part.max(1) as f64);
+    (ram * flash * time * time * time * time).to_bits()
 }
