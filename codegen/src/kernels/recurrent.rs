@@ -2,7 +2,8 @@
 //! same units stay in registers until the state is computed from them.
 //!
 //! The states live in the memory of the last states, which are results. Constant weights are packed so that a step reads them
-//! from start to end.
+//! from start to end; where a cache holds a part of them, every second step reads them from end to start, and finds there what the step before it
+//! has read last.
 
 mod matrix;
 
@@ -10,12 +11,16 @@ use super::schedule::{Kind, Scheduled, Settings};
 use super::space::for_vectors;
 use super::writer::vector_dtype;
 use super::{Argument, KernelWriter};
-use crate::loops::{Expr, Index, Nest};
+use crate::loops::{Expr, Index, Nest, Relation};
 use crate::lower::view::View;
-use matrix::Matrix;
+use crate::target::{Cache, VectorSpelling};
+use matrix::{Matrix, Way};
 use mlc_ir::ops::{Recurrent, RecurrentCell, RecurrentOperand};
 use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{DType, Diagnostic, Literal};
+
+/// What a cache holds of weights that are more than so many times as large isn't worth code for two kinds of steps.
+const MOST_PARTS_OF_CACHE: usize = 16;
 
 impl Scheduled for Recurrent {
     const KINDS: &'static [Kind<Self>] = &[Kind::only("steps", recurrent)];
@@ -28,12 +33,26 @@ fn recurrent(op: &Recurrent, _: &Settings, kernel: &mut KernelWriter<'_>) -> Res
     kernel.for_each("item", batch, |kernel, item| {
         layer.start(kernel, &item);
         let length = layer.length(kernel, &item, time);
-        kernel.for_range("t", Index::default(), length.clone(), 1, |kernel, step| {
+        let run = |kernel: &mut KernelWriter<'_>, step: Index, way: Way| {
             let step = if op.reverse { length.plus(&step.times(-1)).offset(-1) } else { step };
-            layer.units(kernel, &step, &item);
-            layer.project(kernel, &item);
+            layer.units(kernel, &step, &item, way);
+            layer.project(kernel, &item, way);
             layer.publish(kernel, &step, &item);
-        });
+        };
+        if layer.turns_back(kernel, time) {
+            kernel.for_range("t", Index::default(), length.clone(), 2, |kernel, step| {
+                run(kernel, step.clone(), Way::Forth);
+                let next = step.offset(1);
+                match length.as_constant() {
+                    Some(length) if length % 2 == 0 => run(kernel, next, Way::Back),
+                    _ => kernel.when(vec![(next.clone(), Relation::Less, length.clone())], |kernel| {
+                        run(kernel, next, Way::Back);
+                    }),
+                }
+            });
+        } else {
+            kernel.for_range("t", Index::default(), length.clone(), 1, |kernel, step| run(kernel, step, Way::Forth));
+        }
         kernel.for_range("t", length.clone(), Index::from(time), 1, |kernel, step| layer.blank(kernel, &step, &item));
     });
     Ok(())
@@ -126,6 +145,18 @@ impl Layer {
         }
     }
 
+    /// Whether every second step goes through the weights from end to start. It adds up the products of those steps in another order, and is
+    /// written apart from the others; code for any machine is for those without caches, too.
+    fn turns_back(&self, kernel: &KernelWriter<'_>, time: usize) -> bool {
+        let candidate = self.reset_first.as_ref().map(|own| &own.candidate);
+        let matrices = [Some(&self.gates), candidate, self.projection.as_ref()].into_iter().flatten();
+        let bytes: usize = matrices.map(Matrix::packed_bytes).sum();
+        let holds_a_part = |cache: &Cache| cache.bytes < bytes && bytes <= MOST_PARTS_OF_CACHE * cache.bytes;
+        let target = kernel.target;
+        let may = time > 1 && !target.is_strict() && target.vectors != VectorSpelling::Either;
+        may && target.machine.caches.iter().any(holds_a_part)
+    }
+
     /// Copies the initial states.
     fn start(&self, kernel: &mut KernelWriter<'_>, item: &Index) {
         let mut states = vec![(kernel.operands[3].clone(), self.hidden.clone())];
@@ -152,7 +183,7 @@ impl Layer {
     }
 
     /// Computes the outputs of all units into `next`.
-    fn units(&self, kernel: &mut KernelWriter<'_>, step: &Index, item: &Index) {
+    fn units(&self, kernel: &mut KernelWriter<'_>, step: &Index, item: &Index, way: Way) {
         let start = |kernel: &mut KernelWriter<'_>, gate: usize, unit: &Index, lanes: usize| {
             let bias = kernel.load(&self.bias, &[self.gate_index(gate, unit)], lanes, lanes);
             if self.cell == RecurrentCell::Gru && gate == 2 {
@@ -163,12 +194,12 @@ impl Layer {
         let state =
             |kernel: &mut KernelWriter<'_>, row: &Index| kernel.load(&self.hidden, &[item.clone(), row.clone()], 1, 1);
         let Some(ResetFirst { candidate, reset, update }) = &self.reset_first else {
-            return self.gates.product(kernel, &start, &state, &|kernel, unit, sums, lanes| {
+            return self.gates.product(kernel, way, &start, &state, &|kernel, unit, sums, lanes| {
                 let value = self.unit(kernel, &Place { step, item, unit: &unit, lanes }, sums);
                 kernel.store(&self.next, value, &[unit], lanes);
             });
         };
-        self.gates.product(kernel, &start, &state, &|kernel, unit, sums, lanes| {
+        self.gates.product(kernel, way, &start, &state, &|kernel, unit, sums, lanes| {
             let before = kernel.load(&self.hidden, &[item.clone(), unit.clone()], lanes, lanes);
             let mut sums = sums.into_iter();
             let mut sum = || sums.next().unwrap_or_else(|| Expr::zero(self.dtype, lanes));
@@ -179,7 +210,7 @@ impl Layer {
         });
         let start = |kernel: &mut KernelWriter<'_>, _: usize, unit: &Index, lanes: usize| start(kernel, 2, unit, lanes);
         let scaled = |kernel: &mut KernelWriter<'_>, row: &Index| kernel.load(reset, std::slice::from_ref(row), 1, 1);
-        candidate.product(kernel, &start, &scaled, &|kernel, unit, sums, lanes| {
+        candidate.product(kernel, way, &start, &scaled, &|kernel, unit, sums, lanes| {
             let place = Place { step, item, unit: &unit, lanes };
             let update = kernel.load(update, std::slice::from_ref(&unit), lanes, lanes);
             for sum in sums {
@@ -265,12 +296,12 @@ impl Layer {
     }
 
     /// Computes the hidden state from the units' outputs by the projection weights.
-    fn project(&self, kernel: &mut KernelWriter<'_>, item: &Index) {
+    fn project(&self, kernel: &mut KernelWriter<'_>, item: &Index, way: Way) {
         let Some(projection) = &self.projection else { return };
         let start = |_: &mut KernelWriter<'_>, _: usize, _: &Index, lanes: usize| Expr::zero(self.dtype, lanes);
         let output =
             |kernel: &mut KernelWriter<'_>, row: &Index| kernel.load(&self.next, std::slice::from_ref(row), 1, 1);
-        projection.product(kernel, &start, &output, &|kernel, column, sums, lanes| {
+        projection.product(kernel, way, &start, &output, &|kernel, column, sums, lanes| {
             for sum in sums {
                 kernel.store(&self.hidden, sum, &[item.clone(), column.clone()], lanes);
             }

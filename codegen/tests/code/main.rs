@@ -13,6 +13,7 @@ mod halves;
 mod integers;
 mod loops;
 mod mathematics;
+mod recurrent;
 mod round_trips;
 mod schedules;
 mod selections;

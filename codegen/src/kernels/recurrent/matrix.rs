@@ -17,6 +17,23 @@ fn accumulators(kernel: &KernelWriter<'_>, lanes: usize) -> usize {
     if lanes > 1 { ACCUMULATORS.min(kernel.target.registers.saturating_sub(1)) } else { ACCUMULATORS }
 }
 
+/// In which order a product reads a matrix: as it is packed, or the last block first, of each the last row first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Forth,
+    Back,
+}
+
+impl Way {
+    /// A place from 0 to `last`, counted from the end where it goes back.
+    fn place(self, counted: Index, last: i64) -> Index {
+        match self {
+            Way::Forth => counted,
+            Way::Back => counted.times(-1).offset(last),
+        }
+    }
+}
+
 /// Some groups of the columns of a matrix, that a row is multiplied with, again and again. Groups are of equal width, and their
 /// products with the same columns are computed together.
 #[derive(Clone)]
@@ -94,16 +111,33 @@ impl Matrix {
         }
     }
 
+    /// Bytes of the packed values; 0 where they aren't packed.
+    pub fn packed_bytes(&self) -> usize {
+        self.packed.map_or(0, |_| self.rows * self.groups * self.columns * self.argument.view.dtype.size())
+    }
+
     /// Multiplies a row, given by its elements, with the matrix. `start` is what a sum of a group and columns starts from;
     /// `take` gets columns and the sums of all groups there.
-    pub fn product(&self, kernel: &mut KernelWriter<'_>, start: &Start<'_>, element: &Element<'_>, take: &Take<'_>) {
-        for stretch in &self.stretches {
+    pub fn product(
+        &self,
+        kernel: &mut KernelWriter<'_>,
+        way: Way,
+        start: &Start<'_>,
+        element: &Element<'_>,
+        take: &Take<'_>,
+    ) {
+        let mut stretches: Vec<&Stretch> = self.stretches.iter().collect();
+        if way == Way::Back {
+            stretches.reverse();
+        }
+        for stretch in stretches {
             let Stretch { start: first, end, vectors, lanes } = *stretch;
             let step = (vectors * lanes) as i64;
             kernel.for_range("u", Index::from(first), Index::from(end), step, |kernel, column| {
+                let column = way.place(column, (first + end) as i64 - step);
                 let block = Block { stretch, column: &column };
                 let sums = self.sums(kernel, &block, start);
-                self.rows(kernel, &block, &sums, element);
+                self.rows(kernel, way, &block, &sums, element);
                 for vector in 0..vectors {
                     let total = |group: usize| {
                         let parts = sums.iter().map(|part| Expr::Var(part[vector][group]));
@@ -142,7 +176,7 @@ impl Matrix {
     }
 
     /// Adds the products of all rows, each part of the sums taking its turn.
-    fn rows(&self, kernel: &mut KernelWriter<'_>, block: &Block<'_>, sums: &Sums, element: &Element<'_>) {
+    fn rows(&self, kernel: &mut KernelWriter<'_>, way: Way, block: &Block<'_>, sums: &Sums, element: &Element<'_>) {
         let add = |kernel: &mut KernelWriter<'_>, row: &Index, part: &[Vec<Var>]| {
             let value = element(kernel, row);
             let value = kernel.b.define("h", value);
@@ -154,14 +188,24 @@ impl Matrix {
                 }
             }
         };
-        let full = self.rows / sums.len() * sums.len();
-        kernel.for_range("k", Index::default(), Index::from(full), sums.len() as i64, |kernel, row| {
+        let parts = sums.len();
+        let full = self.rows / parts * parts;
+        let rest = |kernel: &mut KernelWriter<'_>| {
+            for (row, part) in (full..self.rows).zip(sums) {
+                add(kernel, &Index::from(row), part);
+            }
+        };
+        if way == Way::Back {
+            rest(kernel);
+        }
+        kernel.for_range("k", Index::default(), Index::from(full), parts as i64, |kernel, row| {
+            let row = way.place(row, (full - parts) as i64);
             for (turn, part) in sums.iter().enumerate() {
                 add(kernel, &row.offset(turn as i64), part);
             }
         });
-        for (row, part) in (full..self.rows).zip(sums) {
-            add(kernel, &Index::from(row), part);
+        if way == Way::Forth {
+            rest(kernel);
         }
     }
 }
