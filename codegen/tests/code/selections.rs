@@ -3,7 +3,7 @@
 use crate::common::{check, check_by_turns, targets, text_of};
 use mlc_codegen::{Execution, Options, ScheduleOptions, Target, generate};
 use mlc_ir::ops::{Kernel, Map, Reduce, ReduceFunction};
-use mlc_ir::scalar::Expression;
+use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{Attribute, DType, Generator, Graph, TensorType, Value};
 
 /// Types of numbers, of every size.
@@ -88,7 +88,9 @@ fn truth_values_are_computed_in_vectors() {
 #[test]
 fn comparisons_of_whole_vectors_choose_by_masks() {
     let target = Target::host(64);
-    for function in ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"] {
+    for function in
+        BinaryFunction::ALL.iter().filter(|function| function.is_comparison()).map(|function| function.name())
+    {
         // Roots of negative numbers are none, with which only `not_equal` holds; halves of numbers and truth values meet often.
         let of_singles = format!("select({function}(sqrt(x1), cast_f32(x0)), x1, x2)");
         let of_integers = format!("select({function}(divide(x1, 2_i32), cast_i32(x0)), x2, x1)");
