@@ -64,7 +64,7 @@ impl Lines {
         if kernel.target.byte_dots == ByteDots::None || kernel.lanes(DType::I32) != LANES {
             return None;
         }
-        let (step, factors) = rescaling(kernel, outputs)?;
+        let Rescaling { step, inner, factors } = rescaling(kernel, outputs)?;
         let all = factors.list(outputs).into_iter().zip(&sums.first);
         let lines: Vec<Line> =
             all.map(|(own, first)| line(&factors, own, moved(sums.products, *first)?)).collect::<Option<_>>()?;
@@ -89,7 +89,7 @@ impl Lines {
             offsets: table(kernel, "negative_offsets", DType::F32, |line| line.negative.into()),
         });
         let moved = lines.iter().map(|line| line.moved).collect();
-        begin_with_limits(kernel, step, &factors);
+        begin_with_limits(kernel, step, &inner, &factors);
         Some(Lines { slopes, offsets, negative, moved })
     }
 
@@ -107,16 +107,23 @@ impl Lines {
     }
 }
 
-/// The step of a kernel's epilogue that makes a byte of a sum by rescaling it, of which it makes nothing else.
-fn rescaling(kernel: &KernelWriter<'_>, outputs: usize) -> Option<(usize, Factors)> {
+/// The step of an epilogue that makes a byte of a sum by rescaling it, what it is computed of, and by what.
+struct Rescaling {
+    step: usize,
+    inner: BTreeSet<usize>,
+    factors: Factors,
+}
+
+/// The rescaling in a kernel's epilogue, if that makes nothing else of the sum.
+fn rescaling(kernel: &KernelWriter<'_>, outputs: usize) -> Option<Rescaling> {
     let nodes = kernel.epilogue.as_ref()?.expression.nodes();
-    let casts = (0..nodes.len()).filter(|&step| matches!(nodes[step], ScalarNode::Cast(..)));
-    let (step, factors) = casts.filter_map(|step| Some((step, factors_of(kernel, outputs, step)?))).next()?;
+    let mut casts = (0..nodes.len()).filter(|&step| matches!(nodes[step], ScalarNode::Cast(..)));
+    let (step, factors) = casts.find_map(|step| Some((step, factors_of(kernel, outputs, step)?)))?;
     let inner = inside(nodes, step);
     let is_apart = |&other: &usize| !inner.contains(&other);
     let mut outside = (0..nodes.len()).filter(is_apart).flat_map(|other| nodes[other].children());
     let is_left = outside.any(|child| child as usize != step && inner.contains(&(child as usize)));
-    (!is_left).then_some((step, factors))
+    (!is_left).then_some(Rescaling { step, inner, factors })
 }
 
 /// A step and those that it is computed of, without literals and other operands than the sum, which others may share.
@@ -133,10 +140,9 @@ fn inside(nodes: &[ScalarNode], step: usize) -> BTreeSet<usize> {
 }
 
 /// The epilogue with the limits of an integer in the place of a step, and the operands that it still has.
-fn begin_with_limits(kernel: &mut KernelWriter<'_>, step: usize, factors: &Factors) {
+fn begin_with_limits(kernel: &mut KernelWriter<'_>, step: usize, inner: &BTreeSet<usize>, factors: &Factors) {
     let Some(epilogue) = &mut kernel.epilogue else { return };
     let nodes = epilogue.expression.nodes().to_vec();
-    let inner = inside(&nodes, step);
     let mut used = BTreeSet::new();
     for (id, node) in nodes.iter().enumerate() {
         let children = node.children().map(|child| nodes[child as usize]);

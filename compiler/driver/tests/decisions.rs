@@ -74,9 +74,8 @@ fn taken(network: &str, target: &str, objective: Objective) -> [f64; 3] {
     let target = mlc::targets::find(target).unwrap().with_objective(objective);
     let options = CompileOptions { target, ..CompileOptions::default() };
     let module = compile(&graph, &options, &mut |_, _| {}).unwrap().module;
-    let code: u64 = module.kernels.iter().map(|kernel| kernel.price.code_bytes).sum();
     let time: u64 = module.kernels.iter().map(|kernel| kernel.price.time).sum();
-    let flash = module.constants_bytes() as u64 + code;
+    let flash = module.constants_bytes() as u64 + module.code_bytes();
     [mlc_codegen::ram_bytes(&module) as u64, flash, time].map(|part| part as f64)
 }
 

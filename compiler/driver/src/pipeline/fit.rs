@@ -151,8 +151,7 @@ fn time(module: &Module) -> u64 {
 /// What `balanced` makes least: RAM times flash times the fourth power of time, as an integer of the same order. Graphs are chosen by time and
 /// flash, before anybody knows how their buffers fit together.
 fn balance(module: &Module) -> u64 {
-    let code: u64 = module.kernels.iter().map(|kernel| kernel.price.code_bytes).fold(0, u64::saturating_add);
-    let flash = (module.constants_bytes() as u64).saturating_add(code);
+    let flash = (module.constants_bytes() as u64).saturating_add(module.code_bytes());
     let [ram, flash, time] = [ram_bytes(module) as u64, flash, time(module)].map(|part| part.max(1) as f64);
     (ram * flash * time * time * time * time).to_bits()
 }
