@@ -29,6 +29,7 @@ mod patches;
 pub mod plan;
 mod pools;
 mod program;
+mod retiming;
 mod rewriting;
 mod rings;
 mod roles;

@@ -126,13 +126,11 @@ pub struct RingOfRows {
     pub pads: Pads,
     /// What the border consists of, if anything reads it.
     pub border: Option<i64>,
-    /// The last member that reads it, if all do in the turn in which rows are appended, and nothing is left for the next one.
-    pub until: Option<usize>,
 }
 
 impl RingOfRows {
     fn new(ty: &TensorType) -> RingOfRows {
-        RingOfRows { ty: ty.clone(), pads: vec![(0, 0); ty.rank()], border: None, until: None }
+        RingOfRows { ty: ty.clone(), pads: vec![(0, 0); ty.rank()], border: None }
     }
 
     /// Has it have a border; `None` where it has another one.
@@ -153,6 +151,12 @@ impl RingOfRows {
             value if self.ty.dtype.size() == 1 => Some(value.to_le_bytes()[0]),
             _ => None,
         }
+    }
+
+    /// Bytes of a row with the border around its columns.
+    fn row_bytes(&self) -> usize {
+        let columns = self.ty.shape.iter().zip(&self.pads).skip(2).map(|(extent, pad)| extent + pad.0 + pad.1);
+        columns.product::<usize>() * self.ty.dtype.size()
     }
 
     fn hold(&mut self, rows: usize) {
@@ -182,21 +186,15 @@ impl Outline {
         }
         inner.iter().try_for_each(|&id| draft.add(id))?;
         draft.sum(*last).or_else(|| draft.add(*last))?;
-        let Draft { mut members, workers, .. } = draft;
+        let Draft { mut members, mut workers, .. } = draft;
+        for (worker, Member { ring, .. }) in workers.iter_mut().zip(&members) {
+            (worker.bytes, worker.has_border) = (ring.row_bytes(), ring.border.is_some());
+        }
         let turns = Turns::new(&workers, rows)?;
         let rings = workers.len() - 1;
-        for (number, (member, own)) in members.iter_mut().zip(&turns.workers).enumerate().take(rings) {
+        for (member, own) in members.iter_mut().zip(&turns.workers).take(rings) {
             member.ring.border_byte()?;
             member.ring.hold(own.ring);
-            let reads = |worker: &Worker| worker.reads.iter().any(|(other, _)| *other == number);
-            let mut readers = (0..workers.len()).filter(|&reader| reads(&workers[reader]));
-            let once =
-                |reader: &Worker| reader.reads.iter().all(|(other, window)| *other != number || window.repeat == 1);
-            let is_at_once =
-                readers.clone().all(|reader| turns.workers[reader].first == own.first && once(&workers[reader]));
-            if own.ring == rows && member.ring.border.is_none() && is_at_once {
-                member.ring.until = readers.next_back();
-            }
         }
         Some(Outline { members, turns })
     }
@@ -221,14 +219,9 @@ impl Outline {
             });
             (ring.ty.bytes() / width * own).next_multiple_of(alignment)
         };
-        let alive = |number: usize| {
-            let lives = |(own, member): &(usize, &Member)| {
-                member.ring.until.is_none_or(|last| *own <= number && number <= last)
-            };
-            let rings = self.members.iter().take(self.members.len().saturating_sub(1)).enumerate().filter(lives);
-            rings.map(|(_, member)| bytes(member)).sum::<usize>()
-        };
-        sum + (0..self.members.len()).map(alive).max().unwrap_or(0)
+        let rings = self.members.len().saturating_sub(1);
+        let all: Vec<usize> = self.members.iter().take(rings).map(bytes).collect();
+        sum + self.turns.most_alive(&all)
     }
 
     /// How far the last one's result has to begin before a tensor outside that is read row by row, in bytes, so that rows which are still
@@ -243,7 +236,8 @@ impl Outline {
         }
         let (mut lead, mut end) = (i64::MIN, 0);
         for turn in 0..self.turns.count {
-            for (number, (own, reads)) in self.turns.workers.iter().zip(&reads).enumerate() {
+            for &number in &self.turns.order {
+                let (own, reads) = (&self.turns.workers[number], &reads[number]);
                 let Some(act) = own.act(turn).filter(|&act| act < own.computed) else { continue };
                 if number + 1 == self.members.len() {
                     end = ((act + 1) * rows * result_bytes) as i64;
@@ -290,7 +284,7 @@ impl Draft<'_> {
         if result.rank() < 3 || result.shape[0] != 1 || result.elements() == 0 {
             return None;
         }
-        let mut worker = Worker { rows: result.shape[1], reads: Vec::new() };
+        let mut worker = Worker::new(result.shape[1]);
         let parts = match &node.op {
             Op::Concat(concat) => self.parts(id, concat.axis, &mut worker)?,
             op => vec![self.computed(id, op, self.graph.operands(id), &mut worker)?],
@@ -355,7 +349,7 @@ impl Draft<'_> {
                     sources.push(Source::Rows(window));
                     continue;
                 }
-                self.push(id, operand, Work::Copy, Worker { rows: types[number].shape[1], reads: Vec::new() });
+                self.push(id, operand, Work::Copy, Worker::new(types[number].shape[1]));
             }
             let member = self.made[&operand];
             if is_surrounded {
@@ -425,7 +419,7 @@ impl Draft<'_> {
         let others: Vec<Value> = operands[own..].to_vec();
         let own_operands = (1..=others.len()).map(|number| Expression::operand(number as u32));
         let finish = expression.substitute(&[whole].into_iter().chain(own_operands).collect::<Vec<_>>());
-        let worker = Worker { rows: types[0].shape[1], reads: vec![(member, RowWindow::ROW)] };
+        let worker = Worker { reads: vec![(member, RowWindow::ROW)], ..Worker::new(types[0].shape[1]) };
         let sum = Sum { op: op.into(), operands: sources, finish: Map { expression: finish }.into(), others };
         self.push(id, id.into(), Work::Sum(Box::new(sum)), worker);
         self.members.last_mut()?.ring = RingOfRows::new(total);

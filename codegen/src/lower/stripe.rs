@@ -28,7 +28,7 @@ impl Maker<'_> {
         let by_routine = self.target.copies_by_routine();
         let mut draft = Draft { rows, by_routine, outline: &outline, bindings: Vec::new(), rings: Vec::new() };
         draft.make_rings(self.graph, homes);
-        let acts: Vec<Act> = (0..outline.members.len()).map(|number| draft.act(self, homes, number)).collect();
+        let acts: Vec<Act> = outline.turns.order.iter().map(|&number| draft.act(self, homes, number)).collect();
         let what = format!("stripe of {} kernels, {rows} {} at a time", nodes.len(), plural(rows));
         let mut code = Stripe {
             name: self.names.symbol(&format!("{}_stripe", self.graph.node(last).name)),
@@ -115,7 +115,7 @@ impl Draft<'_> {
             };
             let buffer = homes.buffer(BufferKind::Arena, member.ring.ty.bytes());
             homes.buffers[buffer].values.push(format!("{what} of {}", graph.node(member.value.node).name));
-            let lasts = member.ring.until.is_none();
+            let lasts = self.outline.turns.workers[number].until.is_none();
             self.rings.push((buffer, lasts.then_some(self.bindings.len())));
             if lasts {
                 self.bindings.push(Binding::Buffer { buffer, offset: 0, dtype, constant: false });
@@ -203,7 +203,7 @@ impl Draft<'_> {
     fn overlap(&self, number: usize, parts: &[Computed]) -> Overlap {
         let [part] = parts else { return Overlap::None };
         let dies = |source: &Source| match source {
-            Source::Ring { member, .. } => self.outline.members[*member].ring.until == Some(number),
+            Source::Ring { member, .. } => self.outline.turns.workers[*member].until == Some(number),
             _ => false,
         };
         if part.operands.iter().any(dies) { Overlap::InPlace } else { Overlap::None }

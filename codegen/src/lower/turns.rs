@@ -1,10 +1,12 @@
 //! [`Turns`]: when the kernels of a stripe run, and how many rows of each result are kept.
 //!
-//! All kernels compute the same number of rows at a time. A kernel runs as soon as what it reads has been computed, and then in step with
-//! who computes it: half as often behind a stride of two. So what it reads lies at one place of the ring of rows whenever it runs. The
-//! rows of the border behind an operand are appended in the place of computed ones; those before it are there when the first turn begins.
+//! All kernels compute the same number of rows at a time, each in step with who computes what it reads: half as often behind a stride of two.
+//! So what it reads lies at one place of the ring of rows whenever it runs. The last kernel runs as soon as what it reads can be there; of the
+//! others, those that aren't needed so soon run later where rings hold fewer rows then ([`retiming`]). The rows of the border behind
+//! an operand are appended in the place of computed ones; those before it are there when the first turn begins.
 //! Who reads each row several times runs more often than who computes it, and as soon as a row is there, so that it is the newest one each time.
 
+use super::retiming;
 use mlc_ir::RowWindow;
 
 /// One that appends rows to a tensor.
@@ -12,8 +14,19 @@ use mlc_ir::RowWindow;
 pub struct Worker {
     /// Rows of the tensor.
     pub rows: usize,
+    /// Bytes of a row in memory, its border's columns included.
+    pub bytes: usize,
+    /// Whether there is a border around the rows, which lasts.
+    pub has_border: bool,
     /// The rows that it reads, each of an earlier worker's tensor.
     pub reads: Vec<(usize, RowWindow)>,
+}
+
+impl Worker {
+    /// One that reads nothing yet.
+    pub fn new(rows: usize) -> Worker {
+        Worker { rows, bytes: 0, has_border: false, reads: Vec::new() }
+    }
 }
 
 /// When workers run.
@@ -23,6 +36,8 @@ pub struct Turns {
     pub count: usize,
     /// Each worker's.
     pub workers: Vec<WorkerTurns>,
+    /// The workers in the order in which they run in a turn; the last one is the last.
+    pub order: Vec<usize>,
 }
 
 /// When a worker runs: in turn `first` and each `period` turns later.
@@ -40,6 +55,8 @@ pub struct WorkerTurns {
     pub ring: usize,
     /// For each of its reads, the row of the ring that is the first of those that it reads.
     pub places: Vec<usize>,
+    /// The last worker that reads its ring, if all do in the turn in which rows are appended, and nothing is left for the next one.
+    pub until: Option<usize>,
 }
 
 impl WorkerTurns {
@@ -52,6 +69,11 @@ impl WorkerTurns {
     /// The last turn in which it appends rows.
     fn last(&self) -> usize {
         self.first + self.appended.saturating_sub(1) * self.period
+    }
+
+    /// The turn in which the rows are there that a window needs the first time.
+    pub fn ready(&self, window: &RowWindow, step: usize) -> usize {
+        self.first + self.period * first_acts(window, step)
     }
 }
 
@@ -70,10 +92,7 @@ impl Turns {
             if step == 0 || worker.rows == 0 || !worker.rows.is_multiple_of(step) || !fastest.is_multiple_of(scale) {
                 return None;
             }
-            let first = worker.reads.iter().map(|(other, window)| {
-                let other = &turns[*other];
-                other.first + other.period * (last_row(window, step).max(0) as usize / step)
-            });
+            let first = worker.reads.iter().map(|(other, window)| turns[*other].ready(window, step));
             let first = in_step(worker, first.max().unwrap_or(0), &turns);
             let computed = worker.rows / step;
             turns.push(WorkerTurns {
@@ -83,16 +102,60 @@ impl Turns {
                 appended: computed,
                 ring: 0,
                 places: Vec::new(),
+                until: None,
             });
         }
         start_late(workers, &mut turns, step);
-        if workers.iter().zip(&turns).any(|(worker, own)| in_step(worker, own.first, &turns) != own.first) {
+        let soon = Turns::at(workers, turns.clone(), step);
+        let late = [retiming::Local::Free, retiming::Local::Counted].into_iter().map(|local| {
+            let mut turns = turns.clone();
+            retiming::move_back(workers, &mut turns, step, local);
+            Turns::at(workers, turns, step)
+        });
+        // The first one of those that take least.
+        std::iter::once(soon).chain(late).flatten().min_by_key(|turns| turns.bytes(workers))
+    }
+
+    /// The turns of workers that begin when they do; `None` where one isn't in step with another.
+    fn at(workers: &[Worker], mut turns: Vec<WorkerTurns>, step: usize) -> Option<Turns> {
+        if !are_in_step(workers, &turns) {
             return None;
         }
         let count = turns.last()?.last() + 1;
-        keep(workers, &mut turns, step)?;
-        Some(Turns { count, workers: turns })
+        let order = retiming::order(workers, &turns, step);
+        keep(workers, &mut turns, &order, step)?;
+        Some(Turns { count, workers: turns, order })
     }
+
+    /// Bytes of all rings at one time, at most, of how many each takes: those that last, and those of a turn alone that live then.
+    pub fn most_alive(&self, bytes: &[usize]) -> usize {
+        let place = places(&self.order);
+        let at = |now: usize| -> usize {
+            let lives = |number: usize| {
+                self.workers[number].until.is_none_or(|until| place[number] <= now && now <= place[until])
+            };
+            bytes.iter().enumerate().filter(|(number, _)| lives(*number)).map(|(_, bytes)| bytes).sum()
+        };
+        (0..self.workers.len()).map(at).max().unwrap_or(0)
+    }
+
+    fn bytes(&self, workers: &[Worker]) -> usize {
+        let rings: Vec<usize> =
+            workers.iter().zip(&self.workers).map(|(worker, own)| worker.bytes * own.ring).collect();
+        self.most_alive(&rings)
+    }
+}
+
+/// Where each worker is in an order.
+pub(super) fn places(order: &[usize]) -> Vec<usize> {
+    let mut places = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(place, &number)| places[number] = place);
+    places
+}
+
+/// Whether all workers that read rows several times find them.
+pub(super) fn are_in_step(workers: &[Worker], turns: &[WorkerTurns]) -> bool {
+    workers.iter().zip(turns).all(|(worker, own)| in_step(worker, own.first, turns) == own.first)
 }
 
 /// The first turn from one on in which a worker finds the rows that it reads several times where it finds them later, too: none comes between
@@ -132,50 +195,77 @@ fn scales(workers: &[Worker]) -> Option<Vec<usize>> {
     scales.into_iter().collect()
 }
 
-/// The last row that is read for the first `step` rows, counted from the first row of the tensor.
-fn last_row(window: &RowWindow, step: usize) -> i64 {
-    window.reach(step) as i64 - 1 - window.pads.0 as i64
+/// How often rows are appended to a tensor before those that a window needs the first time.
+fn first_acts(window: &RowWindow, step: usize) -> usize {
+    (window.reach(step) - 1).saturating_sub(window.pads.0) / step
 }
 
 /// Has workers that read nothing begin no earlier than they must.
 fn start_late(workers: &[Worker], turns: &mut [WorkerTurns], step: usize) {
     for number in (0..workers.len()).filter(|&number| workers[number].reads.is_empty()) {
-        let readers = workers.iter().zip(&*turns).flat_map(|(reader, own)| {
-            let reads = reader.reads.iter().filter(|(other, _)| *other == number);
-            reads.map(|(_, window)| (own.first, last_row(window, step).max(0) as usize / step))
-        });
-        let period = turns[number].period;
-        let latest = readers.map(|(first, acts)| first - acts * period).min();
-        turns[number].first = latest.unwrap_or(0);
+        turns[number].first = retiming::latest(workers, turns, number, step).unwrap_or(0);
     }
 }
 
-/// Finds how many rows the rings hold, where they are read, and how often rows are appended.
-fn keep(workers: &[Worker], turns: &mut [WorkerTurns], step: usize) -> Option<()> {
-    // Rows from the first that is read to the newest of the ring, whenever a worker runs.
-    let behind = |own: &WorkerTurns, other: &WorkerTurns, window: &RowWindow| {
-        let newest = ((own.first - other.first) / other.period + 1) * step;
-        newest + window.pads.0
-    };
+/// Rows from the first that a window reads to the newest of the ring, whenever who reads it runs: before who appends them in a turn of both, or
+/// behind.
+pub(super) fn behind(
+    own: &WorkerTurns,
+    (other, window): (&WorkerTurns, &RowWindow),
+    is_before: bool,
+    step: usize,
+) -> usize {
+    appended(own.first, other, is_before) * step + window.pads.0
+}
+
+/// How often one has appended rows when another one runs in a turn: before it in a turn of both, or behind.
+fn appended(turn: usize, other: &WorkerTurns, is_before: bool) -> usize {
+    let since = turn - other.first;
+    if is_before { since.div_ceil(other.period) } else { since / other.period + 1 }
+}
+
+/// Finds how many rows the rings hold, where they are read, how often rows are appended, and which are needed in a turn alone.
+fn keep(workers: &[Worker], turns: &mut [WorkerTurns], order: &[usize], step: usize) -> Option<()> {
+    let place = places(order);
     for (number, worker) in workers.iter().enumerate().rev() {
         // What nobody reads any more isn't computed.
         turns[number].computed = turns[number].computed.min(turns[number].appended);
         for (other, window) in &worker.reads {
-            let rows = behind(&turns[number], &turns[*other], window);
+            let is_before = place[number] < place[*other];
+            let rows = behind(&turns[number], (&turns[*other], window), is_before, step);
             let last = turns[number].first + turns[number].computed.checked_sub(1)? * turns[number].period;
             let other = &mut turns[*other];
             let first_time = other.ring == 0;
-            let appended = (last - other.first) / other.period + 1;
+            let appended = appended(last, other, is_before);
             other.appended = if first_time { appended } else { other.appended.max(appended) };
             other.ring = other.ring.max(rows).max(step);
         }
     }
     for (number, worker) in workers.iter().enumerate() {
-        let place =
-            |(other, window): &(usize, RowWindow)| turns[*other].ring - behind(&turns[number], &turns[*other], window);
+        let place = |(other, window): &(usize, RowWindow)| {
+            let is_before = place[number] < place[*other];
+            turns[*other].ring - behind(&turns[number], (&turns[*other], window), is_before, step)
+        };
         turns[number].places = worker.reads.iter().map(place).collect();
     }
+    for number in 0..workers.len().saturating_sub(1) {
+        turns[number].until = until(workers, turns, number, step).max_by_key(|&reader| place[reader]);
+    }
     Some(())
+}
+
+/// The readers of a ring that is needed in a turn alone; none of another one.
+fn until<'a>(
+    workers: &'a [Worker],
+    turns: &[WorkerTurns],
+    number: usize,
+    step: usize,
+) -> impl Iterator<Item = usize> + use<'a> {
+    let readers = retiming::readers(workers, number);
+    let (own, worker) = (&turns[number], &workers[number]);
+    let is_at_once = readers.clone().all(|(reader, window)| turns[reader].first == own.first && window.repeat == 1);
+    let is_local = own.ring == step && !worker.has_border && is_at_once;
+    readers.filter(move |_| is_local).map(|(reader, _)| reader)
 }
 
 #[cfg(test)]
@@ -191,7 +281,8 @@ mod tests {
         let mut rings: Vec<Vec<Tag>> = turns.workers.iter().map(|own| vec![None; own.ring]).collect();
         let mut written = 0;
         for turn in 0..turns.count {
-            for (number, (worker, own)) in workers.iter().zip(&turns.workers).enumerate() {
+            for &number in &turns.order {
+                let (worker, own) = (&workers[number], &turns.workers[number]);
                 let Some(act) = own.act(turn) else { continue };
                 let is_computed = act < own.computed;
                 for ((other, window), &place) in worker.reads.iter().zip(&own.places).filter(|_| is_computed) {
@@ -227,7 +318,14 @@ mod tests {
 
     /// Chains of windows with branches that read the same rows, and sums that join them.
     fn random(generator: &mut Generator) -> Option<Vec<Worker>> {
-        let mut workers = vec![Worker { rows: generator.range(4, 40), reads: Vec::new() }];
+        let worker = |generator: &mut Generator, rows, reads| Worker {
+            rows,
+            bytes: generator.range(1, 9),
+            has_border: generator.one_in(3),
+            reads,
+        };
+        let rows = generator.range(4, 40);
+        let mut workers = vec![worker(generator, rows, Vec::new())];
         for _ in 0..generator.range(1, 6) {
             let last = workers.len() - 1;
             if generator.one_in(4) {
@@ -237,18 +335,23 @@ mod tests {
                 let skipped = (0..last).rev().find(|&other| workers[other].rows == rows);
                 let skipped = skipped.map(|other| (other, RowWindow::ROW));
                 let reads = [(last, RowWindow { repeat, ..RowWindow::ROW })].into_iter().chain(skipped).collect();
-                workers.push(Worker { rows, reads });
+                workers.push(worker(generator, rows, reads));
                 continue;
             }
             let window = window(generator);
             let padded = workers[last].rows + window.pads.0 + window.pads.1;
             let rows = padded.checked_sub(window.reach(1))? / window.stride + 1;
-            workers.push(Worker { rows, reads: vec![(last, window)] });
+            workers.push(worker(generator, rows, vec![(last, window)]));
             if generator.one_in(3) {
                 // A shortcut around the window, in its steps.
                 let shortcut = RowWindow { taps: 1, dilation: 1, pads: (0, 0), ..window };
                 if (rows - 1) * window.stride < workers[last].rows {
-                    workers.push(Worker { rows, reads: vec![(last, shortcut), (last + 1, RowWindow::ROW)] });
+                    let mut reads = vec![(last, shortcut), (last + 1, RowWindow::ROW)];
+                    if generator.one_in(2) {
+                        workers.push(worker(generator, rows, vec![(last, shortcut)]));
+                        reads[0] = (last + 2, RowWindow::ROW);
+                    }
+                    workers.push(worker(generator, rows, reads));
                 }
             }
         }
@@ -286,27 +389,64 @@ mod tests {
         assert!(found > 1000 && tight > 2000 && repeating > 300, "{found} {tight} {repeating}");
     }
 
+    fn worker(rows: usize, reads: &[(usize, RowWindow)]) -> Worker {
+        Worker { bytes: 1, reads: reads.to_vec(), ..Worker::new(rows) }
+    }
+
+    fn rings(workers: &[Worker]) -> Vec<usize> {
+        Turns::new(workers, 1).unwrap().workers.iter().map(|own| own.ring).collect()
+    }
+
+    const SAME: RowWindow = RowWindow { taps: 3, pads: (1, 1), ..RowWindow::ROW };
+
     #[test]
     fn a_ring_for_one_reader_holds_its_window() {
-        let same = RowWindow { taps: 3, pads: (1, 1), ..RowWindow::ROW };
-        let chain = [
-            Worker { rows: 25, reads: Vec::new() },
-            Worker { rows: 25, reads: vec![(0, same)] },
-            Worker { rows: 25, reads: vec![(1, RowWindow::ROW)] },
-        ];
-        let rings: Vec<usize> = Turns::new(&chain, 1).unwrap().workers.iter().map(|own| own.ring).collect();
-        assert_eq!(rings, [3, 1, 0]);
+        let chain = [worker(25, &[]), worker(25, &[(0, SAME)]), worker(25, &[(1, RowWindow::ROW)])];
+        assert_eq!(rings(&chain), [3, 1, 0]);
     }
 
     #[test]
     fn a_residual_keeps_rows_until_they_are_added() {
-        let same = RowWindow { taps: 3, pads: (1, 1), ..RowWindow::ROW };
+        let block = [worker(32, &[]), worker(32, &[(0, SAME)]), worker(32, &[(1, SAME), (0, RowWindow::ROW)])];
+        assert_eq!(rings(&block), [3, 3, 0]);
+    }
+
+    /// A block of a ResNet that halves rows: two windows, and a shortcut that is computed of rows which the first window keeps anyway.
+    #[test]
+    fn a_shortcut_is_computed_when_its_row_is_about_to_go() {
+        let half = RowWindow { stride: 2, pads: (0, 1), ..SAME };
         let block = [
-            Worker { rows: 32, reads: Vec::new() },
-            Worker { rows: 32, reads: vec![(0, same)] },
-            Worker { rows: 32, reads: vec![(1, same), (0, RowWindow::ROW)] },
+            worker(32, &[]),
+            worker(16, &[(0, half)]),
+            worker(16, &[(1, SAME)]),
+            worker(16, &[(0, RowWindow { stride: 2, ..RowWindow::ROW })]),
+            worker(16, &[(2, RowWindow::ROW), (3, RowWindow::ROW)]),
+            worker(16, &[(4, RowWindow::ROW)]),
         ];
-        let rings: Vec<usize> = Turns::new(&block, 1).unwrap().workers.iter().map(|own| own.ring).collect();
-        assert_eq!(rings, [3, 3, 0]);
+        let turns = Turns::new(&block, 1).unwrap();
+        assert!(finds_all(&block, &turns, 1));
+        assert_eq!(rings(&block), [3, 3, 1, 1, 1, 0]);
+        // It reads the oldest row before the next one is appended, which would go for that.
+        assert_eq!(turns.order, [3, 0, 1, 2, 4, 5]);
+        assert_eq!(turns.workers[3].until, None);
+        assert_eq!(turns.workers[2].until, Some(4));
+    }
+
+    #[test]
+    fn a_chain_beside_another_runs_late_as_a_whole() {
+        let wide = |reads: &[(usize, RowWindow)]| Worker { bytes: 8, ..worker(32, reads) };
+        let branches = [
+            worker(32, &[]),
+            worker(32, &[(0, RowWindow { taps: 9, pads: (4, 4), ..RowWindow::ROW })]),
+            wide(&[(0, RowWindow::ROW)]),
+            wide(&[(2, RowWindow::ROW)]),
+            worker(32, &[(1, RowWindow::ROW), (3, RowWindow::ROW)]),
+            worker(32, &[(4, RowWindow::ROW)]),
+        ];
+        let turns = Turns::new(&branches, 1).unwrap();
+        assert!(finds_all(&branches, &turns, 1));
+        assert_eq!(rings(&branches), [9, 1, 1, 1, 1, 0]);
+        let local = |number: usize| turns.workers[number].until.is_some();
+        assert!((1..5).all(local), "{turns:?}");
     }
 }
