@@ -69,7 +69,7 @@ impl Scheduled for Convolution {
         Kind::new("band-pairs", |op, kernel| pairs(op, Reach::Band, kernel), |op, _, kernel| write_pairs(op, kernel))
             .in_place()
             .by_routines(),
-        Kind::new("direct-dots", direct_dots, |op, _, kernel| write_direct_dots(op, kernel)).by_routines(),
+        Kind::new("direct-dots", direct_dots, write_direct_dots).by_routines(),
         Kind::new("quads", quads, write_quads).in_place(),
         Kind::new("channel-quads", depthwise_quads::list, |op, _, kernel| depthwise_quads::write(op, kernel)),
         Kind::new("winograd", winograd::list, winograd::write).saves_products(),
@@ -207,8 +207,8 @@ fn direct_dots(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
     routines(op, kernel, |contraction, kernel| contraction.direct_dot_schedules(kernel))
 }
 
-fn write_direct_dots(op: &Convolution, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
-    write_routines(op, kernel, Contraction::write_direct_dots)
+fn write_direct_dots(op: &Convolution, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    write_routines(op, kernel, |contraction, kernel| contraction.write_direct_dots(settings, kernel))
 }
 
 fn vectors(op: &Convolution, reach: Reach, kernel: &KernelWriter<'_>) -> Preferences {

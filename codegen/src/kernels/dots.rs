@@ -7,13 +7,12 @@ use super::scales::{Scales, Sums, numbers, per_output, scales};
 use super::schedule::{Preferences, Settings};
 use super::{Epilogue, KernelWriter};
 use crate::loops::{Expr, Index, Nest, Routine, Stmt, Tile, ValueType, Var};
-use crate::target::VectorSpelling;
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode};
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, Diagnostic, TensorType};
 
 /// Bytes in a word of weights.
-const GROUP: usize = 4;
+pub(super) const GROUP: usize = 4;
 
 /// Blocks whose sums are kept at once, at most.
 const MOST_BLOCKS: usize = 8;
@@ -22,7 +21,7 @@ const MOST_BLOCKS: usize = 8;
 const MOST_BLOCKS_ON_STACK: usize = 4;
 
 /// Of so many pixels at most, as a row has, those that are left over are worth code of their own.
-const FEW_PIXELS: usize = 32;
+pub(super) const FEW_PIXELS: usize = 32;
 
 /// What of a contraction is computed so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,19 +44,8 @@ impl Contraction {
         if fits { vec![(0, Settings::default())] } else { Preferences::new() }
     }
 
-    /// The one schedule that reads the bytes of several pixels where they are, which is slower and takes no scratch memory; none where vectors
-    /// are many times as fast for a pixel's bytes of scratch memory.
-    pub fn direct_dot_schedules(&self, kernel: &KernelWriter<'_>) -> Preferences {
-        let merged = self.clone().merged(kernel).0;
-        let is_apart = matches!(merged.reach(), Reach::Pixel | Reach::Window);
-        let is_whole = runs(&merged).0.is_multiple_of(GROUP);
-        let has_vectors = kernel.target.vectors == VectorSpelling::Mve;
-        let fits = is_apart && is_whole && !has_vectors && merged.pixels() > 1 && merged.has_dots(Reach::Row, kernel);
-        if fits { vec![(0, Settings::default())] } else { Preferences::new() }
-    }
-
     /// Whether the machine has such instructions for the types and the layout of a contraction whose axes are merged.
-    fn has_dots(&self, reach: Reach, kernel: &KernelWriter<'_>) -> bool {
+    pub(super) fn has_dots(&self, reach: Reach, kernel: &KernelWriter<'_>) -> bool {
         let stored = |pointer: Var| kernel.b.element_dtype(pointer);
         let is_constant = self.weights.constant.is_some() && self.weights.operand.is_some();
         let has_routine = kernel.target.dsp || kernel.target.pixel_pairs && reach == Reach::Row;
@@ -132,23 +120,35 @@ impl Contraction {
         Ok(())
     }
 
-    /// Writes the kernel that reads bytes where they are.
-    ///
-    /// # Errors
-    /// None: the types are those of [`Contraction::direct_dot_schedules`].
-    pub fn write_direct_dots(self, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
-        self.write_dots_of(true, kernel);
-        Ok(())
+    /// The same, from the bytes of x where they are if that is to be direct.
+    pub(super) fn write_dots_of(self, is_direct: bool, kernel: &mut KernelWriter<'_>) {
+        self.in_merged_axes(kernel, |merged, kernel| {
+            Dots::new(merged, is_direct || merged.is_row(), kernel).write(kernel);
+        });
     }
 
-    fn write_dots_of(self, is_direct: bool, kernel: &mut KernelWriter<'_>) {
+    /// Writes the kernel under merged axes, as [`Contraction::merged`] says; what it takes out of the epilogue is there again behind it.
+    pub(super) fn in_merged_axes(
+        self,
+        kernel: &mut KernelWriter<'_>,
+        write: impl FnOnce(&Contraction, &mut KernelWriter<'_>),
+    ) {
         let (merged, result, epilogue) = self.merged(kernel);
         let old =
             (std::mem::replace(&mut kernel.results[0], result), std::mem::replace(&mut kernel.epilogue, epilogue));
         let bounds = kernel.bounds.clone();
-        Dots::new(&merged, is_direct || merged.is_row(), kernel).write(kernel);
+        write(&merged, kernel);
         (kernel.results[0], kernel.epilogue) = old;
         kernel.bounds = bounds;
+    }
+
+    /// What the sums of so many outputs begin with, and how they are rescaled, where the result is that and lies densely.
+    pub(super) fn rescaled_sums(&self, outputs: usize, kernel: &mut KernelWriter<'_>) -> (Var, Option<Scales>) {
+        let products = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
+        let (first, values) = first_terms(kernel, self.outputs, outputs, 1);
+        let is_dense = kernel.results[0].view.last_stride() == 1 && self.outputs == outputs;
+        let known = Sums { products, first: values, silent: self.silent() };
+        (first, if is_dense { scales(kernel, outputs, &known) } else { None })
     }
 }
 
@@ -185,21 +185,11 @@ impl<'c> Dots<'c> {
         let groups = runs.len() * run.div_ceil(GROUP);
         let outputs = blocks * tile.outputs();
         let (packed, constant) = (contraction.clone(), contraction.weights.constant.clone());
-        let products = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
-        let (first, values) = first_terms(kernel, contraction.outputs, outputs, 1);
-        let is_dense = kernel.results[0].view.last_stride() == 1 && contraction.outputs == outputs;
-        let known = Sums { products, first: values, silent: contraction.silent() };
-        let scales = if is_dense { scales(kernel, outputs, &known) } else { None };
+        let (first, scales) = contraction.rescaled_sums(outputs, kernel);
         let pairs = (!is_direct).then(|| kernel.scratch("pairs", DType::I32, groups * 2 * tile.pixels()));
         let is_rescaled = scales.is_some() && tile == Tile::ThreeByTwo;
-        // Blocks whose results don't depend on their sums have no weights.
-        let is_idle = |block: usize| {
-            let idle = scales.as_ref().filter(|_| is_rescaled).map(|scales| &scales.idle);
-            idle.is_some_and(|idle| {
-                idle.chunks(tile.outputs()).nth(block).is_some_and(|own| own.iter().all(|&idle| idle))
-            })
-        };
-        let taken: Vec<usize> = (0..blocks).filter(|&block| !is_idle(block)).collect();
+        let idle: &[bool] = scales.as_ref().filter(|_| is_rescaled).map_or(&[], |scales| &scales.idle);
+        let taken = blocks_with_weights(blocks, tile, idle);
         let number = taken.len();
         let ty = TensorType::new(DType::I32, [(groups * tile.outputs() * taken.len()).max(1)]);
         // Routines read whole blocks of gathered bytes, and a run of all blocks of a part of others.
@@ -386,9 +376,18 @@ pub(super) fn runs(contraction: &Contraction) -> (usize, Vec<(i64, i64)>) {
     (last.extent, starts)
 }
 
+/// The blocks that have weights: not those whose results don't depend on their sums, as is known of `idle` outputs.
+pub(super) fn blocks_with_weights(blocks: usize, tile: Tile, idle: &[bool]) -> Vec<usize> {
+    let is_idle = |block: usize| {
+        let own = idle.chunks(tile.outputs()).nth(block);
+        own.is_some_and(|own| own.iter().all(|&idle| idle))
+    };
+    (0..blocks).filter(|&block| !is_idle(block)).collect()
+}
+
 /// Weights of some blocks as words of four bytes, the first in the lowest bits: of each part of the blocks run by run, block by block, group by
 /// group, output by output.
-fn packed_words<'b>(
+pub(super) fn packed_words<'b>(
     contraction: &Contraction,
     constant: &Attribute,
     tile: Tile,

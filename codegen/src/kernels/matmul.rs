@@ -36,7 +36,7 @@ impl Scheduled for Matmul {
         Kind::new(
             "direct-dots",
             |op, kernel| contraction(op, kernel).direct_dot_schedules(kernel),
-            |op, _, kernel| contraction(op, kernel).write_direct_dots(kernel),
+            |op, settings, kernel| contraction(op, kernel).write_direct_dots(settings, kernel),
         )
         .by_routines(),
         Kind::new(

@@ -20,6 +20,7 @@ mod depthwise_quads;
 mod depthwise_rolled;
 mod depthwise_rows;
 mod depthwise_window;
+mod direct_dots;
 mod dots;
 mod elementwise;
 mod fold;

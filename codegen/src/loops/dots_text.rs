@@ -6,7 +6,7 @@ use super::spelling::c_type;
 use mlc_ir::DType;
 
 /// Where the sums of two outputs are, of each three pixels.
-const SUMS: [[&str; 3]; 2] = [["r4", "r5", "r6"], ["r7", "r8", "r9"]];
+pub(super) const SUMS: [[&str; 3]; 2] = [["r4", "r5", "r6"], ["r7", "r8", "r9"]];
 
 /// A group of some pixels, three at most, and two outputs.
 fn group_by_two(pixels: usize) -> String {
@@ -168,12 +168,37 @@ pub fn rescaled_dots(name: &str, pixels: usize, dtype: DType, limited: bool) -> 
     in_assembly(name, &parameters, &rescaled_assembly(pixels, dtype, limited), &portable)
 }
 
-/// The same in assembly. Blocks whose multipliers are 0 are only rescaled. Groups are taken four at a time, the first time only as many as are left over. On the stack are the first terms,
-/// the scales, the pairs and their end, how many groups are skipped the first time; behind what is saved there are the results,
-/// the numbers of groups and of blocks that are left, the lower limit.
-fn rescaled_assembly(pixels: usize, dtype: DType, limited: bool) -> String {
+/// Where the first terms and the scales are on the stack of functions that rescale blocks.
+pub(super) const TERMS: [usize; 2] = [0, 4];
+
+/// Where else on their stack is what a block is stored by.
+pub(super) struct Places {
+    /// Each pixel's results.
+    pub results: usize,
+    /// The number of blocks that are left.
+    pub blocks: usize,
+    /// The lower limit.
+    pub low: usize,
+}
+
+/// Begins the sums of a block, or goes on to label 34 where its multipliers are 0, so that it has no weights.
+pub(super) fn begin_block(pixels: usize) -> String {
+    let [first, scales] = TERMS;
+    let copies: String = SUMS
+        .iter()
+        .flat_map(|[first, others @ ..]| others[..pixels - 1].iter().map(move |sum| format!("mov {sum}, {first}\n")))
+        .collect();
+    format!(
+        "ldr r2, [sp, #{first}]\nldmia r2!, {{r4, r7}}\nstr r2, [sp, #{first}]\nldr lr, [sp, #{scales}]\nldr r2, [lr]\n\
+         ldr r3, [lr, #12]\norrs r2, r2, r3\nbeq 34f\n{copies}"
+    )
+}
+
+/// Rescales and stores the sums of a block; whether another one is left is in the flags then.
+pub(super) fn end_block(pixels: usize, dtype: DType, limited: bool, places: &Places) -> String {
     let saturate = saturation(dtype);
-    let [groups, blocks, low] = [0, 4, 8].map(|behind| 56 + 4 * pixels + behind);
+    let Places { results: place, blocks, low } = places;
+    let [_, scales] = TERMS;
     let of_output = |output: usize| {
         let sums = &SUMS[output][..pixels];
         let rescaled: String = sums
@@ -189,16 +214,6 @@ fn rescaled_assembly(pixels: usize, dtype: DType, limited: bool) -> String {
         let limits = if limited { format!("ldr r11, [sp, #{low}]\n{limits}") } else { String::new() };
         format!("ldmia lr!, {{r2, r3, r10}}\n{rescaled}{limits}")
     };
-    let steps: String = (0..4).map(|step| format!("3{step}:\n{}", group_by_two(pixels))).collect();
-    let copies: String = SUMS
-        .iter()
-        .flat_map(|[first, others @ ..]| others[..pixels - 1].iter().map(move |sum| format!("mov {sum}, {first}\n")))
-        .collect();
-    // Of a group there are as many bytes of pairs as eight times the pixels.
-    let end = match pixels {
-        2 => "add lr, r0, r12, lsl #4\n",
-        _ => "add lr, r12, r12, lsl #1\nadd lr, r0, lr, lsl #3\n",
-    };
     let results = &["r2", "r3", "r10"][..pixels];
     let list = results.join(", ");
     let stores: String = (0..pixels)
@@ -206,17 +221,38 @@ fn rescaled_assembly(pixels: usize, dtype: DType, limited: bool) -> String {
         .flat_map(|pixel| SUMS.map(|sums| format!("strb {}, [{}], #1\n", sums[pixel], results[pixel])))
         .collect();
     format!(
-        "push {{r4-r11, lr}}\nsub sp, sp, #20\nldr r12, [sp, #{groups}]\nstrd r2, r3, [sp]\n{end}\
-         strd r0, lr, [sp, #8]\nrsb r12, r12, #0\nand r12, r12, #3\nstr r12, [sp, #16]\n\
-         1:\nldr r2, [sp]\nldmia r2!, {{r4, r7}}\nstr r2, [sp]\nldr lr, [sp, #4]\nldr r2, [lr]\nldr r3, [lr, #12]\n\
-         orrs r2, r2, r3\nbeq 34f\n{copies}\
-         ldr r0, [sp, #8]\nldr r12, [sp, #16]\ntbb [pc, r12]\n\
-         20:\n.byte (30f-20b)/2\n.byte (31f-20b)/2\n.byte (32f-20b)/2\n.byte (33f-20b)/2\n\
-         {steps}ldr lr, [sp, #12]\ncmp r0, lr\nbne 30b\n34:\nldr lr, [sp, #4]\n{}{}str lr, [sp, #4]\n\
-         add r0, sp, #56\nldmia r0, {{{list}}}\n{stores}stmia r0, {{{list}}}\n\
-         ldr lr, [sp, #{blocks}]\nsubs lr, lr, #1\nstr lr, [sp, #{blocks}]\nbne 1b\nadd sp, sp, #20\npop {{r4-r11, pc}}",
+        "34:\nldr lr, [sp, #{scales}]\n{}{}str lr, [sp, #{scales}]\n\
+         add r0, sp, #{place}\nldmia r0, {{{list}}}\n{stores}stmia r0, {{{list}}}\n\
+         ldr lr, [sp, #{blocks}]\nsubs lr, lr, #1\nstr lr, [sp, #{blocks}]\n",
         of_output(0),
         of_output(1),
+    )
+}
+
+/// Four steps, the first time from the one on whose number is in r12: as many of them as are left over.
+pub(super) fn four_steps(step: &str) -> String {
+    let steps: String = (0..4).map(|number| format!("3{number}:\n{step}")).collect();
+    format!("tbb [pc, r12]\n20:\n.byte (30f-20b)/2\n.byte (31f-20b)/2\n.byte (32f-20b)/2\n.byte (33f-20b)/2\n{steps}")
+}
+
+/// The same in assembly. Blocks whose multipliers are 0 are only rescaled. Groups are taken four at a time, the first time only as many as are left over. On the stack are the first terms,
+/// the scales, the pairs and their end, how many groups are skipped the first time; behind what is saved there are the results,
+/// the numbers of groups and of blocks that are left, the lower limit.
+fn rescaled_assembly(pixels: usize, dtype: DType, limited: bool) -> String {
+    let [groups, blocks, low] = [0, 4, 8].map(|behind| 56 + 4 * pixels + behind);
+    // Of a group there are as many bytes of pairs as eight times the pixels.
+    let end = match pixels {
+        2 => "add lr, r0, r12, lsl #4\n",
+        _ => "add lr, r12, r12, lsl #1\nadd lr, r0, lr, lsl #3\n",
+    };
+    format!(
+        "push {{r4-r11, lr}}\nsub sp, sp, #20\nldr r12, [sp, #{groups}]\nstrd r2, r3, [sp]\n{end}\
+         strd r0, lr, [sp, #8]\nrsb r12, r12, #0\nand r12, r12, #3\nstr r12, [sp, #16]\n\
+         1:\n{}ldr r0, [sp, #8]\nldr r12, [sp, #16]\n{}ldr lr, [sp, #12]\ncmp r0, lr\nbne 30b\n\
+         {}bne 1b\nadd sp, sp, #20\npop {{r4-r11, pc}}",
+        begin_block(pixels),
+        four_steps(&group_by_two(pixels)),
+        end_block(pixels, dtype, limited, &Places { results: 56, blocks, low }),
     )
 }
 

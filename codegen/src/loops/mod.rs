@@ -8,6 +8,7 @@ mod builder;
 mod byte_dots;
 mod circular;
 mod depthwise_text;
+mod direct_dots_text;
 mod dots_text;
 mod dsp_text;
 mod expression;

@@ -100,6 +100,25 @@ pub enum Routine {
         /// Blocks without weights, which prices know; the function is the same.
         idle: usize,
     },
+    /// The same of bytes where they are (pointers to those of the first pixel, to weights, to the first terms, to what [`Routine::Rescale`] takes
+    /// of each output, to each pixel's results; numbers of groups of a run and of blocks, of runs, bytes from the end of a run to the next one;
+    /// the lower limit). The last pixel is stored first.
+    DirectDots {
+        /// Three pixels, or two.
+        pixels: usize,
+        /// Bytes from one to the next.
+        distance: usize,
+        /// What the bytes of x are.
+        x: DType,
+        /// Whether weights are groups, and no words of four.
+        wide: bool,
+        /// What is stored.
+        dtype: DType,
+        /// Whether the lower limit is above the smallest number of that type.
+        limited: bool,
+        /// See [`Routine::RescaledDots`].
+        idle: usize,
+    },
     /// One of the vector extension.
     Helium(Helium),
 }
@@ -155,6 +174,10 @@ impl Routine {
             Routine::RescaledDots { pixels, dtype, limited, .. } => {
                 format!("mlc_rescaled_dots_{}{dtype}_{pixels}x2", limited_prefix(limited))
             }
+            Routine::DirectDots { pixels, distance, x, wide, dtype, limited, .. } => {
+                let (limit, wide) = (limited_prefix(limited), if wide { "wide_" } else { "" });
+                format!("mlc_direct_dots_{limit}{wide}{x}_{distance}_{dtype}_{pixels}x2")
+            }
         }
     }
 
@@ -163,6 +186,9 @@ impl Routine {
         match self {
             Routine::RescaledDots { pixels, dtype, limited, .. } => {
                 Routine::RescaledDots { pixels, dtype, limited, idle: 0 }
+            }
+            Routine::DirectDots { pixels, distance, x, wide, dtype, limited, .. } => {
+                Routine::DirectDots { pixels, distance, x, wide, dtype, limited, idle: 0 }
             }
             other => other,
         }
@@ -198,10 +224,13 @@ impl Routine {
             }
             Routine::Rescale { limited, .. } => 15.0 + number(0) * (each.rescaled + if limited { 3.0 } else { 0.0 }),
             Routine::RescaledDots { pixels, limited, idle, .. } => {
-                let pixels = pixels as f64;
-                let limits = if limited { 2.0 + 6.0 * pixels } else { 0.0 };
-                let products = (7.0 + 4.0 * pixels) * number(0) + 3.0 * (number(0) / 4.0).ceil();
-                40.0 + number(1) * (15.0 + 14.0 * pixels + limits) + (number(1) - idle as f64) * products
+                let products = (7.0 + 4.0 * pixels as f64) * number(0) + 3.0 * (number(0) / 4.0).ceil();
+                40.0 + number(1) * rescaled_block(pixels, limited) + (number(1) - idle as f64) * products
+            }
+            Routine::DirectDots { pixels, wide, limited, idle, .. } => {
+                let loaded = if wide { 1.0 } else { 5.0 };
+                let run = 13.0 + (loaded + 7.0 * pixels as f64) * number(0) + 3.0 * (number(0) / 4.0).ceil();
+                40.0 + number(1) * rescaled_block(pixels, limited) + (number(1) - idle as f64) * number(2) * run
             }
         }
     }
@@ -240,6 +269,14 @@ impl Routine {
                 let operands = vec![groups * 2 * pixels, groups * outputs, outputs, 3 * outputs];
                 operands.into_iter().chain(std::iter::repeat_n(outputs, pixels)).collect()
             }
+            Routine::DirectDots { pixels, distance, wide, idle, .. } => {
+                let (run, outputs, runs) = (4 * number(0), 2 * number(1), number(2));
+                let gap = numbers.get(3).copied().unwrap_or(0);
+                let last = (runs.saturating_sub(1) as i64 * (run as i64 + gap)).max(0) as usize;
+                let words = number(0) * runs * 2 * number(1).saturating_sub(idle) * if wide { 2 } else { 1 };
+                let operands = vec![(pixels - 1) * distance + last + run, words, outputs, 3 * outputs];
+                operands.into_iter().chain(std::iter::repeat_n(outputs, pixels)).collect()
+            }
             Routine::Dots { tile, bytes } => {
                 let (groups, blocks) = (number(0), number(1));
                 let outputs = blocks * tile.outputs();
@@ -248,6 +285,12 @@ impl Routine {
             }
         }
     }
+}
+
+/// Instructions around the products of a block of two outputs that is rescaled.
+fn rescaled_block(pixels: usize, limited: bool) -> f64 {
+    let pixels = pixels as f64;
+    15.0 + 14.0 * pixels + if limited { 2.0 + 6.0 * pixels } else { 0.0 }
 }
 
 fn limited_prefix(limited: bool) -> &'static str {
