@@ -1,6 +1,7 @@
 //! The memory plan: offsets of the arena's buffers, so that buffers that live at the same time don't overlap.
 
 use crate::module::{MemoryPlan, PlannedBuffer};
+use mlc_ir::Generator;
 use std::collections::BTreeSet;
 
 /// A buffer that needs a place in the arena.
@@ -53,7 +54,8 @@ impl Lap {
 /// in the order of the requests. Those that live at one time are apart, but for `laps`.
 ///
 /// Two orders of a first-fit search are tried, by size and by start of life, and the smaller arena wins. Where both take more
-/// than lives at one time, searches for a plan that doesn't follow: one with second thoughts, and one whose order is changed by what didn't fit.
+/// than lives at one time, two searches follow: one with second thoughts for a plan that takes no more than that, and one for a smaller
+/// plan, whose order is changed by what didn't fit.
 pub fn plan(requests: &[Request], laps: &[Lap], alignment: usize) -> MemoryPlan {
     let all = Requests::new(requests, laps, alignment);
     let mut by_size: Vec<usize> = (0..requests.len()).collect();
@@ -67,17 +69,10 @@ pub fn plan(requests: &[Request], laps: &[Lap], alignment: usize) -> MemoryPlan 
     let mut offsets =
         apart.into_iter().chain(candidates).min_by_key(|offsets| end(requests, offsets)).unwrap_or_default();
     let bound = all.bound(alignment);
-    // What lies over each other doesn't always fit into as little as lives at one time.
-    let shares: &[usize] = if laps.is_empty() { &[0] } else { &SHARES };
-    for share in shares {
-        let most = end(requests, &offsets);
-        let room = bound + most.saturating_sub(bound) * share / 100;
-        if most <= room {
-            continue;
-        }
-        if let Some(tight) = all.place_within(&by_start, room).or_else(|| all.place_urgent_first(&by_size, room)) {
-            offsets = tight;
-            break;
+    if end(requests, &offsets) > bound {
+        match all.place_within(&by_start, bound) {
+            Some(tight) => offsets = tight,
+            None => all.improve(&by_size, &mut offsets, bound),
         }
     }
     let buffers = requests.iter().zip(&offsets).map(|(request, &offset)| PlannedBuffer {
@@ -97,23 +92,25 @@ pub fn plan(requests: &[Request], laps: &[Lap], alignment: usize) -> MemoryPlan 
     }
 }
 
-/// Rooms that are tried, from the least one to what was found before, in hundredths.
-const SHARES: [usize; 5] = [0, 5, 20, 50, 80];
-
 /// Places tried by [`Requests::place_within`], beside some for each request.
 const MOST_TRIES: usize = 4096;
 
 /// Offsets that a request can't have: those between two numbers.
 type Barred = (i64, i64);
 
-/// Orders tried by [`Requests::place_urgent_first`].
-const MOST_ORDERS: usize = 256;
+/// Rooms that are tried, from the least one to what was found before, in hundredths.
+const SHARES: [usize; 6] = [0, 10, 30, 50, 80, 99];
+
+/// Requests that [`Requests::improve`] places below a room, about.
+const MOST_PLACED: usize = 1 << 16;
 
 struct Requests<'a> {
     requests: &'a [Request],
     laps: &'a [Lap],
     /// Numbers of the laps of each request.
     lapped: Vec<Vec<usize>>,
+    /// The others that live at the same time as each.
+    neighbours: Vec<Vec<usize>>,
     alignment: usize,
 }
 
@@ -124,7 +121,13 @@ impl<'a> Requests<'a> {
             lapped[lap.result].push(number);
             lapped[lap.operand].push(number);
         }
-        Requests { requests, laps, lapped, alignment }
+        let others = |own: &Request| {
+            let all = requests.iter().enumerate();
+            let alive = all.filter(|(_, other)| own.first <= other.last && other.first <= own.last);
+            alive.map(|(number, _)| number).collect::<Vec<usize>>()
+        };
+        let neighbours = requests.iter().map(others).collect();
+        Requests { requests, laps, lapped, neighbours, alignment }
     }
 
     /// Largest sum of the sizes, rounded up to an alignment, of buffers that live at one time, less what one of them has in common with another one
@@ -148,14 +151,11 @@ impl<'a> Requests<'a> {
     }
 
     /// Where a request can't be since others are placed that live at the same time, in order.
-    fn barred(&self, placed: &[usize], offsets: &[i64], number: usize) -> Vec<Barred> {
+    fn barred(&self, offsets: &[Option<i64>], number: usize) -> Vec<Barred> {
         let own = &self.requests[number];
         let mut barred = Vec::new();
-        for &other in placed {
-            let (request, offset) = (&self.requests[other], offsets[other]);
-            if !self.live_together(number, other) {
-                continue;
-            }
+        for &other in self.neighbours[number].iter().filter(|&&other| other != number) {
+            let (request, Some(offset)) = (&self.requests[other], offsets[other]) else { continue };
             let (low, high) = (offset - own.bytes as i64, offset + request.bytes as i64);
             let meets = |lap: &&Lap| {
                 (lap.result, lap.operand) == (number, other) || (lap.result, lap.operand) == (other, number)
@@ -206,64 +206,90 @@ impl<'a> Requests<'a> {
     }
 
     fn place(&self, order: &[usize]) -> Vec<usize> {
-        let mut offsets = vec![0; self.requests.len()];
-        for (count, &index) in order.iter().enumerate() {
-            let barred = self.barred(&order[..count], &offsets, index);
-            offsets[index] = Self::lowest(&barred, self.alignment_of(index));
+        let mut offsets = vec![None; self.requests.len()];
+        for &index in order {
+            let barred = self.barred(&offsets, index);
+            offsets[index] = Some(Self::lowest(&barred, self.alignment_of(index)));
         }
         whole(&offsets)
     }
 
-    /// Places all requests below `room`, in an order of which each that finds no place becomes the first. One that may lie over another goes where
-    /// it meets that one; others go where they went the last time, or to the other end after they found no place there.
-    fn place_urgent_first(&self, order: &[usize], room: usize) -> Option<Vec<usize>> {
-        let mut order = order.to_vec();
-        let mut is_high = vec![false; self.requests.len()];
-        for _ in 0..MOST_ORDERS {
-            let mut offsets = vec![0; self.requests.len()];
-            let mut is_placed = vec![false; self.requests.len()];
-            let failed = (0..order.len()).find(|&count| {
-                let index = order[count];
-                let (bytes, alignment) = (self.requests[index].bytes, self.alignment_of(index));
-                let barred = self.barred(&order[..count], &offsets, index);
-                let laps = || self.lapped[index].iter().map(|&lap| &self.laps[lap]);
-                let is_over = laps().any(|lap| lap.result == index && is_placed[lap.operand]);
-                let is_under = laps().any(|lap| lap.operand == index && is_placed[lap.result]);
-                let lowest = Self::lowest(&barred, alignment);
-                let fits = lowest + bytes as i64 <= room as i64;
-                let highest = Self::highest(&barred, bytes, alignment, room).filter(|_| fits);
-                let own = if is_over || is_high[index] && !is_under { highest } else { Some(lowest).filter(|_| fits) };
-                offsets[index] = own.unwrap_or(0);
-                is_placed[index] = true;
-                own.is_none()
-            });
-            let Some(count) = failed else { return Some(whole(&offsets)) };
-            is_high[order[count]] ^= true;
-            order[..=count].rotate_right(1);
+    /// Looks for places that end before those which are known, and before those that are found: below some rooms, in an order of which each that
+    /// finds no place moves towards the front. One that may lie over another goes where it meets that one; others go where they went the last
+    /// time, or to the other end after they found no place there. So that a search doesn't come round to where it was, some moves are random.
+    fn improve(&self, order: &[usize], best: &mut Vec<usize>, bound: usize) {
+        let mut generator = Generator::new(order.len() as u64);
+        for share in SHARES {
+            let room = |best: &[usize]| bound + (end(self.requests, best).saturating_sub(bound)) * share / 100;
+            let (mut order, mut is_high) = (order.to_vec(), vec![false; self.requests.len()]);
+            let mut left = MOST_PLACED;
+            while left > 0 && end(self.requests, best) > bound {
+                match self.place_below(&order, &is_high, room(best)) {
+                    Ok(offsets) => {
+                        left = left.saturating_sub(order.len());
+                        *best = offsets;
+                    }
+                    Err(count) => {
+                        left = left.saturating_sub(count + 1);
+                        self.reorder(&mut order[..=count], &mut is_high, &mut generator);
+                    }
+                }
+            }
         }
-        None
+    }
+
+    /// Moves the last one of some towards their front, and to the other end of its room.
+    fn reorder(&self, order: &mut [usize], is_high: &mut [bool], generator: &mut Generator) {
+        let [others @ .., index] = &*order else { return };
+        let (others, index) = (others.len(), *index);
+        is_high[index] ^= true;
+        let front = if generator.one_in(16) { generator.range(0, others) } else { 0 };
+        if generator.one_in(8) {
+            is_high[generator.choose(&self.neighbours[index])] ^= true;
+        }
+        order[front..].rotate_right(1);
+    }
+
+    /// Places all requests below `room` in an order; or the place in it of the one that finds none.
+    fn place_below(&self, order: &[usize], is_high: &[bool], room: usize) -> Result<Vec<usize>, usize> {
+        let mut offsets = vec![None; self.requests.len()];
+        for (count, &index) in order.iter().enumerate() {
+            let (bytes, alignment) = (self.requests[index].bytes, self.alignment_of(index));
+            let barred = self.barred(&offsets, index);
+            let laps = || self.lapped[index].iter().map(|&lap| &self.laps[lap]);
+            let is_over = laps().any(|lap| lap.result == index && offsets[lap.operand].is_some());
+            let is_under = laps().any(|lap| lap.operand == index && offsets[lap.result].is_some());
+            let lowest = Self::lowest(&barred, alignment);
+            let fits = lowest + bytes as i64 <= room as i64;
+            let highest = Self::highest(&barred, bytes, alignment, room).filter(|_| fits);
+            let own = if is_over || is_high[index] && !is_under { highest } else { Some(lowest).filter(|_| fits) };
+            offsets[index] = Some(own.ok_or(count)?);
+        }
+        Ok(whole(&offsets))
     }
 
     /// Places all requests below `room`: each at the lowest or the highest free place, with a bounded number of second thoughts. What finds no
     /// place is the fault of those that live at the same time, the last of which moves up (conflict-directed backjumping, Prosser 1993).
     fn place_within(&self, order: &[usize], room: usize) -> Option<Vec<usize>> {
-        let mut offsets = vec![0; self.requests.len()];
+        let mut offsets = vec![None; self.requests.len()];
         let mut is_high = vec![false; order.len()];
         let mut faults = vec![BTreeSet::new(); order.len()];
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(count, &index)| place[index] = count);
         let mut count = 0;
         for _ in 0..MOST_TRIES + 4 * self.requests.len() {
             let Some(&index) = order.get(count) else { return Some(whole(&offsets)) };
             let (bytes, alignment) = (self.requests[index].bytes, self.alignment_of(index));
-            let barred = self.barred(&order[..count], &offsets, index);
+            let barred = self.barred(&offsets, index);
             let low = Some(Self::lowest(&barred, alignment)).filter(|offset| offset + bytes as i64 <= room as i64);
             let high = Self::highest(&barred, bytes, alignment, room).filter(|_| low.is_some());
             if let Some(offset) = if is_high[count] { high.filter(|_| high != low) } else { low } {
-                offsets[index] = offset;
+                offsets[index] = Some(offset);
                 count += 1;
                 continue;
             }
-            let meets = |&earlier: &usize| self.live_together(order[earlier], index);
-            let mut own: BTreeSet<usize> = (0..count).filter(meets).collect();
+            let earlier = self.neighbours[index].iter().map(|&other| place[other]);
+            let mut own: BTreeSet<usize> = earlier.filter(|&earlier| earlier < count).collect();
             own.append(&mut faults[count]);
             // One that has been at both of its places hands on what it is at fault for.
             let mut last = own.pop_last()?;
@@ -275,15 +301,11 @@ impl<'a> Requests<'a> {
             faults[last].append(&mut own);
             faults[last + 1..=count].iter_mut().for_each(BTreeSet::clear);
             is_high[last + 1..=count].fill(false);
+            order[last..count].iter().for_each(|&index| offsets[index] = None);
             is_high[last] = true;
             count = last;
         }
         None
-    }
-
-    fn live_together(&self, one: usize, other: usize) -> bool {
-        let (one, other) = (&self.requests[one], &self.requests[other]);
-        one.first <= other.last && other.first <= one.last
     }
 }
 
@@ -293,8 +315,8 @@ pub fn multiple_from(number: i64, bytes: i64) -> i64 {
 }
 
 /// Offsets from 0 on.
-fn whole(offsets: &[i64]) -> Vec<usize> {
-    offsets.iter().map(|&offset| usize::try_from(offset).unwrap_or(0)).collect()
+fn whole(offsets: &[Option<i64>]) -> Vec<usize> {
+    offsets.iter().map(|&offset| offset.and_then(|offset| usize::try_from(offset).ok()).unwrap_or(0)).collect()
 }
 
 fn end(requests: &[Request], offsets: &[usize]) -> usize {
@@ -311,7 +333,7 @@ mod tests {
 
     #[test]
     fn buffers_that_live_together_do_not_overlap() {
-        let mut generator = mlc_ir::Generator::new(7);
+        let mut generator = Generator::new(7);
         for _ in 0..200 {
             let count = generator.range(1, 12);
             let requests: Vec<Request> = (0..count)
@@ -342,7 +364,7 @@ mod tests {
 
     #[test]
     fn results_lie_over_operands_at_their_distance_or_apart() {
-        let mut generator = mlc_ir::Generator::new(9);
+        let mut generator = Generator::new(9);
         let mut met = 0;
         for _ in 0..300 {
             let count = generator.range(2, 8);

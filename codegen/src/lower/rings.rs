@@ -17,6 +17,8 @@ pub struct RowWalk {
     pub stride: i64,
     /// How often rows are found before others are.
     pub repeat: usize,
+    /// Bytes of the tensor's pixels, where these follow each other without gaps; else 1.
+    pub pixel: usize,
 }
 
 /// A ring of rows.

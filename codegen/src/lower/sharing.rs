@@ -91,7 +91,7 @@ impl Maker<'_> {
 }
 
 /// Bytes of the last axis of a view in which pixels follow each other without gaps, wherever the buffer is.
-fn pixel(view: &super::view::View) -> Option<usize> {
+pub(super) fn pixel(view: &super::view::View) -> Option<usize> {
     let size = view.dtype.size();
     let bytes = view.shape.last()? * size;
     let rank = view.rank();
@@ -224,27 +224,34 @@ fn of_stripes(codes: &[&Stripe], homes: &Homes, chooser: &mut Chooser) -> Vec<Ov
         let walks = codes
             .iter()
             .flat_map(|code| code.acts.iter().flat_map(move |act| act.walks.iter().map(move |walk| (code, walk))));
-        let tensors = walks.filter(|(_, walk)| walk.constant == constant).filter_map(|(code, walk)| {
-            match code.bindings[walk.whole] {
-                Binding::Buffer { buffer, dtype, .. } => Some((buffer, dtype)),
-                _ => None,
+        let mut tensors: BTreeMap<BufferId, (DType, usize)> = BTreeMap::new();
+        for (code, walk) in walks.filter(|(_, walk)| walk.constant == constant) {
+            let Binding::Buffer { buffer, dtype, .. } = code.bindings[walk.whole] else { continue };
+            if is_arena(&buffer) {
+                let (_, pixel) = tensors.entry(buffer).or_insert((dtype, walk.pixel));
+                *pixel = if *pixel == walk.pixel { *pixel } else { 1 };
             }
-        });
-        tensors.filter(|(buffer, _)| is_arena(buffer)).collect::<BTreeMap<BufferId, DType>>()
+        }
+        tensors
     };
-    let Some((result, written)) = walked(false).pop_first() else { return Vec::new() };
+    let Some((result, (written, own_pixel))) = walked(false).pop_first() else { return Vec::new() };
     let inner = || codes.iter().flat_map(|code| &code.acts).flat_map(|act| entries(&act.body, 0));
     let is_named =
         |buffer: BufferId| inner().any(|entry| entry.part.bindings().iter().any(|own| own.buffer() == Some(buffer)));
     let operands = walked(true)
         .into_iter()
-        .filter(|(operand, read)| *operand != result && !is_named(*operand) && is_visible(*read, written));
-    let overlays = operands.filter_map(|(operand, _)| {
+        .filter(|(operand, (read, _))| *operand != result && !is_named(*operand) && is_visible(*read, written));
+    let overlays = operands.filter_map(|(operand, (_, pixel))| {
         let bytes = homes.buffers[operand].bytes as i64;
-        let mut so_far = SoFar { lead: None, end: None };
-        codes.iter().try_for_each(|code| so_far.follow(code, operand, result, chooser))?;
-        let distance = so_far.lead.unwrap_or(-bytes).max(-bytes);
-        Some(Overlay { result, operand, distance, modulus: 1, part: (0, 1) })
+        let pixel = if pixel == own_pixel { pixel } else { 1 };
+        let found = BTreeSet::from([1, pixel]).into_iter().filter_map(|modulus| {
+            let mut so_far = SoFar { lead: None, end: None };
+            let both = [operand, result];
+            codes.iter().try_for_each(|code| so_far.follow(code, both, modulus, chooser))?;
+            Some((multiple_from(so_far.lead.unwrap_or(-bytes).max(-bytes), modulus as i64), modulus))
+        });
+        let (distance, modulus) = found.min()?;
+        Some(Overlay { result, operand, distance, modulus, part: (0, 1) })
     });
     overlays.filter(|overlay| overlay.distance < homes.buffers[result].bytes as i64).collect()
 }
@@ -259,8 +266,17 @@ struct SoFar {
 }
 
 impl SoFar {
-    /// Follows the turns of the next stripe; `None` where it isn't known what its kernels do.
-    fn follow(&mut self, code: &Stripe, operand: BufferId, result: BufferId, chooser: &mut Chooser) -> Option<()> {
+    /// Follows the turns of the next stripe; `None` where it isn't known what its kernels do, or rows aren't whole multiples of `modulus` bytes
+    /// apart.
+    fn follow(
+        &mut self,
+        code: &Stripe,
+        [operand, result]: [BufferId; 2],
+        modulus: usize,
+        chooser: &mut Chooser,
+    ) -> Option<()> {
+        let is_whole =
+            |touched: &Touched| [touched.offset, touched.stride].iter().all(|bytes| bytes % modulus as i64 == 0);
         // What each step does with both tensors: which walk it reads, which it writes, and how.
         let mut steps: Vec<Vec<(Touched, Touched, Lead)>> = Vec::new();
         for act in &code.acts {
@@ -282,6 +298,9 @@ impl SoFar {
                     touched.collect()
                 };
                 let (mut reads, mut writes) = (of(operand), of(result));
+                if !reads.iter().chain(&writes).all(is_whole) {
+                    return None;
+                }
                 if reads.is_empty() && writes.is_empty() {
                     continue;
                 }
@@ -290,7 +309,8 @@ impl SoFar {
                 }
                 for &read in &reads {
                     for &written in &writes {
-                        own.push((read, written, chooser.lead(&step.choice, function, read.var, written.var, 1)?));
+                        let lead = chooser.lead(&step.choice, function, read.var, written.var, modulus)?;
+                        own.push((read, written, lead));
                     }
                 }
             }

@@ -6,7 +6,7 @@ use super::maker::Maker;
 use super::outline::{Computed, Member, Outline, RingOfRows, Source, Sum, Work};
 use super::part::{Act, Binding, Label, Part, Stripe};
 use super::rings::{Ring, RowWalk};
-use super::sharing::overlay_stripes;
+use super::sharing::{overlay_stripes, pixel};
 use super::steps::{Computation, Overlap};
 use super::view::View;
 use crate::loops::Routine;
@@ -130,7 +130,8 @@ impl Draft<'_> {
         let whole = self.bindings.len();
         self.bindings.push(Binding::Buffer { buffer, offset: 0, dtype: view.dtype, constant: walked.constant });
         let stride = view.strides[1] * (walked.stride * view.dtype.size()) as i64;
-        walks.push(RowWalk { rows, whole, constant: walked.constant, stride, repeat: walked.repeat });
+        let pixel = pixel(&view).unwrap_or(1);
+        walks.push(RowWalk { rows, whole, constant: walked.constant, stride, repeat: walked.repeat, pixel });
         (rows, some_rows(&view, 0, walked.count))
     }
 

@@ -279,7 +279,11 @@ fn results_of_patches_lie_over_operands_at_the_distance_of_all_of_them() {
                     assert!(!lost(overlay.distance), "round {round} for {}: {overlay:?}", target.name);
                     held += 1;
                     if overlay.distance > -(homes.buffers[overlay.operand].bytes as i64) {
-                        assert!(lost(overlay.distance - 1), "round {round} for {}: {overlay:?}", target.name);
+                        assert!(
+                            lost(overlay.distance - overlay.modulus as i64),
+                            "round {round} for {}: {overlay:?}",
+                            target.name
+                        );
                         tight += 1;
                     }
                 }
