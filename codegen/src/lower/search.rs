@@ -187,19 +187,42 @@ impl Search<'_> {
     fn best_for(&mut self, objective: Objective) -> Result<Option<Found>, Vec<Diagnostic>> {
         let mut best: Option<Found> = None;
         let mut usual = None;
+        // The least program of each plan.
+        let mut others: Vec<Found> = Vec::new();
         for by in self.all() {
             let found = self.try_out(by)?;
             let cost = found.sequence.cost();
             let usual = *usual.get_or_insert(cost);
-            if best.as_ref().is_none_or(|best| is_better(objective, cost, best.sequence.cost(), usual)) {
-                best = Some(found);
+            let is_better = |other: &Found| is_better(objective, cost, other.sequence.cost(), usual);
+            let loser = if best.as_ref().is_none_or(is_better) { best.replace(found) } else { Some(found) };
+            let Some(loser) = loser.filter(|_| objective == Objective::Ram) else { continue };
+            match others.iter_mut().find(|other| other.by.0 == loser.by.0) {
+                Some(other) if other.sequence.cost() <= loser.sequence.cost() => {}
+                Some(other) => *other = loser,
+                None => others.push(loser),
             }
         }
-        let faster = match &best {
-            Some(best) if objective == Objective::Ram => self.faster(best)?,
-            _ => None,
-        };
-        Ok(faster.or(best))
+        match best {
+            Some(best) if objective == Objective::Ram => self.faster_of(best, others).map(Some),
+            best => Ok(best),
+        }
+    }
+
+    /// The smallest program with faster schedules, or one of another plan that takes much less time and little more memory.
+    fn faster_of(&mut self, smallest: Found, mut others: Vec<Found>) -> Result<Found, Vec<Diagnostic>> {
+        let (least, plan) = (smallest.sequence.cost(), smallest.by.0);
+        let limit = least.0 + least.0 / LITTLE_MORE;
+        others.retain(|other| other.by.0 != plan && other.sequence.cost().0 <= limit);
+        others.sort_by_key(|other| (other.sequence.cost(), other.by));
+        let mut best = self.faster(&smallest)?.unwrap_or(smallest);
+        for other in others {
+            let (arena, _) = other.sequence.cost();
+            let faster = self.with_room(&other, limit.max(arena))?.unwrap_or(other);
+            if is_much_faster(faster.sequence.cost().1, best.sequence.cost().1) {
+                best = faster;
+            }
+        }
+        Ok(best)
     }
 
     /// The same program with faster schedules, in the same arena or, where that takes much less time, in a little more.
@@ -207,7 +230,7 @@ impl Search<'_> {
         let (arena, time) = found.sequence.cost();
         let is_worth_it = |other: &Found| {
             let (other_arena, other_time) = other.sequence.cost();
-            other_arena <= arena + arena / LITTLE_MORE && u128::from(other_time) * 10 <= u128::from(time) * 9
+            other_arena <= arena + arena / LITTLE_MORE && is_much_faster(other_time, time)
         };
         // What schedules are said to have room for isn't what the plan takes in the end.
         for part in [LITTLE_MORE / 3, LITTLE_MORE] {
@@ -310,6 +333,11 @@ impl Search<'_> {
 
 /// The part of the smallest arena that a tenth of the time is worth.
 const LITTLE_MORE: usize = 25;
+
+/// Whether a time is so much less than another one that it is worth that.
+fn is_much_faster(own: u64, other: u64) -> bool {
+    u128::from(own) * 10 <= u128::from(other) * 9
+}
 
 /// Programs whose arena has more than a limit and this part of it aren't made with other schedules.
 const FAR: usize = 4;
