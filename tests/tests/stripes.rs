@@ -8,6 +8,7 @@ use mlc_tests::case::Case;
 use mlc_tests::compare::{Tolerance, compare};
 use mlc_tests::compile::{Compiled, compile_kernels, compile_scheduled};
 use mlc_tests::firmware::{build, find, measure_for, missing, target};
+use mlc_tests::micro;
 use mlc_tests::mode::Mode;
 use mlc_tests::program::{Unpacked, main_source};
 use mlc_tests::rows::{BYTES, CHAIN, MASKED, RESIDUAL};
@@ -239,6 +240,9 @@ fn overlaps(plan: &MemoryPlan) -> usize {
 /// Networks with the bytes of arena that they may take.
 const NETWORKS: [(&str, usize); 2] = [("net_mlperftiny_dscnn_kws", 22_700), ("net_mlperftiny_resnet8", 53_000)];
 
+/// The same of networks of bytes, where the collection of models is at hand.
+const NETWORKS_OF_BYTES: [(&str, usize); 4] = [("kws01", 6_000), ("ic01", 13_200), ("vww01", 14_700), ("sww01", 3_900)];
+
 #[test]
 fn executors_run_stripes() {
     for (name, bytes) in NETWORKS {
@@ -270,8 +274,11 @@ fn boards_run_stripes() {
         eprintln!("skipped on {machine}: {reason}");
         return;
     }
-    for (name, bytes) in NETWORKS {
-        let case = find(name).unwrap();
+    let of_bytes = |name: &str| micro::NETWORKS.iter().find(|network| network.name() == name).and_then(micro::find);
+    let singles = NETWORKS.map(|(name, bytes)| (find(name).unwrap(), bytes));
+    let bytes = NETWORKS_OF_BYTES.iter().filter_map(|&(name, bytes)| Some((of_bytes(name)?, bytes)));
+    for (case, bytes) in singles.into_iter().chain(bytes) {
+        let name = &case.name;
         let [ram, speed] =
             [Objective::Ram, Objective::Speed].map(|objective| measure_for(&case, machine, objective).unwrap());
         assert!(ram.arena_bytes <= bytes, "{name}: {} bytes", ram.arena_bytes);

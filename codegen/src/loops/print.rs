@@ -232,7 +232,9 @@ impl Printer<'_> {
     }
 
     fn index(&mut self, index: &Index) -> String {
-        let mut text = String::new();
+        // A pointer is added to term by term, and may not be before its array on the way.
+        let goes_back = index.constant > 0 && index.terms.iter().any(|(_, factor)| *factor < 0);
+        let mut text = if goes_back { index.constant.to_string() } else { String::new() };
         for (atom, factor) in &index.terms {
             let mut term = match atom {
                 Atom::Var(var) => self.name(*var).to_owned(),
@@ -262,6 +264,7 @@ impl Printer<'_> {
         }
         match index.constant {
             0 => {}
+            _ if goes_back => {}
             constant if constant < 0 => text += &format!(" - {}", -constant),
             constant => text += &format!(" + {constant}"),
         }

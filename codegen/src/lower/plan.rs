@@ -417,4 +417,22 @@ mod tests {
         let requests = [request(64, 0, 1), request(64, 1, 2), request(64, 2, 3), request(64, 3, 4)];
         assert_eq!(plan(&requests, &[], 16).arena_bytes, 128);
     }
+
+    /// Residual blocks one after the other: each result lies a row of 5 bytes before its operand, beside rings of 100 and 30 bytes. What lives at
+    /// one time takes 235 bytes, but a result has moved on by a row where the next block begins.
+    #[test]
+    fn results_that_wander_leave_their_rings_room() {
+        for blocks in 2..=6 {
+            let tensor = |number: usize| request(100, (2 * number).saturating_sub(1), 2 * number + 1);
+            let ring = |bytes: usize| move |block: usize| request(bytes, 2 * block + 1, 2 * block + 1);
+            let tensors = (0..=blocks).map(tensor);
+            let requests: Vec<Request> =
+                tensors.chain((0..blocks).map(ring(100))).chain((0..blocks).map(ring(30))).collect();
+            let laps: Vec<Lap> =
+                (0..blocks).map(|block| Lap { result: block + 1, operand: block, distance: 5, modulus: 1 }).collect();
+            let plan = plan(&requests, &laps, 1);
+            assert_eq!(plan.liveness_bound_bytes, 235);
+            assert_eq!(plan.arena_bytes, 235 + 5 * (blocks - 1), "{blocks} blocks");
+        }
+    }
 }

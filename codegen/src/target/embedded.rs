@@ -1,7 +1,8 @@
 //! The microcontrollers that code can be generated for.
 
 use super::{
-    Borders, ByteDots, FEW_GENERAL_REGISTERS, FloatingPoint, Machine, Memories, System, Target, Tools, VectorSpelling,
+    Borders, ByteDots, FEW_GENERAL_REGISTERS, FloatingPoint, MANY_GENERAL_REGISTERS, Machine, Memories, System, Target,
+    Tools, VectorSpelling,
 };
 use mlc_ir::Objective;
 
@@ -54,9 +55,6 @@ const KEEPS_ORDER: &str = "-fno-tree-ter";
 
 /// Sums of integers are added in the order of the tile: gcc otherwise adds up products of several steps first, whose factors take registers.
 const ADDS_IN_ORDER: &str = "-fno-tree-reassoc";
-
-/// Of the 31 general registers of RISC-V, those that aren't pointers or counters of a tile's loops.
-const MANY_GENERAL_REGISTERS: usize = 24;
 
 /// A 32-bit core with a floating-point unit and its 32 registers, which the parts below differ from.
 const CORE: Part = Part {

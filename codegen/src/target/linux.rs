@@ -1,8 +1,8 @@
 //! Machines that run Linux, and WebAssembly, that code can be generated for wherever mlc runs.
 
 use super::{
-    Borders, ByteDots, FEW_GENERAL_REGISTERS, FloatingPoint, Machine, ProcessorBits, System, Target, Tools,
-    VectorSpelling,
+    Borders, ByteDots, FEW_GENERAL_REGISTERS, FloatingPoint, MANY_GENERAL_REGISTERS, Machine, ProcessorBits, System,
+    Target, Tools, VectorSpelling,
 };
 use mlc_ir::Objective;
 
@@ -13,6 +13,8 @@ struct Computer {
     /// Bytes of a vector register; that of an `f32` where there are no vectors.
     vector_bytes: usize,
     registers: usize,
+    /// See [`Target::general_registers`].
+    general_registers: usize,
     byte_dots: ByteDots,
     /// Whether vectors compute with halves.
     half_vectors: bool,
@@ -35,6 +37,7 @@ const COMPUTER: Computer = Computer {
     summary: "",
     vector_bytes: 16,
     registers: 32,
+    general_registers: FEW_GENERAL_REGISTERS,
     byte_dots: ByteDots::None,
     half_vectors: false,
     machine: Machine::host,
@@ -129,6 +132,7 @@ const COMPUTERS: [Computer; 11] = [
         name: "riscv64",
         summary: "64-bit RISC-V without vectors (rv64gc)",
         vector_bytes: 4,
+        general_registers: MANY_GENERAL_REGISTERS,
         machine: Machine::little,
         machine_flags: &["-march=rv64gc", "-mabi=lp64d"],
         tool_prefix: "riscv64-linux-gnu-",
@@ -174,7 +178,7 @@ impl Computer {
             vectors: if self.vector_bytes > 4 { VectorSpelling::Gnu } else { VectorSpelling::None },
             vector_bytes: self.vector_bytes,
             registers: self.registers,
-            general_registers: FEW_GENERAL_REGISTERS,
+            general_registers: self.general_registers,
             float_unit: true,
             dsp: false,
             half_pairs: false,
@@ -209,6 +213,16 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tiles_of_integers_take_the_registers_that_there_are() {
+        let registers = |name: &str| {
+            let own = Target::computers().into_iter().chain(Target::embedded()).find(|target| target.name == name);
+            own.unwrap().general_registers
+        };
+        assert_eq!(registers("riscv64"), registers("riscv32"));
+        assert!(registers("riscv64") > registers("armv7-neon"));
+    }
 
     #[test]
     fn computers_are_consistent() {

@@ -50,6 +50,9 @@ pub enum ByteDots {
 /// General registers of a machine of 16, beside pointers and counters.
 const FEW_GENERAL_REGISTERS: usize = 10;
 
+/// Of the 31 general registers of RISC-V, those that aren't pointers or counters of a tile's loops.
+const MANY_GENERAL_REGISTERS: usize = 24;
+
 /// How closely generated code keeps to the model's floating-point operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -186,7 +186,7 @@ fn is_lost(part: &Part, homes: &Homes, overlay: &Overlay, distance: i64) -> bool
 #[test]
 fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not() {
     let mut generator = Generator::new(5);
-    let (mut steps, mut stripes, mut tight, mut in_steps) = (0, 0, 0, 0);
+    let [mut steps, mut stripes, mut tight, mut in_steps, mut rows_in_steps] = [0; 5];
     for round in 0..80 {
         let graph = random(&mut generator, 3, 8);
         for target in targets() {
@@ -344,4 +344,36 @@ fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_it
     }
     assert!(programs > 20 && missed > 20 && missed * 4 > nearer, "{programs} programs; {missed} of {nearer}");
     assert!(overlaid > 20, "{overlaid} patches lie over operands");
+}
+
+/// An inverted residual block whose result is added to what it read, channels apart: blocks of outputs are the outermost loop, so that all pixels of
+/// a row are read again when the first channels of them have been written.
+#[test]
+fn a_residual_stripe_lies_over_its_operand_exactly() {
+    let fields = |pads: &str, groups: usize| {
+        format!("{{strides = [1, 1], dilations = [1, 1], pads = [[{pads}], [{pads}]], groups = {groups}}}")
+    };
+    let source = format!(
+        "mlc 1\ngraph @block(%x: f32[1, 12, 9, 16]) -> (\"y\": f32[1, 12, 9, 16]) {{\n  \
+           %c0 = softmax %x {{axis = 1, logarithm = false}}\n  \
+           %w1 = constant f32[1, 1, 16, 32] random(seed = 2)\n  \
+           %c1 = convolution %c0, %w1 {one}\n  \
+           %w2 = constant f32[3, 3, 1, 32] random(seed = 3)\n  \
+           %c2 = convolution %c1, %w2 {apart}\n  \
+           %w3 = constant f32[1, 1, 32, 16] random(seed = 4)\n  \
+           %s = kernel %c2, %w3, %c0 {{anchor = convolution {one}, anchor_operands = 2, expression = add(x0, x1)}}\n  \
+           %y = softmax %s {{axis = 1, logarithm = false}}\n  \
+           return %y\n}}\n",
+        one = fields("0, 0", 1),
+        apart = fields("1, 1", 32),
+    );
+    let graph = text::parse(&source, &()).unwrap_or_else(|error| panic!("{error:?}\n{source}"));
+    let target = targets().into_iter().find(|target| target.name == "cortex-m4").unwrap();
+    let folded = simplify(&graph).unwrap();
+    let plans = blocks::plans(&folded, &target, None);
+    let (items, homes) = items(&graph, &plans[0], &target);
+    let stripe = items.iter().map(|item| &item.part).find(|part| matches!(part, Part::Stripe(_))).unwrap();
+    let [overlay] = stripe.overlays() else { panic!("{:?}", stripe.overlays()) };
+    assert_eq!((overlay.distance, overlay.modulus), (0, 64));
+    assert!(!is_lost(stripe, &homes, overlay, 0) && is_lost(stripe, &homes, overlay, -64));
 }
