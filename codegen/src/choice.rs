@@ -280,7 +280,9 @@ impl Chooser {
             Ok(Offer { schedule, price })
         };
         // Each is written to be priced, which is for nothing where the first one is taken anyway.
+        let is_sparing = self.options.spares_flash && self.options.forced.is_empty();
         let all = kernels::schedules(op, kernel)?.into_iter();
+        let all = all.filter(|schedule| !is_sparing || !kernels::spends_flash(op, schedule));
         let is_told = !self.options.forced.is_empty() || !self.options.measured.is_empty();
         let tells_all = self.options.tell_all || is_told;
         let list: Vec<Schedule> = match self.target.objective {

@@ -71,4 +71,6 @@ pub struct ScheduleOptions {
     pub pools: Vec<MemoryPool>,
     /// Constants of at least so many bytes are copied into the arena before kernels read them; none where there is no number.
     pub fetched_bytes: Option<usize>,
+    /// Whether kernels do without schedules that are fast for a multiple of the weights, unless they are to take one whatever it costs.
+    pub spares_flash: bool,
 }

@@ -124,6 +124,11 @@ pub fn saves_products(op: &Op, schedule: &Schedule) -> bool {
     family(op).is_ok_and(|family| family.saves_products(schedule))
 }
 
+/// Whether a schedule takes a multiple of the weights' flash to be fast.
+pub fn spends_flash(op: &Op, schedule: &Schedule) -> bool {
+    schedule.settings.is("weights", "wide") || saves_products(op, schedule)
+}
+
 /// Gives a kernel's arguments the types in which it is computed, and the operator in terms of them.
 fn prepare(op: &Op, kernel: &mut KernelWriter<'_>) -> Op {
     let sums = sums_bounds(op, kernel);

@@ -32,6 +32,14 @@ impl Considered {
         let has_stripes = self.taken().is_some_and(|taken| !taken.stripes.is_empty());
         self.programs.iter().find(|program| has_stripes && program.stripes.is_empty())
     }
+
+    /// What stripes are predicted to take beside whole results, such as `4.6 % more time`; whole results have schedules of their own, so that it
+    /// may be less.
+    pub fn time_beside_whole(&self) -> Option<String> {
+        let (taken, whole) = (self.taken()?, self.whole()?);
+        let more = 100.0 * (taken.time as f64 / whole.time.max(1) as f64 - 1.0);
+        Some(format!("{:.1} % {} time", more.abs(), if more < 0.0 { "less" } else { "more" }))
+    }
 }
 
 /// A program that a graph could be lowered to.

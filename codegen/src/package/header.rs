@@ -210,14 +210,13 @@ fn descriptors(module: &Module) -> String {
 
 /// What rows in rings save of memory, and what they cost.
 fn beside_whole(considered: &Considered) -> String {
-    let (Some(taken), Some(whole)) = (considered.taken(), considered.whole()) else { return String::new() };
-    let more = (taken.time as f64 / whole.time.max(1) as f64 - 1.0) * 100.0;
+    let (Some(time), Some(whole)) = (considered.time_beside_whole(), considered.whole()) else { return String::new() };
     let patches = match considered.twice() {
         0 => String::new(),
         twice => format!(".\n * Patches of rows compute {twice} operations twice"),
     };
     format!(
-        ". Rows of results lie in rings,\n * which is predicted to take {more:.1} % more time than whole results in {} bytes{patches}",
+        ". Rows of results lie in rings,\n * which is predicted to take {time} than whole results in {} bytes{patches}",
         whole.arena_bytes
     )
 }

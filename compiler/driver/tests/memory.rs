@@ -302,3 +302,36 @@ fn results_stay_in_a_cache_where_that_takes_little_time() {
     assert!(arena(&["--optimize", "balanced", "--threads", "2"]) > 4 << 20);
     mlc(folder.path(), 0, &["verify", "wide.mlc", "--target", "host", "--optimize", "balanced", "--quiet"]);
 }
+
+/// Two convolutions of bytes, whose sums are rescaled: of little memory they are fast with weights of two bytes each.
+const BYTES: &str = r#"mlc 1
+graph @bytes(%x: i8[1, 24, 12, 16]) -> ("y": i8[1, 24, 12, 16]) {
+  %w0 = constant i8[3, 3, 16, 16] random(seed = 1)
+  %c0 = kernel %x, %w0 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1, border = 0, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(rescale_twice(x0, 1200000000_i32, 38_i32), -128_i32), 127_i32))}
+  %w1 = constant i8[3, 3, 16, 16] random(seed = 2)
+  %y = kernel %c0, %w1 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1, border = 0, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(rescale_twice(x0, 1200000000_i32, 38_i32), -128_i32), 127_i32))}
+  return %y
+}
+"#;
+
+#[test]
+fn weights_of_two_bytes_are_for_flash_that_there_is() {
+    let folder = folder();
+    std::fs::write(folder.path().join("bytes.mlc"), BYTES).unwrap();
+    // Bytes of working memory and of constants.
+    let needed = |options: &[&str]| {
+        let arena = archived(folder.path(), "bytes.mlc", options);
+        let said = mlc(folder.path(), 0, &["inspect", "m.tar", "--json", "--quiet"]);
+        let archive: Value = serde_json::from_str(&said).unwrap();
+        (arena, archive["models"][0]["memory"][0]["constants_size_bytes"].as_u64().unwrap())
+    };
+    let (arena, wide) = needed(&["--optimize", "ram"]);
+    let weights = 2 * 9 * 16 * 16;
+    assert!(wide > 2 * weights, "{wide} bytes of constants");
+    let limit = (wide - 1).to_string();
+    let (sparing_arena, sparing) = needed(&["--optimize", "ram", "--flash", &limit]);
+    assert!(sparing_arena <= arena && sparing < wide && sparing < 2 * weights, "{sparing_arena} {sparing}");
+    // Whoever has that little for both is told of what both need.
+    let refused = mlc(folder.path(), 1, &["compile", "bytes.mlc", "--target", "cortex-m4", "--flash", "4K"]);
+    assert!(refused.contains("MLC0402") && refused.contains(&format!("{sparing} bytes of flash")), "{refused}");
+}

@@ -33,15 +33,14 @@ pub(super) fn summary(path: &Path, compiled: &Compiled) -> String {
         Some(1..) => format!(" in blocks ({} with --executor aot)", bytes(module.plan.arena_bytes as u64)),
         _ => String::new(),
     };
-    let rings = match (module.considered.taken(), module.considered.whole()) {
-        (Some(taken), Some(whole)) => {
-            let more = 100.0 * (taken.time as f64 / whole.time.max(1) as f64 - 1.0);
+    let rings = match (module.considered.time_beside_whole(), module.considered.whole()) {
+        (Some(time), Some(whole)) => {
             let patches = match module.considered.twice() {
                 0 => String::new(),
                 twice => format!("; patches compute {} operations twice", count(twice)),
             };
             format!(
-                "\n{:>22}rows in rings: {} with whole results, {more:.1} % more time{patches}",
+                "\n{:>22}rows in rings: {} with whole results, {time}{patches}",
                 "",
                 bytes(whole.arena_bytes as u64)
             )

@@ -20,12 +20,30 @@ type Stages = Vec<(String, Graph)>;
 /// Told of each stage of the optimiser.
 type Observer<'a> = &'a mut dyn FnMut(&str, &Graph);
 
-/// The program for the options' objective; where that needs more RAM than the limit, the fastest one that doesn't, with the options that it
-/// was made by.
+/// The program for the options' objective; where that needs more RAM than the limit, the fastest one that doesn't, and where it needs more flash,
+/// one without schedules that are fast for a multiple of the weights, with the options that it was made by.
 ///
 /// # Errors
 /// What stands in the way of any program, or `MLC0402` for each memory that is exceeded: of RAM by the least program that there is.
 pub(super) fn within_limits(
+    graph: &Graph,
+    options: &CompileOptions,
+    observer: Observer<'_>,
+) -> Result<(Option<CompileOptions>, Optimized), Vec<Diagnostic>> {
+    let found = within_ram(graph, options, observer);
+    let is_exceeded = |faults: &[Diagnostic]| faults.iter().any(|fault| fault.code == Code::MemoryExceeded);
+    match found {
+        Err(faults) if options.limits.flash_bytes.is_some() && is_exceeded(&faults) => {
+            let sparing = CompileOptions { spares_flash: true, ..options.clone() };
+            let (fitted, optimized) = within_ram(graph, &sparing, observer)?;
+            Ok((Some(fitted.unwrap_or(sparing)), optimized))
+        }
+        found => found,
+    }
+}
+
+/// The same whatever flash it takes, as far as there is no limit.
+fn within_ram(
     graph: &Graph,
     options: &CompileOptions,
     observer: Observer<'_>,

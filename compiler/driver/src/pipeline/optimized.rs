@@ -91,7 +91,8 @@ pub(super) fn generator_options(options: &CompileOptions) -> mlc_codegen::Option
     let CompileOptions { model_name, target, execution, schedules: forced, measured, explain: tell_all, .. } =
         options.clone();
     let (arena_bytes, extra_work, pools) = (options.arena_bytes, options.extra_work, options.pools.clone());
-    let fetched_bytes = options.fetched_bytes;
-    let schedules = ScheduleOptions { forced, measured, tell_all, arena_bytes, extra_work, pools, fetched_bytes };
+    let (fetched_bytes, spares_flash) = (options.fetched_bytes, options.spares_flash);
+    let schedules =
+        ScheduleOptions { forced, measured, tell_all, arena_bytes, extra_work, pools, fetched_bytes, spares_flash };
     mlc_codegen::Options { model_name, target, execution, schedules }
 }

@@ -29,6 +29,8 @@ pub struct CompileOptions {
     pub measured: BTreeMap<String, String>,
     /// Bytes that the arena may have: the fastest program within them is taken. The target's objective is memory then.
     pub arena_bytes: Option<usize>,
+    /// Whether kernels do without schedules that are fast for a multiple of the weights: where others exceed the limit of flash.
+    pub spares_flash: bool,
     /// The pieces of memory that the caller has for intermediate results; none for one of any size.
     pub pools: Vec<MemoryPool>,
     /// Constants of at least so many bytes are copied into the working memory before kernels read them; none where there is no number.
@@ -56,6 +58,7 @@ impl Default for CompileOptions {
             schedules: BTreeMap::new(),
             measured: BTreeMap::new(),
             arena_bytes: None,
+            spares_flash: false,
             pools: Vec::new(),
             fetched_bytes: None,
             extra_work: None,
