@@ -1,6 +1,6 @@
 //! Sums of products of bytes that are read where they are as C, with assembly where the DSP extension is.
 
-use super::dots_text::{Places, SUMS, begin_block, end_block, four_steps};
+use super::dots_text::{Places, SUMS, Sum, begin_block, blocks_in_c, end_block, four_steps};
 use super::dsp_text::{in_assembly, limit, rescale_one};
 use super::spelling::c_type;
 use mlc_ir::DType;
@@ -25,7 +25,6 @@ pub fn direct_dots(name: &str, own: &DirectDots) -> String {
     parameters.extend(["groups", "blocks", "runs", "gap"].map(|of| format!("int32_t {of}")));
     parameters.extend(limited.then(|| "int32_t low".to_owned()));
     let [_, low, _] = limit(limited);
-    let results: Vec<String> = (0..pixels).map(|pixel| format!("y{pixel}")).collect();
     let (words, weight) = match wide {
         true => (4, "(int16_t)(uint16_t)((uint32_t)weights[step % 2] >> (step / 2 * 16))"),
         false => (2, "(int8_t)(uint8_t)((uint32_t)weights[0] >> (step * 8))"),
@@ -42,24 +41,21 @@ pub fn direct_dots(name: &str, own: &DirectDots) -> String {
              }}\n    \
              x += groups * 4 + gap;\n  \
            }}\n  \
-           return total;\n}}\n\n\
-         static void {name}(\n    {}) {{\n  \
-           {byte} *const results[{pixels}] = {{{results}}};\n  \
-           for (int32_t output = 0; output < blocks * 2; ++output) {{\n    \
-             const int32_t is_taken = (scales[output / 2 * 6] | scales[output / 2 * 6 + 3]) != 0;\n    \
-             const int32_t *w = weights + output % 2 * {half};\n    \
-             weights += is_taken ? output % 2 * groups * runs * {words} : 0;\n    \
-             for (int32_t pixel = {last}; pixel >= 0; --pixel) {{\n      \
-               const int32_t sum =\n          \
-                   is_taken ? {name}_sum(x + pixel * {distance}, w, first[output], groups, runs, gap) : 0;\n      \
-               results[pixel][output] = {name}_one(sum, scales + output * 3{low});\n    \
-             }}\n  \
-           }}\n}}\n",
+           return total;\n}}\n\n{}",
         rescale_one(name, dtype, limited),
-        parameters.join(",\n    "),
-        half = words / 2,
-        last = pixels - 1,
-        results = results.join(", "),
+        blocks_in_c(
+            name,
+            &parameters,
+            pixels,
+            dtype,
+            &Sum {
+                x: &format!("x + pixel * {distance}"),
+                words,
+                groups: "groups * runs",
+                arguments: "groups, runs, gap",
+                low
+            }
+        ),
     );
     in_assembly(name, &parameters, &assembly(own), &portable)
 }

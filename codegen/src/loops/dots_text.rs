@@ -137,7 +137,6 @@ pub fn rescaled_dots(name: &str, pixels: usize, dtype: DType, limited: bool) -> 
     parameters.extend(["int32_t groups", "int32_t blocks"].map(String::from));
     parameters.extend(limited.then(|| "int32_t low".to_owned()));
     let [_, low, _] = limit(limited);
-    let results: Vec<String> = (0..pixels).map(|pixel| format!("y{pixel}")).collect();
     let portable = format!(
         "{}static int32_t {name}_sum(const int32_t *pairs, const int32_t *weights, int32_t total, int32_t groups) {{\n  \
            for (int32_t group = 0; group < groups; ++group) {{\n    \
@@ -147,25 +146,56 @@ pub fn rescaled_dots(name: &str, pixels: usize, dtype: DType, limited: bool) -> 
                total += (int16_t)(uint16_t)(pair >> (step / 2 * 16)) * (int8_t)(uint8_t)(word >> (step * 8));\n    \
              }}\n  \
            }}\n  \
-           return total;\n}}\n\n\
-         static void {name}(\n    {}) {{\n  \
+           return total;\n}}\n\n{}",
+        rescale_one(name, dtype, limited),
+        blocks_in_c(
+            name,
+            &parameters,
+            pixels,
+            dtype,
+            &Sum { x: "pairs + pixel", words: 2, groups: "groups", arguments: "groups", low }
+        ),
+        group = 2 * pixels,
+    );
+    in_assembly(name, &parameters, &rescaled_assembly(pixels, dtype, limited), &portable)
+}
+
+/// How C that rescales blocks calls the function of a sum.
+pub(super) struct Sum<'a> {
+    /// What a pixel's sum is made of.
+    pub x: &'a str,
+    /// Words of a group's weights, of two outputs.
+    pub words: usize,
+    /// The number of groups of an output.
+    pub groups: &'a str,
+    /// What the function takes behind the first term.
+    pub arguments: &'a str,
+    /// The lower limit as an argument.
+    pub low: &'a str,
+}
+
+/// The function of such blocks in C.
+pub(super) fn blocks_in_c(name: &str, parameters: &[String], pixels: usize, dtype: DType, sum: &Sum<'_>) -> String {
+    let results: Vec<String> = (0..pixels).map(|pixel| format!("y{pixel}")).collect();
+    let Sum { x, words, groups, arguments, low } = sum;
+    format!(
+        "static void {name}(\n    {}) {{\n  \
            {byte} *const results[{pixels}] = {{{results}}};\n  \
            for (int32_t output = 0; output < blocks * 2; ++output) {{\n    \
              const int32_t is_taken = (scales[output / 2 * 6] | scales[output / 2 * 6 + 3]) != 0;\n    \
-             const int32_t *w = weights + output % 2;\n    \
-             weights += is_taken ? output % 2 * groups * 2 : 0;\n    \
+             const int32_t *w = weights + output % 2{half};\n    \
+             weights += is_taken ? output % 2 * {groups} * {words} : 0;\n    \
              for (int32_t pixel = {last}; pixel >= 0; --pixel) {{\n      \
-               const int32_t sum = is_taken ? {name}_sum(pairs + pixel, w, first[output], groups) : 0;\n      \
+               const int32_t sum = is_taken ? {name}_sum({x}, w, first[output], {arguments}) : 0;\n      \
                results[pixel][output] = {name}_one(sum, scales + output * 3{low});\n    \
              }}\n  \
            }}\n}}\n",
-        rescale_one(name, dtype, limited),
         parameters.join(",\n    "),
-        group = 2 * pixels,
+        byte = c_type(dtype),
+        half = if *words > 2 { format!(" * {}", words / 2) } else { String::new() },
         last = pixels - 1,
         results = results.join(", "),
-    );
-    in_assembly(name, &parameters, &rescaled_assembly(pixels, dtype, limited), &portable)
+    )
 }
 
 /// Where the first terms and the scales are on the stack of functions that rescale blocks.
