@@ -40,6 +40,7 @@ mod steps;
 mod stripe;
 mod turns;
 pub mod view;
+mod workers;
 
 pub use considered::{Candidate, Considered, Cut, CutReason, Span};
 pub use entries::{Entry, calls, entries};

@@ -3,7 +3,8 @@
 use super::homes::is_constant;
 use super::legalize::{anchor_mut, border_in_memory, take_pads};
 use super::patches::rows_of;
-use super::turns::{Turns, Worker};
+use super::turns::Turns;
+use super::workers::Worker;
 use crate::target::Target;
 use mlc_ir::ops::{Kernel, Map};
 use mlc_ir::scalar::{BinaryFunction, Expression};

@@ -2,7 +2,7 @@
 //! a chain of windows, runs later than it could, and has fewer rows in its ring then. In a turn of both, who reads older rows alone runs before
 //! who appends new ones, so that these take their place.
 
-use super::turns::{Worker, WorkerTurns, are_in_step, behind};
+use super::workers::{Worker, WorkerTurns, are_in_step, behind, latest, readers};
 use mlc_ir::RowWindow;
 
 /// How often all workers are looked at.
@@ -19,22 +19,6 @@ pub(super) enum Local {
 
 /// First turns that are tried for a worker, at most.
 const MOST_TURNS: usize = 64;
-
-/// The workers that read a worker's ring, and how.
-pub(super) fn readers(workers: &[Worker], number: usize) -> impl Iterator<Item = (usize, &RowWindow)> + Clone {
-    let all = workers.iter().enumerate();
-    all.flat_map(move |(reader, worker)| {
-        let own = worker.reads.iter().filter(move |(other, _)| *other == number);
-        own.map(move |(_, window)| (reader, window))
-    })
-}
-
-/// The last turn in which a worker may begin, by when its readers do.
-pub(super) fn latest(workers: &[Worker], turns: &[WorkerTurns], number: usize, step: usize) -> Option<usize> {
-    let own = &turns[number];
-    let begin = |(reader, window): (usize, &RowWindow)| turns[reader].first - (own.ready(window, step) - own.first);
-    readers(workers, number).map(begin).min()
-}
 
 /// Has workers begin later, where that takes less memory, or no more.
 pub(super) fn move_back(workers: &[Worker], turns: &mut [WorkerTurns], step: usize, local: Local) {

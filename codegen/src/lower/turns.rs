@@ -7,27 +7,8 @@
 //! Who reads each row several times runs more often than who computes it, and as soon as a row is there, so that it is the newest one each time.
 
 use super::retiming;
+use super::workers::{Worker, WorkerTurns, appended, are_in_step, behind, in_step, latest, readers};
 use mlc_ir::RowWindow;
-
-/// One that appends rows to a tensor.
-#[derive(Debug, Clone)]
-pub struct Worker {
-    /// Rows of the tensor.
-    pub rows: usize,
-    /// Bytes of a row in memory, its border's columns included.
-    pub bytes: usize,
-    /// Whether there is a border around the rows, which lasts.
-    pub has_border: bool,
-    /// The rows that it reads, each of an earlier worker's tensor.
-    pub reads: Vec<(usize, RowWindow)>,
-}
-
-impl Worker {
-    /// One that reads nothing yet.
-    pub fn new(rows: usize) -> Worker {
-        Worker { rows, bytes: 0, has_border: false, reads: Vec::new() }
-    }
-}
 
 /// When workers run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,43 +19,6 @@ pub struct Turns {
     pub workers: Vec<WorkerTurns>,
     /// The workers in the order in which they run in a turn; the last one is the last.
     pub order: Vec<usize>,
-}
-
-/// When a worker runs: in turn `first` and each `period` turns later.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkerTurns {
-    /// Its first turn.
-    pub first: usize,
-    /// Turns from one time to the next.
-    pub period: usize,
-    /// How often it computes rows.
-    pub computed: usize,
-    /// How often rows are appended, the border behind the last row included.
-    pub appended: usize,
-    /// Rows that its ring holds; none of the last worker's result, which is whole.
-    pub ring: usize,
-    /// For each of its reads, the row of the ring that is the first of those that it reads.
-    pub places: Vec<usize>,
-    /// The last worker that reads its ring, if all do in the turn in which rows are appended, and nothing is left for the next one.
-    pub until: Option<usize>,
-}
-
-impl WorkerTurns {
-    /// How often it has run before a turn, if that is one of its own.
-    pub fn act(&self, turn: usize) -> Option<usize> {
-        let since = turn.checked_sub(self.first).filter(|since| since.is_multiple_of(self.period))?;
-        Some(since / self.period).filter(|&act| act < self.appended)
-    }
-
-    /// The last turn in which it appends rows.
-    fn last(&self) -> usize {
-        self.first + self.appended.saturating_sub(1) * self.period
-    }
-
-    /// The turn in which the rows are there that a window needs the first time.
-    pub fn ready(&self, window: &RowWindow, step: usize) -> usize {
-        self.first + self.period * first_acts(window, step)
-    }
 }
 
 impl Turns {
@@ -147,27 +91,10 @@ impl Turns {
 }
 
 /// Where each worker is in an order.
-pub(super) fn places(order: &[usize]) -> Vec<usize> {
+fn places(order: &[usize]) -> Vec<usize> {
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, &number)| places[number] = place);
     places
-}
-
-/// Whether all workers that read rows several times find them.
-pub(super) fn are_in_step(workers: &[Worker], turns: &[WorkerTurns]) -> bool {
-    workers.iter().zip(turns).all(|(worker, own)| in_step(worker, own.first, turns) == own.first)
-}
-
-/// The first turn from one on in which a worker finds the rows that it reads several times where it finds them later, too: none comes between
-/// the times that it reads one.
-fn in_step(worker: &Worker, first: usize, turns: &[WorkerTurns]) -> usize {
-    let repeating = worker.reads.iter().filter(|(_, window)| window.repeat > 1);
-    let first_in_step = |first: usize, (other, window): &(usize, RowWindow)| {
-        let other = &turns[*other];
-        let since = (first - other.first) % other.period;
-        if since < other.period / window.repeat { first } else { first + other.period - since }
-    };
-    repeating.fold(first, first_in_step)
 }
 
 /// How many rows each worker appends, in proportion to what the others do.
@@ -195,33 +122,11 @@ fn scales(workers: &[Worker]) -> Option<Vec<usize>> {
     scales.into_iter().collect()
 }
 
-/// How often rows are appended to a tensor before those that a window needs the first time.
-fn first_acts(window: &RowWindow, step: usize) -> usize {
-    (window.reach(step) - 1).saturating_sub(window.pads.0) / step
-}
-
 /// Has workers that read nothing begin no earlier than they must.
 fn start_late(workers: &[Worker], turns: &mut [WorkerTurns], step: usize) {
     for number in (0..workers.len()).filter(|&number| workers[number].reads.is_empty()) {
-        turns[number].first = retiming::latest(workers, turns, number, step).unwrap_or(0);
+        turns[number].first = latest(workers, turns, number, step).unwrap_or(0);
     }
-}
-
-/// Rows from the first that a window reads to the newest of the ring, whenever who reads it runs: before who appends them in a turn of both, or
-/// behind.
-pub(super) fn behind(
-    own: &WorkerTurns,
-    (other, window): (&WorkerTurns, &RowWindow),
-    is_before: bool,
-    step: usize,
-) -> usize {
-    appended(own.first, other, is_before) * step + window.pads.0
-}
-
-/// How often one has appended rows when another one runs in a turn: before it in a turn of both, or behind.
-fn appended(turn: usize, other: &WorkerTurns, is_before: bool) -> usize {
-    let since = turn - other.first;
-    if is_before { since.div_ceil(other.period) } else { since / other.period + 1 }
 }
 
 /// Finds how many rows the rings hold, where they are read, how often rows are appended, and which are needed in a turn alone.
@@ -261,7 +166,7 @@ fn until<'a>(
     number: usize,
     step: usize,
 ) -> impl Iterator<Item = usize> + use<'a> {
-    let readers = retiming::readers(workers, number);
+    let readers = readers(workers, number);
     let (own, worker) = (&turns[number], &workers[number]);
     let is_at_once = readers.clone().all(|(reader, window)| turns[reader].first == own.first && window.repeat == 1);
     let is_local = own.ring == step && !worker.has_border && is_at_once;
