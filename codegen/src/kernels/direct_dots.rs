@@ -6,7 +6,7 @@ use super::contraction::{Axis, Contraction};
 use super::dots::{FEW_PIXELS, GROUP, Reach, blocks_with_weights, packed_words, runs};
 use super::scales::{Scales, numbers};
 use super::schedule::{Preferences, Settings};
-use crate::loops::{Index, Nest, Routine, Stmt, Tile, Var};
+use crate::loops::{DirectTile, Index, Nest, Routine, Stmt, Tile, Var};
 use crate::target::VectorSpelling;
 use mlc_ir::{Attribute, DType, Diagnostic, TensorType};
 
@@ -108,10 +108,11 @@ impl<'c> DirectDots<'c> {
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>) {
-        let rows: Vec<usize> = self.contraction.outer.iter().rev().skip(1).rev().map(|axis| axis.extent).collect();
+        let rows: Vec<usize> = self.contraction.outer.iter().map(|axis| axis.extent).collect();
+        let rows = &rows[..rows.len() - 1];
         let most = TILE.pixels();
         let [threes, twos] = shares(self.columns.extent);
-        kernel.for_shape(&["n", "row", "line"], &rows, &mut |kernel, row| {
+        kernel.for_shape(&["n", "row", "line"], rows, &mut |kernel, row| {
             kernel.for_range("column", Index::default(), Index::from(threes * most), most as i64, |kernel, column| {
                 self.pixels(kernel, row, &column, most);
             });
@@ -128,9 +129,7 @@ impl<'c> DirectDots<'c> {
 
     /// All outputs of some pixels from a column on.
     fn pixels(&self, kernel: &mut KernelWriter<'_>, row: &[Index], column: &Index, pixels: usize) {
-        let outer = &self.contraction.outer;
-        let moved = row.iter().chain([column]).zip(outer).map(|(index, axis)| index.times(axis.x));
-        let start = moved.fold(Index::from(self.contraction.x_offset), |start, index| start.plus(&index));
+        let start = self.contraction.start_at(&[row, std::slice::from_ref(column)].concat());
         let tables = [self.weights, self.first, self.scales.table].map(|table| (table, Index::default()));
         let result = kernel.results[0].clone();
         let stored = (0..pixels as i64).map(|pixel| {
@@ -141,15 +140,15 @@ impl<'c> DirectDots<'c> {
         let [groups, runs, gap] = self.window;
         let mut numbers = vec![groups, self.blocks as i64, runs, gap];
         numbers.extend(self.scales.limit());
-        let routine = Routine::DirectDots {
+        let tile = DirectTile {
             pixels,
             distance: self.columns.x as usize,
             x: self.x,
             wide: self.wide,
             dtype: self.scales.dtype,
             limited: self.scales.limit().is_some(),
-            idle: self.idle,
         };
+        let routine = Routine::DirectDots { tile, idle: self.idle };
         kernel.b.push(Stmt::Routine { routine, pointers, numbers });
     }
 }

@@ -94,7 +94,12 @@ impl Contraction {
 
     /// The first element of x that a pixel meets.
     pub(super) fn start(&self, pixel: &Index) -> Index {
-        let moved = self.place(pixel).into_iter().zip(&self.outer).map(|(index, axis)| index.times(axis.x));
+        self.start_at(&self.place(pixel))
+    }
+
+    /// The same by its indices along the outer axes.
+    pub(super) fn start_at(&self, place: &[Index]) -> Index {
+        let moved = place.iter().zip(&self.outer).map(|(index, axis)| index.times(axis.x));
         moved.fold(Index::from(self.x_offset), |start, index| start.plus(&index))
     }
 

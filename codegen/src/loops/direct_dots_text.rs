@@ -2,22 +2,12 @@
 
 use super::dots_text::{Places, SUMS, Sum, begin_block, blocks_in_c, end_block, four_steps};
 use super::dsp_text::{in_assembly, limit, rescale_one};
+use super::routine::DirectTile;
 use super::spelling::c_type;
-use mlc_ir::DType;
 
-/// What a function is made for: see [`DirectDots`](super::routine::Routine::DirectDots).
-pub struct DirectDots {
-    pub pixels: usize,
-    pub distance: usize,
-    pub x: DType,
-    pub wide: bool,
-    pub dtype: DType,
-    pub limited: bool,
-}
-
-/// The function.
-pub fn direct_dots(name: &str, own: &DirectDots) -> String {
-    let &DirectDots { pixels, distance, x, wide, dtype, limited } = own;
+/// The function of a [`DirectDots`](super::routine::Routine::DirectDots).
+pub fn direct_dots(name: &str, own: &DirectTile) -> String {
+    let &DirectTile { pixels, distance, x, wide, dtype, limited } = own;
     let (byte, source) = (c_type(dtype), c_type(x));
     let mut parameters = vec![format!("const {source} *x")];
     parameters.extend(["weights", "first", "scales"].map(|of| format!("const int32_t *{of}")));
@@ -61,7 +51,7 @@ pub fn direct_dots(name: &str, own: &DirectDots) -> String {
 }
 
 /// A group of some pixels and two outputs: r2, r3, r10 and r11 are the pairs of their weights.
-fn group(own: &DirectDots) -> String {
+fn group(own: &DirectTile) -> String {
     let weights = match own.wide {
         true => "ldmia r1!, {r2, r3, r10, r11}\n",
         false => "ldmia r1!, {r2, r3}\nsxtb16 r10, r3\nsxtb16 r11, r3, ror #8\nsxtb16 r3, r2, ror #8\nsxtb16 r2, r2\n",
@@ -84,8 +74,8 @@ fn group(own: &DirectDots) -> String {
 /// The loops. Blocks whose multipliers are 0 are only rescaled. Groups of a run are taken four at a time, the first time only as many as are left
 /// over. On the stack are the first terms, the scales, x, the end of a run, how many groups are skipped the first time, the number of runs that are left; behind what is
 /// saved there are the results, the numbers of groups and of blocks that are left, of runs, the gap, the lower limit.
-fn assembly(own: &DirectDots) -> String {
-    let &DirectDots { pixels, dtype, limited, .. } = own;
+fn assembly(own: &DirectTile) -> String {
+    let &DirectTile { pixels, dtype, limited, .. } = own;
     let results = 64;
     let [groups, blocks, runs, gap, low] = [0, 4, 8, 12, 16].map(|behind| results + 4 * pixels + behind);
     format!(

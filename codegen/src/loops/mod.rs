@@ -50,6 +50,6 @@ pub use helper::{Helpers, Intrinsic};
 pub use intrinsics::Intrinsics;
 pub use lane_types::mask_dtype;
 pub use lead::{Lead, Leads, lead};
-pub use routine::{Routine, Tile};
+pub use routine::{DirectTile, Routine, Tile};
 pub use statement::{Function, Overlaps, Parameter, Relation, Stmt, mentioned};
 pub use variable::{Holds, ValueType, Var, VarInfo, VarKind};

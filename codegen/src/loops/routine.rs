@@ -104,23 +104,30 @@ pub enum Routine {
     /// of each output, to each pixel's results; numbers of groups of a run and of blocks, of runs, bytes from the end of a run to the next one;
     /// the lower limit). The last pixel is stored first.
     DirectDots {
-        /// Three pixels, or two.
-        pixels: usize,
-        /// Bytes from one to the next.
-        distance: usize,
-        /// What the bytes of x are.
-        x: DType,
-        /// Whether weights are groups, and no words of four.
-        wide: bool,
-        /// What is stored.
-        dtype: DType,
-        /// Whether the lower limit is above the smallest number of that type.
-        limited: bool,
+        /// What the function is made for.
+        tile: DirectTile,
         /// See [`Routine::RescaledDots`].
         idle: usize,
     },
     /// One of the vector extension.
     Helium(Helium),
+}
+
+/// Pixels, of two outputs each, of a [`Routine::DirectDots`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DirectTile {
+    /// Three pixels, or two.
+    pub pixels: usize,
+    /// Bytes from one to the next.
+    pub distance: usize,
+    /// What the bytes of x are.
+    pub x: DType,
+    /// Whether weights are groups, and no words of four.
+    pub wide: bool,
+    /// What is stored.
+    pub dtype: DType,
+    /// Whether the lower limit is above the smallest number of that type.
+    pub limited: bool,
 }
 
 /// Pixels and outputs whose sums are computed at once.
@@ -174,7 +181,7 @@ impl Routine {
             Routine::RescaledDots { pixels, dtype, limited, .. } => {
                 format!("mlc_rescaled_dots_{}{dtype}_{pixels}x2", limited_prefix(limited))
             }
-            Routine::DirectDots { pixels, distance, x, wide, dtype, limited, .. } => {
+            Routine::DirectDots { tile: DirectTile { pixels, distance, x, wide, dtype, limited }, .. } => {
                 let (limit, wide) = (limited_prefix(limited), if wide { "wide_" } else { "" });
                 format!("mlc_direct_dots_{limit}{wide}{x}_{distance}_{dtype}_{pixels}x2")
             }
@@ -187,9 +194,7 @@ impl Routine {
             Routine::RescaledDots { pixels, dtype, limited, .. } => {
                 Routine::RescaledDots { pixels, dtype, limited, idle: 0 }
             }
-            Routine::DirectDots { pixels, distance, x, wide, dtype, limited, .. } => {
-                Routine::DirectDots { pixels, distance, x, wide, dtype, limited, idle: 0 }
-            }
+            Routine::DirectDots { tile, .. } => Routine::DirectDots { tile, idle: 0 },
             other => other,
         }
     }
@@ -227,7 +232,7 @@ impl Routine {
                 let products = (7.0 + 4.0 * pixels as f64) * number(0) + 3.0 * (number(0) / 4.0).ceil();
                 40.0 + number(1) * rescaled_block(pixels, limited) + (number(1) - idle as f64) * products
             }
-            Routine::DirectDots { pixels, wide, limited, idle, .. } => {
+            Routine::DirectDots { tile: DirectTile { pixels, wide, limited, .. }, idle } => {
                 let loaded = if wide { 1.0 } else { 5.0 };
                 let run = 13.0 + (loaded + 7.0 * pixels as f64) * number(0) + 3.0 * (number(0) / 4.0).ceil();
                 40.0 + number(1) * rescaled_block(pixels, limited) + (number(1) - idle as f64) * number(2) * run
@@ -269,7 +274,7 @@ impl Routine {
                 let operands = vec![groups * 2 * pixels, groups * outputs, outputs, 3 * outputs];
                 operands.into_iter().chain(std::iter::repeat_n(outputs, pixels)).collect()
             }
-            Routine::DirectDots { pixels, distance, wide, idle, .. } => {
+            Routine::DirectDots { tile: DirectTile { pixels, distance, wide, .. }, idle } => {
                 let (run, outputs, runs) = (4 * number(0), 2 * number(1), number(2));
                 let gap = numbers.get(3).copied().unwrap_or(0);
                 let last = (runs.saturating_sub(1) as i64 * (run as i64 + gap)).max(0) as usize;

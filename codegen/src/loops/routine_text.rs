@@ -1,7 +1,7 @@
 //! [`Routine`]s as C, with assembly where the DSP extension is. The same text without it is C for any machine.
 
 use super::depthwise_text::{depthwise, row_pairs};
-use super::direct_dots_text::{DirectDots, direct_dots};
+use super::direct_dots_text::direct_dots;
 use super::dots_text::{dots, rescaled_dots};
 use super::dsp_text::{HAS_DSP, in_both_assemblies, rescale};
 use super::helium_text;
@@ -30,9 +30,7 @@ pub fn definition(routine: Routine) -> String {
         Routine::RowWindows { stride, x, result } => row_windows(&name, stride, x, result),
         Routine::Rescale { dtype, limited } => rescale(&name, dtype, limited),
         Routine::RescaledDots { pixels, dtype, limited, .. } => rescaled_dots(&name, pixels, dtype, limited),
-        Routine::DirectDots { pixels, distance, x, wide, dtype, limited, .. } => {
-            direct_dots(&name, &DirectDots { pixels, distance, x, wide, dtype, limited })
-        }
+        Routine::DirectDots { tile, .. } => direct_dots(&name, &tile),
     }
 }
 

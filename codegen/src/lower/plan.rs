@@ -109,7 +109,7 @@ struct Requests<'a> {
     laps: &'a [Lap],
     /// Numbers of the laps of each request.
     lapped: Vec<Vec<usize>>,
-    /// The others that live at the same time as each.
+    /// All that live at the same time as each, itself among them.
     neighbours: Vec<Vec<usize>>,
     alignment: usize,
 }
@@ -220,14 +220,14 @@ impl<'a> Requests<'a> {
     fn improve(&self, order: &[usize], best: &mut Vec<usize>, bound: usize) {
         let mut generator = Generator::new(order.len() as u64);
         for share in SHARES {
-            let room = |best: &[usize]| bound + (end(self.requests, best).saturating_sub(bound)) * share / 100;
             let (mut order, mut is_high) = (order.to_vec(), vec![false; self.requests.len()]);
-            let mut left = MOST_PLACED;
-            while left > 0 && end(self.requests, best) > bound {
-                match self.place_below(&order, &is_high, room(best)) {
+            let (mut left, mut most) = (MOST_PLACED, end(self.requests, best));
+            while left > 0 && most > bound {
+                match self.place_below(&order, &is_high, bound + (most - bound) * share / 100) {
                     Ok(offsets) => {
                         left = left.saturating_sub(order.len());
                         *best = offsets;
+                        most = end(self.requests, best);
                     }
                     Err(count) => {
                         left = left.saturating_sub(count + 1);

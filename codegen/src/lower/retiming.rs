@@ -2,7 +2,7 @@
 //! a chain of windows, runs later than it could, and has fewer rows in its ring then. In a turn of both, who reads older rows alone runs before
 //! who appends new ones, so that these take their place.
 
-use super::workers::{Worker, WorkerTurns, are_in_step, behind, latest, readers};
+use super::workers::{Worker, WorkerTurns, are_in_step, behind, earliest, latest, readers};
 use mlc_ir::RowWindow;
 
 /// How often all workers are looked at.
@@ -37,8 +37,7 @@ pub(super) fn move_back(workers: &[Worker], turns: &mut [WorkerTurns], step: usi
 
 /// Has a worker begin when its ring and those that it reads take least.
 fn move_one(workers: &[Worker], turns: &mut [WorkerTurns], number: usize, step: usize, local: Local) {
-    let ready = workers[number].reads.iter().map(|(other, window)| turns[*other].ready(window, step));
-    let earliest = ready.max().unwrap_or(turns[number].first);
+    let earliest = earliest(&workers[number], turns, step).unwrap_or(turns[number].first);
     let Some(latest) = latest(workers, turns, number, step).filter(|&latest| latest >= earliest) else { return };
     let rings: Vec<usize> = workers[number].reads.iter().map(|(other, _)| *other).chain([number]).collect();
     let mut best: Option<(usize, usize)> = None;
@@ -56,15 +55,21 @@ fn move_one(workers: &[Worker], turns: &mut [WorkerTurns], number: usize, step: 
     turns[number].first = best.map_or(before, |(_, first)| first);
 }
 
-/// Bytes of a ring if all that read older rows alone run before who appends them.
-fn least_bytes(workers: &[Worker], turns: &[WorkerTurns], number: usize, step: usize, local: Local) -> usize {
+/// Rows of a ring if all that read older rows alone run before who appends them.
+fn least_rows(workers: &[Worker], turns: &[WorkerTurns], number: usize, step: usize) -> usize {
     let own = &turns[number];
     let rows = readers(workers, number).map(|(reader, window)| {
         let is_before = can_be_before(&turns[reader], (own, window), step);
         behind(&turns[reader], (own, window), is_before, step)
     });
+    rows.fold(step, usize::max)
+}
+
+/// Bytes of such a ring.
+fn least_bytes(workers: &[Worker], turns: &[WorkerTurns], number: usize, step: usize, local: Local) -> usize {
+    let own = &turns[number];
+    let rows = least_rows(workers, turns, number, step);
     let is_at_once = readers(workers, number).all(|(reader, _)| turns[reader].first == own.first);
-    let rows = rows.max().unwrap_or(0).max(step);
     let is_local = is_at_once && rows == step && !workers[number].has_border;
     if is_local && local == Local::Free { 0 } else { rows * workers[number].bytes }
 }
@@ -88,18 +93,14 @@ pub(super) fn order(workers: &[Worker], turns: &[WorkerTurns], step: usize) -> V
     let mut wanted: Vec<(usize, usize, usize)> = Vec::new();
     for (number, own) in turns.iter().enumerate().take(last) {
         before[last].push(number);
-        let rows =
-            |reader: usize, window: &RowWindow, is_before: bool| behind(&turns[reader], (own, window), is_before, step);
-        let can_be_before = |reader: usize, window: &RowWindow| can_be_before(&turns[reader], (own, window), step);
-        let least = readers(workers, number)
-            .map(|(reader, window)| rows(reader, window, can_be_before(reader, window)))
-            .fold(step, usize::max);
+        let least = least_rows(workers, turns, number, step);
         for (reader, window) in readers(workers, number) {
-            if !can_be_before(reader, window) {
-                if meets(&turns[reader], (own, window)) {
+            let ring = (own, window);
+            if !can_be_before(&turns[reader], ring, step) {
+                if meets(&turns[reader], ring) {
                     before[reader].push(number);
                 }
-            } else if rows(reader, window, false) > least {
+            } else if behind(&turns[reader], ring, false, step) > least {
                 wanted.push((workers[number].bytes, reader, number));
             }
         }

@@ -7,7 +7,7 @@
 //! Who reads each row several times runs more often than who computes it, and as soon as a row is there, so that it is the newest one each time.
 
 use super::retiming;
-use super::workers::{Worker, WorkerTurns, appended, are_in_step, behind, in_step, latest, readers};
+use super::workers::{Worker, WorkerTurns, appended, are_in_step, behind, earliest, in_step, latest, readers};
 use mlc_ir::RowWindow;
 
 /// When workers run.
@@ -36,8 +36,7 @@ impl Turns {
             if step == 0 || worker.rows == 0 || !worker.rows.is_multiple_of(step) || !fastest.is_multiple_of(scale) {
                 return None;
             }
-            let first = worker.reads.iter().map(|(other, window)| turns[*other].ready(window, step));
-            let first = in_step(worker, first.max().unwrap_or(0), &turns);
+            let first = in_step(worker, earliest(worker, &turns, step).unwrap_or(0), &turns);
             let computed = worker.rows / step;
             turns.push(WorkerTurns {
                 first,

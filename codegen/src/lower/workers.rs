@@ -102,6 +102,11 @@ pub fn readers(workers: &[Worker], number: usize) -> impl Iterator<Item = (usize
     })
 }
 
+/// The first turn in which all is there that a worker reads the first time; none of one that reads nothing.
+pub fn earliest(worker: &Worker, turns: &[WorkerTurns], step: usize) -> Option<usize> {
+    worker.reads.iter().map(|(other, window)| turns[*other].ready(window, step)).max()
+}
+
 /// The last turn in which a worker may begin, by when its readers do.
 pub fn latest(workers: &[Worker], turns: &[WorkerTurns], number: usize, step: usize) -> Option<usize> {
     let own = &turns[number];

@@ -42,7 +42,7 @@ pub(super) fn within_limits(
     }
 }
 
-/// The same whatever flash it takes, as far as there is no limit.
+/// The same with the schedules that the options leave.
 fn within_ram(
     graph: &Graph,
     options: &CompileOptions,
