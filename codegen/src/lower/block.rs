@@ -1,6 +1,7 @@
 //! [`Block`]: nodes that are computed together, row by row.
 
 use super::considered::Span;
+use super::patch::Halo;
 use mlc_ir::{Graph, NodeId};
 
 /// Nodes that are computed row by row, as one stripe.
@@ -12,6 +13,8 @@ pub struct Block {
     pub rows: usize,
     /// In how many patches.
     pub patches: usize,
+    /// What becomes of rows that two of them read.
+    pub halo: Halo,
     /// Of what is itself a patch, which of how many.
     pub patch: (usize, usize),
     /// Operations that patches do beyond those of the whole.
@@ -22,7 +25,7 @@ pub struct Block {
 
 impl Default for Block {
     fn default() -> Block {
-        Block { nodes: Vec::new(), rows: 1, patches: 1, patch: (0, 1), twice: 0, fed: None }
+        Block { nodes: Vec::new(), rows: 1, patches: 1, halo: Halo::Computed, patch: (0, 1), twice: 0, fed: None }
     }
 }
 
@@ -41,7 +44,7 @@ impl Block {
     pub fn span(&self) -> Span {
         let name = |node: Option<&String>| node.cloned().unwrap_or_default();
         let (first, last) = (name(self.nodes.first()), name(self.nodes.last()));
-        Span { first, last, nodes: self.nodes.len(), patches: self.patches, twice: self.twice }
+        Span { first, last, nodes: self.nodes.len(), patches: self.patches, halo: self.halo, twice: self.twice }
     }
 
     /// See [`Block::fed`], in a graph that has it.

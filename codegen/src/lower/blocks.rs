@@ -7,7 +7,8 @@
 use super::block::Block;
 use super::chain::{Chain, Taken};
 use super::considered::Cut;
-use super::patches::{Patched, Patches};
+use super::patch::{Halo, Patches};
+use super::patches::Patched;
 use crate::target::Target;
 use mlc_ir::{Diagnostic, Graph, NodeId};
 use std::collections::BTreeSet;
@@ -101,7 +102,7 @@ pub fn in_patches(graph: &Graph, target: &Target, wanted: Wanted) -> Result<Vec<
     let chain = Chain::new(graph, target, None);
     let mut choices = chain.choices();
     let Some(once) = chain.least(&choices) else { return Ok(Vec::new()) };
-    chain.add_patches(&mut choices, once)?;
+    chain.add_patches(&mut choices, once, &[Halo::Computed, Halo::Kept])?;
     let mut paths = Vec::new();
     let mut limit = once;
     while let Some(path) = limit.checked_sub(1).and_then(|limit| chain.path(&choices, limit)) {
@@ -143,7 +144,7 @@ fn plan(graph: &Graph, chain: &Chain<'_>, path: &[Taken]) -> Result<Option<Plan>
     let taken: Vec<&Taken> = path.iter().filter(|taken| taken.patches > 1).collect();
     let nodes = |taken: &Taken| chain.nodes[taken.first..taken.first + taken.count].to_vec();
     let patches: Vec<Patches> =
-        taken.iter().map(|taken| Patches { nodes: nodes(taken), count: taken.patches }).collect();
+        taken.iter().map(|taken| Patches { nodes: nodes(taken), count: taken.patches, halo: taken.halo }).collect();
     if patches.is_empty() {
         return Ok(None);
     }
@@ -162,6 +163,7 @@ fn stripes(chain: &Chain<'_>, path: &[Taken]) -> Vec<Block> {
         nodes: chain.nodes[taken.first..taken.first + taken.count].iter().map(|&id| name(id)).collect(),
         rows: taken.rows,
         patches: taken.patches,
+        halo: taken.halo,
         twice: taken.twice,
         fed: chain.fed(taken.first, taken.count).map(name),
         ..Block::default()

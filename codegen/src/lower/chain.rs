@@ -4,11 +4,13 @@ use super::block::Block;
 use super::considered::CutReason;
 use super::homes::is_constant;
 use super::outline::Outline;
-use super::patches::{Patch, Patches, Transposed, height, operations};
+use super::patch::{Halo, Patch, Patches, height, operations};
 use super::roles::is_view;
+use super::transposed::Transposed;
 use crate::target::Target;
 use mlc_ir::{Diagnostic, Graph, NodeId, Objective, Op, Value};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Nodes of one block at most.
 const MOST_NODES: usize = 64;
@@ -35,6 +37,8 @@ pub struct Choice {
     rows: usize,
     /// In how many patches.
     patches: usize,
+    /// What becomes of rows that two of them read.
+    halo: Halo,
     /// Operations that patches do beyond those of the whole.
     twice: u64,
     /// What lives meanwhile.
@@ -54,6 +58,8 @@ pub struct Taken {
     pub rows: usize,
     /// In how many patches.
     pub patches: usize,
+    /// What becomes of rows that two of them read.
+    pub halo: Halo,
     /// Operations that patches do beyond those of the whole.
     pub twice: u64,
 }
@@ -126,11 +132,11 @@ impl<'a> Chain<'a> {
         if self.graph.node(self.nodes[node]).op.category() == mlc_ir::Category::Elementwise {
             bytes -= alive.filter(dies).map(|tensor| tensor.bytes).min().unwrap_or(0);
         }
-        Choice { count: 1, rows: 0, patches: 1, twice: 0, bytes, work: 0 }
+        Choice { count: 1, rows: 0, patches: 1, halo: Halo::Computed, twice: 0, bytes, work: 0 }
     }
 
     /// Bytes of whole tensors that live while nodes are computed together.
-    fn whole(&self, nodes: std::ops::Range<usize>) -> usize {
+    fn whole(&self, nodes: Range<usize>) -> usize {
         let is_inner = |tensor: &Tensor| tensor.life.0 >= nodes.start && tensor.life.1 < nodes.end;
         let alive = |tensor: &&Tensor| tensor.life.0 < nodes.end && tensor.life.1 >= nodes.start && !is_inner(tensor);
         self.tensors.iter().filter(alive).map(|tensor| tensor.bytes).sum()
@@ -138,7 +144,7 @@ impl<'a> Chain<'a> {
 
     /// Bytes that a result of nodes which are computed together has in common with a tensor that dies with them, at most. `lead` says how far
     /// it has to begin before a tensor, whose rows and its own have so many bytes.
-    fn overlaid(&self, nodes: std::ops::Range<usize>, lead: impl Fn((Value, usize), usize) -> Option<i64>) -> usize {
+    fn overlaid(&self, nodes: Range<usize>, lead: impl Fn((Value, usize), usize) -> Option<i64>) -> usize {
         let last = Value::from(self.nodes[nodes.end - 1]);
         let Some(result) = self.tensors.iter().find(|tensor| tensor.value == last) else { return 0 };
         if self.target.objective != Objective::Ram || result.life.0 < nodes.start {
@@ -217,7 +223,7 @@ impl<'a> Chain<'a> {
         let lead = |operand, result| outline.lead(rows, operand, result);
         let whole = self.whole(first..first + count) - self.overlaid(first..first + count, lead);
         let bytes = whole + outline.bytes(self.target.alignment, |_| None);
-        Some(Choice { count, rows, patches: 1, twice: 0, bytes, work: work(&outline, rows) })
+        Some(Choice { count, rows, patches: 1, halo: Halo::Computed, twice: 0, bytes, work: work(&outline, rows) })
     }
 
     /// Multiply–accumulates of all nodes.
@@ -232,25 +238,28 @@ impl<'a> Chain<'a> {
     /// What a path takes at most.
     pub fn bytes(&self, choices: &[Vec<Choice>], path: &[Taken]) -> usize {
         let is = |choice: &&Choice, taken: &Taken| {
-            (choice.count, choice.rows, choice.patches) == (taken.count, taken.rows, taken.patches)
+            let own = (choice.count, choice.rows, choice.patches, choice.halo);
+            own == (taken.count, taken.rows, taken.patches, taken.halo)
         };
         let own = path.iter().map(|taken| choices[taken.first].iter().find(|choice| is(choice, taken)));
         own.flatten().map(|choice| choice.bytes).max().unwrap_or(0)
     }
 
-    /// Adds choices of patches that take less than so many bytes.
+    /// Adds choices of patches of some kinds that take less than so many bytes.
     ///
     /// # Errors
     /// When a node can't be transposed that says it can: a defect of mlc.
-    pub fn add_patches(&self, choices: &mut [Vec<Choice>], most: usize) -> Result<(), Diagnostic> {
+    pub fn add_patches(&self, choices: &mut [Vec<Choice>], most: usize, halos: &[Halo]) -> Result<(), Diagnostic> {
         let transposed = Transposed::new(self.graph)?;
         let all: u64 = self.nodes.iter().map(|&id| operations(self.graph, id)).sum();
         for (first, own) in choices.iter_mut().enumerate() {
             // One row at a time takes least, which is what patches are for.
             let counts: Vec<usize> = own.iter().filter(|choice| choice.rows == 1).map(|choice| choice.count).collect();
             for count in counts {
-                let patches = self.patches(&transposed, first, count, &PATCHES);
-                own.extend(patches.filter(|choice| choice.bytes < most && choice.twice <= all / LEAST_ONCE));
+                for &halo in halos {
+                    let patches = self.patches(&transposed, first..first + count, &PATCHES, halo);
+                    own.extend(patches.filter(|choice| choice.bytes < most && choice.twice <= all / LEAST_ONCE));
+                }
             }
         }
         Ok(())
@@ -260,29 +269,44 @@ impl<'a> Chain<'a> {
     fn patches(
         &self,
         transposed: &Transposed,
-        first: usize,
-        count: usize,
+        range: Range<usize>,
         counts: &[usize],
+        halo: Halo,
     ) -> impl Iterator<Item = Choice> {
-        let nodes = &self.nodes[first..first + count];
+        let nodes = &self.nodes[range.clone()];
         let outline = transposed.nodes(nodes);
         let outline = outline.and_then(|nodes| Outline::new(&transposed.graph, &nodes, 1, None, self.target));
         let rows = nodes.last().and_then(|&last| height(self.graph, last)).unwrap_or(0);
         let once: u64 = nodes.iter().map(|&id| operations(self.graph, id)).sum();
-        let range = first..first + count;
         let counts = counts.iter().copied().filter(move |&patches| patches <= rows);
         counts.filter_map(move |patches| {
             let outline = outline.as_ref()?;
-            let all = Patches { nodes: nodes.to_vec(), count: patches }.all(self.graph)?;
+            let all = Patches { nodes: nodes.to_vec(), count: patches, halo }.all(self.graph)?;
             let twice = all.iter().map(|patch| patch.operations(self.graph)).sum::<u64>().saturating_sub(once);
             let rings = |patch: &Patch| {
                 outline.bytes(self.target.alignment, |value| patch.rows_of(transposed.original(value)?))
             };
             let overlaid = self.overlaid(range.clone(), |operand, result| lead(&all, operand, result));
-            let bytes = self.whole(range.clone()) - overlaid + all.iter().map(rings).max()?;
-            let work = work(outline, 1) + twice.saturating_mul(BYTES_PER_OPERATION);
-            Some(Choice { count, rows: 1, patches, twice, bytes, work })
+            let kept = self.kept(&all);
+            let bytes = self.whole(range.clone()) - overlaid + all.iter().map(rings).max()? + kept;
+            // What is kept is copied there and back.
+            let copied = 2 * (kept * patches) as u64;
+            let work = work(outline, 1) + copied + twice.saturating_mul(BYTES_PER_OPERATION);
+            Some(Choice { count: range.len(), rows: 1, patches, halo, twice, bytes, work })
         })
+    }
+
+    /// Bytes of the rows that patches keep for each other.
+    fn kept(&self, patches: &[Patch]) -> usize {
+        let mut rows: BTreeMap<NodeId, usize> = BTreeMap::new();
+        for (&id, kept) in patches.iter().flat_map(|patch| &patch.kept) {
+            rows.entry(id).and_modify(|most| *most = kept.len().max(*most)).or_insert(kept.len());
+        }
+        let bytes = |(&id, &rows): (&NodeId, &usize)| {
+            let row = self.graph.ty(id.into()).bytes() / height(self.graph, id).unwrap_or(1).max(1);
+            (rows * row).next_multiple_of(self.target.alignment)
+        };
+        rows.iter().map(bytes).sum()
     }
 
     /// Why two neighbours aren't in one of some blocks.
@@ -331,7 +355,10 @@ impl<'a> Chain<'a> {
         let count = block.nodes.len();
         match block.patches {
             1 => self.stripe(first, count, block.rows),
-            patches => self.patches(&Transposed::new(self.graph).ok()?, first, count, &[patches]).next(),
+            patches => {
+                let transposed = Transposed::new(self.graph).ok()?;
+                self.patches(&transposed, first..first + count, &[patches], block.halo).next()
+            }
         }
     }
 
@@ -348,8 +375,8 @@ impl<'a> Chain<'a> {
         }
         let (mut first, mut path) = (0, Vec::new());
         while let Some(found) = best.get(first) {
-            let (_, &Choice { count, rows, patches, twice, .. }) = (*found)?;
-            path.push(Taken { first, count, rows, patches, twice });
+            let (_, &Choice { count, rows, patches, halo, twice, .. }) = (*found)?;
+            path.push(Taken { first, count, rows, patches, halo, twice });
             first += count;
         }
         Some(path)

@@ -1,5 +1,6 @@
 //! [`Considered`]: what was looked at when it was decided which nodes are computed row by row.
 
+use super::patch::Halo;
 use serde::Serialize;
 
 /// The programs of which one was taken, and why its stripes end where they do.
@@ -64,6 +65,8 @@ pub struct Span {
     pub nodes: usize,
     /// In how many patches of rows they are computed.
     pub patches: usize,
+    /// What becomes of rows that two of them read.
+    pub halo: Halo,
     /// Operations, such as multiply–accumulates, that patches do beyond those of the whole: rows that neighbours need of each other are
     /// computed twice.
     pub twice: u64,

@@ -3,6 +3,7 @@
 //! Views cost nothing: a transpose, slice, broadcast or reshape of a value is another view of its buffer. A value that is
 //! joined or padded later is computed right inside the buffer of the whole, where that is possible; where not, lowering copies.
 
+use super::patches::kept_of;
 use super::roles::{is_computed, is_view};
 use super::view::View;
 use mlc_ir::ops::PadMode;
@@ -147,6 +148,17 @@ impl Homes {
         (is_placeable && is_exchange).then(|| (patch, permutation.clone()))
     }
 
+    /// Rows that are copied for the next one of some patches take the place of those that were copied for this one, which come before its own
+    /// wherever it needs them.
+    fn kept_before(&self, graph: &Graph, value: Value) -> Option<Value> {
+        let is_kept = |id: NodeId| self.by_rows.contains(&id) && kept_of(graph, id).is_some();
+        let joined = kept_of(graph, value.node).filter(|_| is_kept(value.node))?;
+        let &before = graph.operands(joined.node).first()?;
+        let is_joined = matches!(graph.node(joined.node).op, Op::Concat(_)) && self.by_rows.contains(&joined.node);
+        let is_alike = graph.ty(before) == graph.ty(value) && graph.uses(before).len() == 1;
+        (is_joined && is_alike && is_kept(before.node)).then_some(before)
+    }
+
     fn place_outputs(&mut self, graph: &Graph) {
         for (number, output) in graph.open_outputs().into_iter().enumerate() {
             self.place_output(graph, graph.outputs()[output].value, Placement::Output(number));
@@ -239,7 +251,10 @@ impl Homes {
                     }
                 }
             }
-            (None, _) => (self.buffer(BufferKind::Arena, ty.bytes()), dense),
+            (None, _) => match self.kept_before(graph, value) {
+                Some(before) => self.resolve(graph, before),
+                None => (self.buffer(BufferKind::Arena, ty.bytes()), dense),
+            },
         };
         self.buffers[view.0].values.push(node.name.to_string());
         self.views.insert(value, view.clone());

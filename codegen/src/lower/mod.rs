@@ -25,6 +25,7 @@ mod order;
 mod outline;
 mod overlay;
 mod part;
+mod patch;
 mod patches;
 pub mod plan;
 mod pools;
@@ -38,6 +39,7 @@ mod sequence;
 mod sharing;
 mod steps;
 mod stripe;
+mod transposed;
 mod turns;
 pub mod view;
 mod workers;
@@ -48,6 +50,7 @@ pub use exchange::{Action, Exchange, LoweredMessage};
 pub use fetch::{Fetch, Fetched};
 pub use layout::{Accessed, Group, Layout};
 pub use overlay::Overlay;
+pub use patch::Halo;
 pub use part::{
     Act, Binding, Carried, ExternRoutine, Label, Loop, Once, Part, ResultPlace, Routine, Step, Stripe, Walk,
 };

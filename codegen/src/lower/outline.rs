@@ -2,7 +2,7 @@
 
 use super::homes::is_constant;
 use super::legalize::{anchor_mut, border_in_memory, take_pads};
-use super::patches::rows_of;
+use super::patches::{kept_of, rows_of};
 use super::turns::Turns;
 use super::workers::Worker;
 use crate::target::Target;
@@ -33,6 +33,8 @@ pub struct Member {
     pub value: Value,
     /// What it does.
     pub work: Work,
+    /// What of its rows is copied for who comes behind the stripe.
+    pub kept: Vec<Kept>,
     /// The ring of its rows; the last member has none.
     pub ring: RingOfRows,
 }
@@ -53,6 +55,15 @@ impl Member {
             Work::Copy | Work::Sum(_) => Vec::new(),
         }
     }
+}
+
+/// Rows that are copied to a tensor outside of the stripe as they are appended.
+#[derive(Debug)]
+pub struct Kept {
+    /// The node whose result they are.
+    pub node: NodeId,
+    /// Columns that aren't copied, before and after the others.
+    pub skipped: (usize, usize),
 }
 
 /// What is done with rows.
@@ -174,6 +185,7 @@ impl Outline {
     /// the other, so that they are copied, each in its turn.
     pub fn new(graph: &Graph, nodes: &[NodeId], rows: usize, fed: Option<NodeId>, target: &Target) -> Option<Outline> {
         let all: BTreeSet<NodeId> = nodes.iter().copied().collect();
+        let (kept, nodes): (Vec<NodeId>, Vec<NodeId>) = nodes.iter().partition(|id| is_kept(graph, **id, &all));
         let joined = nodes.iter().copied().filter(|&id| is_joined(graph, id, &all)).collect();
         let (members, workers, made) = (Vec::new(), Vec::new(), BTreeMap::new());
         let mut draft = Draft { graph, target, rows, joined, fed, members, workers, made };
@@ -182,11 +194,12 @@ impl Outline {
             let is_output = graph.outputs().iter().any(|output| output.value.node == *id);
             is_output || graph.uses((*id).into()).iter().any(|(user, _)| !is_among(graph, *user, &all))
         };
-        if (inner.is_empty() && fed.is_none()) || inner.iter().any(is_needed) {
+        if inner.iter().any(is_needed) {
             return None;
         }
         inner.iter().try_for_each(|&id| draft.add(id))?;
         draft.sum(*last).or_else(|| draft.add(*last))?;
+        kept.iter().try_for_each(|&id| draft.keep(id))?;
         let Draft { mut members, mut workers, .. } = draft;
         for (worker, Member { ring, .. }) in workers.iter_mut().zip(&members) {
             (worker.bytes, worker.has_border) = (ring.row_bytes(), ring.border.is_some());
@@ -427,10 +440,18 @@ impl Draft<'_> {
         Some(())
     }
 
+    /// Has who appends rows copy them, too.
+    fn keep(&mut self, id: NodeId) -> Option<()> {
+        let (whole, skipped) = self.whole(self.graph.operands(id)[0]);
+        let member = self.made.get(&whole).copied().filter(|member| member + 1 < self.members.len())?;
+        self.members[member].kept.push(Kept { node: id, skipped });
+        Some(())
+    }
+
     fn push(&mut self, node: NodeId, value: Value, work: Work, worker: Worker) {
         self.made.insert(value, self.members.len());
         let ring = RingOfRows::new(self.graph.ty(value));
-        self.members.push(Member { node, value, work, ring });
+        self.members.push(Member { node, value, work, kept: Vec::new(), ring });
         self.workers.push(worker);
     }
 
@@ -455,6 +476,12 @@ fn is_among(graph: &Graph, id: NodeId, nodes: &BTreeSet<NodeId>) -> bool {
     let is_output = || graph.outputs().iter().any(|output| output.value.node == id);
     let is_read_there = || graph.uses(id.into()).iter().all(|(user, _)| nodes.contains(user));
     nodes.contains(&id) || rows_of(graph, id.into()).is_some() && is_read_there() && !is_output()
+}
+
+/// Whether a node of some does nothing but copy rows that another one of them computes, for others than them.
+fn is_kept(graph: &Graph, id: NodeId, nodes: &BTreeSet<NodeId>) -> bool {
+    let is_read_outside = graph.uses(id.into()).iter().all(|(user, _)| !nodes.contains(user));
+    is_read_outside && kept_of(graph, id).is_some_and(|whole| nodes.contains(&whole.node))
 }
 
 /// Whether a node of some computes nothing but a part of what another one of them joins.

@@ -1,213 +1,16 @@
-//! Patches: neighbouring rows of a result, each computed with all that lies before it, one patch after the other.
+//! [`Patched`]: a graph in which some nodes compute [patches](super::patch), each in a stripe of its own.
 //!
-//! What is between the first and the last of some nodes is then as high as a patch, and its halo: rows beyond it that windows read, which are
-//! computed for both neighbours. So a patch trades multiplications for memory (as do the patches of MCUNetV2, arXiv 2110.15352). It is walked
-//! along its columns, in a stripe of its own whose nodes are transposed. Rows keep their order, so that a result may lie over an operand.
+//! The nodes of a patch are transposed, so that what a stripe takes for rows are the patch's columns. Rows keep their order, so that a result
+//! may lie over an operand.
 
+use super::patch::{Patch, Patches, ROWS, TRANSPOSED_ROWS, of_node, transposition};
 use super::rewriting::{Rewriting, misfit};
 use mlc_ir::operator::OperatorError;
-use mlc_ir::ops::{Concat, Slice, Transpose};
-use mlc_ir::{Diagnostic, Graph, Node, NodeId, Op, Operator, PatchRead, Shape, TensorType, Value, folding};
+use mlc_ir::ops::{Concat, Map, Slice};
+use mlc_ir::scalar::Expression;
+use mlc_ir::{Diagnostic, Graph, Node, NodeId, Op, PatchRead, Shape, TensorType, Value, folding};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-
-/// Nodes, in order, whose last one's result is computed in so many patches.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patches {
-    /// The nodes.
-    pub nodes: Vec<NodeId>,
-    /// How many patches.
-    pub count: usize,
-}
-
-/// The axis of rows, and where it is when they are transposed.
-const ROWS: usize = 1;
-const TRANSPOSED_ROWS: usize = 2;
-
-impl Patches {
-    /// What each patch computes, of about as many rows of the last result; `None` where they can't.
-    pub fn all(&self, graph: &Graph) -> Option<Vec<Patch>> {
-        let height = self.nodes.last().and_then(|&last| height(graph, last))?;
-        let border = |number: usize| height * number / self.count;
-        (0..self.count).map(|number| Patch::new(graph, &self.nodes, border(number)..border(number + 1))).collect()
-    }
-}
-
-/// Rows of a node's result.
-pub fn height(graph: &Graph, node: NodeId) -> Option<usize> {
-    graph.node(node).results.first()?.shape.get(ROWS).copied()
-}
-
-/// One patch: which rows of the nodes' results are computed for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patch {
-    /// Those of the last node's result.
-    pub result: Range<usize>,
-    /// The rows, by node.
-    pub rows: BTreeMap<NodeId, Range<usize>>,
-    /// What is read of values that the nodes don't compute.
-    pub outside: BTreeMap<Value, Range<usize>>,
-}
-
-impl Patch {
-    /// What some rows of the last of some nodes take; `None` where nodes have no rows, or read all of another's.
-    fn new(graph: &Graph, nodes: &[NodeId], rows: Range<usize>) -> Option<Patch> {
-        let all: BTreeSet<NodeId> = nodes.iter().copied().collect();
-        let &last = nodes.last()?;
-        let mut patch = Patch { result: rows.clone(), rows: BTreeMap::from([(last, rows)]), outside: BTreeMap::new() };
-        for &id in nodes.iter().rev() {
-            let own = patch.rows.get(&id)?.clone();
-            let (_, reads) = of_node(graph, id, own)?;
-            for (operand, read) in graph.operands(id).into_iter().zip(reads) {
-                match (read, all.contains(&operand.node)) {
-                    (PatchRead::Rows(read), true) => {
-                        widen(patch.rows.entry(operand.node).or_insert(read.clone()), &read);
-                    }
-                    (PatchRead::Rows(read), false) => {
-                        widen(patch.outside.entry(operand).or_insert(read.clone()), &read);
-                    }
-                    (_, true) => return None,
-                    (_, false) => {}
-                }
-            }
-        }
-        Some(patch)
-    }
-
-    /// Which rows of a value it computes or reads.
-    pub fn rows_of(&self, value: Value) -> Option<Range<usize>> {
-        self.rows.get(&value.node).or_else(|| self.outside.get(&value)).cloned()
-    }
-
-    /// Operations that it takes.
-    pub fn operations(&self, graph: &Graph) -> u64 {
-        let share = |(&id, rows): (&NodeId, &Range<usize>)| {
-            let all = height(graph, id).unwrap_or(1).max(1);
-            operations(graph, id) / all as u64 * rows.len() as u64
-        };
-        self.rows.iter().map(share).sum()
-    }
-}
-
-/// What computes a patch of a node's only result, and reads what.
-fn of_node(graph: &Graph, id: NodeId, rows: Range<usize>) -> Option<(Op, Vec<PatchRead>)> {
-    let node = graph.node(id);
-    if node.results.len() != 1 {
-        return None;
-    }
-    node.op.patch(&graph.operand_types(id), rows)
-}
-
-fn widen(known: &mut Range<usize>, other: &Range<usize>) {
-    *known = known.start.min(other.start)..known.end.max(other.end);
-}
-
-/// Multiply–accumulates of a node, or its other operations if it has none: an epilogue is little beside them.
-pub fn operations(graph: &Graph, id: NodeId) -> u64 {
-    let node = graph.node(id);
-    let work = node.op.work(&graph.operand_types(id), &node.results);
-    if work.macs > 0 { work.macs } else { work.scalar_operations }
-}
-
-/// A graph's nodes that have patches, each of them transposed as a whole: what stripes along columns are measured by.
-pub struct Transposed {
-    /// The nodes, and inputs for all else that they read.
-    pub graph: Graph,
-    /// What each node has become.
-    nodes: BTreeMap<NodeId, NodeId>,
-    /// What the values were.
-    values: BTreeMap<Value, Value>,
-}
-
-impl Transposed {
-    /// Transposes the nodes of a graph.
-    ///
-    /// # Errors
-    /// When one doesn't fit: a defect of mlc.
-    pub fn new(graph: &Graph) -> Result<Transposed, Diagnostic> {
-        let (nodes, values) = (BTreeMap::new(), BTreeMap::new());
-        let mut result = Transposed { graph: Graph::new(graph.name.clone()), nodes, values };
-        let mut known: BTreeMap<(Value, bool), Value> = BTreeMap::new();
-        for id in graph.topological_order() {
-            let Some((op, reads)) = height(graph, id).and_then(|height| of_node(graph, id, 0..height)) else {
-                continue;
-            };
-            let node = graph.node(id);
-            let own = graph.operands(id).into_iter().zip(&reads);
-            let operands = own.map(|(value, read)| result.operand(graph, &mut known, value, read));
-            let own = operands.collect::<Result<Vec<Value>, OperatorError>>();
-            let own = own.and_then(|operands| result.graph.add(op, &operands, &node.name));
-            let own = own.map_err(|error| misfit(node, &error))?;
-            result.nodes.insert(id, own);
-            result.values.insert(own.into(), id.into());
-            let is_output = || graph.outputs().iter().any(|output| output.value.node == id);
-            known.insert((id.into(), true), own.into());
-            if is_output() {
-                result.graph.add_output(&node.name, own.into());
-            }
-        }
-        // What others read is needed whole.
-        for (&id, &own) in &result.nodes {
-            if graph.uses(id.into()).iter().any(|(user, _)| !result.nodes.contains_key(user)) {
-                result.graph.add_output(&graph.node(id).name, own.into());
-            }
-        }
-        Ok(result)
-    }
-
-    /// What an operand has become: what computes it, a constant, or an input.
-    fn operand(
-        &mut self,
-        graph: &Graph,
-        known: &mut BTreeMap<(Value, bool), Value>,
-        value: Value,
-        read: &PatchRead,
-    ) -> Result<Value, OperatorError> {
-        let key = (value, *read != PatchRead::Whole);
-        if let Some(&known) = known.get(&key) {
-            return Ok(known);
-        }
-        let ty = graph.ty(value);
-        let name = &graph.node(value.node).name;
-        let moved = transposition(read, ty.rank());
-        let own = match (graph.constant(value), &moved) {
-            (Some(constant), None) => self.graph.add_constant(name, constant.clone()),
-            (Some(constant), Some(transpose)) => {
-                let transposed = folding::compute(&transpose.clone().into(), &[constant])?;
-                self.graph.add_constant(name, transposed[0].clone())
-            }
-            (None, None) => self.graph.add_input(name, ty.clone()),
-            (None, Some(transpose)) => {
-                let results = transpose.infer(std::slice::from_ref(ty))?;
-                self.graph.add_input(name, results[0].clone())
-            }
-        };
-        self.values.insert(own, value);
-        known.insert(key, own);
-        Ok(own)
-    }
-
-    /// What some nodes have become; `None` where one of them has no patches.
-    pub fn nodes(&self, nodes: &[NodeId]) -> Option<Vec<NodeId>> {
-        nodes.iter().map(|id| self.nodes.get(id).copied()).collect()
-    }
-
-    /// What a value of it was.
-    pub fn original(&self, value: Value) -> Option<Value> {
-        self.values.get(&value).copied()
-    }
-}
-
-/// How the axes of an operand change places.
-fn transposition(read: &PatchRead, rank: usize) -> Option<Transpose> {
-    let mut permutation: Vec<usize> = (0..rank).collect();
-    match read {
-        PatchRead::Whole => return None,
-        PatchRead::Rows(_) => permutation.swap(ROWS, TRANSPOSED_ROWS),
-        PatchRead::Taps => permutation.swap(0, 1),
-    }
-    Some(Transpose { permutation })
-}
 
 /// A graph in which some nodes compute patches.
 pub struct Patched {
@@ -255,6 +58,18 @@ struct Draft<'a> {
     transposed: BTreeMap<Value, Value>,
 }
 
+/// A patch while its nodes are added.
+struct Current<'a> {
+    patch: &'a Patch,
+    number: usize,
+    /// What the patch before has kept of nodes.
+    kept: BTreeMap<NodeId, Value>,
+    /// The rows of nodes so far.
+    rows: BTreeMap<NodeId, Value>,
+    /// Names of its nodes.
+    names: Vec<String>,
+}
+
 impl Draft<'_> {
     /// Adds the patches of some nodes, and what joins them.
     fn patches(
@@ -264,40 +79,75 @@ impl Draft<'_> {
         names: &mut Vec<Vec<String>>,
     ) -> Result<Vec<Value>, OperatorError> {
         let mut parts = Vec::new();
+        // What the patch before has kept.
+        let mut kept = BTreeMap::new();
         for (number, patch) in patches.iter().enumerate() {
-            let mut made = BTreeMap::new();
-            for &id in nodes {
-                let own = self.add(id, patch, number, &made)?;
-                made.insert(id, own);
+            let mut current = Current { patch, number, kept, rows: BTreeMap::new(), names: Vec::new() };
+            for &id in nodes.iter().filter(|id| patch.rows.contains_key(id)) {
+                let own = self.rows(id, &mut current)?;
+                current.rows.insert(id, own);
             }
-            let name = |id: &NodeId| self.rewriting.result.node(*id).name.to_string();
-            names.push(nodes.iter().map(|id| name(&made[id])).collect());
-            if let Some(&last) = nodes.last().and_then(|last| made.get(last)) {
-                parts.push(self.transpose(last.into(), &PatchRead::Rows(0..0))?);
+            kept = self.keep(nodes, &mut current)?;
+            if let Some(&last) = nodes.last().and_then(|last| current.rows.get(last)) {
+                parts.push(self.transpose(last, &PatchRead::Rows(0..0))?);
             }
+            names.push(current.names);
         }
         let last = self.graph.node(nodes[nodes.len() - 1]);
         super::rewriting::add(&mut self.rewriting.result, Concat { axis: ROWS }.into(), &parts, last)
     }
 
-    /// Adds a node of a patch, of which others are `made`.
-    fn add(
-        &mut self,
-        id: NodeId,
-        patch: &Patch,
-        number: usize,
-        made: &BTreeMap<NodeId, NodeId>,
-    ) -> Result<NodeId, OperatorError> {
+    /// Adds the rows of a node for a patch: those that were kept before those that are computed.
+    fn rows(&mut self, id: NodeId, current: &mut Current<'_>) -> Result<Value, OperatorError> {
+        let taken = current.kept.get(&id).copied();
+        if let Some(taken) = taken.filter(|_| current.patch.computed(id).is_empty()) {
+            return Ok(taken);
+        }
+        let own = self.add(id, current)?;
+        let Some(taken) = taken else { return Ok(own) };
+        let name = format!("{}_rows{}", self.graph.node(id).name, current.number);
+        let origins = self.graph.node(id).origins.clone();
+        let joined = Concat { axis: TRANSPOSED_ROWS };
+        let joined = self.rewriting.result.add_with_origins(joined, &[taken, own], &name, origins)?;
+        Ok(self.name(joined, current))
+    }
+
+    /// Copies rows for the next patch.
+    fn keep(&mut self, nodes: &[NodeId], current: &mut Current<'_>) -> Result<BTreeMap<NodeId, Value>, OperatorError> {
+        let mut kept = BTreeMap::new();
+        let last = current.names.pop();
+        for id in nodes {
+            let Some(rows) = current.patch.kept.get(id) else { continue };
+            let first = current.patch.rows[id].start;
+            let rows = self.cut(current.rows[id], rows.start - first..rows.end - first)?;
+            let name = format!("{}_kept{}", self.graph.node(*id).name, current.number);
+            let copy = Map { expression: Expression::operand(0) };
+            let copy = self.rewriting.result.add(copy, &[rows], &name)?;
+            kept.insert(*id, self.name(copy, current));
+        }
+        // The last one's result is the patch's.
+        current.names.extend(last);
+        Ok(kept)
+    }
+
+    /// Notes that a node is a patch's.
+    fn name(&self, id: NodeId, current: &mut Current<'_>) -> Value {
+        current.names.push(self.rewriting.result.node(id).name.to_string());
+        id.into()
+    }
+
+    /// Adds what computes rows of a node for a patch.
+    fn add(&mut self, id: NodeId, current: &mut Current<'_>) -> Result<Value, OperatorError> {
         let graph = self.graph;
         let node: &Node = graph.node(id);
-        let part = of_node(graph, id, patch.rows[&id].clone());
+        let part = of_node(graph, id, current.patch.computed(id));
         let (op, reads) = part.ok_or_else(|| OperatorError::field("this has no patches"))?;
         let mut operands = Vec::new();
         for (operand, read) in graph.operands(id).into_iter().zip(reads) {
-            operands.push(match (&read, made.get(&operand.node)) {
+            operands.push(match (&read, current.rows.get(&operand.node)) {
                 (PatchRead::Rows(rows), Some(&made)) => {
-                    let first = patch.rows[&operand.node].start;
-                    self.cut(made.into(), rows.start - first..rows.end - first)?
+                    let first = current.patch.rows[&operand.node].start;
+                    self.cut(made, rows.start - first..rows.end - first)?
                 }
                 (PatchRead::Rows(rows), None) => {
                     let whole = self.known_transpose(operand, &read)?;
@@ -307,8 +157,9 @@ impl Draft<'_> {
                 (PatchRead::Whole, _) => self.rewriting.value(operand),
             });
         }
-        let name = format!("{}_patch{number}", node.name);
-        self.rewriting.result.add_with_origins(op, &operands, &name, node.origins.clone())
+        let name = format!("{}_patch{}", node.name, current.number);
+        let own = self.rewriting.result.add_with_origins(op, &operands, &name, node.origins.clone())?;
+        Ok(self.name(own, current))
     }
 
     /// A value of the graph as patches read it, the same for all of them.
@@ -347,6 +198,13 @@ impl Draft<'_> {
         let name = format!("{}_rows", result.node(value.node).name);
         Ok(result.add(Slice { starts, sizes, steps }, &[value], &name)?.into())
     }
+}
+
+/// What a node copies some transposed rows of, or all of them, and nothing else.
+pub fn kept_of(graph: &Graph, id: NodeId) -> Option<Value> {
+    let Op::Map(map) = &graph.node(id).op else { return None };
+    let &[rows] = &graph.operands(id)[..] else { return None };
+    (map.expression == Expression::operand(0)).then(|| rows_of(graph, rows).map_or(rows, |(whole, _)| whole))
 }
 
 /// Where a value is some transposed rows of another one, and nothing else: that, and which.

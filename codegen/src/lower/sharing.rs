@@ -234,13 +234,18 @@ fn of_stripes(codes: &[&Stripe], homes: &Homes, chooser: &mut Chooser) -> Vec<Ov
         }
         tensors
     };
-    let Some((result, (written, own_pixel))) = walked(false).pop_first() else { return Vec::new() };
+    // What patches keep for each other is both read and written.
+    let (read, written) = (walked(true), walked(false));
+    let result = written.into_iter().find(|(buffer, _)| !read.contains_key(buffer));
+    let Some((result, (written, own_pixel))) = result else { return Vec::new() };
     let inner = || codes.iter().flat_map(|code| &code.acts).flat_map(|act| entries(&act.body, 0));
     let is_named =
         |buffer: BufferId| inner().any(|entry| entry.part.bindings().iter().any(|own| own.buffer() == Some(buffer)));
-    let operands = walked(true)
+    let kept = walked(false);
+    let operands = read
         .into_iter()
-        .filter(|(operand, (read, _))| *operand != result && !is_named(*operand) && is_visible(*read, written));
+        .filter(|(operand, _)| !kept.contains_key(operand) && !is_named(*operand))
+        .filter(|(_, (read, _))| is_visible(*read, written));
     let overlays = operands.filter_map(|(operand, (_, pixel))| {
         let bytes = homes.buffers[operand].bytes as i64;
         let pixel = if pixel == own_pixel { pixel } else { 1 };

@@ -3,7 +3,7 @@
 use super::block::Block;
 use super::homes::{BufferId, BufferKind, Home, Homes};
 use super::maker::Maker;
-use super::outline::{Computed, Member, Outline, RingOfRows, Source, Sum, Work};
+use super::outline::{Computed, Kept, Member, Outline, RingOfRows, Source, Sum, Work};
 use super::part::{Act, Binding, Label, Part, Stripe};
 use super::rings::{Ring, RowWalk};
 use super::sharing::{overlay_stripes, pixel};
@@ -156,34 +156,8 @@ impl Draft<'_> {
             _ => self.ring(number, turns.ring - self.rows, self.rows, &vec![(0, 0); member.ring.pads.len()]),
         };
         let before = maker.items.len();
-        match &member.work {
-            Work::Copy => {
-                let walked = self.each_row(member.value);
-                let source = self.walk(homes, &mut walks, &walked);
-                maker.copy(member.node, "rows", member.value, &source, &result);
-            }
-            Work::Compute(parts) => {
-                for part in parts {
-                    let operands = self.operands(homes, &mut walks, number, &part.values, &part.operands);
-                    let result = part.part.as_ref().map_or_else(|| result.clone(), |place| part_of(&result, place));
-                    match (&part.op, &operands[..]) {
-                        (Some(op), _) => {
-                            let (results, overlap) = (vec![result], self.overlap(number, parts));
-                            maker.compute(homes, part.node, &Computation { op, operands, results, overlap });
-                        }
-                        (None, [(source, _), ..]) => maker.copy(part.node, "rows", part.values[0], source, &result),
-                        (None, []) => {}
-                    }
-                }
-            }
-            Work::Sum(sum) => {
-                let values = maker.graph.operands(member.node);
-                let mut operands = self.operands(homes, &mut walks, number, &values, &sum.operands);
-                operands.push((result.clone(), None));
-                let (results, overlap) = (vec![result], Overlap::Last);
-                maker.compute(homes, member.node, &Computation { op: &sum.op, operands, results, overlap });
-            }
-        }
+        self.work(maker, homes, &mut walks, number, &result);
+        self.keep(maker, homes, &mut walks, number);
         let mut body: Vec<Part> = maker.items.split_off(before).into_iter().map(|item| item.part).collect();
         for part in &mut body {
             // Some rows of a value, or a sum that it is made of, aren't the value.
@@ -198,6 +172,59 @@ impl Draft<'_> {
         }
         let ring = self.rings.get(number).and_then(|_| self.appended_to(member, number));
         Act { turns: turns.clone(), walks, ring, body }
+    }
+
+    /// What a member does with its rows.
+    fn work(
+        &mut self,
+        maker: &mut Maker<'_>,
+        homes: &mut Homes,
+        walks: &mut Vec<RowWalk>,
+        number: usize,
+        result: &Home,
+    ) {
+        let member = &self.outline.members[number];
+        match &member.work {
+            Work::Copy => {
+                let walked = self.each_row(member.value);
+                let source = self.walk(homes, walks, &walked);
+                maker.copy(member.node, "rows", member.value, &source, result);
+            }
+            Work::Compute(parts) => {
+                for part in parts {
+                    let operands = self.operands(homes, walks, number, &part.values, &part.operands);
+                    let result = part.part.as_ref().map_or_else(|| result.clone(), |place| part_of(result, place));
+                    match (&part.op, &operands[..]) {
+                        (Some(op), _) => {
+                            let (results, overlap) = (vec![result], self.overlap(number, parts));
+                            maker.compute(homes, part.node, &Computation { op, operands, results, overlap });
+                        }
+                        (None, [(source, _), ..]) => maker.copy(part.node, "rows", part.values[0], source, &result),
+                        (None, []) => {}
+                    }
+                }
+            }
+            Work::Sum(sum) => {
+                let values = maker.graph.operands(member.node);
+                let mut operands = self.operands(homes, walks, number, &values, &sum.operands);
+                operands.push((result.clone(), None));
+                let (results, overlap) = (vec![result.clone()], Overlap::Last);
+                maker.compute(homes, member.node, &Computation { op: &sum.op, operands, results, overlap });
+            }
+        }
+    }
+
+    /// Copies new rows for who comes behind the stripe.
+    fn keep(&mut self, maker: &mut Maker<'_>, homes: &mut Homes, walks: &mut Vec<RowWalk>, number: usize) {
+        let (member, turns) = (&self.outline.members[number], &self.outline.turns.workers[number]);
+        for Kept { node, skipped } in &member.kept {
+            let (buffer, rows) = self.ring(number, turns.ring - self.rows, self.rows, &vec![(0, 0); member.ring.pads.len()]);
+            let source = (buffer, without_columns(&rows, *skipped));
+            let value = Value::from(*node);
+            let walked = Walked { constant: false, ..self.each_row(value) };
+            let target = self.walk(homes, walks, &walked);
+            maker.copy(*node, "rows", value, &source, &target);
+        }
     }
 
     /// Rows of one turn alone may be overwritten by the last member that reads them, if it computes its own in one piece.
@@ -241,9 +268,7 @@ impl Draft<'_> {
                 Source::Ring { member, window, read, pads, skipped } => {
                     let first = outline.turns.workers[number].places[*read];
                     let (buffer, rows) = self.ring(*member, first, window.reach(self.rows), pads);
-                    let mut around = vec![(0, 0); rows.rank()];
-                    around.iter_mut().skip(2).take(1).for_each(|columns| *columns = *skipped);
-                    (buffer, rows.interior(&around))
+                    (buffer, without_columns(&rows, *skipped))
                 }
             };
             operands.push((home, Some(value)));
@@ -272,6 +297,13 @@ struct Walked {
     /// How often the same rows are found.
     repeat: usize,
     constant: bool,
+}
+
+/// Rows without some columns before and after the others.
+fn without_columns(rows: &View, skipped: (usize, usize)) -> View {
+    let mut around = vec![(0, 0); rows.rank()];
+    around.iter_mut().skip(2).take(1).for_each(|columns| *columns = skipped);
+    rows.interior(&around)
 }
 
 /// What of a home has some places along an axis.

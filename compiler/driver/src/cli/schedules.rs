@@ -1,7 +1,7 @@
 //! The schedules of kernels as text: what there was to choose from, and why one was taken.
 
 use super::words::{bytes, count, short};
-use mlc_codegen::lower::{Candidate, Considered, Cut, CutReason, Span};
+use mlc_codegen::lower::{Candidate, Considered, Cut, CutReason, Halo, Span};
 use mlc_codegen::{Choice, KernelSummary, LaidOver, Module, Offer, Reason, SplitSummary, Target};
 use mlc_ir::Objective;
 
@@ -45,12 +45,15 @@ fn rows(considered: &Considered) -> String {
     }
     let program = |(number, program): (usize, &Candidate)| {
         let Candidate { arena_bytes, time, stripes } = program;
-        let stripe = |Span { first, last, nodes, patches, twice }: &Span| match (nodes, patches) {
+        let stripe = |Span { first, last, nodes, patches, halo, twice }: &Span| match (nodes, patches) {
             (1, 1) => format!("'{}' alone", short(first)),
             (_, 1) => format!("'{}' to '{}' ({nodes})", short(first), short(last)),
             _ => {
-                let (first, last, twice) = (short(first), short(last), count(*twice));
-                format!("'{first}' to '{last}' ({nodes}, in {patches} patches that compute {twice} operations twice)")
+                let halo = match halo {
+                    Halo::Computed => format!("compute {} operations twice", count(*twice)),
+                    Halo::Kept => "keep rows for each other".to_owned(),
+                };
+                format!("'{}' to '{}' ({nodes}, in {patches} patches that {halo})", short(first), short(last))
             }
         };
         let stripes: Vec<String> = stripes.iter().map(stripe).collect();
