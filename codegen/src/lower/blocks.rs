@@ -51,15 +51,20 @@ pub enum Wanted {
     Arena(usize),
     /// Those that compute about such a share of all products twice, in thousandths, and less.
     Twice(u64),
+    /// Those that compute nothing twice, but keep rows.
+    Once,
     /// All kinds.
     All,
 }
+
+/// How many plans are looked at that compute nothing twice.
+const MOST_ONCE: usize = 12;
 
 /// How many plans in patches of those that take least are planned at least.
 const LEAST: usize = 3;
 
 /// Shares of products, in thousandths, that plans of all kinds compute twice at most.
-const SHARES: [u64; 10] = [5, 10, 20, 35, 50, 75, 100, 130, 170, 220];
+const SHARES: [u64; 11] = [0, 5, 10, 20, 35, 50, 75, 100, 130, 170, 220];
 
 /// Blocks for which what lives meanwhile fits into the second cache, or as few bytes as can be; `None` where it does without, or where there is
 /// no such cache.
@@ -102,7 +107,8 @@ pub fn in_patches(graph: &Graph, target: &Target, wanted: Wanted) -> Result<Vec<
     let chain = Chain::new(graph, target, None);
     let mut choices = chain.choices();
     let Some(once) = chain.least(&choices) else { return Ok(Vec::new()) };
-    chain.add_patches(&mut choices, once, &[Halo::Computed, Halo::Kept])?;
+    let halos: &[Halo] = if wanted == Wanted::Once { &[Halo::Kept] } else { &[Halo::Computed, Halo::Kept] };
+    chain.add_patches(&mut choices, once, halos)?;
     let mut paths = Vec::new();
     let mut limit = once;
     while let Some(path) = limit.checked_sub(1).and_then(|limit| chain.path(&choices, limit)) {
@@ -133,6 +139,7 @@ fn some_of(paths: &[(usize, Vec<Taken>)], chain: &Chain<'_>, wanted: Wanted) -> 
             let first = smallest(share);
             steps().map(|step: usize| first + step).take_while(|&number| number < paths.len()).collect()
         }
+        Wanted::Once => (0..paths.len()).step_by(paths.len().div_ceil(MOST_ONCE).max(1)).collect(),
         Wanted::All => SHARES.into_iter().map(smallest).collect(),
     };
     let numbers: BTreeSet<usize> = (0..LEAST).chain(wanted).filter(|&number| number < paths.len()).collect();

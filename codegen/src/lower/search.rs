@@ -52,8 +52,10 @@ enum Rows {
     InCache,
     /// Those of less memory.
     Any,
-    /// Those of less memory, and patches.
+    /// Those of less memory, and patches, which may compute rows twice.
     AnyInPatches,
+    /// Those of less memory, and patches that keep rows for each other.
+    AnyKeptInPatches,
 }
 
 impl Rows {
@@ -63,7 +65,7 @@ impl Rows {
         match target.objective {
             _ if is_fed => Rows::Any,
             Objective::Ram if computes_twice => Rows::AnyInPatches,
-            Objective::Ram => Rows::Any,
+            Objective::Ram => Rows::AnyKeptInPatches,
             Objective::Speed | Objective::Balanced if has_caches => Rows::InCache,
             // Whole tensors and rings take about the same time there. With vectors, rows can take more than prices know.
             Objective::Balanced if target.machine.caches.is_empty() && target.vectors == VectorSpelling::None => {
@@ -110,14 +112,14 @@ impl Search<'_> {
             _ if !has_rows => Vec::new(),
             Rows::Whole => Vec::new(),
             Rows::InCache => blocks::in_cache(graph, &target).into_iter().collect(),
-            Rows::Any | Rows::AnyInPatches => blocks::plans(graph, &target, fed),
+            Rows::Any | Rows::AnyInPatches | Rows::AnyKeptInPatches => blocks::plans(graph, &target, fed),
         };
         let in_patches = match rows {
-            Rows::AnyInPatches if has_rows => {
-                blocks::in_patches(graph, &target, wanted).map_err(|error| vec![error])?
-            }
-            _ => Vec::new(),
+            Rows::AnyInPatches if has_rows => blocks::in_patches(graph, &target, wanted),
+            Rows::AnyKeptInPatches if has_rows => blocks::in_patches(graph, &target, Wanted::Once),
+            _ => Ok(Vec::new()),
         };
+        let in_patches = in_patches.map_err(|error| vec![error])?;
         let graph = Rc::new(graph.clone());
         let whole = fed.is_none().then(Vec::new);
         let of_rows = whole.into_iter().chain(by_rows).map(|blocks| Plan::of_rows(&graph, blocks));
@@ -187,25 +189,49 @@ impl Search<'_> {
     fn best_for(&mut self, objective: Objective) -> Result<Option<Found>, Vec<Diagnostic>> {
         let mut best: Option<Found> = None;
         let mut usual = None;
-        // The least program of each plan.
-        let mut others: Vec<Found> = Vec::new();
         for by in self.all() {
             let found = self.try_out(by)?;
             let cost = found.sequence.cost();
             let usual = *usual.get_or_insert(cost);
             let is_better = |other: &Found| is_better(objective, cost, other.sequence.cost(), usual);
-            let loser = if best.as_ref().is_none_or(is_better) { best.replace(found) } else { Some(found) };
-            let Some(loser) = loser.filter(|_| objective == Objective::Ram) else { continue };
-            match others.iter_mut().find(|other| other.by.0 == loser.by.0) {
-                Some(other) if other.sequence.cost() <= loser.sequence.cost() => {}
-                Some(other) => *other = loser,
-                None => others.push(loser),
+            if best.as_ref().is_none_or(is_better) {
+                best = Some(found);
             }
         }
-        match best {
-            Some(best) if objective == Objective::Ram => self.faster_of(best, others).map(Some),
-            best => Ok(best),
+        Ok(best)
+    }
+
+    /// The smallest program. In patches are the nodes of the smallest one that takes little more time than the fastest one there is.
+    fn smallest(&mut self) -> Result<Option<Found>, Vec<Diagnostic>> {
+        let (in_patches, others): (Vec<_>, Vec<_>) =
+            self.all().into_iter().partition(|(plan, _)| self.plans[*plan].has_patches());
+        let mut programs = Vec::new();
+        let mut least = u64::MAX;
+        for same_plan in others.chunk_by(|own, other| own.0 == other.0) {
+            let own = self.try_all(same_plan)?;
+            least = own.iter().map(|found| found.sequence.cost().1).fold(least, u64::min);
+            programs.extend(own.into_iter().next());
         }
+        let most = least.saturating_add(least / LITTLE_TIME);
+        for same_plan in in_patches.chunk_by(|own, other| own.0 == other.0) {
+            let Some(mut found) = self.try_all(same_plan)?.into_iter().next() else { continue };
+            if found.sequence.cost().1 > most {
+                found = self.faster(&found)?.unwrap_or(found);
+            }
+            if found.sequence.cost().1 <= most {
+                programs.push(found);
+                break;
+            }
+        }
+        programs.sort_by_key(|found| (found.sequence.cost(), found.by));
+        if programs.is_empty() { Ok(None) } else { self.faster_of(programs.remove(0), programs).map(Some) }
+    }
+
+    /// The programs of some plans and choosers, the smallest one first.
+    fn try_all(&mut self, all: &[(usize, usize)]) -> Result<Vec<Found>, Vec<Diagnostic>> {
+        let mut programs = all.iter().map(|&by| self.try_out(by)).collect::<Result<Vec<Found>, _>>()?;
+        programs.sort_by_key(|found| (found.sequence.cost(), found.by));
+        Ok(programs)
     }
 
     /// The smallest program with faster schedules, or one of another plan that takes much less time and little more memory.
@@ -213,7 +239,6 @@ impl Search<'_> {
         let (least, plan) = (smallest.sequence.cost(), smallest.by.0);
         let limit = least.0 + least.0 / LITTLE_MORE;
         others.retain(|other| other.by.0 != plan && other.sequence.cost().0 <= limit);
-        others.sort_by_key(|other| (other.sequence.cost(), other.by));
         let mut best = self.faster(&smallest)?.unwrap_or(smallest);
         for other in others {
             let (arena, _) = other.sequence.cost();
@@ -331,6 +356,9 @@ impl Search<'_> {
     }
 }
 
+/// The part of the time of the fastest program that the smallest one may take more to be in patches.
+const LITTLE_TIME: u64 = 24;
+
 /// The part of the smallest arena that a tenth of the time is worth.
 const LITTLE_MORE: usize = 25;
 
@@ -371,6 +399,7 @@ pub(super) fn best(
     let computes_twice = matches!(goal, Goal::Arena(_) | Goal::Time(_));
     let mut search = Search::new(graph, fed, chooser, &mut alternatives, names, computes_twice)?;
     let best = match goal {
+        Goal::Objective(Objective::Ram) => search.smallest()?,
         Goal::Objective(objective) => search.best_for(objective)?,
         Goal::Arena(limit) => search.fastest_within(limit)?,
         Goal::Time(share) => search.smallest_within(share)?,
