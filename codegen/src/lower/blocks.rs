@@ -58,7 +58,10 @@ pub enum Wanted {
 }
 
 /// How many plans are looked at that compute nothing twice.
-const MOST_ONCE: usize = 12;
+const MOST_ONCE: usize = 15;
+
+/// The part of the memory that these save at least.
+const LEAST_SAVED: usize = 20;
 
 /// How many plans in patches of those that take least are planned at least.
 const LEAST: usize = 3;
@@ -116,13 +119,13 @@ pub fn in_patches(graph: &Graph, target: &Target, wanted: Wanted) -> Result<Vec<
         paths.push((limit, path));
     }
     paths.reverse();
-    let plans = some_of(&paths, &chain, wanted).into_iter().map(|number| plan(graph, &chain, &paths[number].1));
+    let plans = some_of(&paths, once, &chain, wanted).into_iter().map(|number| plan(graph, &chain, &paths[number].1));
     Ok(plans.collect::<Result<Vec<Option<Plan>>, Diagnostic>>()?.into_iter().flatten().collect())
 }
 
 /// Numbers of those paths that are planned, of all that none is better than in both bytes and operations, the smallest ones first: what they
-/// take in the end is known then, so that some around what is wanted are, and fewer further away.
-fn some_of(paths: &[(usize, Vec<Taken>)], chain: &Chain<'_>, wanted: Wanted) -> Vec<usize> {
+/// take in the end is known then, so that some around what is wanted are, and fewer further away. Without any patches they take `once`.
+fn some_of(paths: &[(usize, Vec<Taken>)], once: usize, chain: &Chain<'_>, wanted: Wanted) -> Vec<usize> {
     let products = chain.products();
     let smallest = |share: u64| {
         let most = products.saturating_mul(share) / 1000;
@@ -139,7 +142,10 @@ fn some_of(paths: &[(usize, Vec<Taken>)], chain: &Chain<'_>, wanted: Wanted) -> 
             let first = smallest(share);
             steps().map(|step: usize| first + step).take_while(|&number| number < paths.len()).collect()
         }
-        Wanted::Once => (0..paths.len()).step_by(paths.len().div_ceil(MOST_ONCE).max(1)).collect(),
+        Wanted::Once => {
+            let behind = paths.partition_point(|(own, _)| *own <= once - once / LEAST_SAVED);
+            return (0..behind).step_by(behind.div_ceil(MOST_ONCE).max(1)).collect();
+        }
         Wanted::All => SHARES.into_iter().map(smallest).collect(),
     };
     let numbers: BTreeSet<usize> = (0..LEAST).chain(wanted).filter(|&number| number < paths.len()).collect();

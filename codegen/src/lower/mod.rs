@@ -50,10 +50,10 @@ pub use exchange::{Action, Exchange, LoweredMessage};
 pub use fetch::{Fetch, Fetched};
 pub use layout::{Accessed, Group, Layout};
 pub use overlay::Overlay;
-pub use patch::Halo;
 pub use part::{
     Act, Binding, Carried, ExternRoutine, Label, Loop, Once, Part, ResultPlace, Routine, Step, Stripe, Walk,
 };
+pub use patch::Halo;
 pub use program::{Feeding, Program};
 pub use rings::{Ring, RowWalk};
 pub use roles::is_view;

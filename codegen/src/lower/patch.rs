@@ -7,8 +7,8 @@
 
 use mlc_ir::ops::Transpose;
 use mlc_ir::{Graph, NodeId, Op, PatchRead, Value};
-use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// What becomes of rows that two patches read.
@@ -179,4 +179,56 @@ pub fn transposition(read: &PatchRead, rank: usize) -> Option<Transpose> {
         PatchRead::Taps => permutation.swap(0, 1),
     }
     Some(Transpose { permutation })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mlc_ir::text;
+
+    /// Two windows of three rows each, and a sum that adds the rows that the first one read.
+    const RESIDUAL: &str = "mlc 1
+graph @residual(%x: f32[1, 12, 8, 4]) -> (\"y\": f32[1, 12, 8, 4]) {
+  %w = constant f32[3, 3, 4, 4] random(seed = 1)
+  %a = map %x {expression = relu(x0)}
+  %b = convolution %a, %w {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %c = convolution %b, %w {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %y = map %c, %a {expression = add(x0, x1)}
+  return %y
+}
+";
+
+    fn patches(halo: Halo) -> (Graph, Vec<Patch>) {
+        let graph = text::parse(RESIDUAL, &()).unwrap();
+        let nodes = ["a", "b", "c", "y"].iter().map(|name| graph.find(name).unwrap()).collect();
+        let all = Patches { nodes, count: 3, halo }.all(&graph).unwrap();
+        (graph, all)
+    }
+
+    /// Rows of `a` and of `b` in each patch, and those that are computed.
+    fn rows(halo: Halo, name: &str) -> Vec<(Range<usize>, Range<usize>)> {
+        let (graph, all) = patches(halo);
+        let id = graph.find(name).unwrap();
+        all.iter().map(|patch| (patch.rows[&id].clone(), patch.computed(id))).collect()
+    }
+
+    #[test]
+    fn rows_that_two_patches_read_are_computed_by_both() {
+        assert_eq!(rows(Halo::Computed, "b"), [(0..5, 0..5), (3..9, 3..9), (7..12, 7..12)]);
+        assert_eq!(rows(Halo::Computed, "a"), [(0..6, 0..6), (2..10, 2..10), (6..12, 6..12)]);
+    }
+
+    #[test]
+    fn rows_that_are_kept_are_computed_once_and_so_is_what_they_are_made_of() {
+        assert_eq!(rows(Halo::Kept, "b"), [(0..5, 0..5), (3..9, 5..9), (7..12, 9..12)]);
+        // The sum of rows 4 to 7 needs row 4, the window of row 5 needs it, too.
+        assert_eq!(rows(Halo::Kept, "a"), [(0..6, 0..6), (4..10, 6..10), (8..12, 10..12)]);
+        let (graph, all) = patches(Halo::Kept);
+        let [a, b] = ["a", "b"].map(|name| graph.find(name).unwrap());
+        assert_eq!(all[0].kept, BTreeMap::from([(a, 4..6), (b, 3..5)]));
+        assert_eq!(all[1].kept, BTreeMap::from([(a, 8..10), (b, 7..9)]));
+        assert_eq!(all[2].kept, BTreeMap::new());
+        let once: u64 = ["a", "b", "c", "y"].iter().map(|name| operations(&graph, graph.find(name).unwrap())).sum();
+        assert_eq!(all.iter().map(|patch| patch.operations(&graph)).sum::<u64>(), once);
+    }
 }

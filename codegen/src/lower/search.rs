@@ -213,14 +213,20 @@ impl Search<'_> {
             programs.extend(own.into_iter().next());
         }
         let most = least.saturating_add(least / LITTLE_TIME);
-        for same_plan in in_patches.chunk_by(|own, other| own.0 == other.0) {
-            let Some(mut found) = self.try_all(same_plan)?.into_iter().next() else { continue };
-            if found.sequence.cost().1 > most {
-                found = self.faster(&found)?.unwrap_or(found);
+        // Larger ones take less time, so that halves are left of those that may be it.
+        let mut in_patches: Vec<&[(usize, usize)]> = in_patches.chunk_by(|own, other| own.0 == other.0).collect();
+        while !in_patches.is_empty() {
+            let middle = in_patches.len() / 2;
+            let Some(mut found) = self.try_all(in_patches[middle])?.into_iter().next() else { break };
+            let (arena, time) = found.sequence.cost();
+            if time > most {
+                found = self.with_room(&found, arena)?.unwrap_or(found);
             }
             if found.sequence.cost().1 <= most {
                 programs.push(found);
-                break;
+                in_patches.truncate(middle);
+            } else {
+                in_patches.drain(..=middle);
             }
         }
         programs.sort_by_key(|found| (found.sequence.cost(), found.by));

@@ -218,7 +218,8 @@ impl Draft<'_> {
     fn keep(&mut self, maker: &mut Maker<'_>, homes: &mut Homes, walks: &mut Vec<RowWalk>, number: usize) {
         let (member, turns) = (&self.outline.members[number], &self.outline.turns.workers[number]);
         for Kept { node, skipped } in &member.kept {
-            let (buffer, rows) = self.ring(number, turns.ring - self.rows, self.rows, &vec![(0, 0); member.ring.pads.len()]);
+            let (buffer, rows) =
+                self.ring(number, turns.ring - self.rows, self.rows, &vec![(0, 0); member.ring.pads.len()]);
             let source = (buffer, without_columns(&rows, *skipped));
             let value = Value::from(*node);
             let walked = Walked { constant: false, ..self.each_row(value) };

@@ -2,6 +2,7 @@ use super::super::blocks;
 use super::super::legalize::{legalize, simplify};
 use super::super::lower;
 use super::super::maker::Item;
+use super::super::patch::Halo;
 use super::super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
 use super::super::steps::steps;
 use super::tags::Tags;
@@ -260,7 +261,8 @@ fn results_of_patches_lie_over_operands_at_the_distance_of_all_of_them() {
         let graph = random(&mut generator, 4, 12);
         for target in targets().into_iter().filter(|target| target.vectors != VectorSpelling::Either) {
             let folded = simplify(&graph).unwrap();
-            for plan in blocks::in_patches(&folded, &target, blocks::Wanted::All).unwrap().into_iter().take(4) {
+            let plans = |wanted, count| blocks::in_patches(&folded, &target, wanted).unwrap().into_iter().take(count);
+            for plan in plans(blocks::Wanted::All, 4).chain(plans(blocks::Wanted::Once, 2)) {
                 let (items, homes) = items(&plan.graph, &plan.blocks, &target);
                 let parts: Vec<&Part> = items.iter().map(|item| &item.part).collect();
                 let first = |overlay: &&Overlay| overlay.part.1 > 1 && overlay.part.0 == 0;
@@ -311,15 +313,16 @@ fn behind_others(program: &Sequence) -> Vec<BufferId> {
 #[test]
 fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_its_bytes() {
     let mut generator = Generator::new(3);
-    let (mut programs, mut overlaid, mut nearer, mut missed) = (0, 0, 0, 0);
+    let (mut programs, mut keeping, mut overlaid, mut nearer, mut missed) = (0, 0, 0, 0, 0);
     for round in 0..40 {
         let graph = random(&mut generator, 5, 24);
         let input = generator.tensor(&graph.node(graph.inputs()[0]).results[0]);
         let expected = evaluate(&graph, std::slice::from_ref(&input)).unwrap();
         for target in targets() {
             let folded = simplify(&graph).unwrap();
-            let plans = || blocks::in_patches(&folded, &target, blocks::Wanted::All).unwrap();
-            for (plan, again) in plans().into_iter().zip(plans()).take(3) {
+            let of = |wanted, count| blocks::in_patches(&folded, &target, wanted).unwrap().into_iter().take(count);
+            let plans = || of(blocks::Wanted::All, 3).chain(of(blocks::Wanted::Once, 2));
+            for (plan, again) in plans().zip(plans()) {
                 let place = format!("round {round} for {}: {:?}", target.name, plan.given);
                 assert_eq!(text::print(&plan.graph), text::print(&again.graph), "{place}");
                 let found = evaluate(&plan.graph, std::slice::from_ref(&input)).unwrap();
@@ -332,6 +335,7 @@ fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_it
                     continue;
                 }
                 programs += 1;
+                keeping += usize::from(plan.given.iter().any(|block| block.halo == Halo::Kept && block.patches > 1));
                 let apart = |overlay: &&Overlay| overlay.part.1 > 1;
                 overlaid += program.parts.iter().flat_map(Part::overlays).filter(apart).count();
                 assert_eq!(lost(&program, None), 0, "{place}");
@@ -342,6 +346,7 @@ fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_it
             }
         }
     }
+    assert!(keeping > 20, "{keeping} programs keep rows");
     assert!(programs > 20 && missed > 20 && missed * 4 > nearer, "{programs} programs; {missed} of {nearer}");
     assert!(overlaid > 20, "{overlaid} patches lie over operands");
 }
