@@ -21,6 +21,7 @@ mod layout;
 mod legalize;
 mod loop_operator;
 mod maker;
+mod membership;
 mod order;
 mod outline;
 mod overlay;

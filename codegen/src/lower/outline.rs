@@ -2,7 +2,8 @@
 
 use super::homes::is_constant;
 use super::legalize::{anchor_mut, border_in_memory, take_pads};
-use super::patches::{kept_of, rows_of};
+use super::membership::{is_among, is_joined, is_kept};
+use super::patches::rows_of;
 use super::turns::Turns;
 use super::workers::Worker;
 use crate::target::Target;
@@ -469,29 +470,6 @@ impl Draft<'_> {
             None => nothing,
         }
     }
-}
-
-/// Whether a node is one of some, or some columns that these alone read.
-fn is_among(graph: &Graph, id: NodeId, nodes: &BTreeSet<NodeId>) -> bool {
-    let is_output = || graph.outputs().iter().any(|output| output.value.node == id);
-    let is_read_there = || graph.uses(id.into()).iter().all(|(user, _)| nodes.contains(user));
-    nodes.contains(&id) || rows_of(graph, id.into()).is_some() && is_read_there() && !is_output()
-}
-
-/// Whether a node of some does nothing but copy rows that another one of them computes, for others than them.
-fn is_kept(graph: &Graph, id: NodeId, nodes: &BTreeSet<NodeId>) -> bool {
-    let is_read_outside = graph.uses(id.into()).iter().all(|(user, _)| !nodes.contains(user));
-    is_read_outside && kept_of(graph, id).is_some_and(|whole| nodes.contains(&whole.node))
-}
-
-/// Whether a node of some computes nothing but a part of what another one of them joins.
-fn is_joined(graph: &Graph, id: NodeId, nodes: &BTreeSet<NodeId>) -> bool {
-    let node = graph.node(id);
-    let joins = |user: NodeId| nodes.contains(&user) && matches!(graph.node(user).op, Op::Concat(_));
-    let is_whole = graph.outputs().iter().any(|output| output.value.node == id);
-    let [(user, _)] = graph.uses(id.into())[..] else { return false };
-    let is_row = node.op.by_rows(&graph.operand_types(id)).is_some() && node.results.len() == 1;
-    joins(user) && is_row && !is_whole && !matches!(node.op, Op::Concat(_))
 }
 
 /// Whether a constant repeats its first axis.
