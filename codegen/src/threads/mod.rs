@@ -5,7 +5,6 @@
 //! [`level`] cuts a block of statements into units that can be computed anywhere, [`share`] says which of them, or which turns of
 //! them, are whose, [`region`] makes phases of units that don't touch each other's results.
 
-mod level;
 mod region;
 mod share;
 mod team;

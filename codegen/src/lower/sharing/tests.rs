@@ -177,16 +177,47 @@ fn take_vectors(part: &mut Part) {
     }
 }
 
-fn is_lost(part: &Part, homes: &Homes, overlay: &Overlay, distance: i64) -> bool {
-    let mut tags = Tags::pair(&homes.buffers, overlay.operand, overlay.result, distance);
-    tags.run([part], 0);
+/// Whether a part whose loops go some way loses anything where a result is so many bytes ahead.
+fn is_lost(part: &Part, homes: &Homes, overlay: &Overlay, direction: Direction, ahead: i64) -> bool {
+    let before = if direction == Direction::Upwards { ahead } else { -ahead };
+    let mut tags = Tags::pair(&homes.buffers, overlay.operand, overlay.result, before);
+    let turned = if direction == Direction::Downwards { Some(turned(part)) } else { None };
+    tags.run([turned.as_ref().unwrap_or(part)], 0);
     tags.lost > 0
+}
+
+/// A step whose loops go downwards.
+fn turned(part: &Part) -> Part {
+    let Part::Step(step) = part else { panic!("{} has turns of its own", part.name()) };
+    let Routine::Kernel(function) = &step.routine else { panic!("{} has no loops", part.name()) };
+    let mut turned = Part::Step(Box::new(Step {
+        routine: Routine::Kernel(function.clone()),
+        bindings: step.bindings.clone(),
+        label: step.label.clone(),
+        results: Vec::new(),
+        in_place: step.in_place.clone(),
+        overlays: step.overlays.clone(),
+        choice: step.choice.clone(),
+    }));
+    settle(&mut turned, &|_| Some(Direction::Downwards));
+    turned
+}
+
+const DIRECTIONS: [Direction; 2] = [Direction::Upwards, Direction::Downwards];
+
+/// The overlays of a part, each with a direction, its distance then, and bytes from which on it may be anything.
+fn ways<'p>(part: &'p Part, homes: &'p Homes) -> impl Iterator<Item = (&'p Overlay, Direction, Distance, i64)> {
+    let all = part.overlays().iter().flat_map(|overlay| DIRECTIONS.map(|direction| (overlay, direction)));
+    all.filter_map(|(overlay, direction)| {
+        let behind = if direction == Direction::Upwards { overlay.operand } else { overlay.result };
+        Some((overlay, direction, overlay.distance(direction)?, -(homes.buffers[behind].bytes as i64)))
+    })
 }
 
 #[test]
 fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not() {
     let mut generator = Generator::new(5);
-    let (mut steps, mut stripes, mut tight, mut in_steps) = (0, 0, 0, 0);
+    let (mut steps, mut stripes, mut tight, mut in_steps) = ([0; 2], 0, [0; 2], [0; 2]);
     for round in 0..80 {
         let graph = random(&mut generator, 3, 8);
         for target in targets() {
@@ -196,38 +227,43 @@ fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not(
                 let (mut items, homes) = items(&graph, &blocks, &target);
                 if target.vectors == VectorSpelling::Either {
                     for part in items.iter().map(|item| &item.part).filter(|part| !has_routines(part)) {
-                        for overlay in part.overlays() {
-                            assert!(!is_lost(part, &homes, overlay, overlay.distance), "{}: {overlay:?}", part.name());
+                        for (overlay, direction, own, _) in ways(part, &homes) {
+                            let place = format!("{} {direction:?}: {overlay:?}", part.name());
+                            assert!(!is_lost(part, &homes, overlay, direction, own.least), "{place}");
                         }
                     }
                     items.iter_mut().for_each(|item| take_vectors(&mut item.part));
                 }
                 for part in items.iter().map(|item| &item.part).filter(|part| !has_routines(part)) {
-                    for overlay in part.overlays() {
-                        let Overlay { distance, modulus, operand, .. } = *overlay;
-                        let place = format!("{} of round {round} for {}: {overlay:?}", part.name(), target.name);
-                        assert!(!is_lost(part, &homes, overlay, distance), "{place}");
-                        assert!(!is_lost(part, &homes, overlay, distance + modulus as i64), "{place}, further");
-                        *if matches!(part, Part::Step(_)) { &mut steps } else { &mut stripes } += 1;
+                    for (overlay, direction, Distance { least, modulus }, behind) in ways(part, &homes) {
+                        let place =
+                            format!("{} of round {round} for {} {direction:?}: {overlay:?}", part.name(), target.name);
+                        let is_lost = |ahead: i64| is_lost(part, &homes, overlay, direction, ahead);
+                        let way = usize::from(direction == Direction::Downwards);
+                        assert!(!is_lost(least), "{place}");
+                        assert!(!is_lost(least + modulus as i64), "{place}, further");
+                        *if matches!(part, Part::Step(_)) { &mut steps[way] } else { &mut stripes } += 1;
                         // Nothing is read after something has been written, or the buffers end before they meet.
-                        if distance == -(homes.buffers[operand].bytes as i64) {
+                        if least == behind {
                             continue;
                         }
-                        assert!(is_lost(part, &homes, overlay, distance - modulus as i64), "{place} isn't tight");
-                        tight += 1;
-                        in_steps += usize::from(modulus > 1);
+                        assert!(is_lost(least - modulus as i64), "{place} isn't tight");
+                        tight[way] += 1;
+                        in_steps[way] += usize::from(modulus > 1);
                     }
                 }
             }
         }
     }
-    assert!(steps > 60 && stripes > 20 && tight > 60 && in_steps > 6, "{steps} {stripes} {tight} {in_steps}");
+    let are_many = |[up, down]: [usize; 2], least: usize| up > least && down > least;
+    let counts = format!("{steps:?} {stripes} {tight:?} {in_steps:?}");
+    assert!(are_many(steps, 60) && stripes > 20 && are_many(tight, 40) && are_many(in_steps, 4), "{counts}");
 }
 
 #[test]
 fn every_read_of_a_planned_program_finds_its_bytes() {
     let mut generator = Generator::new(11);
-    let (mut used, mut stripes) = (0, 0);
+    let (mut used, mut down, mut stripes) = (0, 0, 0);
     for round in 0..30 {
         let graph = random(&mut generator, 6, 8);
         for target in targets() {
@@ -245,11 +281,13 @@ fn every_read_of_a_planned_program_finds_its_bytes() {
                 tags.run(&program.parts, 0);
                 assert_eq!(tags.lost, 0, "round {round} for {} without vectors", target.name);
             }
-            used += program.parts.iter().map(|part| part.overlays().len()).sum::<usize>();
+            let overlays = || program.parts.iter().flat_map(Part::overlays);
+            used += overlays().count();
+            down += overlays().filter(|overlay| overlay.up.is_none()).count();
             stripes += program.parts.iter().filter(|part| matches!(part, Part::Stripe(_))).count();
         }
     }
-    assert!(used > 10 && stripes > 10, "{used} {stripes}");
+    assert!(used > 10 && down > 4 && stripes > 10, "{used} {down} {stripes}");
 }
 
 #[test]
@@ -276,14 +314,11 @@ fn results_of_patches_lie_over_operands_at_the_distance_of_all_of_them() {
                         tags.run(together(), 0);
                         tags.lost > 0
                     };
-                    assert!(!lost(overlay.distance), "round {round} for {}: {overlay:?}", target.name);
+                    let Distance { least, modulus } = overlay.up.unwrap();
+                    assert!(!lost(least), "round {round} for {}: {overlay:?}", target.name);
                     held += 1;
-                    if overlay.distance > -(homes.buffers[overlay.operand].bytes as i64) {
-                        assert!(
-                            lost(overlay.distance - overlay.modulus as i64),
-                            "round {round} for {}: {overlay:?}",
-                            target.name
-                        );
+                    if least > -(homes.buffers[overlay.operand].bytes as i64) {
+                        assert!(lost(least - modulus as i64), "round {round} for {}: {overlay:?}", target.name);
                         tight += 1;
                     }
                 }
@@ -374,6 +409,7 @@ fn a_residual_stripe_lies_over_its_operand_exactly() {
     let (items, homes) = items(&graph, &plans[0], &target);
     let stripe = items.iter().map(|item| &item.part).find(|part| matches!(part, Part::Stripe(_))).unwrap();
     let [overlay] = stripe.overlays() else { panic!("{:?}", stripe.overlays()) };
-    assert_eq!((overlay.distance, overlay.modulus), (0, 64));
-    assert!(!is_lost(stripe, &homes, overlay, 0) && is_lost(stripe, &homes, overlay, -64));
+    assert_eq!((overlay.up, overlay.down), (Some(Distance { least: 0, modulus: 64 }), None));
+    let is_lost = |ahead: i64| is_lost(stripe, &homes, overlay, Direction::Upwards, ahead);
+    assert!(!is_lost(0) && is_lost(-64));
 }
