@@ -18,8 +18,9 @@ fn results_that_go_up_and_down_take_a_row_in_all() {
         let both: Vec<Lap> = up.iter().map(|lap| Lap { down: lap.up, ..*lap }).collect();
         let down: Vec<Lap> = both.iter().map(|lap| Lap { up: None, ..*lap }).collect();
         assert_eq!(plan(&requests, &both, 1).arena_bytes, 1100, "{count} tensors");
-        assert_eq!(plan(&requests, &up, 1).arena_bytes, plan(&requests, &down, 1).arena_bytes, "{count} tensors");
-        assert_eq!(plan(&requests, &up, 1).arena_bytes > 1100, count > 2, "{count} tensors");
+        for one_way in [up, down] {
+            assert_eq!(plan(&requests, &one_way, 1).arena_bytes > 1100, count > 2, "{count} tensors");
+        }
     }
 }
 

@@ -177,42 +177,15 @@ fn take_vectors(part: &mut Part) {
     }
 }
 
-/// Whether a part whose loops go some way loses anything where a result is so many bytes ahead.
+/// Whether a part loses anything whose loops go some way, with a result so many bytes ahead.
 fn is_lost(part: &Part, homes: &Homes, overlay: &Overlay, direction: Direction, ahead: i64) -> bool {
     let before = if direction == Direction::Upwards { ahead } else { -ahead };
     let mut tags = Tags::pair(&homes.buffers, overlay.operand, overlay.result, before);
-    let turned = if direction == Direction::Downwards { Some(turned(part)) } else { None };
-    tags.run([turned.as_ref().unwrap_or(part)], 0);
+    tags.run([part], 0);
     tags.lost > 0
 }
 
-/// A step whose loops go downwards.
-fn turned(part: &Part) -> Part {
-    let Part::Step(step) = part else { panic!("{} has turns of its own", part.name()) };
-    let Routine::Kernel(function) = &step.routine else { panic!("{} has no loops", part.name()) };
-    let mut turned = Part::Step(Box::new(Step {
-        routine: Routine::Kernel(function.clone()),
-        bindings: step.bindings.clone(),
-        label: step.label.clone(),
-        results: Vec::new(),
-        in_place: step.in_place.clone(),
-        overlays: step.overlays.clone(),
-        choice: step.choice.clone(),
-    }));
-    settle(&mut turned, &|_| Some(Direction::Downwards));
-    turned
-}
-
 const DIRECTIONS: [Direction; 2] = [Direction::Upwards, Direction::Downwards];
-
-/// The overlays of a part, each with a direction, its distance then, and bytes from which on it may be anything.
-fn ways<'p>(part: &'p Part, homes: &'p Homes) -> impl Iterator<Item = (&'p Overlay, Direction, Distance, i64)> {
-    let all = part.overlays().iter().flat_map(|overlay| DIRECTIONS.map(|direction| (overlay, direction)));
-    all.filter_map(|(overlay, direction)| {
-        let behind = if direction == Direction::Upwards { overlay.operand } else { overlay.result };
-        Some((overlay, direction, overlay.distance(direction)?, -(homes.buffers[behind].bytes as i64)))
-    })
-}
 
 #[test]
 fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not() {
@@ -223,28 +196,36 @@ fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not(
         for target in targets() {
             let folded = simplify(&graph).unwrap();
             let plans = [Vec::new()].into_iter().chain(blocks::plans(&folded, &target, None).into_iter().take(2));
-            for blocks in plans {
-                let (mut items, homes) = items(&graph, &blocks, &target);
+            let plans: Vec<_> = plans.collect();
+            for (blocks, direction) in plans.iter().flat_map(|blocks| DIRECTIONS.map(|direction| (blocks, direction))) {
+                let (mut items, homes) = items(&graph, blocks, &target);
+                let mut parts: Vec<&mut Part> = items.iter_mut().map(|item| &mut item.part).collect();
+                parts.retain(|part| !has_routines(part));
+                for part in &mut parts {
+                    settle(part, &|overlay| overlay.distance(direction).map(|_| direction));
+                }
                 if target.vectors == VectorSpelling::Either {
-                    for part in items.iter().map(|item| &item.part).filter(|part| !has_routines(part)) {
-                        for (overlay, direction, own, _) in ways(part, &homes) {
+                    for part in &parts {
+                        for overlay in part.overlays() {
+                            let Distance { least, .. } = overlay.distance(direction).unwrap();
                             let place = format!("{} {direction:?}: {overlay:?}", part.name());
-                            assert!(!is_lost(part, &homes, overlay, direction, own.least), "{place}");
+                            assert!(!is_lost(part, &homes, overlay, direction, least), "{place}");
                         }
                     }
-                    items.iter_mut().for_each(|item| take_vectors(&mut item.part));
+                    parts.iter_mut().for_each(|part| take_vectors(part));
                 }
-                for part in items.iter().map(|item| &item.part).filter(|part| !has_routines(part)) {
-                    for (overlay, direction, Distance { least, modulus }, behind) in ways(part, &homes) {
-                        let place =
-                            format!("{} of round {round} for {} {direction:?}: {overlay:?}", part.name(), target.name);
+                let way = usize::from(direction == Direction::Downwards);
+                for part in parts {
+                    for overlay in part.overlays() {
+                        let Distance { least, modulus } = overlay.distance(direction).unwrap();
+                        let place = format!("{} of round {round} for {}: {overlay:?}", part.name(), target.name);
                         let is_lost = |ahead: i64| is_lost(part, &homes, overlay, direction, ahead);
-                        let way = usize::from(direction == Direction::Downwards);
                         assert!(!is_lost(least), "{place}");
                         assert!(!is_lost(least + modulus as i64), "{place}, further");
                         *if matches!(part, Part::Step(_)) { &mut steps[way] } else { &mut stripes } += 1;
                         // Nothing is read after something has been written, or the buffers end before they meet.
-                        if least == behind {
+                        let behind = if direction == Direction::Upwards { overlay.operand } else { overlay.result };
+                        if least == -(homes.buffers[behind].bytes as i64) {
                             continue;
                         }
                         assert!(is_lost(least - modulus as i64), "{place} isn't tight");
