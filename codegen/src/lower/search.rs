@@ -407,9 +407,10 @@ fn fits_better(limit: usize, own: (usize, u64), other: (usize, u64)) -> bool {
     }
 }
 
-/// Nodes outside of stripes whose results lie over operands.
+/// Nodes that write results which lie over operands.
 fn overlaid(sequence: &Sequence) -> BTreeSet<String> {
-    let steps = sequence.parts.iter().filter_map(|part| if let Part::Step(step) = part { Some(step) } else { None });
+    let walk = entries(&sequence.parts, 0);
+    let steps = walk.iter().filter_map(|entry| if let Part::Step(step) = entry.part { Some(step) } else { None });
     steps.filter(|step| !step.overlays.is_empty()).map(|step| step.label.node.clone()).collect()
 }
 
