@@ -18,6 +18,9 @@ use crate::loops::{Index, Nest};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::Diagnostic;
 
+/// What writes a tile of pixels, by its origin and its rows and columns.
+type TileWriter<'a, 'k> = &'a mut dyn FnMut(&mut KernelWriter<'k>, &[Index], (usize, usize));
+
 /// The outer axes of a contraction as tiles see them.
 struct Cut<'c> {
     machine: Machine,
@@ -182,7 +185,7 @@ impl Contraction {
         kernel: &mut KernelWriter<'k>,
         position: &[Index],
         block: &Block,
-        body: &mut dyn FnMut(&mut KernelWriter<'k>, &[Index], (usize, usize)),
+        body: TileWriter<'_, 'k>,
     ) {
         let pixel_axes = self.outer.len() - position.len();
         let extent = self.outer.last().map_or(1, |axis| axis.extent);
