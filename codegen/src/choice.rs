@@ -3,7 +3,7 @@
 
 use crate::ScheduleOptions;
 use crate::kernels::{self, KernelWriter, Schedule};
-use crate::loops::{Function, Lead, Leads, Var, lanes, mentioned};
+use crate::loops::{Function, Lead, Leads, Question, lanes, mentioned};
 use crate::lower::view::View;
 use crate::price::{Price, price};
 use crate::target::{Borders, Target, VectorSpelling};
@@ -37,6 +37,8 @@ pub enum Reason {
     Weighed,
     /// It is the fastest one whose scratch memory fits where nothing else is while the kernel runs.
     Fits,
+    /// All outputs of a pixel are there before the next one's begin, so that its result can lie over more of its operand.
+    ByPixels,
     /// It was measured to be the fastest on the machine.
     Measured,
     /// The user asked for it.
@@ -107,6 +109,28 @@ pub enum Goal {
     Time(u64),
 }
 
+/// Which nodes take schedules that compute all outputs of a tile of pixels before they begin the next one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ByPixels {
+    /// None.
+    #[default]
+    None,
+    /// All that have any.
+    All,
+    /// Some.
+    Nodes(BTreeSet<String>),
+}
+
+impl ByPixels {
+    fn has(&self, node: &str) -> bool {
+        match self {
+            ByPixels::None => false,
+            ByPixels::All => true,
+            ByPixels::Nodes(nodes) => nodes.contains(node),
+        }
+    }
+}
+
 /// Chooses schedules for the kernels of a program.
 pub struct Chooser {
     /// The machine.
@@ -122,6 +146,7 @@ pub struct Chooser {
     known: IndexMap<Problem, Choice>,
     /// Bytes of scratch memory that there is room for, by node.
     room: BTreeMap<String, usize>,
+    by_pixels: ByPixels,
     leads: Leads,
 }
 
@@ -130,8 +155,8 @@ impl Chooser {
     pub fn new(target: &Target, working_set: usize, options: &ScheduleOptions) -> Chooser {
         let (target, options) = (Rc::new(target.clone()), options.clone());
         let (seen, known, room) = (BTreeSet::new(), IndexMap::new(), BTreeMap::new());
-        let (is_quick, is_for_threads, leads) = (false, false, Leads::default());
-        Chooser { target, working_set, options, is_quick, is_for_threads, seen, known, room, leads }
+        let (is_quick, is_for_threads, by_pixels, leads) = (false, false, ByPixels::None, Leads::default());
+        Chooser { target, working_set, options, is_quick, is_for_threads, seen, known, room, by_pixels, leads }
     }
 
     /// A chooser for callers who ask about far more kernels than will be written: it looks at one schedule of each, the one that is
@@ -141,9 +166,10 @@ impl Chooser {
     }
 
     /// Other choosers for the same program, whose arena may turn out smaller; none unless memory counts. One has borders of bytes in bands,
-    /// where the program has any. If memory is the objective, one has borders where this one leaves them out, or the other way round; and
-    /// others choose as for the other objectives, so that nothing that is made for one of them takes less.
-    pub fn alternatives(&self, has_bands: bool) -> Vec<Chooser> {
+    /// where the program has any. If memory is the objective, one has borders where this one leaves them out, or the other way round; one computes
+    /// tiles pixel by pixel, where the program has any; and others choose as for the other objectives, so that nothing that is made for one of
+    /// them takes less.
+    pub fn alternatives(&self, has_bands: bool, has_tiles: bool) -> Vec<Chooser> {
         let Target { borders, objective, .. } = *self.target;
         let like = |target: Target| Chooser::new(&target, self.working_set, &self.options);
         let banded = || like(Target { bands: true, ..(*self.target).clone() });
@@ -158,7 +184,9 @@ impl Chooser {
             Objective::Ram => {
                 let usual = [Objective::Speed, Objective::Balanced, Objective::Size];
                 let usual = usual.into_iter().map(|objective| with(borders, objective));
-                banded.chain([with(others, objective)]).chain(usual).collect()
+                let by_pixels = || Chooser { by_pixels: ByPixels::All, ..with(borders, objective) };
+                let by_pixels = (has_tiles && !self.is_quick).then(by_pixels);
+                banded.chain([with(others, objective)]).chain(usual).chain(by_pixels).collect()
             }
             Objective::Balanced => banded.collect(),
             Objective::Speed | Objective::Size => Vec::new(),
@@ -194,6 +222,16 @@ impl Chooser {
         self.room = room;
     }
 
+    /// Says which nodes compute tiles pixel by pixel; what was said before.
+    pub fn take_by_pixels(&mut self, nodes: ByPixels) -> ByPixels {
+        std::mem::replace(&mut self.by_pixels, nodes)
+    }
+
+    /// Whether any tiles are computed pixel by pixel.
+    pub fn is_by_pixels(&self) -> bool {
+        self.by_pixels != ByPixels::None
+    }
+
     /// Whether the border of a convolution is to be in a band, where it can be: in all of the program, unless the user says a schedule.
     pub fn takes_band(&self, node: &str) -> bool {
         match self.options.forced.get(node) {
@@ -202,15 +240,15 @@ impl Chooser {
         }
     }
 
-    /// See [`loops::lead`](crate::loops::lead()); found out once for each kernel, schedule and pair of pointers.
-    pub fn lead(&mut self, own: &Choice, function: &Function, read: Var, written: Var, modulus: usize) -> Option<Lead> {
+    /// See [`loops::lead`](crate::loops::lead()); found out once for each kernel, schedule and question.
+    pub fn lead(&mut self, own: &Choice, function: &Function, question: Question) -> Option<Lead> {
         let schedule = own.taken().map_or(String::new(), |taken| taken.schedule.to_string());
         if self.target.vectors == VectorSpelling::Either && lanes::has_vectors(function) {
             // A vector's lanes are read before one is stored, which isn't so where each is computed for itself.
             let lanes = lanes::without_vectors(function);
-            return self.leads.of(format!("{} {schedule}", own.key), &lanes, read, written, modulus);
+            return self.leads.of(format!("{} {schedule}", own.key), &lanes, question);
         }
-        self.leads.of(format!("{} {schedule}", own.key), function, read, written, modulus)
+        self.leads.of(format!("{} {schedule}", own.key), function, question)
     }
 
     /// Chooses among the schedules of a kernel that nothing has been written to.
@@ -232,7 +270,10 @@ impl Chooser {
         self.seen.insert(node.to_owned());
         match self.options.forced.get(node) {
             Some(text) => forced(choice, node, text),
-            None => Ok(self.measured(&choice).unwrap_or_else(|| self.with_room(node, op, choice))),
+            None => {
+                let own = self.measured(&choice);
+                Ok(own.unwrap_or_else(|| self.with_pixels(node, self.with_room(node, op, choice))))
+            }
         }
     }
 
@@ -247,7 +288,10 @@ impl Chooser {
     fn with_room(&self, node: &str, op: &Op, choice: Choice) -> Choice {
         let (Some(&room), Some(own)) = (self.room.get(node), choice.taken()) else { return choice };
         let room = own.price.scratch_bytes.max(room as u64);
-        let fits = |number: &usize| choice.offers[*number].price.scratch_bytes <= room;
+        let fits = |number: &usize| {
+            let Offer { schedule, price } = &choice.offers[*number];
+            price.scratch_bytes <= room && !kernels::is_by_pixels(schedule)
+        };
         let numbers: Vec<usize> = (0..choice.offers.len()).filter(fits).collect();
         let offers: Vec<Offer> = numbers.iter().map(|&number| choice.offers[number].clone()).collect();
         let (mut best, _) = self.fastest(op, &offers);
@@ -256,6 +300,19 @@ impl Chooser {
         }
         let taken = numbers[best];
         if taken == choice.taken { choice } else { Choice { taken, reason: Reason::Fits, ..choice } }
+    }
+
+    /// The choice of the fastest schedule that goes pixel by pixel, where the node is to take one that needs no more scratch memory than its own.
+    fn with_pixels(&self, node: &str, choice: Choice) -> Choice {
+        let (true, Some(own)) = (self.by_pixels.has(node), choice.taken()) else { return choice };
+        let fits = |offer: &Offer| {
+            kernels::is_by_pixels(&offer.schedule) && offer.price.scratch_bytes <= own.price.scratch_bytes
+        };
+        let all = choice.offers.iter().enumerate().filter(|(_, offer)| fits(offer));
+        match all.min_by_key(|(number, offer)| (offer.price.time, *number)) {
+            Some((taken, _)) => Choice { taken, reason: Reason::ByPixels, ..choice },
+            None => choice,
+        }
     }
 
     /// Reports nodes that schedules were asked for, but that there aren't.
@@ -349,7 +406,7 @@ impl Chooser {
         let saving = list.iter().position(|schedule| kernels::saves_products(op, schedule));
         let is_for_speed = matches!(self.target.objective, Objective::Speed | Objective::Balanced);
         let is_trusted = |number: usize| match (machine.trust, machine.trust_of_saving) {
-            _ if kernels::is_small(op, list[number]) => false,
+            _ if kernels::is_small(op, list[number]) || kernels::is_by_pixels(list[number]) => false,
             (Some(_), _) => true,
             (None, Some(_)) => is_for_speed && saving == Some(number),
             (None, None) => false,
@@ -420,7 +477,9 @@ fn lightest(offers: &[Offer], fastest: usize, objective: Objective) -> usize {
         Cost { time: thousandths(time, own.time), flash: thousandths(flash, own.flash), ram: thousandths(ram, own.ram) }
     };
     let weighed = offers.iter().enumerate().map(|(number, offer)| (number, relative(offer)));
-    let allowed = weighed.filter(|(number, cost)| *number == fastest || is_allowed(objective, *cost));
+    // Whether it pays to go pixel by pixel is known when the arena is planned.
+    let by_blocks = weighed.filter(|(number, _)| !kernels::is_by_pixels(&offers[*number].schedule));
+    let allowed = by_blocks.filter(|(number, cost)| *number == fastest || is_allowed(objective, *cost));
     let lightest = allowed.min_by_key(|(number, cost)| (weights.weigh(*cost), *number != fastest, *number));
     lightest.map_or(fastest, |(number, _)| number)
 }

@@ -20,7 +20,7 @@ use crate::choice::{Choice, Chooser};
 use crate::constants::declaration;
 use crate::graph::ExecutorGraph;
 use crate::loops::parallel::most_turns;
-use crate::loops::{Intrinsics, print};
+use crate::loops::{Direction, Intrinsics, print};
 use crate::lower::{self, Binding, Entry, Layout, Overlay, Part, Point, Program, ResultPlace, Routine, lower};
 use crate::module::{KernelResult, KernelSummary, LaidOver, Module, Port, SourceFile};
 use crate::names::{Names, fields};
@@ -172,11 +172,14 @@ fn summary(program: &Program, entry: &Entry<'_>, price: Price, alignment: usize)
 fn laid_over(program: &Program, overlay: &Overlay) -> Option<LaidOver> {
     let offset = |buffer| program.layout.offsets.get(&buffer).map(|&offset: &usize| offset as i64);
     let name = |buffer: usize| program.buffers[buffer].values.first().cloned().unwrap_or_default();
+    let distance_bytes = offset(overlay.operand)? - offset(overlay.result)?;
+    let direction = overlay.direction(distance_bytes)?;
     Some(LaidOver {
         result: name(overlay.result),
         operand: name(overlay.operand),
-        distance_bytes: offset(overlay.operand)? - offset(overlay.result)?,
-        least_bytes: overlay.distance,
+        distance_bytes,
+        direction: if direction == Direction::Upwards { "upwards" } else { "downwards" },
+        least_bytes: overlay.distance(direction)?.least,
     })
 }
 

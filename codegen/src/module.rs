@@ -104,7 +104,9 @@ pub struct LaidOver {
     pub operand: String,
     /// Bytes from the first one of the result's memory to the first one of the operand's.
     pub distance_bytes: i64,
-    /// How many the loop program needs between them, at least.
+    /// Which way the loops go: upwards the result begins before the operand, downwards behind it.
+    pub direction: &'static str,
+    /// How many bytes that way the loop program needs between them, at least.
     pub least_bytes: i64,
 }
 

@@ -24,6 +24,7 @@ mod integer_kernels;
 mod levels;
 mod lightnet;
 mod models;
+mod overlays;
 mod pools;
 mod random_graphs;
 mod ranks;

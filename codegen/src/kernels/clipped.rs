@@ -5,6 +5,7 @@
 use super::KernelWriter;
 use super::accumulate::Tile;
 use super::contraction::{Axis, Contraction, merged_reduction};
+use super::order;
 use super::products::{finish, require_products};
 use super::schedule::{Preferences, Settings};
 use super::tile::{self, Block, Span};
@@ -68,6 +69,13 @@ pub struct Clipped<'c> {
     pub columns: Columns,
 }
 
+/// The operands of a row of pixels.
+struct Row {
+    x: Var,
+    places: Vec<Place>,
+    weights: Weights,
+}
+
 impl Clipped<'_> {
     /// Extents of the axes along which the weights stay.
     pub fn extents(&self) -> Vec<usize> {
@@ -105,36 +113,52 @@ impl Clipped<'_> {
         let blocks = tile::plan(1, columns, contraction.outputs, machine, settings.number("vectors"));
         let store = Store::new(contraction, kernel, &blocks, weight_axes, settings);
         kernel.for_each("g", weight_axes[0].extent, |kernel, group| {
-            let mut section = 0;
-            for block in &blocks {
-                kernel.for_each("block", block.count, |kernel, number| {
-                    let fixed = std::slice::from_ref(&group);
-                    let weights = store.weights(contraction, kernel, fixed, (block, section), &number);
-                    let first = number.times(block.outputs() as i64).offset(block.first as i64);
-                    kernel.for_shape(&["n", "row", "line"], rows, &mut |kernel, row| {
-                        let position = [fixed, row].concat();
-                        self.row(kernel, &position, block, &first, &weights);
+            let (fixed, names) = (std::slice::from_ref(&group), ["n", "row", "line"]);
+            if order::is_by_pixels(settings) {
+                // Tiles of as many pixels as the first block, which has most outputs, can have.
+                let Some(Block { columns, .. }) = blocks.first() else { return };
+                kernel.for_shape(&names, rows, &mut |kernel, row| {
+                    let position = [fixed, row].concat();
+                    self.for_tiles(kernel, columns, &mut |kernel, column, meeting| {
+                        store.for_blocks(contraction, kernel, &blocks, fixed, &mut |kernel, block, first, weights| {
+                            let row = self.row(kernel, &position, weights);
+                            self.tile(kernel, &row, (&position, column, meeting), block, first);
+                        });
                     });
                 });
-                section += block.count * block.width();
+                return;
             }
+            store.for_blocks(contraction, kernel, &blocks, fixed, &mut |kernel, block, first, weights| {
+                kernel.for_shape(&names, rows, &mut |kernel, row| {
+                    let position = [fixed, row].concat();
+                    let row = self.row(kernel, &position, weights);
+                    self.for_tiles(kernel, &block.columns, &mut |kernel, column, meeting| {
+                        self.tile(kernel, &row, (&position, column, meeting), block, first);
+                    });
+                });
+            });
         });
         Ok(())
     }
 
-    /// The tiles of one row; `position` has the group, the item and the outputs along all axes but the last.
-    fn row(&self, kernel: &mut KernelWriter<'_>, position: &[Index], block: &Block, first: &Index, weights: &Weights) {
-        let contraction = self.contraction;
+    /// Where x and the weights of a row begin; `position` has the group, the item and the outputs along all axes but the last.
+    fn row(&self, kernel: &mut KernelWriter<'_>, position: &[Index], weights: &Weights) -> Row {
         let (places, start, tap) = self.origin(kernel, position, weights);
-        let x = kernel.b.pointer("xr", contraction.x.pointer, start);
+        let x = kernel.b.pointer("xr", self.contraction.x.pointer, start);
         let pointer = kernel.b.pointer("wr", weights.pointer, tap);
-        let weights = &weights.part(pointer, weights.reduction.clone());
+        Row { x, places, weights: weights.part(pointer, weights.reduction.clone()) }
+    }
+
+    /// Calls `body` for each tile of a row, with its first column and the taps that its pixels meet.
+    fn for_tiles<'k>(
+        &self,
+        kernel: &mut KernelWriter<'k>,
+        columns: &[Span],
+        body: &mut dyn FnMut(&mut KernelWriter<'k>, &Index, &Meeting),
+    ) {
         let Some(axis) = self.axes.last() else { return };
-        for (span, meeting) in runs(axis, &block.columns) {
-            for_span(kernel, "column", span, |kernel, column| {
-                let indices = [position, std::slice::from_ref(&column)].concat();
-                self.tile(kernel, x, (&indices, &places, &meeting), block, first, weights);
-            });
+        for (span, meeting) in runs(axis, columns) {
+            for_span(kernel, "column", span, |kernel, column| body(kernel, &column, &meeting));
         }
     }
 
@@ -170,15 +194,13 @@ impl Clipped<'_> {
     fn tile(
         &self,
         kernel: &mut KernelWriter<'_>,
-        row: Var,
-        (indices, places, meeting): (&[Index], &[Place], &Meeting),
+        Row { x: row, places, weights }: &Row,
+        (position, column, meeting): (&[Index], &Index, &Meeting),
         block: &Block,
         first: &Index,
-        weights: &Weights,
     ) {
         let reach = self.columns.first(meeting);
-        let column = indices.last().cloned().unwrap_or_default();
-        let x = kernel.b.pointer("xp", row, column.times(self.columns.stride).offset(reach));
+        let x = kernel.b.pointer("xp", *row, column.times(self.columns.stride).offset(reach));
         let groups = groups(meeting);
         let runs: Vec<Vec<Axis>> = groups.iter().map(|(taps, _)| self.run(taps, weights)).collect();
         let run = runs.iter().filter_map(|axes| axes.last()).map(|axis| axis.extent).max().unwrap_or(1);
@@ -198,10 +220,7 @@ impl Clipped<'_> {
         });
         let sums = tile.total(kernel);
         for (pixel, sums) in sums.chunks(block.vectors.len().max(1)).enumerate() {
-            let mut indices = indices.to_vec();
-            if let Some(column) = indices.last_mut() {
-                *column = column.offset(pixel as i64);
-            }
+            let indices = [position, &[column.offset(pixel as i64)]].concat();
             let mut output = first.clone();
             for (&sum, vector) in sums.iter().zip(&block.vectors) {
                 finish(kernel, sum, &indices, &output, *vector);

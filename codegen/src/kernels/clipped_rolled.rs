@@ -5,6 +5,7 @@ use super::KernelWriter;
 use super::accumulate::Tile;
 use super::clipped::Clipped;
 use super::contraction::Axis;
+use super::order;
 use super::products::{finish, require_products};
 use super::rolled::{self, Extents};
 use super::schedule::{Preferences, Settings};
@@ -40,19 +41,22 @@ impl Clipped<'_> {
         let store = Store::new(contraction, kernel, &blocks, groups, settings);
         let outputs = self.extents();
         kernel.for_each("g", groups[0].extent, |kernel, group| {
-            let mut section = 0;
-            for block in &blocks {
-                kernel.for_each("block", block.count, |kernel, number| {
-                    let fixed = std::slice::from_ref(&group);
-                    let weights = store.weights(contraction, kernel, fixed, (block, section), &number);
-                    let first = number.times(block.outputs() as i64).offset(block.first as i64);
-                    kernel.for_shape(&["n", "row", "line", "column"], &outputs, &mut |kernel, output| {
-                        let position = [fixed, output].concat();
-                        self.pixel(kernel, &position, (block, settings.number("steps")), &first, &weights);
+            let (fixed, steps) = (std::slice::from_ref(&group), settings.number("steps"));
+            let names = ["n", "row", "line", "column"];
+            if order::is_by_pixels(settings) {
+                kernel.for_shape(&names, &outputs, &mut |kernel, output| {
+                    let position = [fixed, output].concat();
+                    store.for_blocks(contraction, kernel, &blocks, fixed, &mut |kernel, block, first, weights| {
+                        self.pixel(kernel, &position, (block, steps), first, weights);
                     });
                 });
-                section += block.count * block.width();
+                return;
             }
+            store.for_blocks(contraction, kernel, &blocks, fixed, &mut |kernel, block, first, weights| {
+                kernel.for_shape(&names, &outputs, &mut |kernel, output| {
+                    self.pixel(kernel, &[fixed, output].concat(), (block, steps), first, weights);
+                });
+            });
         });
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::band::{self, Band};
 use super::clipped::{Clipped, Columns};
 use super::contraction::{Axis, Contraction};
 use super::dots::Reach;
+use super::order::with_pixels_first;
 use super::products::{weight_strides, with_views};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::window::{WindowAxis, has_own_border, window_axes};
@@ -166,7 +167,8 @@ fn tiles(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
         false => contraction.schedules(kernel),
         true => Clipped { contraction: &contraction, axes: &axes, columns }.schedules(kernel),
     };
-    with_views(&mut kernel.clone(), |view| groups_first(view, op.groups), list)
+    let list = with_views(&mut kernel.clone(), |view| groups_first(view, op.groups), list);
+    with_pixels_first(list, &contraction, kernel)
 }
 
 /// The contraction that routines for bytes compute, over a band where there is a border; `None` where they can't.
@@ -273,7 +275,8 @@ fn rolled(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
         false => contraction.rolled_schedules(kernel),
         true => Clipped { contraction: &contraction, axes: &axes, columns }.rolled_schedules(kernel),
     };
-    with_views(&mut kernel.clone(), |view| groups_first(view, op.groups), list)
+    let list = with_views(&mut kernel.clone(), |view| groups_first(view, op.groups), list);
+    with_pixels_first(list, &contraction, kernel)
 }
 
 fn write_rolled(op: &Convolution, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {

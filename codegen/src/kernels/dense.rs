@@ -6,6 +6,7 @@
 
 use super::accumulate::Tile;
 use super::contraction::{Axis, Contraction, merged_reduction};
+use super::order;
 use super::products::{finish, require_products};
 use super::rolled::{self, Extents};
 use super::schedule::{Preferences, Settings};
@@ -16,6 +17,9 @@ use super::{Argument, Epilogue, KernelWriter};
 use crate::loops::{Index, Nest};
 use crate::lower::view::{View, merge_axes};
 use mlc_ir::Diagnostic;
+
+/// What writes a tile of pixels, by its origin and its rows and columns.
+type TileWriter<'a, 'k> = &'a mut dyn FnMut(&mut KernelWriter<'k>, &[Index], (usize, usize));
 
 /// The outer axes of a contraction as tiles see them.
 struct Cut<'c> {
@@ -153,29 +157,35 @@ impl Contraction {
         let store = Store::new(self, kernel, &blocks, weight_axes, settings);
         let weight_shape: Vec<usize> = weight_axes.iter().map(|axis| axis.extent).collect();
         kernel.for_shape(&["g", "h"], &weight_shape, &mut |kernel, fixed| {
-            let mut section = 0;
-            for block in &blocks {
-                kernel.for_each("block", block.count, |kernel, number| {
-                    let weights = store.weights(self, kernel, fixed, (block, section), &number);
-                    let first = number.times(block.outputs() as i64).offset(block.first as i64);
-                    kernel.for_shape(&["n", "m"], &above, &mut |kernel, outer| {
-                        let position = [fixed, outer].concat();
-                        self.block(kernel, &position, (block, rolled), &first, &weights);
+            if order::is_by_pixels(settings) {
+                // Tiles of as many pixels as the first block, which has most outputs, can have.
+                let Some(tiles) = blocks.first() else { return };
+                kernel.for_shape(&["n", "m"], &above, &mut |kernel, outer| {
+                    self.for_tiles(kernel, &[fixed, outer].concat(), tiles, &mut |kernel, origin, size| {
+                        store.for_blocks(self, kernel, &blocks, fixed, &mut |kernel, block, first, weights| {
+                            self.tile(kernel, origin, size, (block, rolled), first, weights);
+                        });
                     });
                 });
-                section += block.count * block.width();
+                return;
             }
+            store.for_blocks(self, kernel, &blocks, fixed, &mut |kernel, block, first, weights| {
+                kernel.for_shape(&["n", "m"], &above, &mut |kernel, outer| {
+                    self.for_tiles(kernel, &[fixed, outer].concat(), block, &mut |kernel, origin, size| {
+                        self.tile(kernel, origin, size, (block, rolled), first, weights);
+                    });
+                });
+            });
         });
     }
 
-    /// All tiles of one block of outputs over the last two axes of pixels.
-    fn block(
+    /// Calls `body` for each tile over the last two axes of pixels, cut as for a block of outputs, with its origin and size.
+    fn for_tiles<'k>(
         &self,
-        kernel: &mut KernelWriter<'_>,
+        kernel: &mut KernelWriter<'k>,
         position: &[Index],
-        (block, rolled): (&Block, Option<usize>),
-        first: &Index,
-        weights: &Weights,
+        block: &Block,
+        body: TileWriter<'_, 'k>,
     ) {
         let pixel_axes = self.outer.len() - position.len();
         let extent = self.outer.last().map_or(1, |axis| axis.extent);
@@ -190,7 +200,7 @@ impl Contraction {
                         };
                         let mut origin = position.to_vec();
                         origin.extend([row.clone(), column].into_iter().skip(2 - pixel_axes.min(2)));
-                        self.tile(kernel, &origin, (rows.step, columns.step), (block, rolled), first, weights);
+                        body(kernel, &origin, (rows.step, columns.step));
                     });
                 }
             });

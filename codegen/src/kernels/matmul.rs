@@ -3,8 +3,9 @@
 use super::KernelWriter;
 use super::contraction::{Axis, Contraction};
 use super::dots::Reach;
+use super::order::with_pixels_first;
 use super::products::weight_strides;
-use super::schedule::{Kind, Scheduled};
+use super::schedule::{Kind, Preferences, Scheduled};
 use mlc_ir::ops::Matmul;
 
 impl Scheduled for Matmul {
@@ -47,16 +48,26 @@ impl Scheduled for Matmul {
         .in_place(),
         Kind::new(
             "tiles",
-            |op, kernel| contraction(op, kernel).schedules(kernel),
+            |op, kernel| tiles(op, kernel, Contraction::schedules),
             |op, settings, kernel| contraction(op, kernel).write(settings, kernel),
         ),
         Kind::new(
             "rolled",
-            |op, kernel| contraction(op, kernel).rolled_schedules(kernel),
+            |op, kernel| tiles(op, kernel, Contraction::rolled_schedules),
             |op, settings, kernel| contraction(op, kernel).write(settings, kernel),
         )
         .small(),
     ];
+}
+
+/// Tiles block by block, and pixel by pixel.
+fn tiles(
+    op: &Matmul,
+    kernel: &KernelWriter<'_>,
+    list: fn(&Contraction, &KernelWriter<'_>) -> Preferences,
+) -> Preferences {
+    let contraction = contraction(op, kernel);
+    with_pixels_first(list(&contraction, kernel), &contraction, kernel)
 }
 
 /// The product of left [.., M, K] and right [.., K, N]; either may be transposed.

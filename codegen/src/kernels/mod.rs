@@ -30,6 +30,7 @@ mod helium;
 mod lines;
 mod matmul;
 mod normalize;
+mod order;
 mod pad;
 mod pixel_pairs;
 mod place;
@@ -112,6 +113,11 @@ pub fn overwritable(op: &Op, schedule: &Schedule, kernel: &KernelWriter<'_>) -> 
 /// Whether routines do all that counts, so that C compilers lose nothing by pointers that may mean the same memory.
 pub fn is_by_routines(op: &Op, schedule: &Schedule) -> bool {
     family(op).is_ok_and(|family| family.is_by_routines(schedule))
+}
+
+/// Whether a schedule computes all outputs of a tile of pixels before it begins the next one, so that results can lie over operands.
+pub fn is_by_pixels(schedule: &Schedule) -> bool {
+    order::is_by_pixels(&schedule.settings)
 }
 
 /// Whether a schedule gives up time for small code.

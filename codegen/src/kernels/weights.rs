@@ -120,8 +120,28 @@ impl Store {
         }
     }
 
+    /// Calls `body` for each block of outputs, with the first of them and their weights, at a position of the weight axes.
+    pub fn for_blocks<'k>(
+        &self,
+        contraction: &Contraction,
+        kernel: &mut KernelWriter<'k>,
+        blocks: &[Block],
+        fixed: &[Index],
+        body: &mut dyn FnMut(&mut KernelWriter<'k>, &Block, &Index, &Weights),
+    ) {
+        let mut section = 0;
+        for block in blocks {
+            kernel.for_each("block", block.count, |kernel, number| {
+                let weights = self.weights(contraction, kernel, fixed, (block, section), &number);
+                let first = number.times(block.outputs() as i64).offset(block.first as i64);
+                body(kernel, block, &first, &weights);
+            });
+            section += block.count * block.width();
+        }
+    }
+
     /// The weights of block `number` of a section, which starts `section` packed outputs behind the first.
-    pub fn weights(
+    fn weights(
         &self,
         contraction: &Contraction,
         kernel: &mut KernelWriter<'_>,

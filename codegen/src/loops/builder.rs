@@ -34,7 +34,7 @@ pub trait Nest: Sized {
         }
         let var = self.builder().variable(name, VarKind::Index);
         let body = self.block(|writer| body(writer, Index::var(var)));
-        self.builder().push(Stmt::For { var, start, end, step, parallel: false, body });
+        self.builder().push(Stmt::For { var, start, end, step, parallel: false, descends: false, body });
     }
 
     /// Nested loops over all positions of a shape; the body gets an index per axis.

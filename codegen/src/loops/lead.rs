@@ -5,6 +5,9 @@
 //! the end of all that has been written less the start of what is read then, at any time. That is the lead. Where the distance is a multiple of some
 //! bytes, a pixel's, only reads and writes at the same bytes of a pixel meet, so that channels which don't mix may come in any order.
 //!
+//! Of a function that goes [downwards](super::downwards()) it is told in the mirror: places count from the end of memory to its start, so that the
+//! lead says how far behind what is read that has to be which is written.
+//!
 //! A loop in which memory is only read, or only written, at places that are sums of multiples of counters, reaches furthest in its first or its last turn, so
 //! that no other one is walked.
 
@@ -14,32 +17,52 @@ use super::variable::{Var, VarKind};
 use mlc_ir::DType;
 use std::collections::BTreeMap;
 
-/// Places in bytes, from where the pointers point.
+/// Which way the loops of a function go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// Results are written from their start to their end.
+    Upwards,
+    /// From their end to their start.
+    Downwards,
+}
+
+/// Places in bytes, from where the pointers point; downwards, less than they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lead {
     /// The first byte that is read.
     pub first_read: Option<i64>,
     /// The end of what is written.
     pub end_written: Option<i64>,
-    /// How far before what is read that has to be which is written, at least; `None` where nothing is read after something has been written.
+    /// How far before what is read that has to be which is written, or behind it downwards, at least; `None` where nothing is read after something
+    /// has been written.
     pub distance: Option<i64>,
 }
 
-/// A name of a kernel and its schedule, a pointer that is read through, one that is written through, and a modulus.
-type Question = (String, Var, Var, usize);
+/// What a lead is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Question {
+    /// A pointer that is read through.
+    pub read: Var,
+    /// One that is written through.
+    pub written: Var,
+    /// What distances are multiples of, in bytes.
+    pub modulus: usize,
+    /// Which way the function goes.
+    pub direction: Direction,
+}
 
 /// What functions do with their pointers, as far as it has been asked for.
 #[derive(Debug, Default)]
-pub struct Leads(BTreeMap<Question, (Function, Option<Lead>)>);
+pub struct Leads(BTreeMap<(String, Question), (Function, Option<Lead>)>);
 
 impl Leads {
-    /// See [`lead`]; functions of one name may still differ.
-    pub fn of(&mut self, name: String, function: &Function, read: Var, written: Var, modulus: usize) -> Option<Lead> {
-        let key = (name, read, written, modulus);
+    /// See [`lead`]; functions of one name, that of a kernel and its schedule, may still differ.
+    pub fn of(&mut self, name: String, function: &Function, question: Question) -> Option<Lead> {
+        let key = (name, question);
         match self.0.get(&key) {
             Some((known, lead)) if known.body == function.body => *lead,
             _ => {
-                let lead = lead(function, read, written, modulus);
+                let lead = lead(function, question);
                 self.0.insert(key, (function.clone(), lead));
                 lead
             }
@@ -50,9 +73,10 @@ impl Leads {
 /// Statements and turns that are walked at most, so that compilation stays short.
 const MOST_STEPS: usize = 1 << 21;
 
-/// What is written through one pointer of a function against what is read through another, at distances that are multiples of `modulus` bytes.
+/// What is written through one pointer of a function against what is read through another, at distances that are multiples of some bytes.
 /// `None` where that depends on data, or takes too long to find out.
-pub fn lead(function: &Function, read: Var, written: Var, modulus: usize) -> Option<Lead> {
+pub fn lead(function: &Function, question: Question) -> Option<Lead> {
+    let Question { read, written, modulus, direction } = question;
     let modulus = i64::try_from(modulus.max(1)).ok()?;
     let mut reducer = Reducer { function, modulus, memories: vec![None; function.vars.len()] };
     for (var, memory) in [(read, Memory::Read), (written, Memory::Written)] {
@@ -63,6 +87,7 @@ pub fn lead(function: &Function, read: Var, written: Var, modulus: usize) -> Opt
     let nodes = reducer.block(&function.body)?;
     let unit = if modulus == 1 { 1 } else { reducer.unit(&[read, written])? };
     let mut walker = Walker {
+        is_mirrored: direction == Direction::Downwards,
         modulus,
         unit,
         values: vec![None; function.vars.len()],
@@ -89,6 +114,7 @@ enum Node<'a> {
         start: &'a Index,
         end: &'a Index,
         step: i64,
+        descends: bool,
         is_short: bool,
         body: Vec<Node<'a>>,
     },
@@ -130,12 +156,13 @@ impl<'a> Reducer<'a> {
         let mut nodes = Vec::new();
         for statement in body {
             match statement {
-                Stmt::For { var, start, end, step, body, .. } => {
+                Stmt::For { var, start, end, step, descends, body, .. } => {
                     let body = self.block(body)?;
                     if touches(&body) {
                         let is_one_way = is_simple(&body, Memory::Read) || is_simple(&body, Memory::Written);
                         let is_short = is_one_way && keeps_phase(&body, *var, *step, self.modulus);
-                        nodes.push(Node::Loop { var: *var, start, end, step: *step, is_short, body });
+                        let (var, step, descends) = (*var, *step, *descends);
+                        nodes.push(Node::Loop { var, start, end, step, descends, is_short, body });
                     }
                 }
                 Stmt::Define { value, .. } | Stmt::Assign { value, .. } => self.value(value, &mut nodes),
@@ -260,6 +287,8 @@ fn keeps_phase(nodes: &[Node<'_>], var: Var, step: i64, modulus: i64) -> bool {
 }
 
 struct Walker {
+    /// Whether places count from the end of memory.
+    is_mirrored: bool,
     modulus: i64,
     /// Bytes that are looked at as one.
     unit: i64,
@@ -280,13 +309,13 @@ impl Walker {
                 return None;
             }
             match node {
-                Node::Loop { var, start, end, step, is_short, body } => {
+                Node::Loop { var, start, end, step, descends, is_short, body } => {
                     let (start, end) = (self.value(start)?, self.value(end)?);
                     let last = start + (end - 1 - start).max(0) / step * step;
                     let stride = if *is_short { (last - start).max(*step) } else { *step };
                     let mut turn = start;
                     while turn < end {
-                        self.values[*var as usize] = Some(turn);
+                        self.values[*var as usize] = Some(if *descends { start + last - turn } else { turn });
                         self.block(body)?;
                         turn += stride;
                     }
@@ -298,6 +327,7 @@ impl Walker {
                 }
                 Node::Touch { memory, pointer, index, bytes, first, length } => {
                     let start = self.places[*pointer as usize] + self.value(index)? * bytes + first;
+                    let start = if self.is_mirrored { -(start + length) } else { start };
                     match memory {
                         Memory::Read => self.read(start, *length),
                         Memory::Written => self.written(start, *length),

@@ -1,5 +1,6 @@
 //! The C printer: loop programs as C99, with GNU vector types where a program has vectors.
 
+mod heads;
 mod helpers;
 pub mod launches;
 mod memory;
@@ -112,11 +113,9 @@ impl Printer<'_> {
 
     fn statement(&mut self, statement: &Stmt) {
         match statement {
-            Stmt::For { var, start, end, step, body, .. } => {
-                let name = self.name(*var).to_owned();
-                let (start, end) = (self.index(start), self.index(end));
-                let step = if *step == 1 { format!("++{name}") } else { format!("{name} += {step}") };
-                self.nested(&format!("for (int32_t {name} = {start}; {name} < {end}; {step})"), body);
+            Stmt::For { var, start, end, step, descends, body, .. } => {
+                let head = self.loop_head(*var, (start, end), *step, *descends);
+                self.nested(&head, body);
             }
             Stmt::Array { var, elements } => {
                 let element = match self.vars[*var as usize].kind {

@@ -30,7 +30,7 @@ impl Relation {
 /// A statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stmt {
-    /// Runs the body for `var` from `start` while below `end`.
+    /// Runs the body for each `var` from `start` on that is below `end`.
     For {
         /// The counter.
         var: Var,
@@ -43,6 +43,8 @@ pub enum Stmt {
         /// Whether no turn writes what another one reads or writes, so that they may run at the same time
         /// ([`super::parallel`]). C runs them one after the other.
         parallel: bool,
+        /// Whether the turns run from the last to the first ([`super::downwards()`]).
+        descends: bool,
         /// What is done.
         body: Vec<Stmt>,
     },
@@ -175,6 +177,14 @@ impl Function {
     /// Type of a value.
     pub fn ty(&self, expr: &Expr) -> ValueType {
         value_type(&self.vars, expr)
+    }
+}
+
+/// The counter of a loop's last turn, if there is any; `None` where it isn't known without dividing.
+pub fn last_turn(start: &Index, end: &Index, step: i64) -> Option<Index> {
+    match (start.as_constant(), end.as_constant()) {
+        (Some(start), Some(end)) => Some(Index::from(start + (end - 1 - start) / step * step)),
+        _ => (step == 1).then(|| end.clone().offset(-1)),
     }
 }
 

@@ -8,6 +8,7 @@ use super::part::{Binding, Part};
 use super::plan::{self, Lap, Request};
 use super::pools;
 use crate::execution::MemoryPool;
+use crate::loops::Direction;
 use crate::module::MemoryPlan;
 use mlc_ir::Diagnostic;
 use std::collections::BTreeMap;
@@ -122,18 +123,15 @@ impl Layout {
 }
 
 impl Layout {
-    /// Whether a result lies over an operand here, other than exactly.
-    pub fn has(&self, overlay: &Overlay, buffers: &[Buffer]) -> bool {
+    /// Which way the loops have to go that write a result, where it lies over an operand here other than exactly.
+    pub fn direction(&self, overlay: &Overlay, buffers: &[Buffer]) -> Option<Direction> {
         let place = |id: BufferId| Some((*self.offsets.get(&id)?, buffers[id].bytes));
         let is_one =
             |group: &Group| group.members.contains(&overlay.result) && group.members.contains(&overlay.operand);
-        match place(overlay.result).zip(place(overlay.operand)) {
-            Some((result, operand)) => {
-                let meet = result.0 < operand.0 + operand.1 && operand.0 < result.0 + result.1;
-                meet && !self.groups.iter().any(is_one)
-            }
-            None => false,
-        }
+        let (result, operand) = place(overlay.result).zip(place(overlay.operand))?;
+        let meet = result.0 < operand.0 + operand.1 && operand.0 < result.0 + result.1;
+        (meet && !self.groups.iter().any(is_one)).then_some(())?;
+        overlay.direction(operand.0 as i64 - result.0 as i64)
     }
 }
 
@@ -187,8 +185,7 @@ fn laps(walk: &[Entry<'_>], lives: &Lives, owners: &[Owner]) -> Vec<Lap> {
         let is_born = over == overlay.result && lives.roots.get(&over)?.0 == entry.first;
         let dies = lives.roots.get(&under)?.1 == last;
         (is_born && dies && over != under).then_some(())?;
-        let (distance, modulus) = (overlay.distance, overlay.modulus);
-        Some(Lap { result: request(over)?, operand: request(under)?, distance, modulus })
+        Some(Lap { result: request(over)?, operand: request(under)?, up: overlay.up, down: overlay.down })
     };
     let overlays = walk.iter().flat_map(|entry| entry.part.overlays().iter().map(move |overlay| (entry, overlay)));
     overlays.filter_map(|(entry, overlay)| lap(entry, overlay)).collect()

@@ -171,6 +171,16 @@ pub fn has_bands(graph: &Graph, target: &Target) -> bool {
     graph.node_ids().any(is_one)
 }
 
+/// Whether a graph has convolutions or matrix products of numbers other than bytes, which are computed in tiles.
+pub fn has_tiles(graph: &Graph) -> bool {
+    let is_one = |id| {
+        let node = graph.node(id);
+        let op = if let Op::Kernel(kernel) = &node.op { &kernel.anchor } else { &node.op };
+        matches!(op, Op::Convolution(_) | Op::Matmul(_)) && !graph.ty(graph.operands(id)[0]).dtype.is_byte()
+    };
+    graph.node_ids().any(is_one)
+}
+
 /// Where several nodes pad one value with one constant, they all become slices of the widest pad.
 fn share_pads(graph: Graph) -> Result<Graph, Diagnostic> {
     let mut widest: BTreeMap<(Value, Literal), (usize, Pads)> = BTreeMap::new();

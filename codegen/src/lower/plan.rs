@@ -1,5 +1,6 @@
 //! The memory plan: offsets of the arena's buffers, so that buffers that live at the same time don't overlap.
 
+use super::overlay::Distance;
 use crate::module::{MemoryPlan, PlannedBuffer};
 use mlc_ir::Generator;
 use std::collections::BTreeSet;
@@ -26,28 +27,55 @@ pub struct Lap {
     pub result: usize,
     /// What is read.
     pub operand: usize,
-    /// Bytes from the result's offset to the operand's, at least.
-    pub distance: i64,
-    /// What that must be a multiple of.
-    pub modulus: usize,
+    /// From the result's offset to the operand's, if it is written upwards.
+    pub up: Option<Distance>,
+    /// From the operand's offset to the result's, if that is written downwards.
+    pub down: Option<Distance>,
 }
 
 impl Lap {
-    /// The least distance that is a multiple of an alignment, too.
-    fn aligned(&self, alignment: usize) -> i64 {
-        let multiple =
-            (1..=alignment).map(|factor| factor * self.modulus.max(1)).find(|all| all.is_multiple_of(alignment));
-        let multiple = multiple.unwrap_or(alignment) as i64;
-        multiple_from(self.distance, multiple)
-    }
-
     /// Bytes that both take less than one behind the other.
     fn saved(&self, requests: &[Request], alignment: usize) -> usize {
         let [result, operand] =
             [self.result, self.operand].map(|number| requests[number].bytes.next_multiple_of(alignment));
-        let ahead = usize::try_from(self.aligned(alignment)).unwrap_or(0);
-        (result + operand).saturating_sub(result.max(operand + ahead))
+        let ahead = |distance: Distance| usize::try_from(aligned(distance, alignment)).unwrap_or(0);
+        let up = self.up.map(|distance| result.max(operand + ahead(distance)));
+        let down = self.down.map(|distance| operand.max(result + ahead(distance)));
+        up.into_iter().chain(down).min().map_or(0, |both| (result + operand).saturating_sub(both))
     }
+
+    /// The number of the other one.
+    fn beside(&self, number: usize) -> usize {
+        if self.result == number { self.operand } else { self.result }
+    }
+
+    /// How far the one that has a number may be before the other one, and how far behind it.
+    fn sides(&self, number: usize) -> [Option<Distance>; 2] {
+        if self.result == number { [self.up, self.down] } else { [self.down, self.up] }
+    }
+
+    /// Whether that one can meet the other one on its own side alone: before it, or behind it.
+    fn goes(&self, number: usize) -> Option<Side> {
+        match self.sides(number) {
+            [Some(_), None] => Some(Side::Before),
+            [None, Some(_)] => Some(Side::Behind),
+            _ => None,
+        }
+    }
+}
+
+/// Where one request is beside another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Before,
+    Behind,
+}
+
+/// The least distance that is a multiple of an alignment, too.
+fn aligned(distance: Distance, alignment: usize) -> i64 {
+    let modulus = distance.modulus.max(1);
+    let multiple = (1..=alignment).map(|factor| factor * modulus).find(|all| all.is_multiple_of(alignment));
+    multiple_from(distance.least, multiple.unwrap_or(alignment) as i64)
 }
 
 /// Places all requests, each at a multiple of `alignment` or its own, whichever is larger; so is the arena. The result's buffers are
@@ -64,10 +92,10 @@ pub fn plan(requests: &[Request], laps: &[Lap], alignment: usize) -> MemoryPlan 
     by_start.sort_by_key(|&index| (requests[index].first, std::cmp::Reverse(requests[index].bytes), index));
     let candidates = [all.place(&by_size), all.place(&by_start)];
     // What fits where depends on the order: more freedom could end in more memory.
-    let apart = (!laps.is_empty()).then(|| plan(requests, &[], alignment).buffers);
-    let apart = apart.map(|buffers| buffers.iter().map(|buffer| buffer.offset).collect::<Vec<usize>>());
+    let bound_ones = less_free(laps).map(|laps| plan(requests, &laps, alignment).buffers);
+    let bound_ones = bound_ones.map(|buffers| buffers.iter().map(|buffer| buffer.offset).collect::<Vec<usize>>());
     let mut offsets =
-        apart.into_iter().chain(candidates).min_by_key(|offsets| end(requests, offsets)).unwrap_or_default();
+        bound_ones.into_iter().chain(candidates).min_by_key(|offsets| end(requests, offsets)).unwrap_or_default();
     let bound = all.bound(alignment);
     if end(requests, &offsets) > bound {
         match all.place_within(&by_start, bound) {
@@ -90,6 +118,14 @@ pub fn plan(requests: &[Request], laps: &[Lap], alignment: usize) -> MemoryPlan 
         liveness_bound_bytes: all.bound(1).min(end(requests, &offsets)),
         pools: Vec::new(),
     }
+}
+
+/// Fewer ways to lie over each other: none downwards, or none at all; `None` where there is nothing to leave out.
+fn less_free(laps: &[Lap]) -> Option<Vec<Lap>> {
+    if laps.iter().all(|lap| lap.down.is_none()) {
+        return (!laps.is_empty()).then(Vec::new);
+    }
+    Some(laps.iter().filter(|lap| lap.up.is_some()).map(|lap| Lap { down: None, ..*lap }).collect())
 }
 
 /// Places tried by [`Requests::place_within`], beside some for each request.
@@ -162,16 +198,20 @@ impl<'a> Requests<'a> {
             };
             match self.lapped[number].iter().map(|&lap| &self.laps[lap]).find(meets) {
                 Some(lap) => {
-                    let distance = lap.aligned(self.alignment);
-                    // Only in steps there is more than one distance.
-                    let nearest =
-                        if lap.result == number { offset - distance } else { offset + distance }.clamp(low, high);
-                    let (below, above) = match (lap.modulus > 1, lap.result == number) {
-                        (true, _) => (Some((low, nearest)), Some((nearest, high))),
-                        (false, true) => (None, Some((nearest, high))),
-                        (false, false) => (Some((low, nearest)), None),
-                    };
-                    barred.extend([below, above].into_iter().flatten().filter(|(low, high)| low < high));
+                    let [before, behind] = lap.sides(number).map(|distance| {
+                        // In steps, only the nearest one is looked at.
+                        distance.map(|own| (aligned(own, self.alignment), own.modulus > 1))
+                    });
+                    let mut free = vec![(low, low), (high, high)];
+                    free.extend(before.map(|(distance, is_in_steps)| {
+                        let nearest = (offset - distance).clamp(low, high);
+                        (if is_in_steps { nearest } else { low }, nearest)
+                    }));
+                    free.extend(behind.map(|(distance, is_in_steps)| {
+                        let nearest = (offset + distance).clamp(low, high);
+                        (nearest, if is_in_steps { nearest } else { high })
+                    }));
+                    barred.extend(between(free));
                 }
                 None => barred.push((low, high)),
             }
@@ -257,8 +297,11 @@ impl<'a> Requests<'a> {
             let (bytes, alignment) = (self.requests[index].bytes, self.alignment_of(index));
             let barred = self.barred(&offsets, index);
             let laps = || self.lapped[index].iter().map(|&lap| &self.laps[lap]);
-            let is_over = laps().any(|lap| lap.result == index && offsets[lap.operand].is_some());
-            let is_under = laps().any(|lap| lap.operand == index && offsets[lap.result].is_some());
+            let goes = |side: Side| {
+                let placed = laps().filter(|lap| offsets[lap.beside(index)].is_some());
+                placed.map(|lap| lap.goes(index)).any(|own| own == Some(side))
+            };
+            let (is_over, is_under) = (goes(Side::Before), goes(Side::Behind));
             let lowest = Self::lowest(&barred, alignment);
             let fits = lowest + bytes as i64 <= room as i64;
             let highest = Self::highest(&barred, bytes, alignment, room).filter(|_| fits);
@@ -309,6 +352,20 @@ impl<'a> Requests<'a> {
     }
 }
 
+/// What is between intervals.
+fn between(mut intervals: Vec<Barred>) -> Vec<Barred> {
+    intervals.sort_unstable();
+    let mut gaps = Vec::new();
+    let mut end = i64::MAX;
+    for (first, last) in intervals {
+        if end < first {
+            gaps.push((end, first));
+        }
+        end = if end == i64::MAX { last } else { end.max(last) };
+    }
+    gaps
+}
+
 /// The first multiple of some bytes that isn't less than a number.
 pub fn multiple_from(number: i64, bytes: i64) -> i64 {
     -(-number).div_euclid(bytes.max(1)) * bytes.max(1)
@@ -324,115 +381,4 @@ fn end(requests: &[Request], offsets: &[usize]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request(bytes: usize, first: usize, last: usize) -> Request {
-        Request { values: vec![format!("{first}..{last}")], bytes, alignment: 1, first, last }
-    }
-
-    #[test]
-    fn buffers_that_live_together_do_not_overlap() {
-        let mut generator = Generator::new(7);
-        for _ in 0..200 {
-            let count = generator.range(1, 12);
-            let requests: Vec<Request> = (0..count)
-                .map(|_| {
-                    let first = generator.range(0, 9);
-                    let alignment = generator.choose(&[1, 1, 8, 64, 256]);
-                    Request { alignment, ..request(generator.range(1, 500), first, first + generator.range(0, 4)) }
-                })
-                .collect();
-            let plan = plan(&requests, &[], 16);
-            let largest = requests.iter().map(|request| request.alignment).fold(16, usize::max);
-            assert_eq!((plan.alignment, plan.arena_bytes % largest), (largest, 0));
-            for (buffer, request) in plan.buffers.iter().zip(&requests) {
-                assert_eq!(buffer.offset % request.alignment, 0);
-            }
-            assert!(plan.arena_bytes >= plan.liveness_bound_bytes);
-            for (index, left) in plan.buffers.iter().enumerate() {
-                assert_eq!(left.offset % 16, 0);
-                assert!(left.offset + left.bytes <= plan.arena_bytes);
-                for right in &plan.buffers[..index] {
-                    let together = left.first <= right.last && right.first <= left.last;
-                    let apart = left.offset + left.bytes <= right.offset || right.offset + right.bytes <= left.offset;
-                    assert!(!together || apart, "{left:?} {right:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn results_lie_over_operands_at_their_distance_or_apart() {
-        let mut generator = Generator::new(9);
-        let mut met = 0;
-        for _ in 0..300 {
-            let count = generator.range(2, 8);
-            let requests: Vec<Request> =
-                (0..count).map(|at| request(generator.range(1, 40) * 16, at, at + 1)).collect();
-            let laps: Vec<Lap> = (1..count)
-                .map(|result| {
-                    let modulus = generator.choose(&[1, 1, 24]);
-                    let distance = generator.range(0, 12) as i64 * 24 - 48;
-                    Lap { result, operand: result - 1, distance, modulus }
-                })
-                .collect();
-            let whole = plan(&requests, &[], 16);
-            let plan = plan(&requests, &laps, 16);
-            assert!(plan.liveness_bound_bytes <= plan.arena_bytes && plan.arena_bytes <= whole.arena_bytes);
-            for lap in &laps {
-                let (result, operand) = (&plan.buffers[lap.result], &plan.buffers[lap.operand]);
-                let [over, under] = [result, operand].map(|own| own.offset as i64);
-                let (over_end, under_end) = (over + result.bytes as i64, under + operand.bytes as i64);
-                if over_end <= under || under_end <= over {
-                    continue;
-                }
-                let distance = under - over;
-                assert!(distance >= lap.distance && distance % lap.modulus as i64 == 0, "{distance} for {lap:?}");
-                met += 1;
-            }
-        }
-        assert!(met > 200, "{met}");
-    }
-
-    #[test]
-    fn a_chain_of_kernels_that_run_ahead_takes_the_larger_tensor_and_a_row() {
-        let requests: Vec<Request> = (0..2).map(|at| request(1024, at, at + 1)).collect();
-        let lap = Lap { result: 1, operand: 0, distance: 100, modulus: 1 };
-        assert_eq!(plan(&requests, &[lap], 16).arena_bytes, 1024 + 112);
-        // In steps of a pixel: the first multiple of both.
-        let lap = Lap { modulus: 24, distance: 120, ..lap };
-        assert_eq!(plan(&requests, &[lap], 16).arena_bytes, 1024 + 144);
-    }
-
-    #[test]
-    fn small_buffers_do_not_push_large_ones_apart() {
-        let sizes = [512, 512, 512, 512, 32, 512, 512, 512, 512];
-        let requests: Vec<Request> = (0..sizes.len()).map(|at| request(sizes[at], at, at + 1)).collect();
-        assert_eq!(plan(&requests, &[], 16).arena_bytes, 1024);
-    }
-
-    #[test]
-    fn a_chain_takes_two_buffers() {
-        let requests = [request(64, 0, 1), request(64, 1, 2), request(64, 2, 3), request(64, 3, 4)];
-        assert_eq!(plan(&requests, &[], 16).arena_bytes, 128);
-    }
-
-    /// Residual blocks one after the other: each result lies a row of 5 bytes before its operand, beside rings of 100 and 30 bytes. What lives at
-    /// one time takes 235 bytes, but a result has moved on by a row where the next block begins.
-    #[test]
-    fn results_that_wander_leave_their_rings_room() {
-        for blocks in 2..=6 {
-            let tensor = |number: usize| request(100, (2 * number).saturating_sub(1), 2 * number + 1);
-            let ring = |bytes: usize| move |block: usize| request(bytes, 2 * block + 1, 2 * block + 1);
-            let tensors = (0..=blocks).map(tensor);
-            let requests: Vec<Request> =
-                tensors.chain((0..blocks).map(ring(100))).chain((0..blocks).map(ring(30))).collect();
-            let laps: Vec<Lap> =
-                (0..blocks).map(|block| Lap { result: block + 1, operand: block, distance: 5, modulus: 1 }).collect();
-            let plan = plan(&requests, &laps, 1);
-            assert_eq!(plan.liveness_bound_bytes, 235);
-            assert_eq!(plan.arena_bytes, 235 + 5 * (blocks - 1), "{blocks} blocks");
-        }
-    }
-}
+mod tests;

@@ -113,6 +113,7 @@ impl Wanted<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::overlay::Distance;
     use super::*;
 
     fn request(name: &str, bytes: usize, first: usize, last: usize) -> Request {
@@ -127,7 +128,8 @@ mod tests {
     fn one_pool_holds_what_lies_over_each_other() {
         let requests = [request("operand", 512, 0, 1), request("result", 512, 1, 2)];
         let pools = [pool("only", 600, false)];
-        let laps = [Lap { result: 1, operand: 0, distance: 64, modulus: 1 }];
+        let up = Some(Distance { least: 64, modulus: 1 });
+        let laps = [Lap { result: 1, operand: 0, up, down: None }];
         let wanted = Wanted { requests: &requests, laps: &laps, pools: &pools, alignment: 16 };
         let offsets: Vec<usize> =
             plan(&wanted, &[1.0, 1.0]).unwrap().buffers.iter().map(|buffer| buffer.offset).collect();

@@ -11,11 +11,11 @@ use super::legalize;
 use super::part::{Binding, Part};
 use super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
 use super::sharing::mark;
-use crate::choice::{Chooser, Goal, is_better};
+use crate::choice::{ByPixels, Chooser, Goal, is_better};
 use crate::names::Names;
 use crate::target::{Target, VectorSpelling};
 use mlc_ir::{Diagnostic, Graph, NodeId, Objective};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -134,7 +134,18 @@ impl Search<'_> {
         let Plan { graph, blocks, .. } = &self.plans[plan];
         let chooser = &mut *self.choosers[chooser];
         let fetched = chooser.fetched();
-        let sequence = sequence(graph, blocks, INTERFACE_ALIGNMENT, fetched, chooser, &mut names)?;
+        let mut sequence = sequence(graph, blocks, INTERFACE_ALIGNMENT, fetched, chooser, &mut names)?;
+        if chooser.is_by_pixels() {
+            // Where a result lies over no operand in the end, there is nothing to be paid for.
+            let all = chooser.take_by_pixels(ByPixels::Nodes(overlaid(&sequence)));
+            let mut own = self.names.clone();
+            let other = self::sequence(graph, blocks, INTERFACE_ALIGNMENT, fetched, chooser, &mut own);
+            chooser.take_by_pixels(all);
+            let other = other?;
+            if other.cost() < sequence.cost() {
+                (sequence, names) = (other, own);
+            }
+        }
         let cost = sequence.cost();
         self.least.entry(plan).and_modify(|least| *least = cost.min(*least)).or_insert(cost);
         Ok(Found { sequence, names, by })
@@ -158,7 +169,8 @@ impl Search<'_> {
     fn all(&self) -> Vec<(usize, usize)> {
         // Little memory is what patches are for.
         let suits = |&(plan, chooser): &(usize, usize)| {
-            !self.plans[plan].has_patches() || self.choosers[chooser].target.objective == Objective::Ram
+            let chooser = &self.choosers[chooser];
+            !self.plans[plan].has_patches() || chooser.target.objective == Objective::Ram && !chooser.is_by_pixels()
         };
         let choosers = 0..self.choosers.len();
         let all = (0..self.plans.len()).flat_map(|plan| choosers.clone().map(move |chooser| (plan, chooser)));
@@ -401,7 +413,8 @@ pub(super) fn best(
     names: &mut Names,
 ) -> Result<Option<(Sequence, Considered)>, Vec<Diagnostic>> {
     let goal = chooser.goal();
-    let mut alternatives = chooser.alternatives(legalize::has_bands(graph, &chooser.target));
+    let mut alternatives =
+        chooser.alternatives(legalize::has_bands(graph, &chooser.target), legalize::has_tiles(graph));
     let computes_twice = matches!(goal, Goal::Arena(_) | Goal::Time(_));
     let mut search = Search::new(graph, fed, chooser, &mut alternatives, names, computes_twice)?;
     let best = match goal {
@@ -427,6 +440,13 @@ fn fits_better(limit: usize, own: (usize, u64), other: (usize, u64)) -> bool {
         (fits, other_fits) if fits != other_fits => fits,
         _ => own < other,
     }
+}
+
+/// Nodes that write results which lie over operands.
+fn overlaid(sequence: &Sequence) -> BTreeSet<String> {
+    let walk = entries(&sequence.parts, 0);
+    let steps = walk.iter().filter_map(|entry| if let Part::Step(step) = entry.part { Some(step) } else { None });
+    steps.filter(|step| !step.overlays.is_empty()).map(|step| step.label.node.clone()).collect()
 }
 
 /// Bytes of an arena of some size that nothing needs while a node is computed, but for its own scratch memory.
@@ -462,7 +482,8 @@ pub fn front(mut points: Vec<Point>) -> Vec<Point> {
 /// # Errors
 /// All nodes that the target can't run.
 pub(super) fn explore(graph: &Graph, chooser: &mut Chooser, names: &Names) -> Result<Vec<Point>, Vec<Diagnostic>> {
-    let mut alternatives = chooser.alternatives(legalize::has_bands(graph, &chooser.target));
+    let mut alternatives =
+        chooser.alternatives(legalize::has_bands(graph, &chooser.target), legalize::has_tiles(graph));
     let mut search = Search::new(graph, None, chooser, &mut alternatives, names, true)?;
     let front = search.front()?;
     let point = |found: Found| {

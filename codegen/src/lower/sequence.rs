@@ -80,7 +80,7 @@ pub fn sequence(
         )]);
     };
     let mut parts = assembled(items, &schedule, fetched);
-    parts.iter_mut().for_each(|part| settle(part, &|overlay| layout.has(overlay, &buffers)));
+    parts.iter_mut().for_each(|part| settle(part, &|overlay| layout.direction(overlay, &buffers)));
     Ok(Sequence { parts, messages, buffers, layout, target })
 }
 

@@ -3,12 +3,12 @@
 use super::entries::entries;
 use super::homes::{BufferId, BufferKind, Home, Homes};
 use super::maker::Maker;
-use super::overlay::Overlay;
+use super::overlay::{Distance, Overlay};
 use super::part::{Binding, Part, Routine, Step, Stripe};
 use super::plan::multiple_from;
 use super::rings::RowWalk;
 use crate::choice::{Choice, Chooser};
-use crate::loops::{self, Function, Lead, Overlaps, Parameter, Var};
+use crate::loops::{self, Direction, Function, Lead, Overlaps, Parameter, Question, Var, downwards};
 use mlc_ir::{DType, Objective, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,10 +26,8 @@ pub(super) struct Sharing {
 pub(super) struct Candidate {
     result: BufferId,
     operand: BufferId,
-    /// Bytes of the operand.
-    bytes: i64,
-    /// From which distance on both are apart.
-    apart: i64,
+    /// Bytes of the result and of the operand: from this distance on both are apart, upwards and downwards.
+    bytes: [i64; 2],
     /// Bytes of a pixel, if both have as many.
     pixel: usize,
 }
@@ -55,8 +53,7 @@ impl Maker<'_> {
         let candidate = |((operand, view), _): &(Home, Option<Value>)| Candidate {
             result: *result,
             operand: *operand,
-            bytes: homes.buffers[*operand].bytes as i64,
-            apart: homes.buffers[*result].bytes as i64,
+            bytes: [*result, *operand].map(|buffer| homes.buffers[buffer].bytes as i64),
             pixel: pixel(view).filter(|bytes| Some(*bytes) == pixel(own)).unwrap_or(1),
         };
         found.map(candidate).collect()
@@ -71,22 +68,47 @@ impl Maker<'_> {
         candidates: &[Candidate],
     ) -> Vec<Overlay> {
         let mut overlays = Vec::new();
-        for &Candidate { result, operand, bytes, apart, pixel } in candidates {
+        for &candidate in candidates {
+            let Candidate { result, operand, .. } = candidate;
             let (written, read) = (pointers(function, bindings, result), pointers(function, bindings, operand));
             let ([written], [read]) = (&written[..], &read[..]) else { continue };
             if written.constant || !read.constant {
                 continue;
             }
-            let found = BTreeSet::from([1, pixel]).into_iter().filter_map(|modulus| {
-                let lead = self.chooser.lead(choice, function, read.var, written.var, modulus)?;
-                let own = lead.distance.map_or(-bytes, |lead| lead + written.offset - read.offset);
-                Some((multiple_from(own.max(-bytes), modulus as i64), modulus))
-            });
-            if let Some((distance, modulus)) = found.min().filter(|(distance, _)| *distance < apart) {
-                overlays.push(Overlay { result, operand, distance, modulus, part: (0, 1) });
+            let up = self.distance(function, choice, (read, written), candidate, Direction::Upwards);
+            // Of several pairs some might need loops upwards, and others downwards.
+            let turned = if candidates.len() == 1 { downwards(function, written.var) } else { None };
+            let down = turned
+                .and_then(|turned| self.distance(&turned, choice, (read, written), candidate, Direction::Downwards));
+            if up.is_some() || down.is_some() {
+                overlays.push(Overlay { result, operand, up, down, part: (0, 1) });
             }
         }
         overlays
+    }
+
+    /// How far a function that goes some way must have what it writes ahead of what it reads; `None` where that isn't known, or both are apart then.
+    fn distance(
+        &mut self,
+        function: &Function,
+        choice: &Choice,
+        (read, written): (&Pointer, &Pointer),
+        Candidate { bytes: [result, operand], pixel, .. }: Candidate,
+        direction: Direction,
+    ) -> Option<Distance> {
+        let beside = written.offset - read.offset;
+        let (beside, behind, apart) = match direction {
+            Direction::Upwards => (beside, -operand, result),
+            Direction::Downwards => (-beside, -result, operand),
+        };
+        let found = BTreeSet::from([1, pixel]).into_iter().filter_map(|modulus| {
+            let question = Question { read: read.var, written: written.var, modulus, direction };
+            let lead = self.chooser.lead(choice, function, question)?;
+            let own = lead.distance.map_or(behind, |lead| lead + beside);
+            Some((multiple_from(own.max(behind), modulus as i64), modulus))
+        });
+        let (least, modulus) = found.min().filter(|(least, _)| *least < apart)?;
+        Some(Distance { least, modulus })
     }
 }
 
@@ -152,30 +174,38 @@ pub(super) fn mark(part: &mut Part) {
     }
 }
 
-/// Leaves a part those overlays that the plan of the memory makes use of.
-pub(super) fn settle(part: &mut Part, is_used: &dyn Fn(&Overlay) -> bool) {
+/// Leaves a part those overlays that the plan of the memory makes use of, and has its loops go the way that each needs: `used` says which.
+pub(super) fn settle(part: &mut Part, used: &dyn Fn(&Overlay) -> Option<Direction>) {
     match part {
-        Part::Step(step) => keep(step, is_used),
-        Part::Loop(code) => code.body.iter_mut().for_each(|part| settle(part, is_used)),
+        Part::Step(step) => keep(step, used),
+        Part::Loop(code) => code.body.iter_mut().for_each(|part| settle(part, used)),
         Part::Stripe(code) => {
-            code.overlays.retain(is_used);
-            let is_overlaid = !code.overlays.is_empty();
+            code.overlays.retain(|overlay| used(overlay).is_some());
+            let rows = (!code.overlays.is_empty()).then_some(Direction::Upwards);
             for part in code.acts.iter_mut().flat_map(|act| &mut act.body) {
-                settle(part, &|_| is_overlaid);
+                settle(part, &|_| rows);
             }
         }
         Part::Exchange(_) | Part::Fetch(_) => {}
     }
 }
 
-fn keep(step: &mut Step, is_used: &dyn Fn(&Overlay) -> bool) {
-    let before = step.overlays.len();
-    step.overlays.retain(is_used);
-    if step.overlays.len() < before
-        && let Routine::Kernel(function) = &mut step.routine
-    {
-        share(function, &step.bindings, &step.in_place, &step.overlays);
+fn keep(step: &mut Step, used: &dyn Fn(&Overlay) -> Option<Direction>) {
+    if step.overlays.is_empty() {
+        return;
     }
+    let kept = |overlay: &Overlay| used(overlay).map(|direction| overlay.towards(direction));
+    step.overlays = step.overlays.iter().filter_map(kept).collect();
+    let Routine::Kernel(function) = &mut step.routine else { return };
+    share(function, &step.bindings, &step.in_place, &[]);
+    for overlay in step.overlays.iter().filter(|overlay| overlay.up.is_none()) {
+        for written in pointers(function, &step.bindings, overlay.result) {
+            if let Some(turned) = downwards(function, written.var) {
+                *function = turned;
+            }
+        }
+    }
+    share(function, &step.bindings, &step.in_place, &step.overlays);
 }
 
 /// Whether C knows that what is written as elements of one type may be what is read as those of another one.
@@ -255,10 +285,12 @@ fn of_stripes(codes: &[&Stripe], homes: &Homes, chooser: &mut Chooser) -> Vec<Ov
             codes.iter().try_for_each(|code| so_far.follow(code, both, modulus, chooser))?;
             Some((multiple_from(so_far.lead.unwrap_or(-bytes).max(-bytes), modulus as i64), modulus))
         });
-        let (distance, modulus) = found.min()?;
-        Some(Overlay { result, operand, distance, modulus, part: (0, 1) })
+        let apart = homes.buffers[result].bytes as i64;
+        let (least, modulus) = found.min().filter(|(least, _)| *least < apart)?;
+        let up = Some(Distance { least, modulus });
+        Some(Overlay { result, operand, up, down: None, part: (0, 1) })
     });
-    overlays.filter(|overlay| overlay.distance < homes.buffers[result].bytes as i64).collect()
+    overlays.collect()
 }
 
 /// What is known of some stripes, one after the other.
@@ -314,7 +346,9 @@ impl SoFar {
                 }
                 for &read in &reads {
                     for &written in &writes {
-                        let lead = chooser.lead(&step.choice, function, read.var, written.var, modulus)?;
+                        let direction = Direction::Upwards;
+                        let question = Question { read: read.var, written: written.var, modulus, direction };
+                        let lead = chooser.lead(&step.choice, function, question)?;
                         own.push((read, written, lead));
                     }
                 }

@@ -363,6 +363,7 @@ impl Maker<'_> {
         let mut function =
             Function { name: self.names.symbol(&base), comment: self.comment(id, what, macs), parameters, vars, body };
         let Sharing { in_place, candidates } = sharing;
+        share(&mut function, &bindings, &in_place, &[]);
         let overlays = self.overlays(&function, &bindings, &made.choice, &candidates);
         share(&mut function, &bindings, &in_place, &overlays);
         let routine = Routine::Kernel(function);

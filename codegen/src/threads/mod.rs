@@ -2,10 +2,9 @@
 //! threads. A share is a part of the kernel's loops that is known at compile time, by price, so that what is computed doesn't depend on
 //! who computes it: sums aren't cut, and results are the same bit by bit whatever the number of threads.
 //!
-//! [`level`] cuts a block of statements into units that can be computed anywhere, [`share`] says which of them, or which turns of
+//! [`level`](crate::loops::level) cuts a block of statements into units that can be computed anywhere, [`share`] says which of them, or which turns of
 //! them, are whose, [`region`] makes phases of units that don't touch each other's results.
 
-mod level;
 mod region;
 mod share;
 mod team;

@@ -1,8 +1,8 @@
 //! Phases of a kernel: which units threads compute at the same time, and what one thread does between.
 
-use super::level::{Level, Unchanging, defined, only_loop};
 use super::share::{Context, Shares, Writer, new_index, share, with_body};
 use super::team::{Phase, Split, Team};
+use crate::loops::level::{Level, Unchanging, defined, only_loop};
 use crate::loops::parallel::{are_disjoint, knowledge};
 use crate::loops::{Function, Overlaps, Parameter, Stmt, Var, VarInfo, VarKind, mentioned, remove_all_unused};
 use crate::module::SplitSummary;

@@ -1,7 +1,7 @@
 //! Which thread computes what of a phase: turns of loops, or units as a whole, by price.
 
-use super::level::{Level, Unchanging, only_loop};
 use super::team::Team;
+use crate::loops::level::{Level, Unchanging, only_loop};
 use crate::loops::parallel::{Knowledge, Touched, are_disjoint, is_independent};
 use crate::loops::{Expr, Function, Index, Relation, Stmt, Var, VarInfo, VarKind};
 use crate::price::price;
@@ -198,7 +198,7 @@ fn cut(context: &Context<'_>, units: &[Vec<Stmt>], prices: &[f64], inside: bool)
 
 /// How many turns a unit has that different threads may compute, if it is a loop of such; the most of them where that isn't constant.
 fn turns(context: &Context<'_>, unit: &[Stmt]) -> Option<i64> {
-    let code @ Stmt::For { var, start, end, step, body, parallel } = only_loop(unit)? else { return None };
+    let code @ Stmt::For { var, start, end, step, body, parallel, .. } = only_loop(unit)? else { return None };
     let mut knowledge = context.knowledge.clone();
     knowledge.learn(code);
     let is_shared = match context.free.is_empty() {
@@ -278,7 +278,7 @@ impl Writer<'_> {
 
     /// A loop over the turns of a share.
     fn turns(&mut self, code: &Stmt, cuts: &[i64]) -> Vec<Stmt> {
-        let Stmt::For { var, start, end, step, parallel, body } = code else { return Vec::new() };
+        let Stmt::For { var, start, end, step, parallel, descends, body } = code else { return Vec::new() };
         let first = start.as_constant().unwrap_or(0);
         let bound = |turn: i64| first + turn * step;
         let ends: Vec<i64> = cuts.iter().map(|&turn| bound(turn)).collect();
@@ -304,7 +304,15 @@ impl Writer<'_> {
             (None, _) => to.minimum(end),
         };
         let to = named("end", to);
-        text.push(Stmt::For { var: *var, start: from, end: to, step: *step, parallel: *parallel, body: body.clone() });
+        text.push(Stmt::For {
+            var: *var,
+            start: from,
+            end: to,
+            step: *step,
+            parallel: *parallel,
+            descends: *descends,
+            body: body.clone(),
+        });
         text
     }
 

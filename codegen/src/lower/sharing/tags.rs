@@ -143,12 +143,19 @@ impl Run<'_, '_, '_> {
     fn block(&mut self, body: &[Stmt]) {
         for statement in body {
             match statement {
-                Stmt::For { var, start, end, step, body, .. } => {
+                Stmt::For { var, start, end, step, descends, body, .. } => {
+                    let mut turns = Vec::new();
                     let (mut turn, end) = (self.index(start), self.index(end));
                     while turn < end {
+                        turns.push(turn);
+                        turn += step;
+                    }
+                    if *descends {
+                        turns.reverse();
+                    }
+                    for turn in turns {
                         self.values[*var as usize] = turn;
                         self.block(body);
-                        turn += step;
                     }
                 }
                 Stmt::Define { value, .. } | Stmt::Assign { value, .. } => self.value(value),

@@ -178,57 +178,74 @@ fn take_vectors(part: &mut Part) {
     }
 }
 
-fn is_lost(part: &Part, homes: &Homes, overlay: &Overlay, distance: i64) -> bool {
-    let mut tags = Tags::pair(&homes.buffers, overlay.operand, overlay.result, distance);
+/// Whether a part loses anything whose loops go some way, with a result so many bytes ahead.
+fn is_lost(part: &Part, homes: &Homes, overlay: &Overlay, direction: Direction, ahead: i64) -> bool {
+    let before = if direction == Direction::Upwards { ahead } else { -ahead };
+    let mut tags = Tags::pair(&homes.buffers, overlay.operand, overlay.result, before);
     tags.run([part], 0);
     tags.lost > 0
 }
 
+const DIRECTIONS: [Direction; 2] = [Direction::Upwards, Direction::Downwards];
+
 #[test]
 fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not() {
     let mut generator = Generator::new(5);
-    let (mut steps, mut stripes, mut tight, mut in_steps) = (0, 0, 0, 0);
+    let (mut steps, mut stripes, mut tight, mut in_steps) = ([0; 2], 0, [0; 2], [0; 2]);
     for round in 0..80 {
         let graph = random(&mut generator, 3, 8);
         for target in targets() {
             let folded = simplify(&graph).unwrap();
             let plans = [Vec::new()].into_iter().chain(blocks::plans(&folded, &target, None).into_iter().take(2));
-            for blocks in plans {
-                let (mut items, homes) = items(&graph, &blocks, &target);
+            let plans: Vec<_> = plans.collect();
+            for (blocks, direction) in plans.iter().flat_map(|blocks| DIRECTIONS.map(|direction| (blocks, direction))) {
+                let (mut items, homes) = items(&graph, blocks, &target);
+                let mut parts: Vec<&mut Part> = items.iter_mut().map(|item| &mut item.part).collect();
+                parts.retain(|part| !has_routines(part));
+                for part in &mut parts {
+                    settle(part, &|overlay| overlay.distance(direction).map(|_| direction));
+                }
                 if target.vectors == VectorSpelling::Either {
-                    for part in items.iter().map(|item| &item.part).filter(|part| !has_routines(part)) {
+                    for part in &parts {
                         for overlay in part.overlays() {
-                            assert!(!is_lost(part, &homes, overlay, overlay.distance), "{}: {overlay:?}", part.name());
+                            let Distance { least, .. } = overlay.distance(direction).unwrap();
+                            let place = format!("{} {direction:?}: {overlay:?}", part.name());
+                            assert!(!is_lost(part, &homes, overlay, direction, least), "{place}");
                         }
                     }
-                    items.iter_mut().for_each(|item| take_vectors(&mut item.part));
+                    parts.iter_mut().for_each(|part| take_vectors(part));
                 }
-                for part in items.iter().map(|item| &item.part).filter(|part| !has_routines(part)) {
+                let way = usize::from(direction == Direction::Downwards);
+                for part in parts {
                     for overlay in part.overlays() {
-                        let Overlay { distance, modulus, operand, .. } = *overlay;
+                        let Distance { least, modulus } = overlay.distance(direction).unwrap();
                         let place = format!("{} of round {round} for {}: {overlay:?}", part.name(), target.name);
-                        assert!(!is_lost(part, &homes, overlay, distance), "{place}");
-                        assert!(!is_lost(part, &homes, overlay, distance + modulus as i64), "{place}, further");
-                        *if matches!(part, Part::Step(_)) { &mut steps } else { &mut stripes } += 1;
+                        let is_lost = |ahead: i64| is_lost(part, &homes, overlay, direction, ahead);
+                        assert!(!is_lost(least), "{place}");
+                        assert!(!is_lost(least + modulus as i64), "{place}, further");
+                        *if matches!(part, Part::Step(_)) { &mut steps[way] } else { &mut stripes } += 1;
                         // Nothing is read after something has been written, or the buffers end before they meet.
-                        if distance == -(homes.buffers[operand].bytes as i64) {
+                        let behind = if direction == Direction::Upwards { overlay.operand } else { overlay.result };
+                        if least == -(homes.buffers[behind].bytes as i64) {
                             continue;
                         }
-                        assert!(is_lost(part, &homes, overlay, distance - modulus as i64), "{place} isn't tight");
-                        tight += 1;
-                        in_steps += usize::from(modulus > 1);
+                        assert!(is_lost(least - modulus as i64), "{place} isn't tight");
+                        tight[way] += 1;
+                        in_steps[way] += usize::from(modulus > 1);
                     }
                 }
             }
         }
     }
-    assert!(steps > 60 && stripes > 20 && tight > 60 && in_steps > 6, "{steps} {stripes} {tight} {in_steps}");
+    let are_many = |[up, down]: [usize; 2], least: usize| up > least && down > least;
+    let counts = format!("{steps:?} {stripes} {tight:?} {in_steps:?}");
+    assert!(are_many(steps, 60) && stripes > 20 && are_many(tight, 40) && are_many(in_steps, 4), "{counts}");
 }
 
 #[test]
 fn every_read_of_a_planned_program_finds_its_bytes() {
     let mut generator = Generator::new(11);
-    let (mut used, mut stripes) = (0, 0);
+    let (mut used, mut down, mut stripes) = (0, 0, 0);
     for round in 0..30 {
         let graph = random(&mut generator, 6, 8);
         for target in targets() {
@@ -246,11 +263,13 @@ fn every_read_of_a_planned_program_finds_its_bytes() {
                 tags.run(&program.parts, 0);
                 assert_eq!(tags.lost, 0, "round {round} for {} without vectors", target.name);
             }
-            used += program.parts.iter().map(|part| part.overlays().len()).sum::<usize>();
+            let overlays = || program.parts.iter().flat_map(Part::overlays);
+            used += overlays().count();
+            down += overlays().filter(|overlay| overlay.up.is_none()).count();
             stripes += program.parts.iter().filter(|part| matches!(part, Part::Stripe(_))).count();
         }
     }
-    assert!(used > 10 && stripes > 10, "{used} {stripes}");
+    assert!(used > 10 && down > 4 && stripes > 10, "{used} {down} {stripes}");
 }
 
 #[test]
@@ -278,14 +297,11 @@ fn results_of_patches_lie_over_operands_at_the_distance_of_all_of_them() {
                         tags.run(together(), 0);
                         tags.lost > 0
                     };
-                    assert!(!lost(overlay.distance), "round {round} for {}: {overlay:?}", target.name);
+                    let Distance { least, modulus } = overlay.up.unwrap();
+                    assert!(!lost(least), "round {round} for {}: {overlay:?}", target.name);
                     held += 1;
-                    if overlay.distance > -(homes.buffers[overlay.operand].bytes as i64) {
-                        assert!(
-                            lost(overlay.distance - overlay.modulus as i64),
-                            "round {round} for {}: {overlay:?}",
-                            target.name
-                        );
+                    if least > -(homes.buffers[overlay.operand].bytes as i64) {
+                        assert!(lost(least - modulus as i64), "round {round} for {}: {overlay:?}", target.name);
                         tight += 1;
                     }
                 }
@@ -379,6 +395,7 @@ fn a_residual_stripe_lies_over_its_operand_exactly() {
     let (items, homes) = items(&graph, &plans[0], &target);
     let stripe = items.iter().map(|item| &item.part).find(|part| matches!(part, Part::Stripe(_))).unwrap();
     let [overlay] = stripe.overlays() else { panic!("{:?}", stripe.overlays()) };
-    assert_eq!((overlay.distance, overlay.modulus), (0, 64));
-    assert!(!is_lost(stripe, &homes, overlay, 0) && is_lost(stripe, &homes, overlay, -64));
+    assert_eq!((overlay.up, overlay.down), (Some(Distance { least: 0, modulus: 64 }), None));
+    let is_lost = |ahead: i64| is_lost(stripe, &homes, overlay, Direction::Upwards, ahead);
+    assert!(!is_lost(0) && is_lost(-64));
 }

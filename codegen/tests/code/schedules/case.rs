@@ -3,7 +3,7 @@
 
 use mlc_codegen::Target;
 use mlc_codegen::kernels::{self, Argument, Epilogue, KernelWriter, Schedule};
-use mlc_codegen::loops::{Function, Holds, LoopBuilder, Overlaps, Parameter, Var, mentioned};
+use mlc_codegen::loops::{Function, Holds, LoopBuilder, Overlaps, Parameter, Var, downwards, mentioned};
 use mlc_codegen::lower::view::View;
 use mlc_ir::ops::Map;
 use mlc_ir::{Attribute, Generator, Op, Shape, Tensor, TensorType};
@@ -14,6 +14,19 @@ pub struct Build {
     pub target: Target,
     /// Options of the C compiler.
     pub flags: Vec<&'static str>,
+    /// What is run of each case.
+    pub which: Which,
+}
+
+/// What of a case is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// All schedules.
+    All,
+    /// Those that finish a tile of pixels before they begin the next one.
+    ByPixels,
+    /// All that can write the first result from its end to its start, so.
+    Downwards,
 }
 
 /// Memory that a kernel gets: a view of it is a tensor.
@@ -144,6 +157,15 @@ fn random_view(ty: &TensorType, operand: bool, generator: &mut Generator) -> Vie
     view
 }
 
+impl Built {
+    /// The same with its loops downwards.
+    pub fn downwards(self) -> Option<Built> {
+        let parameters = self.function.parameters.iter().zip(&self.arguments);
+        let result = parameters.filter(|(_, (_, _, role))| *role == Role::Result(0)).map(|(own, _)| own.var).next()?;
+        Some(Built { function: downwards(&self.function, result)?, ..self })
+    }
+}
+
 /// A kernel as a function, and what its parameters point at.
 pub struct Built {
     /// The loop program.
@@ -233,7 +255,7 @@ pub fn overwritable(case: &Case, schedule: &Schedule, target: &Target) -> Vec<us
 }
 
 /// Writes a case by a schedule.
-pub fn build(case: &Case, schedule: &Schedule, number: usize, target: &Target) -> Result<Built, String> {
+pub fn build(case: &Case, schedule: &Schedule, target: &Target) -> Result<Built, String> {
     let Blank { anchor, mut kernel, mut list } = blank(case, target);
     kernels::write(&anchor, schedule, &mut kernel).map_err(|error| format!("{}: {}", case.name, error.message))?;
     for packed in std::mem::take(&mut kernel.packed) {
@@ -254,7 +276,7 @@ pub fn build(case: &Case, schedule: &Schedule, number: usize, target: &Target) -
     let overlaps = if restrict { Overlaps::Never } else { Overlaps::Alike };
     let parameters = list.iter().map(|&(var, ..)| Parameter { var, restrict, overlaps }).collect();
     let comment = vec![format!("{} by {schedule}", case.name)];
-    let function = Function { name: format!("kernel_{number}"), comment, parameters, vars, body };
+    let function = Function { name: "kernel_0".into(), comment, parameters, vars, body };
     let arguments = list.into_iter().map(|(_, memory, offset, role)| (memory, offset, role)).collect();
     Ok(Built { function, arguments })
 }

@@ -2,8 +2,8 @@
 
 use super::case::{Case, Layout};
 use mlc_ir::ops::{
-    AdaptivePool, AveragePool, Cumulative, CumulativeFunction, Gather, GatherElements, Kernel, MaxPool, Normalize, Pad,
-    PadMode, PoolFunction, Reduce, ReduceFunction, Resize, Scatter, Softmax, Sort,
+    AdaptivePool, AveragePool, Convolution, Cumulative, CumulativeFunction, Gather, GatherElements, Kernel, Matmul,
+    MaxPool, Normalize, Pad, PadMode, PoolFunction, Reduce, ReduceFunction, Resize, Scatter, Softmax, Sort,
 };
 use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{DType, Float, Generator, Literal, Op, OpKind, TensorType};
@@ -238,6 +238,36 @@ pub fn samples(rounds: usize) -> Vec<Case> {
             if has_schedule(&op) {
                 cases.push(Case::new(op, &types, layout, &mut generator));
             }
+        }
+    }
+    cases
+}
+
+/// Products and convolutions of more outputs than tiles have, with borders, groups and rows that tiles don't divide.
+pub fn wide_products() -> Vec<Case> {
+    let generator = &mut Generator::new(12);
+    let convolution = |pads: (usize, usize), groups: usize, stride: usize| -> (Op, [Vec<usize>; 2]) {
+        let (pads, strides) = (vec![pads; 2], vec![stride; 2]);
+        let op = Convolution { strides, dilations: vec![1; 2], pads, groups, border: 0, sums: None };
+        (op.into(), [vec![2, 5, 11, 2 * groups], vec![3, 3, 2, 35 * groups]])
+    };
+    let product = |transpose_right: bool, weights: [usize; 2]| -> (Op, [Vec<usize>; 2]) {
+        let op = Matmul { transpose_left: false, transpose_right, sums: None };
+        (op.into(), [vec![3, 13, 20], weights.to_vec()])
+    };
+    let ops = [
+        product(false, [20, 37]),
+        product(true, [37, 20]),
+        convolution((0, 0), 1, 1),
+        convolution((1, 1), 1, 1),
+        convolution((1, 0), 1, 2),
+        convolution((1, 1), 2, 1),
+    ];
+    let mut cases = Vec::new();
+    for (op, shapes) in ops {
+        let types = shapes.map(|shape| TensorType::new(DType::F32, shape.as_slice()));
+        for layout in [Layout::Dense, Layout::Any] {
+            cases.push(Case::new(op.clone(), &types, layout, generator));
         }
     }
     cases

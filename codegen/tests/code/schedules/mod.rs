@@ -6,33 +6,44 @@ mod program;
 mod reviewed;
 
 use crate::common::SANITIZERS;
-use case::{Build, Case, overwritable, schedules};
-use instances::{empty, every_dtype, larger_cases, samples};
+use case::{Build, Case, Which, overwritable, schedules};
+use instances::{empty, every_dtype, larger_cases, samples, wide_products};
 use mlc_codegen::Target;
 use mlc_codegen::lower::view::View;
-use mlc_ir::OpKind;
+use mlc_ir::{Objective, OpKind};
 
 /// Builds under sanitizers, and optimised ones.
 fn builds() -> Vec<Build> {
     let strict = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"];
     let generic = |text: &'static str| {
         let flags = strict.into_iter().chain(SANITIZERS).chain([text]).collect();
-        Build { target: Target::generic(), flags }
+        Build { target: Target::generic(), flags, which: Which::All }
     };
     let mut builds = Vec::from(["-DMLC_VECTORS=1", "-DMLC_VECTORS=0"].map(generic));
     for bytes in [16, 32, 64] {
         let how: &[&str] = if bytes == 32 { &SANITIZERS } else { &["-O1"] };
         let flags = ["-std=gnu99", "-Wall", "-Wextra", "-Wno-psabi", "-march=native", "-Werror"];
-        builds.push(Build { target: Target::host(bytes), flags: flags.iter().chain(how).copied().collect() });
+        let flags = flags.iter().chain(how).copied().collect();
+        builds.push(Build { target: Target::host(bytes), flags, which: Which::All });
     }
     builds
 }
 
+/// The same where memory counts, under sanitizers.
+fn builds_for_ram(which: Which) -> Vec<Build> {
+    let sanitized = builds().into_iter().filter(|build| SANITIZERS.iter().all(|flag| build.flags.contains(flag)));
+    sanitized.map(|build| Build { target: build.target.with_objective(Objective::Ram), which, ..build }).collect()
+}
+
 fn check(cases: &[Case]) {
+    check_by(cases, builds());
+}
+
+fn check_by(cases: &[Case], builds: Vec<Build>) {
     if !program::compiler_is_there() {
         return;
     }
-    for build in builds() {
+    for build in builds {
         let failures = program::run(cases, &build);
         let shown: Vec<&String> = failures.iter().take(20).collect();
         assert!(failures.is_empty(), "{} of {} cases fail: {shown:#?}", failures.len(), cases.len());
@@ -47,6 +58,17 @@ fn samples_compute_what_the_evaluator_says() {
 #[test]
 fn larger_operators_compute_what_the_evaluator_says() {
     check(&larger_cases(10));
+}
+
+#[test]
+fn kernels_compute_the_same_downwards() {
+    let cases: Vec<Case> = samples(3).into_iter().chain(larger_cases(4)).chain(wide_products()).collect();
+    check_by(&cases, builds_for_ram(Which::Downwards));
+}
+
+#[test]
+fn tiles_compute_the_same_pixel_by_pixel() {
+    check_by(&wide_products(), builds_for_ram(Which::ByPixels));
 }
 
 #[test]

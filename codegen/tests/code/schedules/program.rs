@@ -1,7 +1,7 @@
 //! The C program of a batch: it reads the contents of all buffers, runs the kernels, and writes the buffers out again.
 
-use super::case::{Build, Built, Case, Role, addresses, build, overwritable, schedules};
-use mlc_codegen::kernels::Schedule;
+use super::case::{Build, Built, Case, Role, Which, addresses, build, overwritable, schedules};
+use mlc_codegen::kernels::{Schedule, is_by_pixels};
 use mlc_codegen::loops::spelling::c_type;
 use mlc_codegen::loops::{Intrinsics, print};
 use mlc_ir::{DType, Tensor};
@@ -51,11 +51,20 @@ pub fn run(cases: &[Case], how: &Build) -> Vec<String> {
         let built = schedules(case, &how.target).and_then(|schedules| {
             let first = builts.len();
             let allowed = |schedule: &Schedule| {
-                case.overwritten.is_none_or(|operand| overwritable(case, schedule, &how.target).contains(&operand))
+                (how.which != Which::ByPixels || is_by_pixels(schedule))
+                    && case.overwritten.is_none_or(|own| overwritable(case, schedule, &how.target).contains(&own))
             };
             let schedules: Vec<Schedule> = schedules.into_iter().filter(allowed).collect();
-            let by = |(number, schedule)| build(case, schedule, first + number, &how.target);
-            schedules.iter().enumerate().map(by).collect::<Result<Vec<Built>, String>>()
+            let by = |schedule| build(case, schedule, &how.target);
+            let built = schedules.iter().map(by).collect::<Result<Vec<Built>, String>>()?;
+            let mut built: Vec<Built> = match how.which {
+                Which::Downwards => built.into_iter().filter_map(Built::downwards).collect(),
+                Which::All | Which::ByPixels => built,
+            };
+            for (number, own) in built.iter_mut().enumerate() {
+                own.function.name = format!("kernel_{}", first + number);
+            }
+            Ok(built)
         });
         match built {
             Ok(built) => builts.extend(built.into_iter().map(|built| (case, built))),

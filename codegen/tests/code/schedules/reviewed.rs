@@ -11,7 +11,7 @@ use mlc_ir::ops::{
     ResizeCoordinates, ResizeMode, Scatter, ScatterReduction, Softmax, Sort,
 };
 use mlc_ir::scalar::Expression;
-use mlc_ir::{DType, Float, Generator, Literal, Op, TensorType};
+use mlc_ir::{DType, Float, Generator, Literal, Objective, Op, TensorType};
 
 fn text(op: impl Into<Op>, shapes: &[&[usize]], target: &Target) -> String {
     let types: Vec<TensorType> = shapes.iter().map(|&shape| TensorType::new(DType::F32, shape)).collect();
@@ -22,7 +22,7 @@ fn typed_text(op: Op, types: &[TensorType], target: &Target) -> String {
     let mut case = Case::new(op, types, Layout::Dense, &mut Generator::new(1));
     case.constants = (0..types.len()).map(|operand| operand == 1).collect();
     let schedule = schedules(&case, target).unwrap().remove(0);
-    let mut function = build(&case, &schedule, 0, target).unwrap().function;
+    let mut function = build(&case, &schedule, target).unwrap().function;
     function.comment = Vec::new();
     print::function(&function, false, &mut Intrinsics::default())
 }
@@ -32,7 +32,7 @@ fn text_with_helpers(op: impl Into<Op>, shapes: &[&[usize]], target: &Target) ->
     let types: Vec<TensorType> = shapes.iter().map(|&shape| TensorType::new(DType::F32, shape)).collect();
     let case = Case::new(op.into(), &types, Layout::Dense, &mut Generator::new(1));
     let schedule = schedules(&case, target).unwrap().remove(0);
-    let mut function = build(&case, &schedule, 0, target).unwrap().function;
+    let mut function = build(&case, &schedule, target).unwrap().function;
     function.comment = Vec::new();
     let mut helpers = Intrinsics::new(target);
     let text = print::function(&function, false, &mut helpers);
@@ -45,6 +45,28 @@ fn reviewed(name: &str, text: &str) {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// The text of the last schedule there is where memory counts, with its loops downwards.
+fn text_downwards(op: impl Into<Op>, shapes: &[&[usize]], kind: &str) -> String {
+    let target = Target::embedded().into_iter().find(|target| target.name == "cortex-m4").unwrap();
+    let target = target.with_objective(Objective::Ram);
+    let types: Vec<TensorType> = shapes.iter().map(|&shape| TensorType::new(DType::F32, shape)).collect();
+    let mut case = Case::new(op.into(), &types, Layout::Dense, &mut Generator::new(1));
+    case.constants = (0..types.len()).map(|operand| operand == 1).collect();
+    let schedule =
+        schedules(&case, &target).unwrap().into_iter().rfind(|own| kind.is_empty() || own.is_named(kind)).unwrap();
+    let mut built = build(&case, &schedule, &target).unwrap().downwards().unwrap();
+    built.function.comment = Vec::new();
+    print::function(&built.function, false, &mut Intrinsics::default())
+}
+
+#[test]
+fn kernels_that_go_downwards_are_as_reviewed() {
+    let pool = MaxPool { window: vec![2, 3], strides: vec![2, 1], dilations: vec![1, 1], pads: vec![(0, 0), (1, 1)] };
+    reviewed("max_pool_downwards", &text_downwards(pool, &[&[1, 8, 6, 4]], ""));
+    let product = Matmul { transpose_left: false, transpose_right: false, sums: None };
+    reviewed("pixels_downwards", &text_downwards(product, &[&[8, 6], &[6, 12]], "rolled:order=pixels"));
 }
 
 #[test]

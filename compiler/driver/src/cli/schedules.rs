@@ -88,13 +88,13 @@ fn rows(considered: &Considered) -> String {
 /// Where results lie over operands.
 fn laid_over(all: &[LaidOver]) -> String {
     let text = |own: &LaidOver| {
-        let LaidOver { operand, distance_bytes, least_bytes, .. } = own;
+        let LaidOver { operand, distance_bytes, direction, least_bytes, .. } = own;
         let place = match distance_bytes {
             0 => format!("where '{operand}' is read"),
             1.. => format!("{distance_bytes} bytes before '{operand}', which is still read"),
             _ => format!("{} bytes behind the start of '{operand}', which is still read", -distance_bytes),
         };
-        format!("its result begins {place} ({least_bytes} would do)")
+        format!("its result begins {place}, and is written {direction} ({least_bytes} would do)")
     };
     all.iter().map(text).collect::<Vec<String>>().join("; ")
 }
@@ -122,6 +122,7 @@ fn reason(choice: &Choice, objective: Objective) -> String {
         }
         Reason::Fits => "the fastest whose scratch memory fits where nothing else is".to_owned(),
         Reason::Weighed => format!("the cheapest for {}", objective.name()),
+        Reason::ByPixels => "its result can lie over more of its operand".into(),
         Reason::Measured => "measured to be the fastest".into(),
         Reason::Forced => "the one that was asked for".into(),
     }

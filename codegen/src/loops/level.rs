@@ -1,7 +1,7 @@
 //! A block of statements as units: groups of statements each of which knows nothing of the variables of the others.
 
-use crate::loops::parallel::{Knowledge, Touched};
-use crate::loops::{Function, Stmt, Var, VarKind, mentioned};
+use super::parallel::{Knowledge, Touched};
+use super::{Function, Stmt, Var, VarKind, mentioned};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A block of statements.
