@@ -1,9 +1,13 @@
 //! Which of its schedules a kernel takes: [`Chooser`]. Each is written once to be priced; kernels of equal operators, types and
 //! layouts share what was found.
 
+mod by_pixels;
+
+pub use by_pixels::ByPixels;
+
 use crate::ScheduleOptions;
 use crate::kernels::{self, KernelWriter, Schedule};
-use crate::loops::{Function, Lead, Leads, Question, lanes, mentioned};
+use crate::loops::{Direction, Function, Lead, Leads, Question, downwards, lanes, lead, mentioned};
 use crate::lower::view::View;
 use crate::price::{Price, price};
 use crate::target::{Borders, Target, VectorSpelling};
@@ -107,28 +111,6 @@ pub enum Goal {
     Arena(usize),
     /// Memory, within such a share of time beyond the fastest one's, in thousandths.
     Time(u64),
-}
-
-/// Which nodes take schedules that compute all outputs of a tile of pixels before they begin the next one.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum ByPixels {
-    /// None.
-    #[default]
-    None,
-    /// All that have any.
-    All,
-    /// Some.
-    Nodes(BTreeSet<String>),
-}
-
-impl ByPixels {
-    fn has(&self, node: &str) -> bool {
-        match self {
-            ByPixels::None => false,
-            ByPixels::All => true,
-            ByPixels::Nodes(nodes) => nodes.contains(node),
-        }
-    }
 }
 
 /// Chooses schedules for the kernels of a program.
@@ -240,15 +222,23 @@ impl Chooser {
         }
     }
 
-    /// See [`loops::lead`](crate::loops::lead()); found out once for each kernel, schedule and question.
+    /// See [`loops::lead`](crate::loops::lead()), of the function downwards if that is asked for; found out once for each kernel, schedule and
+    /// question. `None`, too, where it can't go downwards.
     pub fn lead(&mut self, own: &Choice, function: &Function, question: Question) -> Option<Lead> {
         let schedule = own.taken().map_or(String::new(), |taken| taken.schedule.to_string());
-        if self.target.vectors == VectorSpelling::Either && lanes::has_vectors(function) {
-            // A vector's lanes are read before one is stored, which isn't so where each is computed for itself.
-            let lanes = lanes::without_vectors(function);
-            return self.leads.of(format!("{} {schedule}", own.key), &lanes, question);
-        }
-        self.leads.of(format!("{} {schedule}", own.key), function, question)
+        let spelling = self.target.vectors;
+        self.leads.of(format!("{} {schedule}", own.key), function, question, || {
+            let turned = match question.direction {
+                Direction::Upwards => None,
+                Direction::Downwards => Some(downwards(function, question.written)?),
+            };
+            let function = turned.as_ref().unwrap_or(function);
+            match spelling == VectorSpelling::Either && lanes::has_vectors(function) {
+                // A vector's lanes are read before one is stored, which isn't so where each is computed for itself.
+                true => lead(&lanes::without_vectors(function), question),
+                false => lead(function, question),
+            }
+        })
     }
 
     /// Chooses among the schedules of a kernel that nothing has been written to.
@@ -339,8 +329,10 @@ impl Chooser {
         // Each is written to be priced, which is for nothing where the first one is taken anyway.
         let is_sparing = self.options.spares_flash && self.options.forced.is_empty();
         let all = kernels::schedules(op, kernel)?.into_iter();
-        let all = all.filter(|schedule| !is_sparing || !kernels::spends_flash(op, schedule));
         let is_told = !self.options.forced.is_empty() || !self.options.measured.is_empty();
+        let goes_by_pixels = self.is_by_pixels() || is_told;
+        let all = all.filter(|schedule| goes_by_pixels || !kernels::is_by_pixels(schedule));
+        let all = all.filter(|schedule| !is_sparing || !kernels::spends_flash(op, schedule));
         let tells_all = self.options.tell_all || is_told;
         let list: Vec<Schedule> = match self.target.objective {
             Objective::Size if self.is_quick => {

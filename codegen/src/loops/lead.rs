@@ -56,13 +56,19 @@ pub struct Question {
 pub struct Leads(BTreeMap<(String, Question), (Function, Option<Lead>)>);
 
 impl Leads {
-    /// See [`lead`]; functions of one name, that of a kernel and its schedule, may still differ.
-    pub fn of(&mut self, name: String, function: &Function, question: Question) -> Option<Lead> {
+    /// What `found` finds out the first time; functions of one name, that of a kernel and its schedule, may still differ.
+    pub fn of(
+        &mut self,
+        name: String,
+        function: &Function,
+        question: Question,
+        found: impl FnOnce() -> Option<Lead>,
+    ) -> Option<Lead> {
         let key = (name, question);
         match self.0.get(&key) {
             Some((known, lead)) if known.body == function.body => *lead,
             _ => {
-                let lead = lead(function, question);
+                let lead = found();
                 self.0.insert(key, (function.clone(), lead));
                 lead
             }

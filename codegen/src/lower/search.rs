@@ -169,8 +169,11 @@ impl Search<'_> {
     fn all(&self) -> Vec<(usize, usize)> {
         // Little memory is what patches are for.
         let suits = |&(plan, chooser): &(usize, usize)| {
-            let chooser = &self.choosers[chooser];
-            !self.plans[plan].has_patches() || chooser.target.objective == Objective::Ram && !chooser.is_by_pixels()
+            let (plan, chooser) = (&self.plans[plan], &self.choosers[chooser]);
+            let is_by_rows = !plan.blocks.is_empty();
+            // Rows in rings leave little that whole results could lie over.
+            !(is_by_rows && chooser.is_by_pixels())
+                && (!plan.has_patches() || chooser.target.objective == Objective::Ram)
         };
         let choosers = 0..self.choosers.len();
         let all = (0..self.plans.len()).flat_map(|plan| choosers.clone().map(move |chooser| (plan, chooser)));

@@ -77,9 +77,10 @@ impl Maker<'_> {
             }
             let up = self.distance(function, choice, (read, written), candidate, Direction::Upwards);
             // Of several pairs some might need loops upwards, and others downwards.
-            let turned = if candidates.len() == 1 { downwards(function, written.var) } else { None };
-            let down = turned
-                .and_then(|turned| self.distance(&turned, choice, (read, written), candidate, Direction::Downwards));
+            let is_alone = candidates.len() == 1;
+            let down =
+                is_alone.then(|| self.distance(function, choice, (read, written), candidate, Direction::Downwards));
+            let down = down.flatten();
             if up.is_some() || down.is_some() {
                 overlays.push(Overlay { result, operand, up, down, part: (0, 1) });
             }
@@ -87,7 +88,7 @@ impl Maker<'_> {
         overlays
     }
 
-    /// How far a function that goes some way must have what it writes ahead of what it reads; `None` where that isn't known, or both are apart then.
+    /// How far a function must have what it writes ahead of what it reads if it goes some way; `None` where that isn't known, or both are apart then.
     fn distance(
         &mut self,
         function: &Function,
