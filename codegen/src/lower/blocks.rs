@@ -108,19 +108,27 @@ pub fn plans(graph: &Graph, target: &Target, fed: Option<NodeId>) -> Vec<Vec<Blo
 /// When what computes a patch doesn't fit: a defect of mlc.
 pub fn in_patches(graph: &Graph, target: &Target, wanted: Wanted) -> Result<Vec<Plan>, Diagnostic> {
     let chain = Chain::new(graph, target, None);
-    let mut choices = chain.choices();
+    let choices = chain.choices();
     let Some(once) = chain.least(&choices) else { return Ok(Vec::new()) };
-    let halos: &[Halo] = if wanted == Wanted::Once { &[Halo::Kept] } else { &[Halo::Computed, Halo::Kept] };
-    chain.add_patches(&mut choices, once, halos)?;
-    let mut paths = Vec::new();
-    let mut limit = once;
-    while let Some(path) = limit.checked_sub(1).and_then(|limit| chain.path(&choices, limit)) {
-        limit = chain.bytes(&choices, &path);
-        paths.push((limit, path));
+    // Each kind has paths of its own: which of both moves less says little of which takes less time.
+    let kinds: &[Halo] = if wanted == Wanted::Once { &[Halo::Kept] } else { &[Halo::Computed, Halo::Kept] };
+    let mut plans = Vec::new();
+    for &halo in kinds {
+        let mut own = choices.clone();
+        chain.add_patches(&mut own, once, halo)?;
+        let mut paths = Vec::new();
+        let mut limit = once;
+        while let Some(path) = limit.checked_sub(1).and_then(|limit| chain.path(&own, limit)) {
+            limit = chain.bytes(&own, &path);
+            paths.push((limit, path));
+        }
+        paths.reverse();
+        let wanted = if halo == Halo::Kept && wanted == Wanted::All { Wanted::Once } else { wanted };
+        for number in some_of(&paths, once, &chain, wanted) {
+            plans.extend(plan(graph, &chain, &paths[number].1)?);
+        }
     }
-    paths.reverse();
-    let plans = some_of(&paths, once, &chain, wanted).into_iter().map(|number| plan(graph, &chain, &paths[number].1));
-    Ok(plans.collect::<Result<Vec<Option<Plan>>, Diagnostic>>()?.into_iter().flatten().collect())
+    Ok(plans)
 }
 
 /// Numbers of those paths that are planned, of all that none is better than in both bytes and operations, the smallest ones first: what they

@@ -31,6 +31,7 @@ fn rows_at_a_time(target: &Target, is_fed: bool) -> &'static [usize] {
 }
 
 /// Neighbours from one node on that are computed together.
+#[derive(Clone)]
 pub struct Choice {
     count: usize,
     /// How many rows at a time; none of a node that is computed as a whole.
@@ -245,21 +246,19 @@ impl<'a> Chain<'a> {
         own.flatten().map(|choice| choice.bytes).max().unwrap_or(0)
     }
 
-    /// Adds choices of patches of some kinds that take less than so many bytes.
+    /// Adds choices of patches of a kind that take less than so many bytes.
     ///
     /// # Errors
     /// When a node can't be transposed that says it can: a defect of mlc.
-    pub fn add_patches(&self, choices: &mut [Vec<Choice>], most: usize, halos: &[Halo]) -> Result<(), Diagnostic> {
+    pub fn add_patches(&self, choices: &mut [Vec<Choice>], most: usize, halo: Halo) -> Result<(), Diagnostic> {
         let transposed = Transposed::new(self.graph)?;
         let all: u64 = self.nodes.iter().map(|&id| operations(self.graph, id)).sum();
         for (first, own) in choices.iter_mut().enumerate() {
             // One row at a time takes least, which is what patches are for.
             let counts: Vec<usize> = own.iter().filter(|choice| choice.rows == 1).map(|choice| choice.count).collect();
             for count in counts {
-                for &halo in halos {
-                    let patches = self.patches(&transposed, first..first + count, &PATCHES, halo);
-                    own.extend(patches.filter(|choice| choice.bytes < most && choice.twice <= all / LEAST_ONCE));
-                }
+                let patches = self.patches(&transposed, first..first + count, &PATCHES, halo);
+                own.extend(patches.filter(|choice| choice.bytes < most && choice.twice <= all / LEAST_ONCE));
             }
         }
         Ok(())
