@@ -9,6 +9,7 @@ use super::chain::{Chain, Taken};
 use super::considered::Cut;
 use super::patch::{Halo, Patches};
 use super::patches::Patched;
+use super::transposed::Transposed;
 use crate::target::Target;
 use mlc_ir::{Diagnostic, Graph, NodeId};
 use std::collections::BTreeSet;
@@ -112,10 +113,11 @@ pub fn in_patches(graph: &Graph, target: &Target, wanted: Wanted) -> Result<Vec<
     let Some(once) = chain.least(&choices) else { return Ok(Vec::new()) };
     // Each kind has paths of its own: which of both moves less says little of which takes less time.
     let kinds: &[Halo] = if wanted == Wanted::Once { &[Halo::Kept] } else { &[Halo::Computed, Halo::Kept] };
+    let transposed = Transposed::new(graph)?;
     let mut plans = Vec::new();
     for &halo in kinds {
         let mut own = choices.clone();
-        chain.add_patches(&mut own, once, halo)?;
+        chain.add_patches(&transposed, &mut own, once, halo);
         let mut paths = Vec::new();
         let mut limit = once;
         while let Some(path) = limit.checked_sub(1).and_then(|limit| chain.path(&own, limit)) {

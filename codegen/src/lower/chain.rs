@@ -8,7 +8,7 @@ use super::patch::{Halo, Patch, Patches, height, operations};
 use super::roles::is_view;
 use super::transposed::Transposed;
 use crate::target::Target;
-use mlc_ir::{Diagnostic, Graph, NodeId, Objective, Op, Value};
+use mlc_ir::{Graph, NodeId, Objective, Op, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -247,21 +247,16 @@ impl<'a> Chain<'a> {
     }
 
     /// Adds choices of patches of a kind that take less than so many bytes.
-    ///
-    /// # Errors
-    /// When a node can't be transposed that says it can: a defect of mlc.
-    pub fn add_patches(&self, choices: &mut [Vec<Choice>], most: usize, halo: Halo) -> Result<(), Diagnostic> {
-        let transposed = Transposed::new(self.graph)?;
+    pub fn add_patches(&self, transposed: &Transposed, choices: &mut [Vec<Choice>], most: usize, halo: Halo) {
         let all: u64 = self.nodes.iter().map(|&id| operations(self.graph, id)).sum();
         for (first, own) in choices.iter_mut().enumerate() {
             // One row at a time takes least, which is what patches are for.
             let counts: Vec<usize> = own.iter().filter(|choice| choice.rows == 1).map(|choice| choice.count).collect();
             for count in counts {
-                let patches = self.patches(&transposed, first..first + count, &PATCHES, halo);
+                let patches = self.patches(transposed, first..first + count, &PATCHES, halo);
                 own.extend(patches.filter(|choice| choice.bytes < most && choice.twice <= all / LEAST_ONCE));
             }
         }
-        Ok(())
     }
 
     /// Some neighbours in each of these numbers of patches, a column at a time.

@@ -151,12 +151,12 @@ impl Homes {
     /// Rows that are copied for the next one of some patches take the place of those that were copied for this one, which come before its own
     /// wherever it needs them.
     fn kept_before(&self, graph: &Graph, value: Value) -> Option<Value> {
-        let is_kept = |id: NodeId| self.by_rows.contains(&id) && kept_of(graph, id).is_some();
-        let joined = kept_of(graph, value.node).filter(|_| is_kept(value.node))?;
+        let kept = |id: NodeId| kept_of(graph, id).filter(|_| self.by_rows.contains(&id));
+        let joined = kept(value.node)?;
         let &before = graph.operands(joined.node).first()?;
         let is_joined = matches!(graph.node(joined.node).op, Op::Concat(_)) && self.by_rows.contains(&joined.node);
         let is_alike = graph.ty(before) == graph.ty(value) && graph.uses(before).len() == 1;
-        (is_joined && is_alike && is_kept(before.node)).then_some(before)
+        (is_joined && is_alike && kept(before.node).is_some()).then_some(before)
     }
 
     fn place_outputs(&mut self, graph: &Graph) {

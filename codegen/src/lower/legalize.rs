@@ -171,12 +171,11 @@ pub fn has_bands(graph: &Graph, target: &Target) -> bool {
     graph.node_ids().any(is_one)
 }
 
-/// Whether a graph has convolutions or matrix products of numbers other than bytes, which are computed in tiles.
+/// Whether a graph has products of numbers other than bytes, which tiles are made for.
 pub fn has_tiles(graph: &Graph) -> bool {
     let is_one = |id| {
-        let node = graph.node(id);
-        let op = if let Op::Kernel(kernel) = &node.op { &kernel.anchor } else { &node.op };
-        matches!(op, Op::Convolution(_) | Op::Matmul(_)) && !graph.ty(graph.operands(id)[0]).dtype.is_byte()
+        let (node, types) = (graph.node(id), graph.operand_types(id));
+        node.op.work(&types, &node.results).macs > 0 && !types[0].dtype.is_byte()
     };
     graph.node_ids().any(is_one)
 }

@@ -52,20 +52,17 @@ enum Rows {
     InCache,
     /// Those of less memory.
     Any,
-    /// Those of less memory, and patches, which may compute rows twice.
+    /// Those of less memory, and patches.
     AnyInPatches,
-    /// Those of less memory, and patches that keep rows for each other.
-    AnyKeptInPatches,
 }
 
 impl Rows {
     /// Threads share kernels, and there is little to share of a few rows.
-    fn of(target: &Target, is_fed: bool, is_for_threads: bool, computes_twice: bool) -> Rows {
+    fn of(target: &Target, is_fed: bool, is_for_threads: bool) -> Rows {
         let has_caches = target.machine.looks_ahead() && !is_for_threads;
         match target.objective {
             _ if is_fed => Rows::Any,
-            Objective::Ram if computes_twice => Rows::AnyInPatches,
-            Objective::Ram => Rows::AnyKeptInPatches,
+            Objective::Ram => Rows::AnyInPatches,
             Objective::Speed | Objective::Balanced if has_caches => Rows::InCache,
             // Whole tensors and rings take about the same time there. With vectors, rows can take more than prices know.
             Objective::Balanced if target.machine.caches.is_empty() && target.vectors == VectorSpelling::None => {
@@ -101,22 +98,22 @@ impl Search<'_> {
         computes_twice: bool,
     ) -> Result<Search<'a>, Vec<Diagnostic>> {
         let target = Rc::clone(&chooser.target);
-        let rows = Rows::of(&target, fed.is_some(), chooser.is_for_threads(), computes_twice);
+        let rows = Rows::of(&target, fed.is_some(), chooser.is_for_threads());
         let has_rows = rows != Rows::Whole && graph.messages().is_empty();
         let wanted = match chooser.goal() {
             Goal::Arena(limit) => Wanted::Arena(limit),
             Goal::Time(share) => Wanted::Twice(share),
-            Goal::Objective(_) => Wanted::All,
+            Goal::Objective(_) if computes_twice => Wanted::All,
+            Goal::Objective(_) => Wanted::Once,
         };
         let by_rows = match rows {
             _ if !has_rows => Vec::new(),
             Rows::Whole => Vec::new(),
             Rows::InCache => blocks::in_cache(graph, &target).into_iter().collect(),
-            Rows::Any | Rows::AnyInPatches | Rows::AnyKeptInPatches => blocks::plans(graph, &target, fed),
+            Rows::Any | Rows::AnyInPatches => blocks::plans(graph, &target, fed),
         };
         let in_patches = match rows {
             Rows::AnyInPatches if has_rows => blocks::in_patches(graph, &target, wanted),
-            Rows::AnyKeptInPatches if has_rows => blocks::in_patches(graph, &target, Wanted::Once),
             _ => Ok(Vec::new()),
         };
         let in_patches = in_patches.map_err(|error| vec![error])?;

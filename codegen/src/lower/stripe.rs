@@ -157,7 +157,7 @@ impl Draft<'_> {
         };
         let before = maker.items.len();
         self.work(maker, homes, &mut walks, number, &result);
-        self.keep(maker, homes, &mut walks, number);
+        self.keep(maker, homes, &mut walks, member, &result);
         let mut body: Vec<Part> = maker.items.split_off(before).into_iter().map(|item| item.part).collect();
         for part in &mut body {
             // Some rows of a value, or a sum that it is made of, aren't the value.
@@ -214,13 +214,17 @@ impl Draft<'_> {
         }
     }
 
-    /// Copies new rows for who comes behind the stripe.
-    fn keep(&mut self, maker: &mut Maker<'_>, homes: &mut Homes, walks: &mut Vec<RowWalk>, number: usize) {
-        let (member, turns) = (&self.outline.members[number], &self.outline.turns.workers[number]);
+    /// Copies a member's new rows for who comes behind the stripe.
+    fn keep(
+        &mut self,
+        maker: &mut Maker<'_>,
+        homes: &mut Homes,
+        walks: &mut Vec<RowWalk>,
+        member: &Member,
+        (buffer, rows): &Home,
+    ) {
         for Kept { node, skipped } in &member.kept {
-            let (buffer, rows) =
-                self.ring(number, turns.ring - self.rows, self.rows, &vec![(0, 0); member.ring.pads.len()]);
-            let source = (buffer, without_columns(&rows, *skipped));
+            let source = (*buffer, without_columns(rows, *skipped));
             let value = Value::from(*node);
             let walked = Walked { constant: false, ..self.each_row(value) };
             let target = self.walk(homes, walks, &walked);
