@@ -2,15 +2,17 @@
 //! layouts share what was found.
 
 mod by_pixels;
+mod findings;
 
 pub use by_pixels::ByPixels;
 
 use crate::ScheduleOptions;
 use crate::kernels::{self, KernelWriter, Schedule};
-use crate::loops::{Direction, Function, Lead, Leads, Question, downwards, lanes, lead, mentioned};
+use crate::loops::{Direction, Function, Lead, Question, downwards, lanes, lead, mentioned};
 use crate::lower::view::View;
 use crate::price::{Price, price};
 use crate::target::{Borders, Target, VectorSpelling};
+use findings::Findings;
 use indexmap::IndexMap;
 use mlc_ir::checksum::Fnv;
 use mlc_ir::scalar::Expression;
@@ -125,11 +127,11 @@ pub struct Chooser {
     is_for_threads: bool,
     /// Nodes so far.
     seen: BTreeSet<String>,
-    known: IndexMap<Problem, Choice>,
+    known: IndexMap<Rc<Problem>, Choice>,
     /// Bytes of scratch memory that there is room for, by node.
     room: BTreeMap<String, usize>,
     by_pixels: ByPixels,
-    leads: Leads,
+    findings: Findings,
 }
 
 impl Chooser {
@@ -137,8 +139,9 @@ impl Chooser {
     pub fn new(target: &Target, working_set: usize, options: &ScheduleOptions) -> Chooser {
         let (target, options) = (Rc::new(target.clone()), options.clone());
         let (seen, known, room) = (BTreeSet::new(), IndexMap::new(), BTreeMap::new());
-        let (is_quick, is_for_threads, by_pixels, leads) = (false, false, ByPixels::None, Leads::default());
-        Chooser { target, working_set, options, is_quick, is_for_threads, seen, known, room, by_pixels, leads }
+        let (is_quick, is_for_threads, by_pixels) = (false, false, ByPixels::None);
+        let findings = Findings::default();
+        Chooser { target, working_set, options, is_quick, is_for_threads, seen, known, room, by_pixels, findings }
     }
 
     /// A chooser for callers who ask about far more kernels than will be written: it looks at one schedule of each, the one that is
@@ -153,7 +156,10 @@ impl Chooser {
     /// them takes less.
     pub fn alternatives(&self, has_bands: bool, has_tiles: bool) -> Vec<Chooser> {
         let Target { borders, objective, .. } = *self.target;
-        let like = |target: Target| Chooser::new(&target, self.working_set, &self.options);
+        let like = |target: Target| {
+            let findings = self.findings.clone();
+            Chooser { findings, ..Chooser::new(&target, self.working_set, &self.options) }
+        };
         let banded = || like(Target { bands: true, ..(*self.target).clone() });
         let banded = (has_bands && !self.is_quick).then(banded).into_iter();
         let with =
@@ -224,10 +230,10 @@ impl Chooser {
 
     /// See [`loops::lead`](crate::loops::lead()), of the function downwards if that is asked for; found out once for each kernel, schedule and
     /// question. `None`, too, where it can't go downwards.
-    pub fn lead(&mut self, own: &Choice, function: &Function, question: Question) -> Option<Lead> {
+    pub fn lead(&self, own: &Choice, function: &Function, question: Question) -> Option<Lead> {
         let schedule = own.taken().map_or(String::new(), |taken| taken.schedule.to_string());
         let spelling = self.target.vectors;
-        self.leads.of(format!("{} {schedule}", own.key), function, question, || {
+        self.findings.lead(&self.target, format!("{} {schedule}", own.key), function, question, || {
             let turned = match question.direction {
                 Direction::Upwards => None,
                 Direction::Downwards => Some(downwards(function, question.written)?),
@@ -246,11 +252,11 @@ impl Chooser {
     /// # Errors
     /// When there is no schedule, or not the one that the user asked for.
     pub fn choose(&mut self, node: &str, op: &Op, kernel: &KernelWriter<'_>) -> Result<Choice, Diagnostic> {
-        let problem = Problem::new(op, kernel);
+        let problem = Rc::new(Problem::new(op, kernel));
         let choice = match self.known.get(&problem) {
             Some(choice) => choice.clone(),
             None => {
-                let offers = self.offers(op, kernel)?;
+                let offers = self.offers(op, kernel, &problem)?;
                 let (taken, reason) = self.best(op, &offers);
                 let choice = Choice { key: problem.key(), offers, taken, reason };
                 self.known.insert(problem, choice.clone());
@@ -321,9 +327,10 @@ impl Chooser {
         Err(vec![error.with_note(format!("there are {}", seen.join(", ")))])
     }
 
-    fn offers(&self, op: &Op, kernel: &KernelWriter<'_>) -> Result<Vec<Offer>, Diagnostic> {
+    fn offers(&self, op: &Op, kernel: &KernelWriter<'_>, problem: &Rc<Problem>) -> Result<Vec<Offer>, Diagnostic> {
         let offer = |schedule: Schedule| {
-            let price = self.price(op, &schedule, kernel)?;
+            let found = || self.price(op, &schedule, kernel);
+            let price = self.findings.price(&self.target, problem, &schedule, found)?;
             Ok(Offer { schedule, price })
         };
         // Each is written to be priced, which is for nothing where the first one is taken anyway.
@@ -357,7 +364,7 @@ impl Chooser {
     fn price(&self, op: &Op, schedule: &Schedule, kernel: &KernelWriter<'_>) -> Result<Price, Diagnostic> {
         let mut draft = kernel.clone();
         kernels::write(op, schedule, &mut draft)?;
-        let packed: usize = draft.packed.iter().map(|packed| packed.ty.bytes()).sum();
+        let packed: usize = draft.packed.iter().map(|packed| packed.value.ty().bytes()).sum();
         let scratch: usize = draft.scratch.iter().map(|(_, bytes, _)| bytes).sum();
         let (vars, body) = draft.b.finish();
         let used = mentioned(&body);

@@ -131,7 +131,11 @@ impl Emitter {
         }
         let program = scope.program;
         match binding {
-            Binding::Packed { name, value } => self.constant(name, value),
+            // Of a finished program, all values are known.
+            Binding::Packed { name, value } => match value.values() {
+                Some(values) => self.constant(name, values),
+                None => CallArgument::own("NULL".to_owned()),
+            },
             Binding::Scratch { .. } => {
                 CallArgument::in_arena(program, qualifier, element, program.layout.scratch[&key] as i64)
             }

@@ -145,7 +145,7 @@ impl<'a> GraphBuilder<'a> {
 
     fn constant(&self, binding: &Binding) -> Option<(String, Attribute)> {
         match binding {
-            Binding::Packed { name, value } => Some((name.clone(), value.clone())),
+            Binding::Packed { name, value } => Some((name.clone(), value.values()?.clone())),
             Binding::Buffer { buffer, .. } => {
                 let buffer = &self.program.buffers[*buffer];
                 let BufferKind::Constant(value) = &buffer.kind else { return None };

@@ -31,6 +31,7 @@ mod lines;
 mod matmul;
 mod normalize;
 mod order;
+mod packed;
 mod pad;
 mod pixel_pairs;
 mod place;
@@ -67,6 +68,7 @@ mod winograd_filter;
 mod writer;
 
 pub use elementwise::fill_border;
+pub use packed::Packed;
 pub use schedule::Schedule;
 pub use writer::{Argument, Epilogue, KernelWriter, PackedOperand};
 

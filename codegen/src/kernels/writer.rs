@@ -1,14 +1,14 @@
 //! [`KernelWriter`]: a kernel under construction, with what schedules load, store and ask for.
 
 use super::bounds::{self, Bounds};
+use super::packed::Packed;
 use super::vectors::{self, moved_dtype};
 use crate::loops::halves::is_half;
 use crate::loops::{Expr, Holds, Index, Known, LoopBuilder, Nest, Rescaling, Stmt, ValueType, Var, mask_dtype};
 use crate::lower::view::View;
 use crate::target::{ByteDots, Target};
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
-use mlc_ir::{Attribute, Code, DType, Diagnostic, Literal, Location, TensorType};
-use std::rc::Rc;
+use mlc_ir::{Attribute, DType, Literal, TensorType};
 
 /// A tensor that a kernel reads or writes: a pointer to its element 0 and how its elements lie from there.
 #[derive(Debug, Clone)]
@@ -56,26 +56,14 @@ pub struct Epilogue {
 }
 
 /// A constant in the layout that a kernel wants, asked for by a schedule.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct PackedOperand {
     /// The pointer parameter that stands for it.
     pub pointer: Var,
     /// Which operand it was made of; `None` for a table that only the operator's fields determine.
     pub operand: Option<usize>,
-    /// Its type.
-    pub ty: TensorType,
-    values: Rc<dyn Fn() -> Option<Attribute>>,
-}
-
-impl PackedOperand {
-    /// The packed values. They are computed here: a schedule that is only looked at packs nothing.
-    ///
-    /// # Errors
-    /// When the operand has fewer elements than its type says, which is a defect.
-    pub fn value(&self) -> Result<Attribute, Diagnostic> {
-        let message = "a constant has fewer elements than its type says";
-        (self.values)().ok_or_else(|| Diagnostic::error(Code::InvalidGraph, Location::default(), message))
-    }
+    /// The values.
+    pub value: Packed,
 }
 
 /// A kernel under construction.
@@ -122,26 +110,21 @@ impl KernelWriter<'_> {
         ty: TensorType,
         values: impl Fn() -> Option<Attribute> + 'static,
     ) -> Var {
-        self.constant(name, Some(operand), ty, Rc::new(values))
+        self.constant(name, Some(operand), Packed::new(ty, values))
     }
 
     /// Asks for a constant that only the operator's fields determine.
     pub fn table(&mut self, name: &str, value: Attribute) -> Var {
-        self.constant(name, None, value.ty().clone(), Rc::new(move || Some(value.clone())))
+        self.constant(name, None, value.into())
     }
 
-    fn constant(
-        &mut self,
-        name: &str,
-        operand: Option<usize>,
-        ty: TensorType,
-        values: Rc<dyn Fn() -> Option<Attribute>>,
-    ) -> Var {
-        let pointer = self.b.parameter(name, ty.dtype, Holds::Constants);
-        if self.target.half_pairs && ty.dtype == DType::F16 {
+    fn constant(&mut self, name: &str, operand: Option<usize>, value: Packed) -> Var {
+        let dtype = value.ty().dtype;
+        let pointer = self.b.parameter(name, dtype, Holds::Constants);
+        if self.target.half_pairs && dtype == DType::F16 {
             self.b.pair_halves(pointer);
         }
-        self.packed.push(PackedOperand { pointer, operand, ty, values });
+        self.packed.push(PackedOperand { pointer, operand, value });
         pointer
     }
 

@@ -72,6 +72,8 @@ pub struct Chain<'a> {
     target: &'a Target,
     /// The nodes.
     pub nodes: Vec<NodeId>,
+    /// Operations of each.
+    operations: BTreeMap<NodeId, u64>,
     tensors: Vec<Tensor>,
     fed: Option<Fed>,
 }
@@ -121,7 +123,8 @@ impl<'a> Chain<'a> {
             let readers = || (0..nodes.len()).filter(|&number| reads(&nodes[number]));
             Some(Fed { input, readers: (readers().next()?, readers().next_back()?) })
         });
-        Chain { graph, target, nodes, tensors: lives.into_values().collect(), fed }
+        let operations = nodes.iter().map(|&id| (id, operations(graph, id))).collect();
+        Chain { graph, target, nodes, operations, tensors: lives.into_values().collect(), fed }
     }
 
     /// What a node takes alone.
@@ -248,7 +251,7 @@ impl<'a> Chain<'a> {
 
     /// Adds choices of patches of a kind that take less than so many bytes.
     pub fn add_patches(&self, transposed: &Transposed, choices: &mut [Vec<Choice>], most: usize, halo: Halo) {
-        let all: u64 = self.nodes.iter().map(|&id| operations(self.graph, id)).sum();
+        let all: u64 = self.operations.values().sum();
         for (first, own) in choices.iter_mut().enumerate() {
             // One row at a time takes least, which is what patches are for.
             let counts: Vec<usize> = own.iter().filter(|choice| choice.rows == 1).map(|choice| choice.count).collect();
@@ -271,12 +274,13 @@ impl<'a> Chain<'a> {
         let outline = transposed.nodes(nodes);
         let outline = outline.and_then(|nodes| Outline::new(&transposed.graph, &nodes, 1, None, self.target));
         let rows = nodes.last().and_then(|&last| height(self.graph, last)).unwrap_or(0);
-        let once: u64 = nodes.iter().map(|&id| operations(self.graph, id)).sum();
+        let once: u64 = nodes.iter().map(|id| self.operations[id]).sum();
         let counts = counts.iter().copied().filter(move |&patches| patches <= rows);
         counts.filter_map(move |patches| {
             let outline = outline.as_ref()?;
             let all = Patches { nodes: nodes.to_vec(), count: patches, halo }.all(self.graph)?;
-            let twice = all.iter().map(|patch| patch.operations(self.graph)).sum::<u64>().saturating_sub(once);
+            let twice = all.iter().map(|patch| patch.operations(self.graph, |id| self.operations[&id])).sum::<u64>();
+            let twice = twice.saturating_sub(once);
             let rings = |patch: &Patch| {
                 outline.bytes(self.target.alignment, |value| patch.rows_of(transposed.original(value)?))
             };

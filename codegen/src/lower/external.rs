@@ -52,7 +52,8 @@ impl Maker<'_> {
     fn aligned(&mut self, homes: &mut Homes, id: NodeId, operand: Value, alignment: usize) -> Binding {
         let (buffer, view) = homes.view(operand).clone();
         if let Some(value) = self.constant_values(operand) {
-            return Binding::Packed { name: self.graph.node(operand.node).name.to_string(), value };
+            let name = self.graph.node(operand.node).name.to_string();
+            return Binding::Packed { name, value: value.into() };
         }
         let size = view.dtype.size();
         let guaranteed = match homes.buffers[buffer].kind {

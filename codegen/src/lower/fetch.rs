@@ -1,7 +1,7 @@
 //! [`Fetch`]: constants that are copied into the arena ahead of the parts that read them.
 
 use super::homes::BufferId;
-use mlc_ir::Attribute;
+use crate::kernels::Packed;
 
 /// A constant that is copied into the arena.
 #[derive(Debug, Clone)]
@@ -9,7 +9,7 @@ pub struct Fetched {
     /// Its name.
     pub name: String,
     /// Its values.
-    pub value: Attribute,
+    pub value: Packed,
     /// The buffer that it is copied to.
     pub buffer: BufferId,
 }
@@ -21,4 +21,11 @@ pub enum Fetch {
     Begin(Vec<Fetched>),
     /// All copies that have begun must be complete before what follows.
     Wait,
+}
+
+impl Fetch {
+    /// The constants whose copies begin.
+    pub fn begun(&self) -> &[Fetched] {
+        if let Fetch::Begin(list) = self { list } else { &[] }
+    }
 }

@@ -7,6 +7,7 @@ use super::fetch::{Fetch, Fetched};
 use super::homes::{Buffer, BufferId, BufferKind};
 use super::maker::Item;
 use super::part::{Binding, Part, Routine};
+use crate::kernels::Packed;
 
 /// Has each item read its constants of at least so many bytes in the arena. Gives those of each item; none without a limit.
 pub(super) fn take(items: &mut [Item], buffers: &mut Vec<Buffer>, least: Option<usize>) -> Vec<Vec<Fetched>> {
@@ -46,7 +47,7 @@ impl Taking<'_> {
             Binding::Packed { name, value } => (name.clone(), value.clone(), 0),
             Binding::Buffer { buffer, offset, .. } => {
                 let Buffer { kind: BufferKind::Constant(value), values, .. } = &self.buffers[*buffer] else { return };
-                (values.first().cloned().unwrap_or_default(), value.clone(), *offset)
+                (values.first().cloned().unwrap_or_default(), Packed::from(value.clone()), *offset)
             }
             Binding::Scratch { .. } => return,
         };

@@ -29,6 +29,7 @@ mod part;
 mod patch;
 mod patches;
 pub mod plan;
+mod point;
 mod pools;
 mod program;
 mod retiming;
@@ -55,10 +56,10 @@ pub use part::{
     Act, Binding, Carried, ExternRoutine, Label, Loop, Once, Part, ResultPlace, Routine, Step, Stripe, Walk,
 };
 pub use patch::Halo;
+pub use point::{Point, front};
 pub use program::{Feeding, Program};
 pub use rings::{Ring, RowWalk};
 pub use roles::is_view;
-pub use search::{Point, front};
 pub use sequence::INTERFACE_ALIGNMENT;
 
 use crate::choice::Chooser;

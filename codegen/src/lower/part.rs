@@ -8,10 +8,11 @@ use super::rings::{Ring, RowWalk};
 use super::view::View;
 use super::workers::WorkerTurns;
 use crate::choice::Choice;
+use crate::kernels::Packed;
 use crate::loops::Function;
 use crate::target::Target;
 use mlc_ir::ops::{CallConvention, Extern};
-use mlc_ir::{Attribute, DType, TensorType};
+use mlc_ir::{DType, TensorType};
 use std::collections::BTreeSet;
 
 /// A part of a program.
@@ -214,7 +215,7 @@ pub enum Binding {
         /// Name of the constant that it was made of.
         name: String,
         /// The values.
-        value: Attribute,
+        value: Packed,
     },
     /// Scratch memory of the kernel.
     Scratch {

@@ -140,11 +140,11 @@ impl Patch {
         self.rows.get(&id).map_or(0..0, |rows| rows.start + taken..rows.end)
     }
 
-    /// Operations that it takes.
-    pub fn operations(&self, graph: &Graph) -> u64 {
+    /// Operations that it takes; `all` says how many all rows of a node take.
+    pub fn operations(&self, graph: &Graph, all: impl Fn(NodeId) -> u64) -> u64 {
         let share = |&id: &NodeId| {
-            let all = height(graph, id).unwrap_or(1).max(1);
-            operations(graph, id) / all as u64 * self.computed(id).len() as u64
+            let rows = height(graph, id).unwrap_or(1).max(1);
+            all(id) / rows as u64 * self.computed(id).len() as u64
         };
         self.rows.keys().map(share).sum()
     }
@@ -229,6 +229,7 @@ graph @residual(%x: f32[1, 12, 8, 4]) -> (\"y\": f32[1, 12, 8, 4]) {
         assert_eq!(all[1].kept, BTreeMap::from([(a, 8..10), (b, 7..9)]));
         assert_eq!(all[2].kept, BTreeMap::new());
         let once: u64 = ["a", "b", "c", "y"].iter().map(|name| operations(&graph, graph.find(name).unwrap())).sum();
-        assert_eq!(all.iter().map(|patch| patch.operations(&graph)).sum::<u64>(), once);
+        let of = |patch: &Patch| patch.operations(&graph, |id| operations(&graph, id));
+        assert_eq!(all.iter().map(of).sum::<u64>(), once);
     }
 }

@@ -9,8 +9,8 @@ use super::considered::{Candidate, Considered};
 use super::entries::entries;
 use super::legalize;
 use super::part::{Binding, Part};
+use super::point::Point;
 use super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
-use super::sharing::mark;
 use crate::choice::{ByPixels, Chooser, Goal, is_better};
 use crate::names::Names;
 use crate::target::{Target, VectorSpelling};
@@ -71,17 +71,6 @@ impl Rows {
             _ => Rows::Whole,
         }
     }
-}
-
-/// A program as a choice between memory and time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub struct Point {
-    /// Bytes of the arena.
-    pub arena_bytes: usize,
-    /// Predicted time, in the unit of the target's prices.
-    pub time: u64,
-    /// Operations that patches of rows compute twice.
-    pub twice: u64,
 }
 
 impl Search<'_> {
@@ -194,6 +183,10 @@ impl Search<'_> {
             if other_arena <= limit && other_time < time {
                 return Ok(Some(other));
             }
+            // Where all that there is room for changes nothing, less doesn't either.
+            if (other_arena, other_time) == (arena, time) {
+                return Ok(None);
+            }
         }
         Ok(None)
     }
@@ -217,12 +210,20 @@ impl Search<'_> {
     fn smallest(&mut self) -> Result<Option<Found>, Vec<Diagnostic>> {
         let (in_patches, others): (Vec<_>, Vec<_>) =
             self.all().into_iter().partition(|(plan, _)| self.plans[*plan].has_patches());
-        let mut programs = Vec::new();
+        let mut programs: Vec<Found> = Vec::new();
         let mut least = u64::MAX;
         for same_plan in others.chunk_by(|own, other| own.0 == other.0) {
-            let own = self.try_all(same_plan)?;
+            let mut own = self.try_all(&same_plan[..1])?;
+            let smallest = programs.iter().map(|found| found.sequence.cost().0).min().unwrap_or(usize::MAX);
+            let most = smallest.saturating_add(smallest / FAR);
+            let is_far = own.iter().all(|found| found.sequence.cost().0 > most);
+            // Those behind it take more.
+            if is_far {
+                break;
+            }
+            own.extend(self.try_all(&same_plan[1..])?);
             least = own.iter().map(|found| found.sequence.cost().1).fold(least, u64::min);
-            programs.extend(own.into_iter().next());
+            programs.extend(own.into_iter().min_by_key(|found| (found.sequence.cost(), found.by)));
         }
         let most = least.saturating_add(least / LITTLE_TIME);
         // Larger ones take less time, so that halves are left of those that may be it.
@@ -424,7 +425,7 @@ pub(super) fn best(
         Goal::Time(share) => search.smallest_within(share)?,
     };
     let Some(mut best) = best else { return Ok(None) };
-    best.sequence.parts.iter_mut().for_each(mark);
+    best.sequence.finish()?;
     let considered = search.considered(&best, fed);
     *names = best.names;
     if let Some(number) = best.by.1.checked_sub(1) {
@@ -463,18 +464,6 @@ fn room(sequence: &Sequence, arena_bytes: usize) -> BTreeMap<String, usize> {
         *known = free.min(*known);
     }
     room
-}
-
-/// The points of which none has both a smaller arena and less time than another one, those of least memory first.
-pub fn front(mut points: Vec<Point>) -> Vec<Point> {
-    points.sort_unstable();
-    let mut least = u64::MAX;
-    points.retain(|point| {
-        let is_faster = point.time < least;
-        least = least.min(point.time);
-        is_faster
-    });
-    points
 }
 
 /// What there is to choose from, see [`Search::front`].

@@ -8,10 +8,11 @@ use super::homes::{Buffer, BufferId, Homes};
 use super::layout::Layout;
 use super::maker::{Body, Item};
 use super::order::{self, Schedule};
-use super::part::Part;
-use super::sharing::settle;
+use super::part::{Binding, Part};
+use super::sharing::{mark, settle};
 use super::{exchange, legalize, steps};
 use crate::choice::Chooser;
+use crate::kernels::Packed;
 use crate::lower::LoweredMessage;
 use crate::names::Names;
 use crate::target::Target;
@@ -39,6 +40,21 @@ impl Sequence {
             _ => 0,
         };
         (self.layout.plan.arena_bytes, entries(&self.parts, 0).into_iter().map(time).sum())
+    }
+
+    /// Finds out what programs do without that are only tried out: which loops' turns are independent, and the values of packed constants.
+    ///
+    /// # Errors
+    /// A constant that has too few elements: a defect of mlc.
+    pub fn finish(&mut self) -> Result<(), Vec<Diagnostic>> {
+        self.parts.iter_mut().for_each(mark);
+        let entries = entries(&self.parts, 0);
+        let bindings = entries.iter().flat_map(|entry| entry.part.bindings());
+        let packed =
+            bindings.filter_map(|own| if let Binding::Packed { value, .. } = own { Some(value) } else { None });
+        let fetches = self.parts.iter().filter_map(|own| if let Part::Fetch(own) = own { Some(own) } else { None });
+        let fetched = fetches.flat_map(Fetch::begun).map(|fetched| &fetched.value);
+        packed.chain(fetched).try_for_each(Packed::check).map_err(|error| vec![error])
     }
 }
 

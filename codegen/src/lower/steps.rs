@@ -311,7 +311,7 @@ impl Maker<'_> {
             let operand = packed.operand.and_then(|operand| operands.get(operand));
             let source = operand.map_or(id, |operand| operand.node);
             let name = self.graph.node(source).name.to_string();
-            made.bindings.list.push((packed.pointer, Binding::Packed { name, value: packed.value()? }));
+            made.bindings.list.push((packed.pointer, Binding::Packed { name, value: packed.value }));
         }
         for (pointer, bytes, dtype) in std::mem::take(&mut kernel.scratch) {
             made.bindings.list.push((pointer, Binding::Scratch { bytes, dtype, alignment: 1 }));

@@ -85,7 +85,7 @@ pub struct Memories {
 }
 
 /// Where the zero borders of convolutions are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Borders {
     /// In the arena, around the operand, so that no tile differs from another.
