@@ -147,6 +147,8 @@ struct Requests<'a> {
     lapped: Vec<Vec<usize>>,
     /// All that live at the same time as each, itself among them.
     neighbours: Vec<Vec<usize>>,
+    /// Where each can't be beside others that live at the same time, from the offset of each of those on.
+    beside: Vec<Vec<(usize, Barred)>>,
     alignment: usize,
 }
 
@@ -162,8 +164,19 @@ impl<'a> Requests<'a> {
             let alive = all.filter(|(_, other)| own.first <= other.last && other.first <= own.last);
             alive.map(|(number, _)| number).collect::<Vec<usize>>()
         };
-        let neighbours = requests.iter().map(others).collect();
-        Requests { requests, laps, lapped, neighbours, alignment }
+        let neighbours: Vec<Vec<usize>> = requests.iter().map(others).collect();
+        let beside = neighbours.iter().enumerate().map(|(number, others)| {
+            let others = others.iter().copied().filter(|&other| other != number);
+            let laps =
+                |other: usize| lapped[number].iter().map(|&lap| &laps[lap]).find(|lap| lap.beside(number) == other);
+            let barred = |other: usize| {
+                let all = barred_beside(requests[number].bytes, requests[other].bytes, laps(other), number, alignment);
+                all.into_iter().map(move |own| (other, own))
+            };
+            others.flat_map(barred).collect()
+        });
+        let beside = beside.collect();
+        Requests { requests, laps, lapped, neighbours, beside, alignment }
     }
 
     /// Largest sum of the sizes, rounded up to an alignment, of buffers that live at one time, less what one of them has in common with another one
@@ -188,34 +201,9 @@ impl<'a> Requests<'a> {
 
     /// Where a request can't be since others are placed that live at the same time, in order.
     fn barred(&self, offsets: &[Option<i64>], number: usize) -> Vec<Barred> {
-        let own = &self.requests[number];
-        let mut barred = Vec::new();
-        for &other in self.neighbours[number].iter().filter(|&&other| other != number) {
-            let (request, Some(offset)) = (&self.requests[other], offsets[other]) else { continue };
-            let (low, high) = (offset - own.bytes as i64, offset + request.bytes as i64);
-            let meets = |lap: &&Lap| {
-                (lap.result, lap.operand) == (number, other) || (lap.result, lap.operand) == (other, number)
-            };
-            match self.lapped[number].iter().map(|&lap| &self.laps[lap]).find(meets) {
-                Some(lap) => {
-                    let [before, behind] = lap.sides(number).map(|distance| {
-                        // In steps, only the nearest one is looked at.
-                        distance.map(|own| (aligned(own, self.alignment), own.modulus > 1))
-                    });
-                    let mut free = vec![(low, low), (high, high)];
-                    free.extend(before.map(|(distance, is_in_steps)| {
-                        let nearest = (offset - distance).clamp(low, high);
-                        (if is_in_steps { nearest } else { low }, nearest)
-                    }));
-                    free.extend(behind.map(|(distance, is_in_steps)| {
-                        let nearest = (offset + distance).clamp(low, high);
-                        (nearest, if is_in_steps { nearest } else { high })
-                    }));
-                    barred.extend(between(free));
-                }
-                None => barred.push((low, high)),
-            }
-        }
+        let mut barred = Vec::with_capacity(self.beside[number].len());
+        let placed = self.beside[number].iter().filter_map(|&(other, own)| Some((offsets[other]?, own)));
+        barred.extend(placed.map(|(offset, (low, high))| (offset + low, offset + high)));
         barred.sort_unstable();
         barred
     }
@@ -232,12 +220,11 @@ impl<'a> Requests<'a> {
     }
 
     /// The last place of a request below `room` that isn't barred.
-    fn highest(barred: &[Barred], bytes: usize, alignment: i64, room: usize) -> Option<i64> {
+    fn highest(mut barred: Vec<Barred>, bytes: usize, alignment: i64, room: usize) -> Option<i64> {
         let down = |offset: i64| offset.div_euclid(alignment) * alignment;
-        let mut by_end = barred.to_vec();
-        by_end.sort_unstable_by_key(|&(low, high)| std::cmp::Reverse((high, low)));
+        barred.sort_unstable_by_key(|&(low, high)| std::cmp::Reverse((high, low)));
         let mut offset = down(room as i64 - bytes as i64);
-        for (low, high) in by_end {
+        for (low, high) in barred {
             if low < offset && offset < high {
                 offset = down(low);
             }
@@ -303,9 +290,11 @@ impl<'a> Requests<'a> {
             };
             let (is_over, is_under) = (goes(Side::Before), goes(Side::Behind));
             let lowest = Self::lowest(&barred, alignment);
-            let fits = lowest + bytes as i64 <= room as i64;
-            let highest = Self::highest(&barred, bytes, alignment, room).filter(|_| fits);
-            let own = if is_over || is_high[index] && !is_under { highest } else { Some(lowest).filter(|_| fits) };
+            let own = match is_over || is_high[index] && !is_under {
+                _ if lowest + bytes as i64 > room as i64 => None,
+                true => Self::highest(barred, bytes, alignment, room),
+                false => Some(lowest),
+            };
             offsets[index] = Some(own.ok_or(count)?);
         }
         Ok(whole(&offsets))
@@ -324,9 +313,13 @@ impl<'a> Requests<'a> {
             let Some(&index) = order.get(count) else { return Some(whole(&offsets)) };
             let (bytes, alignment) = (self.requests[index].bytes, self.alignment_of(index));
             let barred = self.barred(&offsets, index);
-            let low = Some(Self::lowest(&barred, alignment)).filter(|offset| offset + bytes as i64 <= room as i64);
-            let high = Self::highest(&barred, bytes, alignment, room).filter(|_| low.is_some());
-            if let Some(offset) = if is_high[count] { high.filter(|_| high != low) } else { low } {
+            let low = Self::lowest(&barred, alignment);
+            let own = match is_high[count] {
+                _ if low + bytes as i64 > room as i64 => None,
+                true => Self::highest(barred, bytes, alignment, room).filter(|&high| high != low),
+                false => Some(low),
+            };
+            if let Some(offset) = own {
                 offsets[index] = Some(offset);
                 count += 1;
                 continue;
@@ -350,6 +343,25 @@ impl<'a> Requests<'a> {
         }
         None
     }
+}
+
+/// Where a request of some bytes can't be beside another one, from whose offset the places count; `lap` says what both have in common.
+fn barred_beside(own: usize, other: usize, lap: Option<&Lap>, number: usize, alignment: usize) -> Vec<Barred> {
+    let (low, high) = (-(own as i64), other as i64);
+    let Some(lap) = lap else { return vec![(low, high)] };
+    // In steps, only the nearest one is looked at.
+    let [before, behind] =
+        lap.sides(number).map(|distance| distance.map(|own| (aligned(own, alignment), own.modulus > 1)));
+    let mut free = vec![(low, low), (high, high)];
+    free.extend(before.map(|(distance, is_in_steps)| {
+        let nearest = (-distance).clamp(low, high);
+        (if is_in_steps { nearest } else { low }, nearest)
+    }));
+    free.extend(behind.map(|(distance, is_in_steps)| {
+        let nearest = distance.clamp(low, high);
+        (nearest, if is_in_steps { nearest } else { high })
+    }));
+    between(free)
 }
 
 /// What is between intervals.
