@@ -3,20 +3,21 @@
 
 mod by_pixels;
 mod findings;
+mod problem;
+mod programs;
 
 pub use by_pixels::ByPixels;
+pub use programs::is_better;
 
 use crate::ScheduleOptions;
 use crate::kernels::{self, KernelWriter, Schedule};
 use crate::loops::{Direction, Function, Lead, Question, downwards, lanes, lead, mentioned};
-use crate::lower::view::View;
 use crate::price::{Price, price};
 use crate::target::{Borders, Target, VectorSpelling};
 use findings::Findings;
 use indexmap::IndexMap;
-use mlc_ir::checksum::Fnv;
-use mlc_ir::scalar::Expression;
 use mlc_ir::{Cost, Diagnostic, Objective, Op};
+use problem::Problem;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -68,39 +69,6 @@ impl Choice {
     /// The one that was taken.
     pub fn taken(&self) -> Option<&Offer> {
         self.offers.get(self.taken)
-    }
-}
-
-/// All that the schedules of a kernel and their prices depend on, beside the target.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Problem {
-    op: Op,
-    /// Layouts, and whether the values are known.
-    operands: Vec<(View, bool)>,
-    results: Vec<View>,
-    epilogue: Option<(Expression, Vec<(View, bool)>)>,
-}
-
-impl Problem {
-    fn new(op: &Op, kernel: &KernelWriter<'_>) -> Problem {
-        let views = |arguments: &[kernels::Argument]| {
-            arguments.iter().map(|argument| (argument.view.clone(), argument.constant.is_some())).collect()
-        };
-        Problem {
-            op: op.clone(),
-            operands: views(&kernel.operands),
-            results: kernel.results.iter().map(|result| result.view.clone()).collect(),
-            epilogue: kernel.epilogue.as_ref().map(|own| (own.expression.clone(), views(&own.operands))),
-        }
-    }
-
-    /// A short name of it: the operator, the first result's type, and a checksum of it all.
-    fn key(&self) -> String {
-        let result = |view: &View| format!(" {}{:?}", view.dtype.name(), view.shape);
-        let result = self.results.first().map_or(String::new(), result);
-        let mut sum = Fnv::default();
-        sum.feed(format!("{self:?}").as_bytes());
-        format!("{}{result} {:016x}", self.op.name(), sum.sum())
     }
 }
 
@@ -189,6 +157,11 @@ impl Chooser {
     /// Whether kernels are computed by several threads each.
     pub fn is_for_threads(&self) -> bool {
         self.is_for_threads
+    }
+
+    /// Whether it looks at one schedule of each kernel, see [`Chooser::quick`].
+    pub fn is_quick(&self) -> bool {
+        self.is_quick
     }
 
     /// From how many bytes on constants are copied into the arena before they are read, if they are.
@@ -436,25 +409,6 @@ fn is_allowed(objective: Objective, cost: Cost) -> bool {
         Objective::Size => cost.time <= 1500,
         Objective::Ram => true,
     }
-}
-
-/// Part of a program's time by which prices of rows and of whole results may err beside each other.
-const ERROR_OF_ROWS: u64 = 30;
-
-/// Whether a program is better for an objective than another one, by the bytes of their arenas and their times; `usual` is what whole tensors
-/// and the usual schedules cost. For speed, it takes less time by more than prices err. To be balanced, half of the memory is worth a fifth more time, but a program takes a twentieth more than
-/// the usual one at most, and for no less than a tenth of the memory.
-pub fn is_better(objective: Objective, own: (usize, u64), other: (usize, u64), usual: (usize, u64)) -> bool {
-    match objective {
-        Objective::Speed => return own.1 < other.1 - other.1 / ERROR_OF_ROWS,
-        Objective::Size | Objective::Ram => return own < other,
-        Objective::Balanced => {}
-    }
-    let parts = |amount: u64, of: u64| u128::from(amount) * 1_000_000 / u128::from(of.max(1));
-    let relative = |(arena, time): (usize, u64)| (parts(arena as u64, usual.0 as u64), parts(time, usual.1));
-    let (arena, time) = relative(own);
-    let weight = |(arena, time): (u128, u128)| arena * time.pow(4);
-    arena <= 900_000 && time <= 1_050_000 && weight((arena, time)) < weight(relative(other))
 }
 
 /// The offer whose price weighs least for an objective, in thousandths of that of the fastest one: kernels run for a thousand

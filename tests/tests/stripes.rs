@@ -167,6 +167,59 @@ fn stripes_compute_the_same_in_a_fraction_of_the_memory() {
     assert!(laid_over > 4, "{laid_over} results lie over operands");
 }
 
+/// A tall image: windows, strides and a residual, and rows that are repeated.
+const TALL: &str = r#"mlc 1
+graph @tall(%x: f32[1, 96, 16, 3]) -> ("y": f32[1, 96, 16, 4]) {
+  %w0 = constant f32[3, 3, 3, 16] random(seed = 1)
+  %c0 = convolution %x, %w0 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  %w1 = constant f32[3, 3, 1, 16] random(seed = 2)
+  %c1 = convolution %c0, %w1 {strides = [2, 2], dilations = [1, 1], pads = [[0, 1], [0, 1]], groups = 16}
+  %w2 = constant f32[3, 3, 16, 16] random(seed = 3)
+  %r = kernel %c1, %w2, %c1 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}, anchor_operands = 2, expression = relu(add(x0, x1))}
+  %u = resize %r {axes = [1, 2], sizes = [96, 16], ratios = [0.5, 0.5], mode = nearest, coordinates = asymmetric}
+  %w3 = constant f32[3, 3, 16, 4] random(seed = 4)
+  %y = convolution %u, %w3 {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1}
+  return %y
+}
+"#;
+
+/// The same of bytes whose borders aren't zero, without those that are repeated.
+const TALL_BYTES: &str = r#"mlc 1
+graph @tall_bytes(%x: i8[1, 96, 16, 4]) -> ("y": i8[1, 48, 8, 4]) {
+  %w0 = constant i8[3, 3, 4, 16] random(seed = 1)
+  %c0 = kernel %x, %w0 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[1, 1], [1, 1]], groups = 1, border = -7, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 4_i32), -128_i32), 127_i32))}
+  %w1 = constant i8[3, 3, 1, 16] random(seed = 2)
+  %c1 = kernel %c0, %w1 {anchor = convolution {strides = [2, 2], dilations = [1, 1], pads = [[1, 0], [1, 0]], groups = 16, border = 3, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 2_i32), -128_i32), 127_i32))}
+  %w2 = constant i8[5, 5, 16, 4] random(seed = 3)
+  %y = kernel %c1, %w2 {anchor = convolution {strides = [1, 1], dilations = [1, 1], pads = [[2, 2], [2, 2]], groups = 1, border = 5, sums = i32}, anchor_operands = 2, expression = cast_i8(minimum(maximum(shift_right(x0, 6_i32), -128_i32), 127_i32))}
+  return %y
+}
+"#;
+
+/// Networks that machines of tiny caches compute row by row for speed, in rings that slide through some more memory than they take.
+#[test]
+fn rings_that_slide_hold_the_same_rows() {
+    for source in [TALL, TALL_BYTES] {
+        let graph = text::parse(source, &()).unwrap();
+        let input = Generator::new(9).tensor(&graph.node(graph.inputs()[0]).results[0]);
+        let expected = evaluate(&graph, std::slice::from_ref(&input)).unwrap();
+        for mode in [Mode::generic(true), Mode::host(true)] {
+            let place = format!("{} on {}", graph.name, mode.name);
+            let mut target = mode.target.clone();
+            target.machine.caches.truncate(2);
+            target.machine.caches[1].bytes = 16 << 10;
+            target.machine.caches[1].fill = 0.001;
+            let stripes = compiled(&graph, &target);
+            let text: String = stripes.module.sources.iter().map(|file| file.text.as_str()).collect();
+            let lines = |what: &str| text.lines().filter(|line| line.contains(what) && line.contains(" % ")).count();
+            // Rows of a turn come round, and who appends them asks whether they have.
+            let (sliding, moving) = (lines("void *const row"), lines(" > 0 && "));
+            assert!(sliding >= 2 && moving >= 2, "{place}: {sliding} rings slide, {moving} of them are moved\n{text}");
+            is_near(&run(&stripes, &mode, std::slice::from_ref(&input)), &expected, &place);
+        }
+    }
+}
+
 /// A row of wide blocks, the first of which would need most memory: depthwise windows, strides, a residual and a branch.
 const WIDE: &str = r#"mlc 1
 graph @wide(%x: f32[1, 16, 64, 3]) -> ("y": f32[1, 4, 16, 8]) {

@@ -1,13 +1,13 @@
 //! [`Findings`]: what the choosers for one program have found out, which they share.
 
-use super::Problem;
+use super::problem::Problem;
 use crate::kernels::Schedule;
 use crate::loops::{Function, Lead, Leads, Question};
 use crate::price::Price;
 use crate::target::{Borders, Target};
+use indexmap::IndexMap;
 use mlc_ir::{Diagnostic, Objective};
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// What the text of a kernel by some schedule, and its price, depend on of what choosers for one program differ in. Objectives differ in which
@@ -30,10 +30,13 @@ impl Variant {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Findings(Rc<RefCell<Found>>);
 
+/// The prices of schedules that have been asked for, by kernel.
+type Prices = IndexMap<Rc<Problem>, Vec<(Schedule, Price)>>;
+
 #[derive(Debug, Default)]
 struct Found {
-    prices: HashMap<(Variant, Rc<Problem>), Vec<(Schedule, Price)>>,
-    leads: HashMap<Variant, Leads>,
+    prices: IndexMap<Variant, Prices>,
+    leads: IndexMap<Variant, Leads>,
 }
 
 impl Findings {
@@ -45,13 +48,18 @@ impl Findings {
         schedule: &Schedule,
         price: impl FnOnce() -> Result<Price, Diagnostic>,
     ) -> Result<Price, Diagnostic> {
-        let key = (Variant::of(target), Rc::clone(problem));
-        if let Some((_, known)) = self.0.borrow().prices.get(&key).into_iter().flatten().find(|own| own.0 == *schedule)
-        {
-            return Ok(*known);
+        let variant = Variant::of(target);
+        let known = |found: &Found| {
+            let own = found.prices.get(&variant)?.get(problem)?;
+            own.iter().find(|(own, _)| own == schedule).map(|(_, price)| *price)
+        };
+        if let Some(price) = known(&self.0.borrow()) {
+            return Ok(price);
         }
         let price = price()?;
-        self.0.borrow_mut().prices.entry(key).or_default().push((schedule.clone(), price));
+        let mut found = self.0.borrow_mut();
+        let own = found.prices.entry(variant).or_default().entry(Rc::clone(problem)).or_default();
+        own.push((schedule.clone(), price));
         Ok(price)
     }
 

@@ -58,7 +58,7 @@ fn of_part(part: &Part, target: &Target) -> Vec<f64> {
         },
         Part::Stripe(code) => {
             for (ring, turns) in code.acts.iter().filter_map(|act| Some((act.ring.as_ref()?, &act.turns))) {
-                bytes[ring.binding] += (2 * ring.kept() * turns.appended) as f64;
+                bytes[ring.binding] += (2 * ring.kept() * ring.moves(turns.appended)) as f64;
             }
         }
         Part::Loop(_) | Part::Exchange(_) | Part::Fetch(_) => {}

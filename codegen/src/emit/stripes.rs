@@ -5,7 +5,6 @@ use super::emitter::{Emitter, Scope};
 use crate::loops::{Helpers, Intrinsic};
 use crate::lower::{Act, Ring, RowWalk, Stripe};
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 impl Emitter {
     /// The function of a stripe at a position, and the variables of its caller that it takes.
@@ -23,7 +22,7 @@ impl Emitter {
         for (number, act) in code.acts.iter().enumerate() {
             if let Some(ring) = &act.ring {
                 let place = writer.address(ring.binding);
-                let _ = writeln!(before, "  (void)memset({place}, {}, {});", ring.border, ring.bytes);
+                before += &beginning(ring, &place);
             }
             turns += &writer.act(act, fed == Some(number), next);
             next += act.body.iter().map(crate::lower::Part::positions).sum::<usize>();
@@ -57,6 +56,26 @@ impl Emitter {
     }
 }
 
+/// The statements that make the border in a ring, and rows of it before the first ones. One that slides is several times as large: there, what
+/// is computed isn't written before.
+fn beginning(ring: &Ring, place: &str) -> String {
+    let Ring { border, row, slides, .. } = *ring;
+    let Some((before, behind)) = ring.around.filter(|_| slides > 1) else {
+        return format!("  (void)memset({place}, {border}, {});\n", ring.bytes);
+    };
+    let mut text = format!("  (void)memset({place}, {border}, {});\n", ring.kept());
+    if before + behind > 0 {
+        let (first, count) = (ring.kept() - behind, (ring.bytes - ring.kept()) / row);
+        let around =
+            format!("(void)memset({place} + {first} + (ptrdiff_t)turn * {row}, {border}, {});", before + behind);
+        text += &format!("  for (turn = 0; turn < {count}; ++turn) {{\n    {around}\n  }}\n");
+    }
+    if behind > 0 {
+        text += &format!("  (void)memset({place} + {}, {border}, {behind});\n", ring.bytes - behind);
+    }
+    text
+}
+
 struct StripeWriter<'a, 'p> {
     emitter: &'a mut Emitter,
     scope: Scope<'p>,
@@ -81,7 +100,7 @@ impl StripeWriter<'_, '_> {
         let mut own = BTreeSet::new();
         let mut inside = String::new();
         for walk in &act.walks {
-            inside += &self.walk(act, walk, is_fed, &mut own);
+            inside += &self.walk(walk, is_fed, &mut own);
         }
         let calls = self.emitter.sequence(self.scope, &act.body, position, 1);
         self.used.extend(calls.used.into_iter().filter(|name| !own.contains(name)));
@@ -89,10 +108,19 @@ impl StripeWriter<'_, '_> {
         let mut text = String::new();
         if let Some(ring) = &act.ring {
             let place = self.address(ring.binding);
-            if ring.kept() > 0 {
-                text += &format!("    {}\n", self.moved_up(ring, &place));
+            let time = since(turns.first, turns.period);
+            if ring.kept() > 0 && ring.moves(turns.appended) > 0 {
+                let moved = self.moved_up(ring, &place);
+                text += &match ring.slides {
+                    1 => format!("    {moved}\n"),
+                    slides => format!("    if ({time} > 0 && {time} % {slides} == 0) {{\n      {moved}\n    }}\n"),
+                };
             }
             if turns.computed < turns.appended {
+                let place = match ring.slides {
+                    1 => place,
+                    slides => format!("{place} + (ptrdiff_t)({time} % {slides}) * {}", ring.appended),
+                };
                 let border = format!("(void)memset({place} + {}, {}, {});", ring.kept(), ring.border, ring.appended);
                 let end = turns.first + (turns.computed - 1) * turns.period;
                 inside =
@@ -109,7 +137,7 @@ impl StripeWriter<'_, '_> {
 
     /// The statement that moves rows up.
     fn moved_up(&mut self, ring: &Ring, place: &str) -> String {
-        let (appended, kept) = (ring.appended, ring.kept());
+        let (appended, kept) = (ring.slides * ring.appended, ring.kept());
         match ring.routine {
             Some(routine) => {
                 let name = self.emitter.intrinsics.call(Intrinsic::Routine(routine));
@@ -131,13 +159,13 @@ impl StripeWriter<'_, '_> {
             conditions.push(format!("turn <= {last}"));
         }
         if turns.period > 1 {
-            conditions.push(format!("{} % {} == 0", since(turns.first), turns.period));
+            conditions.push(format!("{} % {} == 0", since(turns.first, 1), turns.period));
         }
         conditions
     }
 
     /// Names the rows of a turn.
-    fn walk(&mut self, act: &Act, walk: &RowWalk, is_fed: bool, own: &mut BTreeSet<String>) -> String {
+    fn walk(&mut self, walk: &RowWalk, is_fed: bool, own: &mut BTreeSet<String>) -> String {
         let (what, qualifier) = if walk.constant { ("slice", "const ") } else { ("row", "") };
         let ty = if walk.constant { "const uint8_t" } else { "uint8_t" };
         let name = format!("{what}{}", self.walks);
@@ -145,16 +173,23 @@ impl StripeWriter<'_, '_> {
         self.emitter.variables.insert(walk.rows, (name.clone(), name.clone()));
         own.insert(name.clone());
         let whole = self.address(walk.whole);
-        let (since, period) = (since(act.turns.first), act.turns.period * walk.repeat);
-        let time = if period > 1 { format!("({since} / {period})") } else { since };
-        let time = if is_fed { format!("({time} - {FED})") } else { time };
-        format!("    {qualifier}void *const {name} = ({ty} *){whole} + (ptrdiff_t){time} * {};\n", walk.stride)
+        let time = since(walk.first, walk.period);
+        let time = match walk.slides {
+            Some(slides) => format!("({time} % {slides})"),
+            None if is_fed => format!("({time} - {FED})"),
+            None => time,
+        };
+        // Those of rings are addresses of bytes.
+        let cast = format!("({ty} *)");
+        let bytes = if whole.starts_with(&cast) { whole } else { cast + &whole };
+        format!("    {qualifier}void *const {name} = {bytes} + (ptrdiff_t){time} * {};\n", walk.stride)
     }
 }
 
-/// Turns since the first one's own.
-fn since(first: usize) -> String {
-    if first == 0 { "turn".to_owned() } else { format!("(turn - {first})") }
+/// Periods of so many turns since the first one's own.
+fn since(first: usize, period: usize) -> String {
+    let turns = if first == 0 { "turn".to_owned() } else { format!("(turn - {first})") };
+    if period > 1 { format!("({turns} / {period})") } else { turns }
 }
 
 pub(super) fn indented(text: &str) -> String {

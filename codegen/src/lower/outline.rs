@@ -4,8 +4,9 @@ use super::homes::is_constant;
 use super::legalize::{anchor_mut, border_in_memory, take_pads};
 use super::membership::{is_among, is_joined, is_kept};
 use super::patches::rows_of;
+use super::rings::{Pads, RingOfRows};
 use super::turns::Turns;
-use super::workers::Worker;
+use super::workers::{Worker, WorkerTurns};
 use crate::target::Target;
 use mlc_ir::ops::{Kernel, Map};
 use mlc_ir::scalar::{BinaryFunction, Expression};
@@ -13,8 +14,11 @@ use mlc_ir::{Attribute, DType, Graph, NodeId, Op, RowWindow, Shape, TensorType, 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Extents of the border around each axis of some rows.
-pub type Pads = Vec<(usize, usize)>;
+/// What is appended to a ring that slides is so many times what is moved in it.
+const LITTLE_MOVED: usize = 8;
+
+/// A ring slides through this part of the tensor's rows at most.
+const LITTLE_MEMORY: usize = 4;
 
 /// See the module.
 #[derive(Debug)]
@@ -130,56 +134,6 @@ pub enum Source {
     },
 }
 
-/// A ring of rows with their border.
-#[derive(Debug, Clone)]
-pub struct RingOfRows {
-    /// The type of as many rows as it holds, the border's columns included.
-    pub ty: TensorType,
-    /// The border around its rows.
-    pub pads: Pads,
-    /// What the border consists of, if anything reads it.
-    pub border: Option<i64>,
-}
-
-impl RingOfRows {
-    fn new(ty: &TensorType) -> RingOfRows {
-        RingOfRows { ty: ty.clone(), pads: vec![(0, 0); ty.rank()], border: None }
-    }
-
-    /// Has it have a border; `None` where it has another one.
-    fn surround(&mut self, pads: &Pads, border: i64) -> Option<()> {
-        if *self.border.get_or_insert(border) != border {
-            return None;
-        }
-        for (own, other) in self.pads.iter_mut().zip(pads) {
-            *own = (own.0.max(other.0), own.1.max(other.1));
-        }
-        Some(())
-    }
-
-    /// What each byte of the border is, where they are all alike.
-    pub fn border_byte(&self) -> Option<u8> {
-        match self.border.unwrap_or(0) {
-            0 => Some(0),
-            value if self.ty.dtype.size() == 1 => Some(value.to_le_bytes()[0]),
-            _ => None,
-        }
-    }
-
-    /// Bytes of a row with the border around its columns.
-    fn row_bytes(&self) -> usize {
-        let columns = self.ty.shape.iter().zip(&self.pads).skip(2).map(|(extent, pad)| extent + pad.0 + pad.1);
-        columns.product::<usize>() * self.ty.dtype.size()
-    }
-
-    fn hold(&mut self, rows: usize) {
-        self.ty.shape[1] = rows;
-        for (extent, pad) in self.ty.shape.iter_mut().zip(&self.pads) {
-            *extent += pad.0 + pad.1;
-        }
-    }
-}
-
 impl Outline {
     /// An outline of nodes, each behind those that it reads from, that compute `rows` rows at a time; `None` where that can't be: where
     /// anything but the last one's result is needed elsewhere, or rows aren't computed alike. Rows of the input `fed` are given one after
@@ -207,9 +161,11 @@ impl Outline {
         }
         let turns = Turns::new(&workers, rows)?;
         let rings = workers.len() - 1;
+        let slide = fed.is_none() && target.rings_slide();
         for (member, own) in members.iter_mut().zip(&turns.workers).take(rings) {
             member.ring.border_byte()?;
-            member.ring.hold(own.ring);
+            let slides = if own.until.is_some() || !slide { 1 } else { slides(own, rows) };
+            member.ring.hold(own.ring, slides, rows);
         }
         Some(Outline { members, turns })
     }
@@ -269,11 +225,16 @@ impl Outline {
     /// Bytes that are moved up in rings, in all turns.
     pub fn moved_bytes(&self, rows: usize) -> usize {
         let moved = self.rings().zip(&self.turns.workers).map(|(ring, own)| {
-            let row = ring.ty.bytes() / own.ring.max(1);
-            (own.ring - rows) * row * own.appended
+            let row = ring.ty.bytes() / ring.ty.shape[1].max(1);
+            (own.ring - rows) * row * own.appended / ring.slides
         });
         moved.sum()
     }
+}
+
+/// How often rows are appended to a ring before it is moved, so that little is moved beside what is appended.
+fn slides(own: &WorkerTurns, step: usize) -> usize {
+    (LITTLE_MOVED * (own.ring - step)).div_ceil(step).clamp(1, (own.appended / LITTLE_MEMORY).max(1))
 }
 
 struct Draft<'a> {

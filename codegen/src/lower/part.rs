@@ -360,7 +360,7 @@ impl Stripe {
     pub fn time(&self, target: &Target) -> u64 {
         let each = &target.machine.instructions;
         let rings = self.acts.iter().filter_map(|act| Some((act, act.ring.as_ref()?)));
-        let moved: f64 = rings.map(|(act, ring)| act.turns.appended as f64 * ring.time(each)).sum();
+        let moved: f64 = rings.map(|(act, ring)| ring.time(act.turns.appended, each)).sum();
         let asked = each.turn * (self.turns * self.acts.len()) as f64;
         (each.call + asked + moved).round() as u64
     }

@@ -13,7 +13,7 @@ use super::point::Point;
 use super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
 use crate::choice::{ByPixels, Chooser, Goal, is_better};
 use crate::names::Names;
-use crate::target::{Target, VectorSpelling};
+use crate::target::VectorSpelling;
 use mlc_ir::{Diagnostic, Graph, NodeId, Objective};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -57,9 +57,10 @@ enum Rows {
 }
 
 impl Rows {
-    /// Threads share kernels, and there is little to share of a few rows.
-    fn of(target: &Target, is_fed: bool, is_for_threads: bool) -> Rows {
-        let has_caches = target.machine.looks_ahead() && !is_for_threads;
+    /// Threads share kernels, and there is little to share of a few rows. What stays in a cache is known of whole programs.
+    fn of(chooser: &Chooser, is_fed: bool) -> Rows {
+        let target = &chooser.target;
+        let has_caches = target.machine.looks_ahead() && !chooser.is_for_threads() && !chooser.is_quick();
         match target.objective {
             _ if is_fed => Rows::Any,
             Objective::Ram => Rows::AnyInPatches,
@@ -87,7 +88,7 @@ impl Search<'_> {
         computes_twice: bool,
     ) -> Result<Search<'a>, Vec<Diagnostic>> {
         let target = Rc::clone(&chooser.target);
-        let rows = Rows::of(&target, fed.is_some(), chooser.is_for_threads());
+        let rows = Rows::of(chooser, fed.is_some());
         let has_rows = rows != Rows::Whole && graph.messages().is_empty();
         let wanted = match chooser.goal() {
             Goal::Arena(limit) => Wanted::Arena(limit),

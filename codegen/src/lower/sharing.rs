@@ -330,7 +330,7 @@ impl SoFar {
                             var: own.var,
                             offset: own.offset,
                             stride: walk.stride,
-                            repeat: walk.repeat,
+                            repeat: walk.period / act.turns.period,
                         })
                     });
                     touched.collect()

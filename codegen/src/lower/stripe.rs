@@ -3,11 +3,12 @@
 use super::block::Block;
 use super::homes::{BufferId, BufferKind, Home, Homes};
 use super::maker::Maker;
-use super::outline::{Computed, Kept, Member, Outline, RingOfRows, Source, Sum, Work};
+use super::outline::{Computed, Kept, Member, Outline, Source, Sum, Work};
 use super::part::{Act, Binding, Label, Part, Stripe};
-use super::rings::{Ring, RowWalk};
+use super::rings::{Pads, Ring, RingOfRows, RowWalk};
 use super::sharing::{overlay_stripes, pixel};
 use super::steps::{Computation, Overlap};
+use super::turns::Turns;
 use super::view::View;
 use crate::loops::Routine;
 use crate::loops::spelling::comment;
@@ -124,40 +125,69 @@ impl Draft<'_> {
     }
 
     /// Rows of a whole tensor that lie elsewhere each time: `count` of them, `stride` further down from one time to the next that finds others.
-    fn walk(&mut self, homes: &mut Homes, walks: &mut Vec<RowWalk>, walked: &Walked) -> Home {
+    fn walk(&mut self, homes: &mut Homes, act: &mut OwnAct, walked: &Walked) -> Home {
         let (buffer, view) = homes.view(walked.value).clone();
         let rows = homes.buffer(BufferKind::Moving, view.dtype.size());
         let whole = self.bindings.len();
         self.bindings.push(Binding::Buffer { buffer, offset: 0, dtype: view.dtype, constant: walked.constant });
         let stride = view.strides[1] * (walked.stride * view.dtype.size()) as i64;
         let pixel = pixel(&view).unwrap_or(1);
-        walks.push(RowWalk { rows, whole, constant: walked.constant, stride, repeat: walked.repeat, pixel });
+        let turns = &self.outline.turns.workers[act.number];
+        let (first, period) = (turns.first, turns.period * walked.repeat);
+        act.walks.push(RowWalk { rows, whole, constant: walked.constant, stride, first, period, slides: None, pixel });
         (rows, some_rows(&view, 0, walked.count))
     }
 
     /// Rows of a ring from one on, with some of their border.
-    fn ring(&self, member: usize, first: usize, count: usize, pads: &[(usize, usize)]) -> Home {
-        let RingOfRows { ty, pads: all, .. } = &self.outline.members[member].ring;
-        let whole = some_rows(&View::dense(ty.dtype, &ty.shape), first, count);
+    fn ring(&self, homes: &mut Homes, act: &mut OwnAct, member: usize, rows: Range<usize>, pads: &Pads) -> Home {
+        let RingOfRows { ty, pads: all, slides, .. } = &self.outline.members[member].ring;
+        let whole = some_rows(&View::dense(ty.dtype, &ty.shape), rows.start, rows.len());
         let cut: Vec<(usize, usize)> = all.iter().zip(pads).map(|(all, own)| (all.0 - own.0, all.1 - own.1)).collect();
-        (self.rings[member].0, whole.interior(&cut))
+        let view = whole.interior(&cut);
+        let (buffer, binding) = self.rings[member];
+        let Some(whole) = binding.filter(|_| *slides > 1) else { return (buffer, view) };
+        let rows = homes.buffer(BufferKind::Moving, view.dtype.size());
+        let Turns { workers, order, .. } = &self.outline.turns;
+        let place = |number: usize| order.iter().position(|&own| own == number);
+        // Who reads in a turn of both before rows are appended finds those of the turn before.
+        let first = workers[member].first + usize::from(place(act.number) < place(member));
+        act.walks.push(RowWalk {
+            rows,
+            whole,
+            constant: act.number != member,
+            stride: self.appended_bytes(member) as i64,
+            first,
+            period: workers[member].period,
+            slides: Some(*slides),
+            pixel: 1,
+        });
+        (rows, view)
+    }
+
+    /// Bytes of the rows that a member appends at a time.
+    fn appended_bytes(&self, member: usize) -> usize {
+        let ty = &self.outline.members[member].ring.ty;
+        ty.bytes() / ty.shape[1] * self.rows
     }
 
     fn act(&mut self, maker: &mut Maker<'_>, homes: &mut Homes, number: usize) -> Act {
         let outline = self.outline;
         let (member, turns) = (&outline.members[number], &outline.turns.workers[number]);
-        let mut walks = Vec::new();
+        let mut own = OwnAct { number, walks: Vec::new() };
         let result = match &member.work {
             Work::Sum(_) => (self.rings[number].0, View::dense(member.ring.ty.dtype, &member.ring.ty.shape)),
             _ if number + 1 == outline.members.len() => {
                 let walked = Walked { constant: false, ..self.each_row(member.value) };
-                self.walk(homes, &mut walks, &walked)
+                self.walk(homes, &mut own, &walked)
             }
-            _ => self.ring(number, turns.ring - self.rows, self.rows, &vec![(0, 0); member.ring.pads.len()]),
+            _ => {
+                let pads = vec![(0, 0); member.ring.pads.len()];
+                self.ring(homes, &mut own, number, turns.ring - self.rows..turns.ring, &pads)
+            }
         };
         let before = maker.items.len();
-        self.work(maker, homes, &mut walks, number, &result);
-        self.keep(maker, homes, &mut walks, member, &result);
+        self.work(maker, homes, &mut own, &result);
+        self.keep(maker, homes, &mut own, &result);
         let mut body: Vec<Part> = maker.items.split_off(before).into_iter().map(|item| item.part).collect();
         for part in &mut body {
             // Some rows of a value, or a sum that it is made of, aren't the value.
@@ -171,32 +201,26 @@ impl Draft<'_> {
             }
         }
         let ring = self.rings.get(number).and_then(|_| self.appended_to(member, number));
-        Act { turns: turns.clone(), walks, ring, body }
+        Act { turns: turns.clone(), walks: own.walks, ring, body }
     }
 
     /// What a member does with its rows.
-    fn work(
-        &mut self,
-        maker: &mut Maker<'_>,
-        homes: &mut Homes,
-        walks: &mut Vec<RowWalk>,
-        number: usize,
-        result: &Home,
-    ) {
-        let member = &self.outline.members[number];
+    fn work(&mut self, maker: &mut Maker<'_>, homes: &mut Homes, act: &mut OwnAct, result: &Home) {
+        let outline = self.outline;
+        let member = &outline.members[act.number];
         match &member.work {
             Work::Copy => {
                 let walked = self.each_row(member.value);
-                let source = self.walk(homes, walks, &walked);
+                let source = self.walk(homes, act, &walked);
                 maker.copy(member.node, "rows", member.value, &source, result);
             }
             Work::Compute(parts) => {
                 for part in parts {
-                    let operands = self.operands(homes, walks, number, &part.values, &part.operands);
+                    let operands = self.operands(homes, act, &part.values, &part.operands);
                     let result = part.part.as_ref().map_or_else(|| result.clone(), |place| part_of(result, place));
                     match (&part.op, &operands[..]) {
                         (Some(op), _) => {
-                            let (results, overlap) = (vec![result], self.overlap(number, parts));
+                            let (results, overlap) = (vec![result], self.overlap(act.number, parts));
                             maker.compute(homes, part.node, &Computation { op, operands, results, overlap });
                         }
                         (None, [(source, _), ..]) => maker.copy(part.node, "rows", part.values[0], source, &result),
@@ -206,7 +230,7 @@ impl Draft<'_> {
             }
             Work::Sum(sum) => {
                 let values = maker.graph.operands(member.node);
-                let mut operands = self.operands(homes, walks, number, &values, &sum.operands);
+                let mut operands = self.operands(homes, act, &values, &sum.operands);
                 operands.push((result.clone(), None));
                 let (results, overlap) = (vec![result.clone()], Overlap::Last);
                 maker.compute(homes, member.node, &Computation { op: &sum.op, operands, results, overlap });
@@ -215,19 +239,13 @@ impl Draft<'_> {
     }
 
     /// Copies a member's new rows for who comes behind the stripe.
-    fn keep(
-        &mut self,
-        maker: &mut Maker<'_>,
-        homes: &mut Homes,
-        walks: &mut Vec<RowWalk>,
-        member: &Member,
-        (buffer, rows): &Home,
-    ) {
-        for Kept { node, skipped } in &member.kept {
+    fn keep(&mut self, maker: &mut Maker<'_>, homes: &mut Homes, act: &mut OwnAct, (buffer, rows): &Home) {
+        let outline = self.outline;
+        for Kept { node, skipped } in &outline.members[act.number].kept {
             let source = (*buffer, without_columns(rows, *skipped));
             let value = Value::from(*node);
             let walked = Walked { constant: false, ..self.each_row(value) };
-            let target = self.walk(homes, walks, &walked);
+            let target = self.walk(homes, act, &walked);
             maker.copy(*node, "rows", value, &source, &target);
         }
     }
@@ -251,8 +269,7 @@ impl Draft<'_> {
     fn operands(
         &mut self,
         homes: &mut Homes,
-        walks: &mut Vec<RowWalk>,
-        number: usize,
+        act: &mut OwnAct,
         values: &[Value],
         sources: &[Source],
     ) -> Vec<(Home, Option<Value>)> {
@@ -268,11 +285,11 @@ impl Draft<'_> {
                 }
                 Source::Rows(window) => {
                     let (count, stride) = (window.reach(self.rows), window.stride * self.rows);
-                    self.walk(homes, walks, &Walked { value, count, stride, repeat: window.repeat, constant: true })
+                    self.walk(homes, act, &Walked { value, count, stride, repeat: window.repeat, constant: true })
                 }
                 Source::Ring { member, window, read, pads, skipped } => {
-                    let first = outline.turns.workers[number].places[*read];
-                    let (buffer, rows) = self.ring(*member, first, window.reach(self.rows), pads);
+                    let first = outline.turns.workers[act.number].places[*read];
+                    let (buffer, rows) = self.ring(homes, act, *member, first..first + window.reach(self.rows), pads);
                     (buffer, without_columns(&rows, *skipped))
                 }
             };
@@ -284,13 +301,19 @@ impl Draft<'_> {
     /// The ring of a member, if it lasts; a sum, of which nothing is moved.
     fn appended_to(&self, member: &Member, number: usize) -> Option<Ring> {
         let (bytes, binding) = (member.ring.ty.bytes(), self.rings[number].1?);
-        let appended = match member.work {
-            Work::Sum(_) => bytes,
-            _ => bytes / member.ring.ty.shape[1] * self.rows,
-        };
+        let appended = if matches!(member.work, Work::Sum(_)) { bytes } else { self.appended_bytes(number) };
         let routine = self.by_routine.then_some(Routine::CopyBytes { size: 1 });
-        Some(Ring { binding, bytes, appended, border: member.ring.border_byte().unwrap_or(0), routine })
+        let (border, slides) = (member.ring.border_byte().unwrap_or(0), member.ring.slides);
+        let (row, around) = (bytes / member.ring.ty.shape[1].max(1), member.ring.around());
+        Some(Ring { binding, bytes, appended, slides, border, row, around, routine })
     }
+}
+
+/// One member's act while it is made.
+struct OwnAct {
+    /// Number of the member.
+    number: usize,
+    walks: Vec<RowWalk>,
 }
 
 /// Rows that are walked.

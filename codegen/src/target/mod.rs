@@ -274,6 +274,12 @@ impl Target {
         self.is_simple()
     }
 
+    /// Whether rings of rows slide through some more memory than they take, so that they are moved less often: what a cache holds more is
+    /// cheaper there than copies.
+    pub fn rings_slide(&self) -> bool {
+        !self.machine.caches.is_empty() && matches!(self.objective, Objective::Speed | Objective::Balanced)
+    }
+
     /// Whether kernels stay functions of their own: C compilers move what doesn't change out of the loops around a kernel that they have
     /// put into its caller, and there are no registers to hold that while sums take all of them.
     pub fn keeps_kernels_apart(&self) -> bool {

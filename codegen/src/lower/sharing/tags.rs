@@ -86,19 +86,31 @@ impl<'a> Tags<'a> {
                 next += act.body.iter().map(Part::positions).sum::<usize>();
                 let Some(time) = act.turns.act(turn) else { continue };
                 if let Some(ring) = &act.ring {
-                    self.read(ring_of(ring), 0, ring.bytes as i64);
-                    self.write(ring_of(ring), 0, ring.bytes as i64);
+                    self.append(ring, ring_of(ring), time);
                 }
                 if time >= act.turns.computed {
                     continue;
                 }
                 for walk in &act.walks {
                     let whole = code.bindings[walk.whole].buffer().unwrap();
-                    self.moving.insert(walk.rows, (whole, walk.stride * (time / walk.repeat) as i64));
+                    self.moving.insert(walk.rows, (whole, walk.place(turn)));
                 }
                 self.run(&act.body, first);
             }
         }
+    }
+
+    /// Makes room in a ring for what is appended the n-th time.
+    fn append(&mut self, ring: &Ring, buffer: BufferId, time: usize) {
+        let (kept, appended) = (ring.kept() as i64, ring.appended as i64);
+        let place = (time % ring.slides) as i64 * appended;
+        if place == 0 && time > 0 {
+            self.read(buffer, ring.slides as i64 * appended, kept);
+            self.write(buffer, 0, kept);
+        }
+        // A border is there without being written; so is a sum.
+        self.read(buffer, place, kept + appended);
+        self.write(buffer, place + kept, appended);
     }
 
     fn step(&mut self, step: &Step, position: usize) {

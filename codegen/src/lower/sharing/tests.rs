@@ -113,9 +113,9 @@ impl Draft {
     }
 }
 
-fn random(generator: &mut Generator, layers: usize, columns: usize) -> Graph {
+fn random(generator: &mut Generator, layers: usize, [rows, columns]: [usize; 2]) -> Graph {
     let dtype = generator.choose(&["f32", "f32", "i8"]);
-    let mut draft = Draft::new(dtype, [generator.range(3, 9), generator.range(2, columns), generator.range(1, 5)]);
+    let mut draft = Draft::new(dtype, [generator.range(3, rows), generator.range(2, columns), generator.range(1, 5)]);
     draft.window(generator, false, 4);
     let mut made = 0;
     while made < layers {
@@ -193,7 +193,7 @@ fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not(
     let mut generator = Generator::new(5);
     let (mut steps, mut stripes, mut tight, mut in_steps) = ([0; 2], 0, [0; 2], [0; 2]);
     for round in 0..80 {
-        let graph = random(&mut generator, 3, 8);
+        let graph = random(&mut generator, 3, [9, 8]);
         for target in targets() {
             let folded = simplify(&graph).unwrap();
             let plans = [Vec::new()].into_iter().chain(blocks::plans(&folded, &target, None).into_iter().take(2));
@@ -247,7 +247,7 @@ fn every_read_of_a_planned_program_finds_its_bytes() {
     let mut generator = Generator::new(11);
     let (mut used, mut down, mut stripes) = (0, 0, 0);
     for round in 0..30 {
-        let graph = random(&mut generator, 6, 8);
+        let graph = random(&mut generator, 6, [9, 8]);
         for target in targets() {
             let mut chooser = Chooser::new(&target, 0, &ScheduleOptions::default());
             let mut program = lower(&graph, None, &mut chooser, &mut Names::new("net")).unwrap();
@@ -277,7 +277,7 @@ fn results_of_patches_lie_over_operands_at_the_distance_of_all_of_them() {
     let mut generator = Generator::new(17);
     let (mut held, mut tight) = (0, 0);
     for round in 0..80 {
-        let graph = random(&mut generator, 4, 12);
+        let graph = random(&mut generator, 4, [9, 12]);
         for target in targets().into_iter().filter(|target| target.vectors != VectorSpelling::Either) {
             let folded = simplify(&graph).unwrap();
             let plans = |wanted, count| blocks::in_patches(&folded, &target, wanted).unwrap().into_iter().take(count);
@@ -331,7 +331,7 @@ fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_it
     let mut generator = Generator::new(3);
     let (mut programs, mut keeping, mut overlaid, mut nearer, mut missed) = (0, 0, 0, 0, 0);
     for round in 0..40 {
-        let graph = random(&mut generator, 5, 24);
+        let graph = random(&mut generator, 5, [9, 24]);
         let input = generator.tensor(&graph.node(graph.inputs()[0]).results[0]);
         let expected = evaluate(&graph, std::slice::from_ref(&input)).unwrap();
         for target in targets() {
@@ -365,6 +365,40 @@ fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_it
     assert!(keeping > 20, "{keeping} programs keep rows");
     assert!(programs > 20 && missed > 20 && missed * 4 > nearer, "{programs} programs; {missed} of {nearer}");
     assert!(overlaid > 20, "{overlaid} patches lie over operands");
+}
+
+/// How often the rings of a program that slide are moved to their front.
+fn moves(program: &Sequence) -> Vec<usize> {
+    let codes = program.parts.iter().filter_map(|part| if let Part::Stripe(code) = part { Some(code) } else { None });
+    let rings = codes.flat_map(|code| &code.acts).filter_map(|act| Some((act.ring.as_ref()?, act.turns.appended)));
+    rings.filter(|(ring, _)| ring.slides > 1).map(|(ring, appended)| ring.moves(appended)).collect()
+}
+
+#[test]
+fn every_read_of_a_program_with_rings_that_slide_finds_its_bytes() {
+    let mut generator = Generator::new(23);
+    let (mut moved, mut nearer, mut missed) = (0, 0, 0);
+    for round in 0..40 {
+        let graph = simplify(&random(&mut generator, 5, [60, 8])).unwrap();
+        for target in [Target::host(32), Target::host(64).with_objective(Objective::Balanced)] {
+            for blocks in blocks::plans(&graph, &target, None).into_iter().take(3) {
+                let mut chooser = Chooser::new(&target, 0, &ScheduleOptions::default());
+                let names = &mut Names::new("net");
+                let program = sequence(&graph, &blocks, INTERFACE_ALIGNMENT, None, &mut chooser, names).unwrap();
+                if program.parts.iter().any(has_routines) {
+                    continue;
+                }
+                assert_eq!(lost(&program, None), 0, "round {round} for {}: {blocks:?}", target.name);
+                moved += moves(&program).into_iter().filter(|&times| times > 0).count();
+                for buffer in behind_others(&program) {
+                    nearer += 1;
+                    missed += usize::from(lost(&program, Some(buffer)) > 0);
+                }
+            }
+        }
+    }
+    assert!(moved > 60, "{moved} rings are moved");
+    assert!(missed > 20 && missed * 4 > nearer, "{missed} of {nearer}");
 }
 
 /// An inverted residual block whose result is added to what it read, channels apart: blocks of outputs are the outermost loop, so that all pixels of

@@ -259,8 +259,8 @@ pub fn build(case: &Case, schedule: &Schedule, target: &Target) -> Result<Built,
     let Blank { anchor, mut kernel, mut list } = blank(case, target);
     kernels::write(&anchor, schedule, &mut kernel).map_err(|error| format!("{}: {}", case.name, error.message))?;
     for packed in std::mem::take(&mut kernel.packed) {
-        let elements = packed.value().unwrap().to_tensor();
-        assert_eq!(*elements.ty(), packed.ty, "{}", case.name);
+        let elements = packed.value.values().unwrap().to_tensor();
+        assert_eq!(elements.ty(), packed.value.ty(), "{}", case.name);
         let view = View::dense(elements.ty().dtype, elements.shape());
         list.push((packed.pointer, Memory { elements, view }, 0, Role::Constant));
     }
