@@ -3,7 +3,7 @@
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
 use mlc_codegen::lower::{Considered, Halo, Span};
-use mlc_codegen::{Execution, Interface, Limits, MemoryPlan, ScheduleOptions, Target};
+use mlc_codegen::{Execution, Interface, Limits, MemoryPlan, Module, ScheduleOptions, Target};
 use mlc_ir::{Generator, Graph, Objective, Tensor, evaluate, text};
 use mlc_tests::case::Case;
 use mlc_tests::compare::{Tolerance, compare};
@@ -196,7 +196,25 @@ graph @tall_bytes(%x: i8[1, 96, 16, 4]) -> ("y": i8[1, 48, 8, 4]) {
 }
 "#;
 
-/// Networks that machines of tiny caches compute row by row for speed, in rings that slide through some more memory than they take.
+/// A machine of tiny caches, which computes row by row for speed, in rings that slide through some more memory than they take.
+fn with_tiny_caches(target: &Target) -> Target {
+    let mut target = target.clone();
+    target.machine.caches.truncate(2);
+    target.machine.caches[1].bytes = 16 << 10;
+    target.machine.caches[1].fill = 0.001;
+    target
+}
+
+/// How many rings slide in a program, and how many of them are moved to their front: rows of a turn come round, and who appends them asks whether
+/// they have.
+fn sliding(module: &Module) -> (usize, usize) {
+    let lines = |what: &str| {
+        let all = module.sources.iter().flat_map(|file| file.text.lines());
+        all.filter(|line| line.contains(what) && line.contains(" % ")).count()
+    };
+    (lines("void *const row"), lines(" > 0 && "))
+}
+
 #[test]
 fn rings_that_slide_hold_the_same_rows() {
     for source in [TALL, TALL_BYTES] {
@@ -205,17 +223,31 @@ fn rings_that_slide_hold_the_same_rows() {
         let expected = evaluate(&graph, std::slice::from_ref(&input)).unwrap();
         for mode in [Mode::generic(true), Mode::host(true)] {
             let place = format!("{} on {}", graph.name, mode.name);
-            let mut target = mode.target.clone();
-            target.machine.caches.truncate(2);
-            target.machine.caches[1].bytes = 16 << 10;
-            target.machine.caches[1].fill = 0.001;
-            let stripes = compiled(&graph, &target);
-            let text: String = stripes.module.sources.iter().map(|file| file.text.as_str()).collect();
-            let lines = |what: &str| text.lines().filter(|line| line.contains(what) && line.contains(" % ")).count();
-            // Rows of a turn come round, and who appends them asks whether they have.
-            let (sliding, moving) = (lines("void *const row"), lines(" > 0 && "));
-            assert!(sliding >= 2 && moving >= 2, "{place}: {sliding} rings slide, {moving} of them are moved\n{text}");
+            let stripes = compiled(&graph, &with_tiny_caches(&mode.target));
+            let (sliding, moving) = sliding(&stripes.module);
+            assert!(sliding >= 2 && moving >= 2, "{place}: {sliding} rings slide, {moving} of them are moved");
             is_near(&run(&stripes, &mode, std::slice::from_ref(&input)), &expected, &place);
+        }
+    }
+}
+
+#[test]
+fn executors_find_the_rows_of_rings_that_slide() {
+    for source in [TALL, TALL_BYTES] {
+        let network = text::parse(source, &()).unwrap();
+        let input = Generator::new(9).tensor(&network.node(network.inputs()[0]).results[0]);
+        let expected = evaluate(&network, std::slice::from_ref(&input)).unwrap();
+        let packed = Execution { aot: Some(Interface::Packed), ..Execution::default() };
+        let graph = Execution { aot: None, graph: true, ..Execution::default() };
+        for execution in [packed, graph] {
+            let place = format!("{} under {execution:?}", network.name);
+            let target = with_tiny_caches(&Target::generic());
+            let options = CompileOptions { target, execution, ..CompileOptions::default() };
+            let compiled = pipeline::compile(&network, &options, &mut |_, _| {}).unwrap();
+            let (sliding, moving) = sliding(&compiled.module);
+            assert!(sliding >= 2 && moving >= 2, "{place}: {sliding} rings slide, {moving} of them are moved");
+            let program = Toolchain::default().build(&compiled.bundle().unwrap()).unwrap();
+            is_near(&program.run(std::slice::from_ref(&input)).unwrap(), &expected, &place);
         }
     }
 }

@@ -9,6 +9,7 @@ use super::roles::is_view;
 use super::transposed::Transposed;
 use crate::target::Target;
 use mlc_ir::{Graph, NodeId, Objective, Op, Value};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -72,8 +73,8 @@ pub struct Chain<'a> {
     target: &'a Target,
     /// The nodes.
     pub nodes: Vec<NodeId>,
-    /// Operations of each.
-    operations: BTreeMap<NodeId, u64>,
+    /// Operations of each, once they were asked for.
+    operations: OnceCell<BTreeMap<NodeId, u64>>,
     tensors: Vec<Tensor>,
     fed: Option<Fed>,
 }
@@ -123,8 +124,13 @@ impl<'a> Chain<'a> {
             let readers = || (0..nodes.len()).filter(|&number| reads(&nodes[number]));
             Some(Fed { input, readers: (readers().next()?, readers().next_back()?) })
         });
-        let operations = nodes.iter().map(|&id| (id, operations(graph, id))).collect();
-        Chain { graph, target, nodes, operations, tensors: lives.into_values().collect(), fed }
+        let tensors = lives.into_values().collect();
+        Chain { graph, target, nodes, operations: OnceCell::new(), tensors, fed }
+    }
+
+    fn operations(&self) -> &BTreeMap<NodeId, u64> {
+        let all = || self.nodes.iter().map(|&id| (id, operations(self.graph, id))).collect();
+        self.operations.get_or_init(all)
     }
 
     /// What a node takes alone.
@@ -251,7 +257,7 @@ impl<'a> Chain<'a> {
 
     /// Adds choices of patches of a kind that take less than so many bytes.
     pub fn add_patches(&self, transposed: &Transposed, choices: &mut [Vec<Choice>], most: usize, halo: Halo) {
-        let all: u64 = self.operations.values().sum();
+        let all: u64 = self.operations().values().sum();
         for (first, own) in choices.iter_mut().enumerate() {
             // One row at a time takes least, which is what patches are for.
             let counts: Vec<usize> = own.iter().filter(|choice| choice.rows == 1).map(|choice| choice.count).collect();
@@ -274,12 +280,12 @@ impl<'a> Chain<'a> {
         let outline = transposed.nodes(nodes);
         let outline = outline.and_then(|nodes| Outline::new(&transposed.graph, &nodes, 1, None, self.target));
         let rows = nodes.last().and_then(|&last| height(self.graph, last)).unwrap_or(0);
-        let once: u64 = nodes.iter().map(|id| self.operations[id]).sum();
+        let once: u64 = nodes.iter().map(|id| self.operations()[id]).sum();
         let counts = counts.iter().copied().filter(move |&patches| patches <= rows);
         counts.filter_map(move |patches| {
             let outline = outline.as_ref()?;
             let all = Patches { nodes: nodes.to_vec(), count: patches, halo }.all(self.graph)?;
-            let twice = all.iter().map(|patch| patch.operations(self.graph, |id| self.operations[&id])).sum::<u64>();
+            let twice = all.iter().map(|patch| patch.operations(self.graph, |id| self.operations()[&id])).sum::<u64>();
             let twice = twice.saturating_sub(once);
             let rings = |patch: &Patch| {
                 outline.bytes(self.target.alignment, |value| patch.rows_of(transposed.original(value)?))

@@ -18,7 +18,7 @@ use std::ops::Range;
 const LITTLE_MOVED: usize = 8;
 
 /// A ring slides through this part of the tensor's rows at most.
-const LITTLE_MEMORY: usize = 4;
+const MOST_SLID: usize = 4;
 
 /// See the module.
 #[derive(Debug)]
@@ -224,17 +224,17 @@ impl Outline {
 
     /// Bytes that are moved up in rings, in all turns.
     pub fn moved_bytes(&self, rows: usize) -> usize {
-        let moved = self.rings().zip(&self.turns.workers).map(|(ring, own)| {
-            let row = ring.ty.bytes() / ring.ty.shape[1].max(1);
-            (own.ring - rows) * row * own.appended / ring.slides
-        });
+        let moved = self
+            .rings()
+            .zip(&self.turns.workers)
+            .map(|(ring, own)| (own.ring - rows) * ring.held_row_bytes() * own.appended / ring.slides);
         moved.sum()
     }
 }
 
 /// How often rows are appended to a ring before it is moved, so that little is moved beside what is appended.
 fn slides(own: &WorkerTurns, step: usize) -> usize {
-    (LITTLE_MOVED * (own.ring - step)).div_ceil(step).clamp(1, (own.appended / LITTLE_MEMORY).max(1))
+    (LITTLE_MOVED * (own.ring - step)).div_ceil(step).clamp(1, (own.appended / MOST_SLID).max(1))
 }
 
 struct Draft<'a> {

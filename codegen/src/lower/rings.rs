@@ -133,6 +133,11 @@ impl RingOfRows {
         is_all.then_some((before * pixel, behind * pixel))
     }
 
+    /// Bytes of a row of a ring that holds rows.
+    pub fn held_row_bytes(&self) -> usize {
+        self.ty.bytes() / self.ty.shape[1].max(1)
+    }
+
     /// Has it hold so many rows, in so many places one after the other that are `step` rows apart.
     pub fn hold(&mut self, rows: usize, slides: usize, step: usize) {
         self.slides = slides;

@@ -214,15 +214,16 @@ impl Search<'_> {
         let mut programs: Vec<Found> = Vec::new();
         let mut least = u64::MAX;
         for same_plan in others.chunk_by(|own, other| own.0 == other.0) {
-            let mut own = self.try_all(&same_plan[..1])?;
+            let [first, others @ ..] = same_plan else { continue };
+            let first = self.try_out(*first)?;
             let smallest = programs.iter().map(|found| found.sequence.cost().0).min().unwrap_or(usize::MAX);
             let most = smallest.saturating_add(smallest / FAR);
-            let is_far = own.iter().all(|found| found.sequence.cost().0 > most);
-            // Those behind it take more.
-            if is_far {
+            // Plans behind it take more.
+            if first.sequence.cost().0 > most {
                 break;
             }
-            own.extend(self.try_all(&same_plan[1..])?);
+            let mut own = self.try_all(others)?;
+            own.push(first);
             least = own.iter().map(|found| found.sequence.cost().1).fold(least, u64::min);
             programs.extend(own.into_iter().min_by_key(|found| (found.sequence.cost(), found.by)));
         }

@@ -166,8 +166,7 @@ impl Draft<'_> {
 
     /// Bytes of the rows that a member appends at a time.
     fn appended_bytes(&self, member: usize) -> usize {
-        let ty = &self.outline.members[member].ring.ty;
-        ty.bytes() / ty.shape[1] * self.rows
+        self.outline.members[member].ring.held_row_bytes() * self.rows
     }
 
     fn act(&mut self, maker: &mut Maker<'_>, homes: &mut Homes, number: usize) -> Act {
@@ -304,7 +303,7 @@ impl Draft<'_> {
         let appended = if matches!(member.work, Work::Sum(_)) { bytes } else { self.appended_bytes(number) };
         let routine = self.by_routine.then_some(Routine::CopyBytes { size: 1 });
         let (border, slides) = (member.ring.border_byte().unwrap_or(0), member.ring.slides);
-        let (row, around) = (bytes / member.ring.ty.shape[1].max(1), member.ring.around());
+        let (row, around) = (member.ring.held_row_bytes(), member.ring.around());
         Some(Ring { binding, bytes, appended, slides, border, row, around, routine })
     }
 }
