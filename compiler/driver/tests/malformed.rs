@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 /// No user waits longer for a refusal.
@@ -32,8 +33,14 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
-/// The most resident memory that a process had so far, in KiB; `None` when it has ended.
+/// The most resident memory that the command had so far, in KiB; `None` when it has ended or hasn't begun.
+///
+/// A process that is being started is let go a moment before it has memory of its own: until then the memory that is told for it,
+/// and the program, is that of whoever started it, here all the tests.
 fn peak_memory(process: u32) -> Option<usize> {
+    if std::fs::read_link(format!("/proc/{process}/exe")).ok()? != *COMMAND {
+        return None;
+    }
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
@@ -48,10 +55,13 @@ fn processor_time(process: u32) -> Option<Duration> {
     Some(Duration::from_millis(10 * hundredths))
 }
 
+/// The command as the system names it: without links on the way.
+static COMMAND: LazyLock<PathBuf> = LazyLock::new(|| std::fs::canonicalize(env!("CARGO_BIN_EXE_mlc")).unwrap());
+
 /// What the command says to a model, the time that processors have spent on it, and the memory.
 fn compile(model: &Path, out: &Path) -> (Output, Duration, usize) {
     let start = Instant::now();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_mlc"));
+    let mut command = Command::new(&*COMMAND);
     command.arg("compile").arg(model).arg("-o").arg(out).env_remove("RUST_BACKTRACE");
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let (mut memory, mut time) = (0, Duration::ZERO);
