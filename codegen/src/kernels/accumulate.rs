@@ -217,7 +217,7 @@ impl Reduction<'_> {
         let values: Vec<[Expr; 2]> = pixels.iter().map(|&moved| [0, 1].map(|step| element(moved, step))).collect();
         let at = k.times(self.weights.reduction.last().copied().unwrap_or(0));
         for number in 0..vectors.len() {
-            let pair = self.weights.load_pair(weights, &at, number).map(|weight| kernel.b.define("w", weight));
+            let pair = self.weights.load_pair(weights, &at, number).map(|weight| kernel.shared("w", weight));
             for (step, weight) in pair.iter().enumerate() {
                 let sums = &sums[(turn + step) % sums.len()];
                 for (pixel, values) in values.iter().enumerate() {
@@ -246,7 +246,7 @@ impl Reduction<'_> {
             let values: Vec<Expr> = pixels.iter().map(|&moved| kernel.b.define("v", element(moved))).collect();
             for (number, vector) in vectors.iter().enumerate() {
                 let weight = self.weights.load(weights, &at, offset, *vector);
-                let weight = if pixels.len() == 1 { weight } else { kernel.b.define("w", weight) };
+                let weight = if pixels.len() == 1 { weight } else { kernel.shared("w", weight) };
                 offset += vector.width;
                 for (pixel, value) in values.iter().enumerate() {
                     let sum = sums[turn % sums.len()][pixel * vectors.len() + number];
@@ -258,7 +258,7 @@ impl Reduction<'_> {
         let mut loaded = Vec::new();
         for vector in *vectors {
             let value = self.weights.load(weights, &at, offset, *vector);
-            loaded.push(if pixels.len() == 1 { value } else { kernel.b.define("w", value) });
+            loaded.push(if pixels.len() == 1 { value } else { kernel.shared("w", value) });
             offset += vector.width;
         }
         let sums = &sums[turn % sums.len()];

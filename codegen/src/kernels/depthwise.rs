@@ -305,7 +305,7 @@ impl Depthwise {
         for (axis, stride) in self.window.axes.iter().zip(&taps.strides) {
             indices = indices.iter().flat_map(|base| (0..axis.0).map(move |tap| base + tap as i64 * stride)).collect();
         }
-        indices.into_iter().map(|index| kernel.b.define("w", taps.load(Index::from(index)))).collect()
+        indices.into_iter().map(|index| kernel.shared("w", taps.load(Index::from(index)))).collect()
     }
 
     /// Whether registers suffice for the weights of a window.

@@ -114,7 +114,7 @@ impl Row<'_> {
         let stride = self.taps.strides.last().copied().unwrap_or(0);
         if length <= LONGEST_ROW {
             let row: Vec<Expr> = (0..length)
-                .map(|tap| kernel.b.define("w", self.taps.load(place.offset(tap as i64 * stride))))
+                .map(|tap| kernel.shared("w", self.taps.load(place.offset(tap as i64 * stride))))
                 .collect();
             return self.written_out(kernel, start, meetings, &row);
         }
@@ -122,7 +122,7 @@ impl Row<'_> {
         let reach = columns.first(self.meeting);
         for (taps, pixels) in groups(self.meeting) {
             kernel.for_range("tap", Index::from(taps.start), Index::from(taps.end), 1, |kernel, tap| {
-                let weight = kernel.b.define("w", self.taps.load(place.plus(&tap.times(stride))));
+                let weight = kernel.shared("w", self.taps.load(place.plus(&tap.times(stride))));
                 for pixel in pixels {
                     let index = start.plus(&tap.times(columns.tap)).offset(columns.element(pixel, 0) - reach);
                     let value = strided(self.x, index, self.window.channel_stride, self.taps.ty);

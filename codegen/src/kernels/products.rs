@@ -33,7 +33,11 @@ pub fn machine(dtype: DType, kernel: &KernelWriter<'_>) -> Machine {
     let is_general =
         dtype.is_integer() && matches!(kernel.target.vectors, VectorSpelling::None | VectorSpelling::Either);
     let registers = if is_general { kernel.target.general_registers } else { kernel.target.registers };
-    let tuning = kernel.target.machine.tuning;
+    let mut tuning = kernel.target.machine.tuning;
+    if kernel.target.memory_operands {
+        // They share the weights, whatever gcc is tuned for ([`KernelWriter::shared`]).
+        tuning.step.unshared_pixels = 0;
+    }
     let sums = registers * 3 / 4;
     let whole = lanes > 1 && kernel.target.vectors == VectorSpelling::Either;
     Machine { lanes, narrowest, registers, sums, neighbours: usize::MAX, pairs: false, whole, in_order, tuning }

@@ -98,7 +98,8 @@ impl Machine {
         if self.lanes == 1 || self.whole {
             return (self.registers / 2 / vectors).max(1);
         }
-        let kept = if self.registers > 16 { 2 * vectors + 1 } else { vectors + 1 };
+        // One more is for what C compilers move.
+        let kept = if self.registers > 16 { 2 * vectors + 1 } else { vectors + 2 };
         let free = self.registers.saturating_sub(kept).min(self.sums);
         let most = if vectors == 1 { self.tuning.narrow_pixels } else { usize::MAX };
         (free / vectors).min(most).min(self.neighbours).max(1)

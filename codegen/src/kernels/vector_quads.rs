@@ -296,7 +296,7 @@ impl<'c> Quads<'c> {
                 for vector in vectors {
                     let ty = ValueType::vector(DType::I32, vector.width);
                     let load = Expr::Load { pointer: tile.weights, index: at.clone(), ty };
-                    weights.push(kernel.b.define("w", load));
+                    weights.push(kernel.shared("w", load));
                     at = at.offset(vector.width as i64);
                 }
                 for (pixel, sums) in pixels.iter().zip(sums.chunks(vectors.len())) {

@@ -128,6 +128,13 @@ impl KernelWriter<'_> {
         pointer
     }
 
+    /// Names what several products take. Where instructions take vectors from memory, one is kept from being read for each of them.
+    pub fn shared(&mut self, name: &str, value: Expr) -> Expr {
+        let is_read = matches!(&value, Expr::Load { ty, .. } if ty.lanes > 1);
+        let value = if is_read && self.target.memory_operands { Expr::Held(Box::new(value)) } else { value };
+        self.b.define(name, value)
+    }
+
     /// Asks for scratch memory that lives during this kernel, or while the block lives that is being written: a few bytes are on the stack.
     pub fn scratch(&mut self, name: &str, dtype: DType, elements: usize) -> Var {
         if elements * dtype.size() <= MOST_ARRAY_BYTES {

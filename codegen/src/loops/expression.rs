@@ -83,6 +83,8 @@ pub enum Expr {
     Lane(Box<Expr>, usize),
     /// All lanes of a vector combined by an associative function, in pairs.
     Fold(BinaryFunction, Box<Expr>),
+    /// A vector that is read from memory once: C compilers may not read it again where it is used.
+    Held(Box<Expr>),
     /// An index as an integer of a type.
     Index(DType, Index),
 }
@@ -190,6 +192,7 @@ impl Expr {
             | Expr::Saturate(_, x)
             | Expr::Lane(x, _)
             | Expr::HalfOf { pair: x, .. }
+            | Expr::Held(x)
             | Expr::Fold(_, x) => [Some(x), None, None],
             Expr::Binary(_, x, y) => [Some(x), Some(y), None],
             Expr::Select(condition, x, y) => [Some(condition), Some(x), Some(y)],
@@ -217,6 +220,7 @@ impl Expr {
             | Expr::Saturate(_, x)
             | Expr::Lane(x, _)
             | Expr::HalfOf { pair: x, .. }
+            | Expr::Held(x)
             | Expr::Fold(_, x) => [Some(x), None, None],
             Expr::Binary(_, x, y) => [Some(x), Some(y), None],
             Expr::Select(condition, x, y) => [Some(condition), Some(x), Some(y)],
@@ -435,6 +439,7 @@ pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
             ValueType { dtype: *dtype, ..value_type(vars, x) }
         }
         Expr::Splat(x, lanes) => ValueType { lanes: *lanes, ..value_type(vars, x) },
+        Expr::Held(x) => value_type(vars, x),
         Expr::Lane(x, _) | Expr::Fold(_, x) => ValueType { lanes: 1, ..value_type(vars, x) },
         Expr::Rescale(_, children) => {
             let types = children.each_ref().map(|child| value_type(vars, child));

@@ -24,6 +24,8 @@ pub enum Intrinsic {
     Splat(ValueType),
     /// The lanes of a vector combined.
     Fold(BinaryFunction, ValueType),
+    /// A vector that isn't read from memory again.
+    Held(ValueType),
     /// A conversion of each lane: saturating from floating-point numbers to integers, rounding to half precision.
     Cast(DType, ValueType),
     /// The bits of a number of the first type as one of the second, which has the same size.

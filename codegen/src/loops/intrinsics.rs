@@ -7,7 +7,7 @@ use super::helper::{Helpers, Intrinsic};
 use super::lane_types::{mask_dtype, mask_name, signed_of_size, unsigned_dtype, unsigned_name, unsigned_of_size};
 use super::scalar_helpers::{saturating_cast, scalar_binary, scalar_unary};
 use super::scalar_text::{binary_text, unary_text};
-use super::spelling::{COMPILERS, VECTORS, VECTORS_TEXT, c_type, unparenthesised, value_type_name, vector_type_text};
+use super::spelling::{COMPILERS, VECTORS, VECTORS_TEXT, c_type, held_text, unparenthesised, value_type_name, vector_type_text};
 use super::{
     byte_dots, circular, half_number_text, half_text, masks, mathematics, mve, mve_mathematics, quads, rescaling_text,
     rounding, routine_text, vector_rescaling,
@@ -101,6 +101,7 @@ impl Helpers for Intrinsics {
             }
             Intrinsic::Fold(function, ty) => (format!("mlc_{}_lanes_{}", function.name(), value_type_name(ty)), ty),
             Intrinsic::Splat(ty) => (format!("mlc_splat_{}", value_type_name(ty)), ty),
+            Intrinsic::Held(ty) => (format!("mlc_held_{}", value_type_name(ty)), ty),
             Intrinsic::Cast(from, to) => {
                 let ty = ValueType { dtype: from, ..to };
                 self.use_type(to);
@@ -259,6 +260,7 @@ impl Intrinsics {
                 let (t, lanes) = (value_type_name(ty), vec!["x"; ty.lanes].join(", "));
                 format!("static inline {t} {name}({} x) {{\n  return ({t}){{{lanes}}};\n}}\n", c_type(ty.dtype))
             }
+            Intrinsic::Held(ty) => held_text(name, ty),
             Intrinsic::Cast(from, to) if is_half(from) || is_half(to.dtype) => {
                 let plain = self.plain;
                 half_text::conversion(self, name, from, to, plain)

@@ -331,6 +331,7 @@ impl Printer<'_> {
                 }
             }
             Expr::Lane(x, lane) => self.lane(x, *lane),
+            Expr::Held(x) => self.held(x),
             Expr::Fold(function, x) => {
                 let (ty, text) = (self.ty(x), self.expr(x));
                 if ty.lanes == 1 {

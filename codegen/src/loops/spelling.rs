@@ -63,6 +63,12 @@ pub(super) fn vector_type_text(ty: ValueType, (element, size): (&str, usize)) ->
     )
 }
 
+/// The text of a helper that gives a vector on, of which C compilers don't know any more that memory has it, too.
+pub(super) fn held_text(name: &str, ty: ValueType) -> String {
+    let t = value_type_name(ty);
+    format!("static inline {t} {name}({t} x) {{\n  __asm__(\"\" : \"+v\"(x));\n  return x;\n}}\n")
+}
+
 /// The C type of a variable; that of a mask has lanes of type `mask`.
 pub(super) fn variable_type(ty: ValueType, mask: DType) -> String {
     match ty {

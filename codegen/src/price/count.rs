@@ -173,7 +173,7 @@ impl Counter<'_> {
     pub fn value(&self, expr: &Expr, counts: &mut Counts) {
         let registers = self.registers(self.ty(expr));
         match expr {
-            Expr::Literal(_) | Expr::Var(_) | Expr::BitCast(..) => {}
+            Expr::Literal(_) | Expr::Var(_) | Expr::BitCast(..) | Expr::Held(_) => {}
             Expr::Load { index, .. } => {
                 counts.load += self.slots(self.ty(expr), 1.0, counts);
                 self.index(index, counts);

@@ -192,6 +192,7 @@ impl Part {
             half_pairs: self.dsp && self.float_unit && self.vectors == VectorSpelling::None,
             pixel_pairs: self.pixel_pairs,
             byte_dots: ByteDots::None,
+            memory_operands: false,
             alignment: self.alignment,
             borders: Borders::Clipped,
             bands: false,

@@ -16,6 +16,8 @@ struct Computer {
     /// See [`Target::general_registers`].
     general_registers: usize,
     byte_dots: ByteDots,
+    /// See [`Target::memory_operands`].
+    memory_operands: bool,
     /// Whether vectors compute with halves.
     half_vectors: bool,
     machine: fn() -> Machine,
@@ -39,6 +41,7 @@ const COMPUTER: Computer = Computer {
     registers: 32,
     general_registers: FEW_GENERAL_REGISTERS,
     byte_dots: ByteDots::None,
+    memory_operands: false,
     half_vectors: false,
     machine: Machine::host,
     machine_flags: &[],
@@ -73,6 +76,7 @@ const COMPUTERS: [Computer; 11] = [
         vector_bytes: 32,
         registers: 16,
         byte_dots: ByteDots::Pairs,
+        memory_operands: true,
         machine_flags: &["-march=x86-64-v3"],
         processor: Some(ProcessorBits::X86_64_V3),
         ..COMPUTER
@@ -185,6 +189,7 @@ impl Computer {
             half_vectors: self.half_vectors,
             pixel_pairs: false,
             byte_dots: self.byte_dots,
+            memory_operands: self.memory_operands,
             alignment: 64,
             borders: Borders::Memory,
             bands: false,

@@ -122,6 +122,9 @@ pub struct Target {
     pub pixel_pairs: bool,
     /// Which instructions its vectors have for sums of products of bytes.
     pub byte_dots: ByteDots,
+    /// Whether instructions on vectors take one of them from memory, and registers are few: gcc, tuned for some of these machines, reads a
+    /// vector that several products take for each of them, and loads take longer than products then.
+    pub memory_operands: bool,
     /// Alignment of buffers in bytes.
     pub alignment: usize,
     /// Where the zero borders of convolutions are.
@@ -173,6 +176,7 @@ impl Target {
             half_vectors: false,
             pixel_pairs: false,
             byte_dots: ByteDots::None,
+            memory_operands: false,
             alignment: 16,
             borders: Borders::Clipped,
             bands: false,
@@ -205,6 +209,7 @@ impl Target {
             half_vectors: false,
             pixel_pairs: false,
             byte_dots: ByteDots::None,
+            memory_operands: vector_bytes == 32 && cfg!(target_arch = "x86_64"),
             alignment: 64,
             borders: Borders::Memory,
             bands: false,
@@ -281,9 +286,9 @@ impl Target {
     }
 
     /// Whether kernels stay functions of their own: C compilers move what doesn't change out of the loops around a kernel that they have
-    /// put into its caller, and there are no registers to hold that while sums take all of them.
+    /// put into its caller, and there are no registers to hold that while sums take all of them. A call takes less than one turn of what it saves.
     pub fn keeps_kernels_apart(&self) -> bool {
-        self.is_simple()
+        self.has_extensions()
     }
 
     /// Whether one instruction runs after the other, in code that may say more than C99.

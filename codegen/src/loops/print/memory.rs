@@ -18,6 +18,12 @@ impl Printer<'_> {
         format!("*(const {}_unaligned *)({address})", value_type_name(ty))
     }
 
+    /// A vector that is read once.
+    pub(super) fn held(&mut self, vector: &Expr) -> String {
+        let (ty, text) = (self.ty(vector), self.expr(vector));
+        format!("{}({})", self.intrinsics.call(Intrinsic::Held(ty)), unparenthesised(&text))
+    }
+
     /// A lane of a vector; of halves, its bits.
     pub(super) fn lane(&mut self, vector: &Expr, lane: usize) -> String {
         let text = self.expr(vector);
