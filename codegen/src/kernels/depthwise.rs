@@ -188,17 +188,24 @@ impl Depthwise {
     fn list(&self, channels_outside: bool) -> Preferences {
         let x = &self.window.x.view;
         let preferred = (x.elements() * x.dtype.size() <= self.machine.tuning.rewalked_bytes) == channels_outside;
-        let mut list = Preferences::new();
-        for in_registers in [true, false].into_iter().filter(|&in_registers| !in_registers || self.fits()) {
-            for step in self.steps(in_registers) {
-                let place = if in_registers { "registers" } else { "memory" };
-                let settings = Settings::default().with("pixels", step).with("weights", place);
-                let border = self.window.border.is_some();
-                let settings = if border { settings.with("border", "left-out") } else { settings };
-                list.push((list.len() + if preferred { 0 } else { 2 * MOST_STEPS }, settings));
-            }
+        // In the loop over pixels each tile loads its weights, wherever they are then: those first that take fewer registers for more pixels.
+        let reloads = !channels_outside && !self.machine.in_order;
+        let places = [true, false].into_iter().filter(|&in_registers| !in_registers || self.fits());
+        let tiles = |in_registers| {
+            let steps = self.steps(in_registers, reloads || !in_registers);
+            steps.into_iter().map(move |(cost, step)| (cost, step, in_registers))
+        };
+        let mut tiles: Vec<(usize, usize, bool)> = places.flat_map(tiles).collect();
+        if reloads {
+            tiles.sort_by_key(|(cost, ..)| *cost);
         }
-        list
+        let settings = |(_, step, in_registers): (usize, usize, bool)| {
+            let place = if in_registers { "registers" } else { "memory" };
+            let settings = Settings::default().with("pixels", step).with("weights", place);
+            if self.window.border.is_some() { settings.with("border", "left-out") } else { settings }
+        };
+        let first = if preferred { 0 } else { 2 * MOST_STEPS };
+        tiles.into_iter().enumerate().map(|(number, tile)| (first + number, settings(tile))).collect()
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>, channels_outside: bool, settings: &Settings) {
@@ -342,9 +349,9 @@ impl Depthwise {
         }
     }
 
-    /// Pixels of a row that can be computed at once, those first that are thought to cost least: loads and multiply-adds are
-    /// counted.
-    fn steps(&self, in_registers: bool) -> Vec<usize> {
+    /// Pixels of a row that can be computed at once, with what they cost, those first that are thought to cost least: loads and multiply-adds are
+    /// counted, those of the weights where each tile loads them.
+    fn steps(&self, in_registers: bool, reloads: bool) -> Vec<(usize, usize)> {
         let extent = self.extent();
         let window = self.window.taps();
         let row = self.window.axes.last().map_or(1, |axis| axis.0);
@@ -356,7 +363,7 @@ impl Depthwise {
         let most = self.machine.registers.saturating_sub(weights).clamp(1, 8);
         let cost = |step: usize| {
             let loads = self.window.meetings(&vec![0..row as i64; step]).len() * (window / row.max(1));
-            let reloaded = if in_registers { 0 } else { window };
+            let reloaded = if reloads { window } else { 0 };
             step * window + loads + reloaded + 4
         };
         let total = |step: usize| {
@@ -364,7 +371,8 @@ impl Depthwise {
         };
         let mut steps: Vec<(usize, usize)> = (1..=most.min(extent).max(1)).map(|step| (total(step), step)).collect();
         steps.sort_unstable();
-        steps.into_iter().map(|(_, step)| step).take(MOST_STEPS).collect()
+        steps.truncate(MOST_STEPS);
+        steps
     }
 
     /// Packs constant weights: [multiple][section][vector][window][channels of the vector].

@@ -113,9 +113,8 @@ impl Row<'_> {
         let length = self.window.axes.last().map_or(1, |axis| axis.0);
         let stride = self.taps.strides.last().copied().unwrap_or(0);
         if length <= LONGEST_ROW {
-            let row: Vec<Expr> = (0..length)
-                .map(|tap| kernel.shared("w", self.taps.load(place.offset(tap as i64 * stride))))
-                .collect();
+            let row: Vec<Expr> =
+                (0..length).map(|tap| kernel.shared("w", self.taps.load(place.offset(tap as i64 * stride)))).collect();
             return self.written_out(kernel, start, meetings, &row);
         }
         let columns = self.window.columns();

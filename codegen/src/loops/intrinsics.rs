@@ -7,7 +7,9 @@ use super::helper::{Helpers, Intrinsic};
 use super::lane_types::{mask_dtype, mask_name, signed_of_size, unsigned_dtype, unsigned_name, unsigned_of_size};
 use super::scalar_helpers::{saturating_cast, scalar_binary, scalar_unary};
 use super::scalar_text::{binary_text, unary_text};
-use super::spelling::{COMPILERS, VECTORS, VECTORS_TEXT, c_type, held_text, unparenthesised, value_type_name, vector_type_text};
+use super::spelling::{
+    COMPILERS, VECTORS, VECTORS_TEXT, c_type, held_text, unparenthesised, value_type_name, vector_type_text,
+};
 use super::{
     byte_dots, circular, half_number_text, half_text, masks, mathematics, mve, mve_mathematics, quads, rescaling_text,
     rounding, routine_text, vector_rescaling,

@@ -63,10 +63,13 @@ pub(super) fn vector_type_text(ty: ValueType, (element, size): (&str, usize)) ->
     )
 }
 
-/// The text of a helper that gives a vector on, of which C compilers don't know any more that memory has it, too.
+/// The text of a helper that gives a vector on, of which C compilers don't know any more that memory has it, too: one of 32 bytes on a processor
+/// that has registers for it.
 pub(super) fn held_text(name: &str, ty: ValueType) -> String {
     let t = value_type_name(ty);
-    format!("static inline {t} {name}({t} x) {{\n  __asm__(\"\" : \"+v\"(x));\n  return x;\n}}\n")
+    format!(
+        "static inline {t} {name}({t} x) {{\n#ifdef __AVX__\n  __asm__(\"\" : \"+v\"(x));\n#endif\n  return x;\n}}\n"
+    )
 }
 
 /// The C type of a variable; that of a mask has lanes of type `mask`.

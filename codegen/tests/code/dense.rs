@@ -104,7 +104,7 @@ fn products_of_every_data_type_agree_with_the_evaluator() {
     }
 }
 
-fn convolution(
+pub fn convolution(
     x: [usize; 3],
     window: [usize; 2],
     outputs: usize,
@@ -118,7 +118,7 @@ fn convolution(
     (op.into(), vec![x_type, weights])
 }
 
-fn product(batch: usize, m: usize, k: usize, n: usize, transpose_right: bool) -> (Op, Vec<TensorType>) {
+pub fn product(batch: usize, m: usize, k: usize, n: usize, transpose_right: bool) -> (Op, Vec<TensorType>) {
     let right = if transpose_right { [batch, n, k] } else { [batch, k, n] };
     let types = vec![TensorType::new(DType::F32, [batch, m, k]), TensorType::new(DType::F32, right)];
     (Matmul { transpose_left: false, transpose_right, sums: None }.into(), types)

@@ -17,6 +17,7 @@ mod recurrent;
 mod round_trips;
 mod schedules;
 mod selections;
+mod shared_vectors;
 mod strict;
 mod transposes;
 #[path = "../../../tests/src/batch/unit.rs"]
