@@ -188,7 +188,8 @@ impl Depthwise {
     fn list(&self, channels_outside: bool) -> Preferences {
         let x = &self.window.x.view;
         let preferred = (x.elements() * x.dtype.size() <= self.machine.tuning.rewalked_bytes) == channels_outside;
-        // In the loop over pixels each tile loads its weights, wherever they are then: those first that take fewer registers for more pixels.
+        // In the loop over pixels each tile loads its weights, wherever they are then: those first that take fewer registers for more pixels. Where
+        // each instruction counts, prices choose from the list.
         let reloads = !channels_outside && !self.machine.in_order;
         let places = [true, false].into_iter().filter(|&in_registers| !in_registers || self.fits());
         let tiles = |in_registers| {

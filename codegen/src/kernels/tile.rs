@@ -385,6 +385,22 @@ mod tests {
     }
 
     #[test]
+    fn tiles_leave_registers_for_weights_an_element_and_what_is_moved() {
+        for machine in [WIDE, MIDDLE] {
+            for outputs in 1..200 {
+                for size in sizes(14, 14, outputs, machine) {
+                    for block in plan(14, 14, outputs, machine, size) {
+                        let (pixels, vectors) = (block.rows[0].step * block.columns[0].step, block.vectors.len());
+                        // The weights of one pixel aren't kept.
+                        let taken = (pixels + 1) * vectors + 2;
+                        assert!(pixels == 1 || taken <= machine.registers, "{outputs}: {block:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn small_machines_load_seldom_and_spill_nothing() {
         for (machine, most) in [(SMALL, 1.5), (SHORT, 2.0)] {
             let block = &best(1, 125, 64, machine)[0];

@@ -276,7 +276,7 @@ impl Target {
 
     /// Whether memory is copied by a routine of our own: where one instruction runs after the other, C libraries are made to be small.
     pub fn copies_by_routine(&self) -> bool {
-        self.is_simple()
+        self.machine.overlap == Overlap::None && self.has_extensions()
     }
 
     /// Whether rings of rows slide through some more memory than they take, so that they are moved less often: what a cache holds more is
@@ -289,11 +289,6 @@ impl Target {
     /// put into its caller, and there are no registers to hold that while sums take all of them. A call takes less than one turn of what it saves.
     pub fn keeps_kernels_apart(&self) -> bool {
         self.has_extensions()
-    }
-
-    /// Whether one instruction runs after the other, in code that may say more than C99.
-    fn is_simple(&self) -> bool {
-        self.machine.overlap == Overlap::None && self.has_extensions()
     }
 
     /// Whether sums keep their order and steps are rounded one by one.

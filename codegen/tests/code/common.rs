@@ -33,6 +33,11 @@ pub fn embedded(name: &str) -> Target {
     Target::embedded().into_iter().find(|target| target.name == name).unwrap_or_else(|| panic!("no target {name}"))
 }
 
+/// A machine that runs Linux, by its name.
+pub fn computer(name: &str) -> Target {
+    Target::computers().into_iter().find(|target| target.name == name).unwrap_or_else(|| panic!("no target {name}"))
+}
+
 /// Generates all graphs, runs them on seeded inputs, compares with the evaluator within a relative tolerance; results in half
 /// precision within two units in their last place.
 pub fn check(graphs: &[Graph], target: &Target, tolerance: f64) -> Vec<Module> {

@@ -170,7 +170,7 @@ fn what_begins_does_so_once_and_errors_are_returned() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn what_begins_on_a_level_ends_with_all() {
-    let target = Target::computers().into_iter().find(|target| target.name == "x86-64").unwrap();
+    let target = crate::common::computer("x86-64");
     let of_level = |level: &Target| {
         let name = levels::name_of_level("net", level);
         generated(&graph(), &name, Execution::default(), level).unwrap()

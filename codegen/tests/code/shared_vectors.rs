@@ -1,6 +1,6 @@
 //! Vectors that several products take: what gcc makes of them where instructions take vectors from memory.
 
-use crate::common::text_of;
+use crate::common::{computer, text_of};
 use crate::dense::{convolution, graph_of, product};
 use mlc_codegen::{Execution, Options, ScheduleOptions, Target, generate};
 use mlc_ir::{Generator, Op, TensorType};
@@ -11,10 +11,6 @@ const PROCESSOR: &str = "-march=znver3";
 
 /// What is in the helper that keeps it from doing so.
 const BARRIER: &str = "__asm__(\"\" : \"+v\"(x));";
-
-fn computer(name: &str) -> Target {
-    Target::computers().into_iter().find(|target| target.name == name).unwrap()
-}
 
 /// A product of matrices, and a convolution with a group per channel.
 fn operators() -> [(&'static str, Op, Vec<TensorType>); 2] {
