@@ -71,8 +71,10 @@ pub fn price(function: &Function, target: &Target, working_set: usize) -> Price 
             let touched = Traffic::of(&walked, function);
             let bytes = |cache: &Cache| touched.through(cache.bytes as f64, working_set as f64);
             let traffic: Vec<f64> = machine.caches.iter().map(bytes).collect();
-            let moving = machine.caches.iter().zip(&traffic).map(|(cache, bytes)| bytes / cache.fill);
-            (moving.fold(computing, f64::max), traffic.first().copied().unwrap_or_default())
+            let moving =
+                machine.caches.iter().zip(&traffic).map(|(cache, bytes)| bytes / cache.fill).fold(0.0, f64::max);
+            let time = computing.max(moving) + BESIDE * computing.min(moving);
+            (time, traffic.first().copied().unwrap_or_default())
         }
     };
     let whole = |number: f64| number.round() as u64;
@@ -84,7 +86,7 @@ pub fn price(function: &Function, target: &Target, working_set: usize) -> Price 
     }
 }
 
-/// What a cycle of a unit adds that isn't the busiest one, in cycles.
+/// What a cycle of a unit adds that isn't the busiest one, in cycles; memory is one, too.
 const BESIDE: f64 = 0.15;
 
 /// Cycles of what units do, `width` instructions a cycle at most. A machine that looks ahead does what blocks of statements need beside each

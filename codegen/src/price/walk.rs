@@ -254,7 +254,8 @@ impl Walker<'_> {
                     }
                     None => {
                         counts.loops += 1.0;
-                        counts.turn += turns;
+                        // A vector's elements are copied in one turn.
+                        counts.turn += turns * if self.copies(body) { self.copy_share() } else { 1.0 };
                         counts.pointer += turns * self.moved_by(number, stream) as f64;
                         counts.moved_address += turns * self.sums_of_addresses(number, stream);
                         let kept = self.kept_in(number, stream);

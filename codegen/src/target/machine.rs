@@ -138,12 +138,12 @@ pub struct Machine {
 const WIDE: Instructions = Instructions {
     multiply_add: 0.5,
     float: 0.5,
-    maximum: 1.0,
-    divide: 3.0,
-    function: 8.0,
-    library: Library { exp: 9.0, log: 11.0, tanh: 45.0, erf: 36.0, other: 27.0 },
+    maximum: 1.7,
+    divide: 3.5,
+    function: 13.0,
+    library: Library { exp: 10.0, log: 11.0, tanh: 45.0, erf: 36.0, other: 27.0 },
     copied_byte: 0.04,
-    filled_byte: 0.04,
+    filled_byte: 0.05,
     moved_byte: 0.04,
     quad_dots: 18.75,
     rescaled: 10.0,
@@ -151,13 +151,13 @@ const WIDE: Instructions = Instructions {
     integer: 0.4,
     load: 0.5,
     store: 1.0,
-    lane: 1.0,
-    turn: 1.0,
+    lane: 1.4,
+    turn: 1.2,
     branch: 1.0,
     address: 0.25,
     pointer: 0.0,
     far: 0.0,
-    call: 12.0,
+    call: 25.0,
 };
 
 /// Threads of an operating system. Measured on two cores of a server: where threads look for work, a launch takes a third of a microsecond
@@ -183,13 +183,13 @@ impl Machine {
         Machine {
             instructions: WIDE,
             reach: None,
-            written_out: 0.0,
+            written_out: 100.0,
             overlap: Overlap::Ports { width: 5.0, latency: 4.0, window: 300.0 },
             // Most processors with registers of 64 bytes have units of 32, or half as many of 64.
             unit_bytes: Some(32),
             caches: vec![
-                Cache { bytes: 32 << 10, fill: 24.0 },
-                Cache { bytes: 1 << 20, fill: 14.0 },
+                Cache { bytes: 32 << 10, fill: 28.0 },
+                Cache { bytes: 1 << 20, fill: 20.0 },
                 Cache { bytes: 16 << 20, fill: 6.0 },
             ],
             code_bytes: 6.0,
@@ -208,10 +208,15 @@ impl Machine {
             maximum: 3.0,
             divide: 14.0,
             function: 40.0,
+            library: Library { exp: 9.0, ..WIDE.library },
+            filled_byte: 0.04,
             load: 1.0,
             convert: 1.0,
             integer: 0.5,
+            lane: 1.0,
+            turn: 1.0,
             address: 0.5,
+            call: 12.0,
             ..WIDE
         };
         Machine {
