@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 /// Bytes of a line of cache.
 const LINE: f64 = 64.0;
 
+/// Bytes after which addresses compete for the same places of a cache: those of a way of the nearest one, and of a page, as pages lie
+/// anywhere in memory.
+const PAGE: u64 = 4096;
+
 /// Accesses through one parameter that move alike.
 struct Group {
     root: u32,
@@ -18,25 +22,31 @@ struct Group {
 }
 
 impl Group {
-    /// Bytes that the loops from number `level` of the path on touch in all.
-    fn footprint(&self, level: usize, turns: &dyn Fn(usize) -> f64) -> f64 {
+    /// What the loops from number `level` of the path on touch, those runs of bytes together that reach each other's places.
+    fn patterns(&self, level: usize, turns: &dyn Fn(usize) -> f64) -> Vec<Pattern> {
         let mut moves: Vec<(f64, f64)> = (level..self.loops.len())
             .map(|place| (self.strides[place].abs(), turns(self.loops[place])))
             .filter(|(stride, turns)| *stride > 0.0 && *turns > 1.0)
             .collect();
         moves.sort_by(|left, right| left.0.total_cmp(&right.0));
-        let covered = |&(_, length): &(f64, f64)| {
-            let (mut run, mut count) = (length, 1.0);
-            for &(stride, turns) in &moves {
-                if stride <= run.max(LINE) && count == 1.0 {
-                    run += stride * (turns - 1.0);
-                } else {
-                    count *= turns;
-                }
-            }
-            count * run
-        };
-        self.runs.iter().map(covered).sum()
+        let mut places: BTreeMap<u64, Places> = BTreeMap::new();
+        let origin = self.runs.first().map_or(0.0, |run| run.0);
+        for &(first, length) in &self.runs {
+            let (steps, rest) = steps(first - origin, &moves);
+            let own = places.entry(rest.to_bits()).or_insert_with(|| Places::new(&steps));
+            own.add(length, &steps);
+        }
+        places.values().map(|places| places.pattern(&moves)).collect()
+    }
+
+    /// Bytes that the loops from number `level` of the path on touch in all.
+    fn footprint(&self, level: usize, turns: &dyn Fn(usize) -> f64) -> f64 {
+        self.patterns(level, turns).iter().map(|pattern| pattern.count * pattern.line()).sum()
+    }
+
+    /// Bytes of a cache that they take.
+    fn room(&self, level: usize, turns: &dyn Fn(usize) -> f64) -> f64 {
+        self.patterns(level, turns).iter().map(|pattern| pattern.count * pattern.room()).sum()
     }
 
     /// First byte and end of all that the loops from number `level` on touch.
@@ -49,6 +59,79 @@ impl Group {
             end += moved.max(0.0);
         }
         (first, end)
+    }
+}
+
+/// A distance as turns of loops, given by how many bytes each turn moves and how many turns there are, and what is left of it.
+fn steps(distance: f64, moves: &[(f64, f64)]) -> (Vec<f64>, f64) {
+    let mut rest = distance;
+    let mut steps = vec![0.0; moves.len()];
+    for (step, &(stride, turns)) in steps.iter_mut().zip(moves).rev() {
+        let whole = (rest / stride).floor();
+        if whole <= turns {
+            *step = whole;
+            rest -= whole * stride;
+        }
+    }
+    (steps, rest)
+}
+
+/// Runs of bytes whose distances are turns of the loops that move them, as the taps of a window are.
+struct Places {
+    /// Bytes of the longest one.
+    length: f64,
+    /// Fewest and most turns of each loop that one is away.
+    between: Vec<(f64, f64)>,
+}
+
+impl Places {
+    fn new(steps: &[f64]) -> Places {
+        Places { length: 0.0, between: steps.iter().map(|&step| (step, step)).collect() }
+    }
+
+    fn add(&mut self, length: f64, steps: &[f64]) {
+        self.length = self.length.max(length);
+        for (between, &step) in self.between.iter_mut().zip(steps) {
+            *between = (between.0.min(step), between.1.max(step));
+        }
+    }
+
+    fn pattern(&self, moves: &[(f64, f64)]) -> Pattern {
+        let mut pattern = Pattern { run: self.length, count: 1.0, apart: 0 };
+        for (&(stride, turns), &(fewest, most)) in moves.iter().zip(&self.between) {
+            let turns = turns + most - fewest;
+            if stride <= pattern.run.max(LINE) && pattern.count == 1.0 {
+                pattern.run += stride * (turns - 1.0);
+            } else {
+                pattern.count *= turns;
+                // Fractions are means of what moves by no power of two.
+                pattern.apart |= if stride.fract() == 0.0 { stride as u64 } else { 1 };
+            }
+        }
+        pattern
+    }
+}
+
+/// Runs of bytes that are apart from each other.
+struct Pattern {
+    /// Bytes of one.
+    run: f64,
+    /// How many there are.
+    count: f64,
+    /// Their distances in bytes, in one number that has as many low zeros as all of them.
+    apart: u64,
+}
+
+impl Pattern {
+    /// Bytes that come for a run: whole lines where it stands alone.
+    fn line(&self) -> f64 {
+        if self.count > 1.0 { self.run.max(LINE) } else { self.run }
+    }
+
+    /// Bytes of a cache that a run takes: where all of them lie at multiples of a power of two, what is between them goes to waste.
+    fn room(&self) -> f64 {
+        let alike = 1u64 << self.apart.trailing_zeros().min(PAGE.trailing_zeros());
+        if self.count > 1.0 { self.line().max(alike as f64) } else { self.line() }
     }
 }
 
@@ -85,9 +168,9 @@ pub struct Traffic<'a> {
     walked: &'a Walked,
     function: &'a Function,
     groups: Vec<Group>,
-    /// What all of it touches.
+    /// Bytes of a cache that all it touches takes.
     all: f64,
-    /// What each loop touches in all its turns.
+    /// Those that what each loop touches in all its turns takes.
     inside: Vec<f64>,
 }
 
@@ -126,14 +209,14 @@ impl<'a> Traffic<'a> {
     }
 }
 
-/// Bytes that groups touch from a level of their path on; overlapping groups count once.
+/// Bytes of a cache that is taken by what groups touch from a level of their path on; overlapping groups count once.
 fn touched(groups: &[Group], level: impl Fn(&Group) -> Option<usize>, turns: &dyn Fn(usize) -> f64) -> f64 {
     let mut roots: BTreeMap<u32, (f64, f64, f64)> = BTreeMap::new();
     for group in groups {
         let Some(level) = level(group) else { continue };
         let (first, end) = group.span(level, turns);
         let root = roots.entry(group.root).or_insert((first, end, 0.0));
-        *root = (root.0.min(first), root.1.max(end), root.2 + group.footprint(level, turns));
+        *root = (root.0.min(first), root.1.max(end), root.2 + group.room(level, turns));
     }
     roots.values().map(|(first, end, sum)| sum.min(end - first)).sum()
 }
