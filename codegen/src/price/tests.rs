@@ -302,3 +302,65 @@ fn sums_wait_for_each_other_where_a_machine_does_not_look_ahead() {
     };
     assert!(10 * time(300.0) < 9 * time(1.0), "{} and {}", time(300.0), time(1.0));
 }
+
+/// Bytes that a depthwise convolution with windows of 3 × 3 brings from behind the nearest cache, and those of its operand and result.
+fn depthwise(size: usize, channels: usize) -> (u64, u64) {
+    let text = format!(
+        "(%x: f32[1, {0}, {0}, {channels}]) -> (\"y\": f32[1, {size}, {size}, {channels}]) {{
+  %w = constant f32[3, 3, 1, {channels}] random(seed = 1)
+  %y = convolution %x, %w {{strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = {channels}}}
+  return %y
+}}
+",
+        size + 2
+    );
+    let touched = 4 * channels * (size * size + (size + 2) * (size + 2));
+    (prices(&Target::host(32), &text)[0].traffic_bytes, touched as u64)
+}
+
+#[test]
+fn lines_at_multiples_of_a_power_of_two_compete() {
+    // Of the 64 pixels of an image, each vector of channels is in a line of its own; 48 KiB in all. Lines 480 bytes apart are all over the
+    // cache, lines 512 bytes apart in an eighth of it, so that half a line is driven out before the next vector asks for the other half.
+    let [(apart, touched), (alike, more)] = [120, 128].map(|channels| depthwise(6, channels));
+    assert!((touched..touched + touched / 4).contains(&apart), "{apart} bytes of {touched}");
+    assert!(2 * alike > 3 * more, "{alike} bytes of {more}");
+}
+
+#[test]
+fn taps_of_windows_bring_what_they_have_in_common_once() {
+    let (bytes, touched) = depthwise(112, 16);
+    assert!(
+        (touched..touched + touched / 2).contains(&bytes),
+        "{bytes} bytes of {touched}, not nine times the operand"
+    );
+}
+
+#[test]
+fn copies_of_three_planes_are_written_out_on_hosts() {
+    // An image whose channels become innermost: three loads and stores a pixel, which are no loop.
+    let text = "(%x: f32[1, 3, 64, 64]) -> (\"y\": f32[1, 66, 66, 3]) {
+  %t = transpose %x {permutation = [0, 2, 3, 1]}
+  %y = pad %t {pads = [[0, 0], [1, 1], [1, 1], [0, 0]], mode = constant, value = 0.0_f32} : f32[1, 66, 66, 3]
+  return %y
+}
+";
+    let written_out = Target::host(32);
+    let mut kept = written_out.clone();
+    kept.machine.written_out = 0.0;
+    let [short, long] =
+        [&written_out, &kept].map(|target| prices(target, text).iter().map(|price| price.time).sum::<u64>());
+    assert!(3 * short < 2 * long, "{short} and {long} cycles for {} numbers", 3 * 64 * 64);
+}
+
+#[test]
+fn elements_that_are_copied_as_vectors_share_a_turn() {
+    // Rows that become columns, which C compilers move in vectors where they may take those of the machine.
+    let text = "(%x: f32[1, 64, 64]) -> (\"y\": f32[1, 64, 64]) {
+  %y = transpose %x {permutation = [0, 2, 1]}
+  return %y
+}
+";
+    let [wide, single] = [Target::host(32), Target::generic()].map(|target| prices(&target, text)[0].time);
+    assert!(3 * wide < 2 * single, "{wide} and {single} cycles for {} numbers", 64 * 64);
+}

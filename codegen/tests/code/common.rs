@@ -8,9 +8,11 @@ use std::path::Path;
 use std::process::Command;
 
 /// Flags that make a program stop at undefined behaviour. Sanitizers see every access of code that isn't optimised, which takes half the time to
-/// compile; so do checks by calls, and traps instead of texts: `-fno-sanitize-undefined-trap-on-error` has the fault named.
-pub const SANITIZERS: [&str; 6] = [
+/// compile; so do checks by calls, and traps instead of texts: `-fno-sanitize-undefined-trap-on-error` has the fault named. Pointers that lead
+/// nowhere are found where they are used.
+pub const SANITIZERS: [&str; 7] = [
     "-fsanitize=address,undefined",
+    "-fno-sanitize=null,object-size,pointer-overflow",
     "-fno-sanitize-recover=all",
     "-O0",
     "-fsanitize-undefined-trap-on-error",
