@@ -104,6 +104,26 @@ fn machines_without_vectors_copy_no_weights() {
 }
 
 #[test]
+fn parts_of_lines_are_not_walked_for_again_and_again() {
+    let text = "mlc 1\ngraph @g(%x: f32[1, 14, 14, 64]) -> (\"y\": f32[1, 12, 12, 64]) {
+  %w = constant f32[3, 3, 1, 64] random(seed = 1)
+  %y = convolution %x, %w {strides = [1, 1], dilations = [1, 1], pads = [[0, 0], [0, 0]], groups = 64}
+  return %y
+}
+";
+    let graph = mlc_ir::text::parse(text, &()).unwrap();
+    let kind = |target: Target| {
+        let schedules = ScheduleOptions::default();
+        let options = Options { model_name: "g".into(), target, execution: Execution::default(), schedules };
+        generate(&graph, &options).unwrap().kernels[0].choice.taken().unwrap().schedule.kind
+    };
+    assert_eq!(
+        [16, 32, 64].map(|bytes| kind(Target::host(bytes))),
+        ["pixels-outside", "pixels-outside", "channels-outside"]
+    );
+}
+
+#[test]
 fn where_prices_decide_nothing_only_the_first_schedule_is_priced_unless_all_are_told() {
     let told = |target: &Target, tell_all| products(target, tell_all).remove(0).choice;
     let (all, first) = (told(&Target::host(32), true), told(&Target::host(32), false));

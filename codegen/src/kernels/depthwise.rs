@@ -19,6 +19,9 @@ use mlc_ir::ops::Convolution;
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, Diagnostic, TensorType};
 
+/// Bytes of a line of cache.
+const LINE: usize = 64;
+
 /// Most tiles that are worth a look.
 const MOST_STEPS: usize = 3;
 
@@ -187,7 +190,8 @@ impl Depthwise {
     /// Neighbouring pixels that are computed at once, with the weights in registers where they fit, and loaded for each tile.
     fn list(&self, channels_outside: bool) -> Preferences {
         let x = &self.window.x.view;
-        let preferred = (x.elements() * x.dtype.size() <= self.machine.tuning.rewalked_bytes) == channels_outside;
+        let is_small = x.elements() * x.dtype.size() <= self.machine.tuning.rewalked_bytes;
+        let preferred = (is_small && !self.takes_parts_of_lines()) == channels_outside;
         // In the loop over pixels each tile loads its weights, wherever they are then: those first that take fewer registers for more pixels. Where
         // each instruction counts, prices choose from the list.
         let reloads = !channels_outside && !self.machine.in_order;
@@ -207,6 +211,14 @@ impl Depthwise {
         };
         let first = if preferred { 0 } else { 2 * MOST_STEPS };
         tiles.into_iter().enumerate().map(|(number, tile)| (first + number, settings(tile))).collect()
+    }
+
+    /// Whether a vector is a part of a line of cache, so that each walk of the input for a vector of channels brings all lines again. Measured
+    /// where registers are so few that weights leave little room in them for pixels.
+    fn takes_parts_of_lines(&self) -> bool {
+        let Machine { lanes, registers, whole, in_order, .. } = self.machine;
+        let vector = lanes * self.window.x.view.dtype.size();
+        lanes > 1 && vector < LINE && registers <= 16 && !whole && !in_order
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>, channels_outside: bool, settings: &Settings) {
