@@ -27,7 +27,7 @@ fn lacking(machine: &str) -> Option<String> {
 
 #[test]
 fn networks_compute_golden_outputs() {
-    for (number, guest) in guests().into_iter().enumerate() {
+    for (number, guest) in guests().enumerate() {
         let machine = guest.target;
         if let Some(reason) = lacking(machine) {
             eprintln!("skipped on {machine}: {reason}");
