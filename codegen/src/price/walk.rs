@@ -164,10 +164,14 @@ impl Walker<'_> {
         (turns * instructions / window).min(1.0)
     }
 
-    /// Whether statements only move single elements, which C compilers of wide machines do in vectors of their own.
+    /// Whether statements only move single elements, or convert them, which C compilers of wide machines do in vectors of their own.
     fn copies(&self, body: &[Stmt]) -> bool {
-        let is_copy =
-            |statement: &Stmt| matches!(statement, Stmt::Store { value: Expr::Load { ty, .. }, .. } if ty.lanes == 1);
+        let is_single = |value: &Expr| matches!(value, Expr::Load { ty, .. } if ty.lanes == 1);
+        let is_copy = |statement: &Stmt| match statement {
+            Stmt::Store { value: Expr::Cast(_, value), .. } => is_single(value),
+            Stmt::Store { value, .. } => is_single(value),
+            _ => false,
+        };
         !body.is_empty() && body.iter().all(is_copy)
     }
 
