@@ -73,7 +73,7 @@ pub fn price(function: &Function, target: &Target, working_set: usize) -> Price 
             let traffic: Vec<f64> = machine.caches.iter().map(bytes).collect();
             let moving =
                 machine.caches.iter().zip(&traffic).map(|(cache, bytes)| bytes / cache.fill).fold(0.0, f64::max);
-            let time = computing.max(moving) + BESIDE * computing.min(moving);
+            let time = computing.max(moving) + BESIDE_MEMORY * computing.min(moving);
             (time, traffic.first().copied().unwrap_or_default())
         }
     };
@@ -86,8 +86,11 @@ pub fn price(function: &Function, target: &Target, working_set: usize) -> Price 
     }
 }
 
-/// What a cycle of a unit adds that isn't the busiest one, in cycles; memory is one, too.
+/// What a cycle of a unit adds that isn't the busiest one, in cycles.
 const BESIDE: f64 = 0.15;
+
+/// What a cycle adds that memory brings while units compute, or units compute while it brings, if that takes less of them.
+const BESIDE_MEMORY: f64 = 0.075;
 
 /// Cycles of what units do, `width` instructions a cycle at most. A machine that looks ahead does what blocks of statements need beside each
 /// other, so that the unit which has most to do in all counts, the others little; sums that wait for each other add what they leave idle.

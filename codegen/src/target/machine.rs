@@ -157,7 +157,7 @@ const WIDE: Instructions = Instructions {
     address: 0.25,
     pointer: 0.0,
     far: 0.0,
-    call: 25.0,
+    call: 60.0,
 };
 
 /// Threads of an operating system. Measured on two cores of a server: where threads look for work, a launch takes a third of a microsecond
