@@ -14,13 +14,10 @@ use super::window::window_axes;
 use super::{Argument, Epilogue, KernelWriter};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::lower::view::{View, merge_axes};
-use crate::target::VectorSpelling;
+use crate::target::{LINE_BYTES, VectorSpelling};
 use mlc_ir::ops::Convolution;
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, Diagnostic, TensorType};
-
-/// Bytes of a line of cache.
-const LINE: usize = 64;
 
 /// Most tiles that are worth a look.
 const MOST_STEPS: usize = 3;
@@ -218,7 +215,7 @@ impl Depthwise {
     fn takes_parts_of_lines(&self) -> bool {
         let Machine { lanes, registers, whole, in_order, .. } = self.machine;
         let vector = lanes * self.window.x.view.dtype.size();
-        lanes > 1 && vector < LINE && registers <= 16 && !whole && !in_order
+        lanes > 1 && vector < LINE_BYTES && registers <= 16 && !whole && !in_order
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>, channels_outside: bool, settings: &Settings) {

@@ -14,7 +14,7 @@ use super::winograd_filter::Filter;
 use super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest, Relation, Stmt, Var};
 use crate::lower::view::View;
-use crate::target::VectorSpelling;
+use crate::target::{LINE_BYTES, VectorSpelling};
 use mlc_ir::ops::Convolution;
 use mlc_ir::{DType, Diagnostic, Literal, Objective};
 
@@ -23,7 +23,7 @@ const OUTPUTS: [usize; 2] = [4, 2];
 /// Where schedules stand in lists that are thought to take longer than others.
 const BEHIND: usize = 100;
 /// Elements of a line of cache.
-const LINE: usize = 16;
+const LINE: usize = LINE_BYTES / 4;
 
 /// A convolution in tiles of some size.
 struct Winograd {

@@ -3,10 +3,11 @@
 
 use super::walk::{Access, Walked};
 use crate::loops::{Function, Holds, VarKind};
+use crate::target::LINE_BYTES;
 use std::collections::BTreeMap;
 
 /// Bytes of a line of cache.
-const LINE: f64 = 64.0;
+const LINE: f64 = LINE_BYTES as f64;
 
 /// Bytes after which addresses compete for the same places of a cache: those of a way of the nearest one, and of a page, as pages lie
 /// anywhere in memory.

@@ -151,7 +151,7 @@ impl Walker<'_> {
         let carried = chains.iter().filter(|(var, _)| !begun.contains(var));
         let waiting = carried.map(|(&var, &links)| links * self.waiting_share(var, counts.instructions()));
         counts.chain = waiting.fold(0.0, f64::max);
-        let share = if self.copies(body) { self.copy_share() } else { 1.0 };
+        let share = self.share_of(body);
         self.walked.blocks.push(Block { weight: samples.mean(), counts, share, copies: 1.0 });
     }
 
@@ -198,6 +198,11 @@ impl Walker<'_> {
     fn longest_written_out(&self) -> f64 {
         let Target { machine, objective, .. } = self.counter.target;
         if *objective == Objective::Size { 0.0 } else { machine.written_out }
+    }
+
+    /// What C compilers leave of the instructions of statements, by copying single elements in vectors.
+    fn share_of(&self, body: &[Stmt]) -> f64 {
+        if self.copies(body) { self.copy_share() } else { 1.0 }
     }
 
     /// What is left of the instructions of a copy of single elements.
@@ -259,7 +264,7 @@ impl Walker<'_> {
                     None => {
                         counts.loops += 1.0;
                         // A vector's elements are copied in one turn.
-                        counts.turn += turns * if self.copies(body) { self.copy_share() } else { 1.0 };
+                        counts.turn += turns * self.share_of(body);
                         counts.pointer += turns * self.moved_by(number, stream) as f64;
                         counts.moved_address += turns * self.sums_of_addresses(number, stream);
                         let kept = self.kept_in(number, stream);

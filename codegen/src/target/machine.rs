@@ -4,6 +4,9 @@
 use super::tuning::Tuning;
 use serde::Serialize;
 
+/// Bytes of a line of cache.
+pub const LINE_BYTES: usize = 64;
+
 /// A level of cache.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cache {

@@ -9,7 +9,7 @@ mod processor;
 mod tools;
 mod tuning;
 
-pub use machine::{Cache, Instructions, Library, Machine, Overlap, ThreadCost};
+pub use machine::{Cache, Instructions, LINE_BYTES, Library, Machine, Overlap, ThreadCost};
 pub use object_format::ObjectFormat;
 pub use processor::ProcessorBits;
 pub use tools::{System, Tools};
