@@ -1,6 +1,7 @@
 //! The innermost loops of a register tile: products are added to sums, each of which is a variable.
 
 use super::KernelWriter;
+use super::ahead::Share;
 use super::contraction::Axis;
 use super::half_vectors::{LONGEST_RUN, is_long};
 use super::tile::Lanes;
@@ -22,6 +23,8 @@ pub struct Tile<'t> {
     totals: Vec<Var>,
     /// Steps of the reduction that a turn of a rolled loop has.
     rolled: Option<usize>,
+    /// What it fetches of the next block's weights.
+    ahead: Option<Share>,
 }
 
 /// The reduction of a tile while its loops are written.
@@ -48,7 +51,7 @@ impl<'t> Tile<'t> {
         let sets = kernel.target.machine.tuning.in_flight.div_ceil(size).min(run.max(1)).min(4);
         let takes_turns = dtype.is_float() && !kernel.target.is_strict() && rolled.is_none();
         let sets = if takes_turns { sets } else { 1 };
-        let mut tile = Tile { dtype, pixels, vectors, sums: Vec::new(), totals: Vec::new(), rolled };
+        let mut tile = Tile { dtype, pixels, vectors, sums: Vec::new(), totals: Vec::new(), rolled, ahead: None };
         for set in 0..sets {
             let suffix = if set == 0 { String::new() } else { format!("_{}", ["b", "c", "d"][(set - 1) % 3]) };
             let sums = tile.zeros(kernel, "sum", &suffix);
@@ -58,6 +61,11 @@ impl<'t> Tile<'t> {
             tile.totals = tile.zeros(kernel, "total", "");
         }
         tile
+    }
+
+    /// The same, fetching a share of the next block's weights.
+    pub fn fetching(self, ahead: Option<Share>) -> Tile<'t> {
+        Tile { ahead, ..self }
     }
 
     /// A variable for each vector of each pixel.
@@ -103,7 +111,7 @@ impl<'t> Tile<'t> {
         };
         // Two steps are taken at once.
         let unrolled = if weights.pairs() && unrolled % 2 == 1 { 2 } else { unrolled };
-        Reduction { tile: self, axes, weights, unrolled }.level(kernel, 0, x, weights.pointer);
+        Reduction { tile: self, axes, weights, unrolled }.level(kernel, 0, &Index::default(), x, weights.pointer);
     }
 
     /// Writes the loop over one reduction axis, of which `run` steps are walked, a multiple of those of a rolled turn.
@@ -112,7 +120,13 @@ impl<'t> Tile<'t> {
             steps if weights.pairs() && steps % 2 == 1 => 2,
             steps => steps,
         };
-        Reduction { tile: self, axes: &[axis], weights, unrolled }.turns(kernel, run, x, weights.pointer);
+        Reduction { tile: self, axes: &[axis], weights, unrolled }.turns(
+            kernel,
+            &Index::default(),
+            run,
+            x,
+            weights.pointer,
+        );
     }
 
     /// Steps whose packed weights instructions reach from one pointer.
@@ -155,24 +169,25 @@ impl<'t> Tile<'t> {
 }
 
 impl Reduction<'_> {
-    /// Loops over the reduction axes from number `axis` on.
-    fn level(&self, kernel: &mut KernelWriter<'_>, axis: usize, x: Var, weights: Var) {
+    /// Loops over the reduction axes from number `axis` on, behind `done` steps.
+    fn level(&self, kernel: &mut KernelWriter<'_>, axis: usize, done: &Index, x: Var, weights: Var) {
         if axis + 1 < self.axes.len() {
             return kernel.for_each("tap", self.axes[axis].extent, |kernel, tap| {
                 let x = kernel.b.pointer("xt", x, tap.times(self.axes[axis].x));
                 let weights = kernel.b.pointer("wt", weights, tap.times(self.weights.reduction[axis]));
-                self.level(kernel, axis + 1, x, weights);
+                let steps: usize = self.axes[axis + 1..].iter().map(|axis| axis.extent).product();
+                self.level(kernel, axis + 1, &done.plus(&tap.times(steps as i64)), x, weights);
             });
         }
         let last = self.axes.last().copied().unwrap_or(Axis { extent: 1, x: 0, weights: 0 });
         if self.tile.totals.is_empty() {
-            return self.run(kernel, last.extent, x, weights);
+            return self.run(kernel, done, last.extent, x, weights);
         }
         let weight_stride = self.weights.reduction.last().copied().unwrap_or(0);
         let part = |kernel: &mut KernelWriter<'_>, first: Index, extent: usize| {
             let x = kernel.b.pointer("xk", x, first.times(last.x));
             let weights = kernel.b.pointer("wk", weights, first.times(weight_stride));
-            self.run(kernel, extent, x, weights);
+            self.run(kernel, &done.plus(&first), extent, x, weights);
             self.tile.end_run(kernel);
         };
         let runs = last.extent / LONGEST_RUN;
@@ -182,16 +197,19 @@ impl Reduction<'_> {
         }
     }
 
-    /// Some steps of the innermost reduction axis.
-    fn run(&self, kernel: &mut KernelWriter<'_>, extent: usize, x: Var, weights: Var) {
+    /// Some steps of the innermost reduction axis, behind `done` steps of all axes.
+    fn run(&self, kernel: &mut KernelWriter<'_>, done: &Index, extent: usize, x: Var, weights: Var) {
         let full = extent / self.unrolled * self.unrolled;
-        self.turns(kernel, Index::from(full), x, weights);
+        self.turns(kernel, done, Index::from(full), x, weights);
         self.steps(kernel, &Index::from(full), extent - full, x, weights);
     }
 
     /// The loop over the innermost reduction axis, up to a whole number of turns.
-    fn turns(&self, kernel: &mut KernelWriter<'_>, end: Index, x: Var, weights: Var) {
+    fn turns(&self, kernel: &mut KernelWriter<'_>, done: &Index, end: Index, x: Var, weights: Var) {
         kernel.for_range("k", Index::default(), end, self.unrolled as i64, |kernel, k| {
+            if let Some(share) = &self.tile.ahead {
+                share.fetch(kernel, &done.plus(&k), self.unrolled);
+            }
             self.steps(kernel, &k, self.unrolled, x, weights);
         });
     }

@@ -5,6 +5,7 @@
 //! constants, and nothing is ever checked at run time.
 
 use super::accumulate::Tile;
+use super::ahead::Share;
 use super::contraction::{Axis, Contraction, merged_reduction};
 use super::order;
 use super::products::{finish, require_products};
@@ -207,6 +208,23 @@ impl Contraction {
         }
     }
 
+    /// What a tile fetches of the next block's weights.
+    fn share(
+        &self,
+        kernel: &mut KernelWriter<'_>,
+        origin: &[Index],
+        (rows, columns): (usize, usize),
+        weights: &Weights,
+    ) -> Option<Share> {
+        let of_pixels = self.outer.iter().position(|axis| axis.weights == 0).unwrap_or(self.outer.len());
+        let first = match (origin.get(of_pixels..)?, self.outer.get(of_pixels..)?) {
+            ([column], [_]) => column.clone(),
+            ([row, column], [_, axis]) => row.times(axis.extent as i64).plus(&column.times(rows as i64)),
+            _ => return None,
+        };
+        Some(weights.ahead?.share(kernel, &first, rows * columns))
+    }
+
     fn tile(
         &self,
         kernel: &mut KernelWriter<'_>,
@@ -240,6 +258,7 @@ impl Contraction {
         let pixels = places.iter().map(|place| moved(place)).collect();
         let run = self.reduction.last().map_or(1, |axis| axis.extent);
         let tile = Tile::new(kernel, self.x.view.dtype, pixels, &block.vectors, (run, self.steps()), rolled);
+        let tile = tile.fetching(self.share(kernel, origin, size, weights));
         tile.accumulate(kernel, x, &self.reduction, weights);
         let sums = tile.total(kernel);
         for (place, sums) in places.iter().zip(sums.chunks(block.vectors.len().max(1))) {

@@ -5,6 +5,7 @@
 //! [`KernelWriter::finish`], which computes the epilogue and stores it.
 
 mod accumulate;
+mod ahead;
 mod arg_reduce;
 mod arithmetic;
 pub mod band;

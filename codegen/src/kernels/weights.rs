@@ -1,12 +1,15 @@
 //! Weights of register tiles: packed when the code is generated, copied into packed form at run time, or read where they are.
 
 use super::KernelWriter;
+use super::ahead::Ahead;
 use super::contraction::{Axis, Contraction};
+use super::order;
 use super::products::machine;
 use super::schedule::{Preferences, Settings};
-use super::tile::{self, Block, Lanes, Machine};
+use super::tile::{self, Block, Lanes, Machine, Span};
 use super::winograd_filter::transformed_weights;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
+use crate::target::VectorSpelling;
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, TensorType};
 
@@ -22,6 +25,8 @@ pub struct Weights {
     packed: bool,
     /// Whether two steps of an output are neighbours.
     pairs: bool,
+    /// What tiles fetch of those of the next block.
+    pub ahead: Option<Ahead>,
 }
 
 impl Weights {
@@ -54,8 +59,9 @@ impl Weights {
 
 /// How the weights are kept.
 pub enum Store {
-    /// Packed when the code was generated, or, with `copied`, at run time for each position of the weight axes.
-    Packed { pointer: Var, copied: bool },
+    /// Packed when the code was generated, or, with `copied`, at run time for each position of the weight axes; those of the next block
+    /// may be fetched `ahead`.
+    Packed { pointer: Var, copied: bool, ahead: bool },
     /// Read where they are.
     Direct,
 }
@@ -98,6 +104,8 @@ impl Store {
         let elements = contraction.steps() * width;
         match (&weights.constant, weights.operand) {
             (Some(constant), Some(operand)) if settings.is("weights", "packed") => {
+                // Where blocks are walked for each tile, the cache has all of them after the first.
+                let ahead = contraction.fetches_ahead(kernel) && !order::is_by_pixels(settings);
                 let positions: usize = weight_axes.iter().map(|axis| axis.extent).product();
                 let ty = TensorType::new(constant.ty().dtype, [positions * elements]);
                 let (contraction, constant) = (contraction.clone(), constant.clone());
@@ -110,11 +118,11 @@ impl Store {
                     }
                     None => contraction.packed(&constant, &blocks, &weight_axes, steps),
                 };
-                Store::Packed { pointer: kernel.pack(operand, "packed", ty, values), copied: false }
+                Store::Packed { pointer: kernel.pack(operand, "packed", ty, values), copied: false, ahead }
             }
             _ if settings.is("weights", "copied") => {
                 let pointer = kernel.scratch("packed", weights.view.dtype, elements);
-                Store::Packed { pointer, copied: true }
+                Store::Packed { pointer, copied: true, ahead: false }
             }
             _ => Store::Direct,
         }
@@ -159,9 +167,9 @@ impl Store {
                 let pointer = kernel.b.pointer("wp", contraction.weights.pointer, strided);
                 let reduction = reduction.iter().map(|axis| axis.weights).collect();
                 let output_stride = contraction.output_stride;
-                Weights { pointer, dtype, reduction, output_stride, packed: false, pairs: false }
+                Weights { pointer, dtype, reduction, output_stride, packed: false, pairs: false, ahead: None }
             }
-            Store::Packed { pointer, copied } => {
+            Store::Packed { pointer, copied, ahead } => {
                 let mut place = number.times((steps * width) as i64).offset((section * steps) as i64);
                 if !copied {
                     let total = contraction.packed_width(kernel) * steps;
@@ -174,7 +182,9 @@ impl Store {
                 let extents: Vec<usize> = reduction.iter().map(|axis| axis.extent).collect();
                 let strides = row_major_strides(&extents).iter().map(|&stride| (stride * width) as i64).collect();
                 let pairs = !copied && contraction.pairs(kernel.target);
-                let packed = Weights { pointer, dtype, reduction: strides, output_stride: 1, packed: true, pairs };
+                let ahead = ahead.then(|| contraction.ahead(pointer, block)).flatten();
+                let packed =
+                    Weights { pointer, dtype, reduction: strides, output_stride: 1, packed: true, pairs, ahead };
                 if copied {
                     contraction.copy(kernel, block, &packed, strided);
                 }
@@ -188,6 +198,22 @@ impl Contraction {
     /// Outputs with the padding of their vectors.
     fn packed_width(&self, kernel: &KernelWriter<'_>) -> usize {
         tile::vectors(self.outputs, machine(self.x.view.dtype, kernel)).iter().map(|vector| vector.width).sum()
+    }
+
+    /// Whether there are so many weights that those of the next block are fetched while one is computed.
+    fn fetches_ahead(&self, kernel: &KernelWriter<'_>) -> bool {
+        let positions: usize = self.outer.iter().filter(|axis| axis.weights != 0).map(|axis| axis.extent).product();
+        let bytes = positions * self.steps() * self.packed_width(kernel) * self.weights.view.dtype.size();
+        kernel.target.vectors == VectorSpelling::Gnu && bytes >= kernel.target.machine.tuning.fetched_ahead
+    }
+
+    /// What a block's tiles fetch of the next one.
+    fn ahead(&self, weights: Var, block: &Block) -> Option<Ahead> {
+        let (size, steps) = (self.weights.view.dtype.size(), self.steps());
+        let pixels = self.outer.iter().filter(|axis| axis.weights == 0).map(|axis| axis.extent).product();
+        let of = |spans: &[Span]| spans.first().map_or(1, |span| span.step);
+        let ahead = Ahead { weights, size, elements: steps * block.width(), steps, pixels };
+        ahead.for_tiles(of(&block.rows) * of(&block.columns))
     }
 
     /// Element of the unpacked weights at the first step of the reduction.

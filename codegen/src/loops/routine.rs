@@ -31,6 +31,9 @@ pub enum Routine {
         /// Bytes of an element.
         size: usize,
     },
+    /// Has the cache bring a line that is needed soon (a pointer; bytes from there, which may be beyond what it points into). Nothing is
+    /// read or written.
+    FetchAhead,
     /// Copies a channel into a *plane*, whose words are pairs of a column in rows 2i and 2i + 1 (pointers to the channel, to the word
     /// of its first column in row 0 of the plane; numbers of rows and columns, bytes between rows and between columns, words of a
     /// row of pairs, rows of the plane above the channel).
@@ -167,6 +170,7 @@ impl Routine {
             Routine::Widen { dtype, pixels } => format!("mlc_widen_{dtype}_{pixels}"),
             Routine::Copy { dtype } => format!("mlc_copy_{dtype}"),
             Routine::CopyBytes { .. } => "mlc_copy_bytes".to_owned(),
+            Routine::FetchAhead => "mlc_fetch_ahead".to_owned(),
             Routine::Helium(routine) => routine.name(),
             Routine::Dots { tile, bytes } => {
                 let of = bytes.map_or(String::new(), |dtype| format!("{dtype}_"));
@@ -206,6 +210,7 @@ impl Routine {
         match self {
             Routine::Copy { .. } => 2.0,
             Routine::CopyBytes { .. } => 30.0 + each.moved_byte * number(0),
+            Routine::FetchAhead => 1.0,
             Routine::Helium(routine) => routine.instructions(numbers),
             Routine::Widen { .. } => 4.0 + 7.0 * (number(0) / 4.0).ceil(),
             Routine::Dots { tile: Tile::ThreeByTwo, .. } => 24.0 + number(1) * (17.0 + 19.75 * number(0)),
@@ -246,6 +251,7 @@ impl Routine {
         match self {
             Routine::Copy { .. } => vec![1; 2],
             Routine::CopyBytes { size } => vec![number(0) / size.max(1); 2],
+            Routine::FetchAhead => Vec::new(),
             Routine::Helium(routine) => routine.elements(numbers),
             Routine::Widen { pixels, .. } => vec![number(0), number(0).div_ceil(4) * 2 * pixels],
             Routine::JoinPixels => vec![number(0); 3],

@@ -232,7 +232,7 @@ impl Machine {
             code_bytes: 4.0,
             trust: None,
             trust_of_saving: None,
-            tuning: Tuning::host(),
+            tuning: Tuning::little(),
             threads: Some(THREADS),
         }
     }

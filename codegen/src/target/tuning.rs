@@ -63,6 +63,8 @@ pub struct Tuning {
     /// Vectors gain as soon as the nearest cache is left; C compilers make as much of the plain walk of single elements until the
     /// next one is left, too.
     pub near_bytes: [usize; 2],
+    /// Bytes of a kernel's packed weights from which on those of the next block are fetched while one is multiplied.
+    pub fetched_ahead: usize,
     /// What Winograd's convolutions take.
     pub winograd: WinogradCost,
 }
@@ -80,12 +82,18 @@ const WIDE: Tuning = Tuning {
     copied_pixels: 8,
     rewalked_bytes: 256 << 10,
     near_bytes: [1 << 15, 1 << 20],
+    fetched_ahead: usize::MAX,
     winograd: WinogradCost { product: 1.4, sum: 22.0, moved: 8.5, least_gain: 0.9, least_bytes: 1 << 16 },
 };
 
 impl Tuning {
     /// A desktop or server processor of these days.
     pub const fn host() -> Tuning {
+        Tuning { fetched_ahead: 1 << 15, ..WIDE }
+    }
+
+    /// A small processor with several units and caches.
+    pub const fn little() -> Tuning {
         WIDE
     }
 

@@ -1,7 +1,7 @@
 //! Generated convolutions and matrix products against the evaluator: random ones with and without an epilogue, and the tiles
 //! of chosen layers. Needs a C compiler.
 
-use crate::common::{check, check_by_turns, embedded};
+use crate::common::{check, check_by_turns, embedded, text_of};
 use mlc_codegen::target::{Borders, Target};
 use mlc_ir::ops::{Convolution, Kernel, Matmul};
 use mlc_ir::scalar::{BinaryFunction, Expression, UnaryFunction};
@@ -214,5 +214,36 @@ fn layers_agree_with_the_evaluator_on_an_emulated_machine_with_vectors() {
     // The machine's memory for programs holds some at a time.
     for layers in [layers(), bordered_layers()].concat().chunks(7) {
         check(&graphs_of(layers), &embedded("cortex-m55"), 1e-4);
+    }
+}
+
+/// Where the reduction has one axis, and where it has two. Results are sums of 96 and 200 products.
+#[test]
+fn weights_of_the_next_block_are_fetched_where_there_are_many() {
+    let mut generator = Generator::new(11);
+    let mut layer = |size: usize, window: usize, channels: usize, outputs: usize| {
+        let op = Convolution {
+            strides: vec![1; 2],
+            dilations: vec![1; 2],
+            pads: vec![(0, 0); 2],
+            groups: 1,
+            border: 0,
+            sums: None,
+        };
+        let types = [[1, size, size, channels], [window, window, channels, outputs]];
+        let types = types.map(|shape| TensorType::new(DType::F32, shape));
+        graph_of(&format!("{size} {window}"), op.into(), &types, true, true, &mut generator)
+    };
+    let (many, few) = (vec![layer(9, 1, 96, 128), layer(9, 5, 8, 168)], vec![layer(9, 1, 64, 64)]);
+    let fetches = |graphs: &[Graph], target: &Target| -> Vec<bool> {
+        let modules = check(graphs, target, 1e-4);
+        modules.iter().map(|module| text_of(module).contains("mlc_fetch_ahead(wp")).collect()
+    };
+    for bytes in [16, 32, 64] {
+        assert_eq!(fetches(&many, &Target::host(bytes)), [true, true], "{bytes}");
+        assert_eq!(fetches(&few, &Target::host(bytes)), [false], "{bytes}");
+    }
+    for target in [Target::generic(), embedded("cortex-m4")] {
+        assert_eq!(fetches(&many, &target), [false, false], "{}", target.name);
     }
 }
