@@ -146,7 +146,7 @@ impl Winograd {
         let step = tile::time(rows, columns, self.outputs, self.machine, size);
         let weights = 4 * taps * self.channels * self.outputs;
         let computing = (self.items * taps * self.channels) as f64 * step;
-        computing.max(fetching(kernel, weights, 1))
+        beside_fetching(kernel, computing, weights, 1)
     }
 
     /// Time of so many tiles at once, in units of one vector multiply-add.
@@ -158,8 +158,8 @@ impl Winograd {
         let sums = tiles as f64 * vectors(self.outputs);
         let products = (turns * self.size()) as f64 * (costs.product * self.channels as f64 * step + costs.sum * sums);
         let moved = self.total() as f64 * self.size() as f64 * (vectors(self.channels) + vectors(self.outputs));
-        let fetched = fetching(kernel, 4 * self.size() * self.channels * self.outputs, turns);
-        products.max(fetched) + costs.moved * moved + self.spilling(tiles, kernel)
+        let weights = 4 * self.size() * self.channels * self.outputs;
+        beside_fetching(kernel, products, weights, turns) + costs.moved * moved + self.spilling(tiles, kernel)
     }
 
     /// Bytes of what so many tiles have transformed.
@@ -376,16 +376,18 @@ impl Winograd {
     }
 }
 
-/// Time in units of one vector multiply-add until weights of so many bytes have come so many times: first from behind the level of
-/// cache that holds them, since other kernels have run since, then from it.
-fn fetching(kernel: &KernelWriter<'_>, bytes: usize, turns: usize) -> f64 {
+/// Time of computing, in units of one vector multiply-add, while weights of so many bytes come so many times: first from behind the level
+/// of cache that holds them, since other kernels have run since, then from it.
+fn beside_fetching(kernel: &KernelWriter<'_>, computing: f64, bytes: usize, turns: usize) -> f64 {
     let machine = &kernel.target.machine;
-    let Some(last) = machine.caches.last() else { return 0.0 };
+    let costs = machine.tuning.winograd;
     let level = machine.caches.iter().position(|cache| bytes <= cache.bytes).unwrap_or(machine.caches.len());
-    let behind = machine.caches.get(level).unwrap_or(last);
-    let within = level.checked_sub(1).and_then(|nearer| machine.caches.get(nearer));
-    let again = within.map_or(0.0, |cache| (turns - 1) as f64 / cache.fill);
-    bytes as f64 * (1.0 / behind.fill + again) / machine.instructions.multiply_add
+    let fill = |level: usize| machine.caches.get(level).map_or(f64::INFINITY, |cache| cache.fill);
+    let first_fill = if level + 1 < machine.caches.len() { fill(level) } else { costs.memory_fill };
+    let again_fill = level.checked_sub(1).map_or(f64::INFINITY, fill);
+    let time = |bytes: usize, fill: f64| bytes as f64 / fill / machine.instructions.multiply_add;
+    let fetching = time(bytes, first_fill) + time(bytes * (turns - 1), again_fill);
+    computing.max(fetching) + costs.unhidden * computing.min(fetching)
 }
 
 /// The values behind a filter's elements.

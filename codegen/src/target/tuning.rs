@@ -29,6 +29,10 @@ pub struct WinogradCost {
     pub sum: f64,
     /// To load, transform and store a vector of what is transformed.
     pub moved: f64,
+    /// Bytes of packed weights a cycle that come from memory.
+    pub memory_fill: f64,
+    /// The share of the lesser of two times, of computing and of fetching weights, that isn't hidden behind the other.
+    pub unhidden: f64,
     /// Time, as a share of that of the plain convolution, below which they are thought to be faster.
     pub least_gain: f64,
     /// Bytes of transformed tiles that nothing is gained by going below.
@@ -83,7 +87,15 @@ const WIDE: Tuning = Tuning {
     rewalked_bytes: 256 << 10,
     near_bytes: [1 << 15, 1 << 20],
     fetched_ahead: usize::MAX,
-    winograd: WinogradCost { product: 1.4, sum: 22.0, moved: 8.5, least_gain: 0.9, least_bytes: 1 << 16 },
+    winograd: WinogradCost {
+        product: 1.4,
+        sum: 22.0,
+        moved: 8.5,
+        memory_fill: 4.5,
+        unhidden: 0.5,
+        least_gain: 0.9,
+        least_bytes: 1 << 16,
+    },
 };
 
 impl Tuning {
