@@ -139,11 +139,25 @@ impl Program {
     /// # Errors
     /// When the program fails, or its second run gives other outputs than its first.
     pub fn run(&self, inputs: &[Tensor], outputs: &[Port]) -> Result<Vec<Tensor>, String> {
+        self.run_with(&[], inputs, outputs)
+    }
+
+    /// The same with further variables in the program's environment.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run_with(
+        &self,
+        variables: &[(&str, &str)],
+        inputs: &[Tensor],
+        outputs: &[Port],
+    ) -> Result<Vec<Tensor>, String> {
         let (input_file, output_file) = (self.folder.join("inputs.bin"), self.folder.join("outputs.bin"));
         let bytes: Vec<u8> = inputs.iter().flat_map(Tensor::to_le_bytes).collect();
         std::fs::write(&input_file, bytes).map_err(|error| error.to_string())?;
         let mut command = Command::new(&self.path);
         command.arg(&input_file).arg(&output_file).env("ASAN_OPTIONS", "detect_leaks=0");
+        command.envs(variables.iter().copied());
         let output = command.output().map_err(|error| error.to_string())?;
         if !output.status.success() {
             return Err(format!("the program ends with {}: {}", ending(output.status), first_error(&output)));

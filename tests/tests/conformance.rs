@@ -7,9 +7,19 @@ use mlc_tests::paths;
 use mlc_tests::program::c_compiler;
 use std::process::Command;
 
-/// Every case of the folder passes: a refusal is a failure too, for what the repository carries is supported.
+/// Every case of the folder passes: a refusal is a failure too, for what the repository carries is supported. Each becomes an archive, a
+/// program of its own.
 fn check(format: &str, mode: &Mode) {
-    let outcomes = run(&paths::data(), format, mode, "", 2).unwrap();
+    check_programs(format, mode, false);
+}
+
+/// The same, of which many become one program: C compilers take most of their time to begin and to end.
+fn check_together(format: &str, mode: &Mode) {
+    check_programs(format, mode, true);
+}
+
+fn check_programs(format: &str, mode: &Mode, together: bool) {
+    let outcomes = run(&paths::data(), format, mode, "", 2, together).unwrap();
     assert!(!outcomes.is_empty(), "there are no cases of {format}");
     let all = outcomes.iter().all(|outcome| outcome.status == Status::Passed);
     assert!(all, "{format} on {}: {}\n{}", mode.name, summary(&outcomes), failures(&outcomes));
@@ -17,8 +27,8 @@ fn check(format: &str, mode: &Mode) {
 
 #[test]
 fn models_on_the_generic_target() {
-    check("pnnx", &Mode::generic(false));
-    check("onnx", &Mode::generic(false));
+    check_together("pnnx", &Mode::generic(false));
+    check_together("onnx", &Mode::generic(false));
     check("relay", &Mode::generic(false));
     check("ark", &Mode::generic(false));
     check("lightnet", &Mode::generic(false));
@@ -28,7 +38,7 @@ fn models_on_the_generic_target() {
 
 #[test]
 fn models_on_the_generic_target_where_there_are_no_vectors() {
-    check("pnnx", &Mode::generic(true).with_flags(["-DMLC_VECTORS=0"]));
+    check_together("pnnx", &Mode::generic(true).with_flags(["-DMLC_VECTORS=0"]));
 }
 
 #[test]
@@ -43,7 +53,7 @@ fn models_on_the_host() {
 
 #[test]
 fn models_with_the_schedules_of_a_microcontroller() {
-    check("pnnx", &Mode::microcontroller("cortex-m4", false).unwrap());
+    check_together("pnnx", &Mode::microcontroller("cortex-m4", false).unwrap());
 }
 
 /// At `-O3` gcc 11 and 12 mask the loads in arms of selections wrongly.
@@ -55,7 +65,7 @@ fn selections_with_the_c_compilers_optimisation() {
         for (mode, level) in modes.iter().flat_map(|mode| [(mode, "-O2"), (mode, "-O3")]) {
             let mode = mode.clone().compiled_by(&compiler).with_flags([level, "-march=native"]);
             for case in ["where_const_row", "lpnorm_middle_axis"] {
-                let outcomes = run(&paths::data(), "onnx", &mode, case, 2).unwrap();
+                let outcomes = run(&paths::data(), "onnx", &mode, case, 2, false).unwrap();
                 let statuses: Vec<&Status> = outcomes.iter().map(|outcome| &outcome.status).collect();
                 assert_eq!(statuses, [&Status::Passed], "{case} on {}", mode.name);
             }

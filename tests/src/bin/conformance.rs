@@ -1,9 +1,10 @@
-//! `conformance [FOLDER] [--target host|generic|cortex-m4|riscv32]… [--sanitize] [--cc COMPILER] [--flag FLAG]… [--filter TEXT] [--threads N] [--format NAME]… [--write FILE] [--timings]`
+//! `conformance [FOLDER] [--target host|generic|cortex-m4|riscv32]… [--sanitize] [--cc COMPILER] [--flag FLAG]… [--together] [--filter TEXT] [--threads N] [--format NAME]… [--write FILE] [--timings]`
 //!
 //! Runs the conformance collection (by default the one beside the repository, or the repository's own selection) and prints
 //! one table per format, what failed, and a closing line; `--write` puts the tables into a document. `--flag` gives the C compiler
 //! an option more, such as `-O3`, `--cc` names another one. Code of targets that are named as in the tables, `generic, sanitized`,
-//! runs under sanitizers, with `--sanitize` that of all. Without a target it is `host` and `generic, sanitized`. The exit status is 1
+//! runs under sanitizers, with `--sanitize` that of all. With sanitizers, or `--together`, many cases become one program, which tells nothing
+//! of their archives, but takes C compilers less time. Without a target it is `host` and `generic, sanitized`. The exit status is 1
 //! when a case is wrong, or fewer pass than are demanded.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test runner talks to its user")]
 
@@ -18,6 +19,7 @@ struct Arguments {
     targets: Vec<String>,
     formats: Vec<String>,
     sanitize: bool,
+    together: bool,
     compiler: Option<String>,
     flags: Vec<String>,
     filter: String,
@@ -32,6 +34,7 @@ fn arguments() -> Result<Arguments, String> {
         targets: Vec::new(),
         formats: Vec::new(),
         sanitize: false,
+        together: false,
         compiler: None,
         flags: Vec::new(),
         filter: String::new(),
@@ -52,6 +55,7 @@ fn arguments() -> Result<Arguments, String> {
             "--write" => arguments.document = Some(value()?.into()),
             "--timings" => arguments.timings = true,
             "--sanitize" => arguments.sanitize = true,
+            "--together" => arguments.together = true,
             option if option.starts_with('-') => return Err(format!("there is no option {option}")),
             folder => arguments.folder = folder.into(),
         }
@@ -83,7 +87,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             if !conformance::cases_folder(&arguments.folder, format).is_dir() {
                 continue;
             }
-            let outcomes = conformance::run(&arguments.folder, format, &mode, &arguments.filter, arguments.threads)?;
+            let Arguments { folder, filter, threads, .. } = arguments;
+            let together = arguments.together || mode.build.is_sanitized();
+            let outcomes = conformance::run(folder, format, &mode, filter, *threads, together)?;
             println!("## {format}, target {}\n\n{}", mode.name, conformance::table(&outcomes));
             println!("{}", conformance::failures(&outcomes));
             if arguments.timings {

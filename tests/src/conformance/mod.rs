@@ -90,20 +90,28 @@ fn cases(collection: &Path, format: &str, filter: &str) -> Result<Vec<Case>, Str
     Ok(cases)
 }
 
-/// Cases whose code becomes one program at most, where it isn't the archives that are looked at but the code, by sanitizers.
+/// Cases whose code becomes one program at most, where it isn't the archives that are looked at but the code.
 const TOGETHER: usize = 16;
 
-/// Runs every case of a format whose name contains `filter`, on `threads` threads; sorted by name.
+/// Runs every case of a format whose name contains `filter`, on `threads` threads; sorted by name. `together`, many of them become one
+/// program.
 ///
 /// # Errors
 /// When the format's folder in the collection, or a case in it, can't be read.
-pub fn run(collection: &Path, format: &str, mode: &Mode, filter: &str, threads: usize) -> Result<Vec<Outcome>, String> {
+pub fn run(
+    collection: &Path,
+    format: &str,
+    mode: &Mode,
+    filter: &str,
+    threads: usize,
+    together: bool,
+) -> Result<Vec<Outcome>, String> {
     if format == ARK_RANKS {
         return run_ranks(&cases_folder(collection, format), mode, filter, threads);
     }
     let cases = cases(collection, format, filter)?;
     // All threads have several batches, so that they end at about the same time.
-    let together = (cases.len() / (8 * threads.max(1))).clamp(1, if mode.build.is_sanitized() { TOGETHER } else { 1 });
+    let together = (cases.len() / (8 * threads.max(1))).clamp(1, if together { TOGETHER } else { 1 });
     let batches: Vec<&[Case]> = cases.chunks(together).collect();
     let judged = parallel::map(&batches, threads, |batch| {
         let start = Instant::now();
