@@ -214,7 +214,7 @@ impl Target {
             borders: Borders::Memory,
             bands: false,
             in_order: false,
-            machine: Machine::host(),
+            machine: Machine { tuning: Tuning::host().for_vectors(vector_bytes), ..Machine::host() },
             c_flags: ["-std=gnu99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno"]
                 .map(String::from)
                 .to_vec(),
