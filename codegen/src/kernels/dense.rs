@@ -130,14 +130,19 @@ impl Contraction {
         views
     }
 
+    /// The outer axes along which the weights move, which are first once axes are merged, and those of pixels.
+    pub(super) fn outer_axes(&self) -> (&[Axis], &[Axis]) {
+        let fixed = self.outer.iter().filter(|axis| axis.weights != 0).count();
+        self.outer.split_at(fixed)
+    }
+
     fn cut(&self, kernel: &KernelWriter<'_>) -> Cut<'_> {
         let mut machine = self.machine(kernel);
         let apart = self.outer.last().map_or(0, |axis| axis.x.unsigned_abs() as usize * self.x.view.dtype.size());
         if apart > 0 && apart.is_multiple_of(machine.tuning.cache_period) {
             machine.neighbours = machine.tuning.cache_ways;
         }
-        let fixed = self.outer.iter().filter(|axis| axis.weights != 0).count();
-        let (weight_axes, pixel_axes) = self.outer.split_at(fixed);
+        let (weight_axes, pixel_axes) = self.outer_axes();
         let (columns, above) = pixel_axes.split_last().map_or((1, pixel_axes), |(last, above)| (last.extent, above));
         let (rows, above) = above.split_last().map_or((1, above), |(last, above)| (last.extent, above));
         let above: Vec<usize> = above.iter().map(|axis| axis.extent).collect();
@@ -216,8 +221,8 @@ impl Contraction {
         (rows, columns): (usize, usize),
         weights: &Weights,
     ) -> Option<Share> {
-        let of_pixels = self.outer.iter().position(|axis| axis.weights == 0).unwrap_or(self.outer.len());
-        let first = match (origin.get(of_pixels..)?, self.outer.get(of_pixels..)?) {
+        let (weight_axes, pixel_axes) = self.outer_axes();
+        let first = match (origin.get(weight_axes.len()..)?, pixel_axes) {
             ([column], [_]) => column.clone(),
             ([row, column], [_, axis]) => row.times(axis.extent as i64).plus(&column.times(rows as i64)),
             _ => return None,

@@ -104,10 +104,11 @@ impl Store {
         let elements = contraction.steps() * width;
         match (&weights.constant, weights.operand) {
             (Some(constant), Some(operand)) if settings.is("weights", "packed") => {
-                // Where blocks are walked for each tile, the cache has all of them after the first.
-                let ahead = contraction.fetches_ahead(kernel) && !order::is_by_pixels(settings);
                 let positions: usize = weight_axes.iter().map(|axis| axis.extent).product();
                 let ty = TensorType::new(constant.ty().dtype, [positions * elements]);
+                let is_much = ty.bytes() >= kernel.target.machine.tuning.fetched_ahead;
+                // Where blocks are walked for each tile, the cache has all of them after the first.
+                let ahead = is_much && kernel.target.vectors == VectorSpelling::Gnu && !order::is_by_pixels(settings);
                 let (contraction, constant) = (contraction.clone(), constant.clone());
                 let (blocks, weight_axes) = (blocks.to_vec(), weight_axes.to_vec());
                 let steps = if contraction.pairs(kernel.target) { 2 } else { 1 };
@@ -200,17 +201,10 @@ impl Contraction {
         tile::vectors(self.outputs, machine(self.x.view.dtype, kernel)).iter().map(|vector| vector.width).sum()
     }
 
-    /// Whether there are so many weights that those of the next block are fetched while one is computed.
-    fn fetches_ahead(&self, kernel: &KernelWriter<'_>) -> bool {
-        let positions: usize = self.outer.iter().filter(|axis| axis.weights != 0).map(|axis| axis.extent).product();
-        let bytes = positions * self.steps() * self.packed_width(kernel) * self.weights.view.dtype.size();
-        kernel.target.vectors == VectorSpelling::Gnu && bytes >= kernel.target.machine.tuning.fetched_ahead
-    }
-
     /// What a block's tiles fetch of the next one.
     fn ahead(&self, weights: Var, block: &Block) -> Option<Ahead> {
         let (size, steps) = (self.weights.view.dtype.size(), self.steps());
-        let pixels = self.outer.iter().filter(|axis| axis.weights == 0).map(|axis| axis.extent).product();
+        let pixels = self.outer_axes().1.iter().map(|axis| axis.extent).product();
         let of = |spans: &[Span]| spans.first().map_or(1, |span| span.step);
         let ahead = Ahead { weights, size, elements: steps * block.width(), steps, pixels };
         ahead.for_tiles(of(&block.rows) * of(&block.columns))
