@@ -5,13 +5,18 @@ use crate::loops::spelling::{c_type, harmless, literal};
 use crate::module::{Module, PackedConstant};
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Values};
 use std::io::{self, Write};
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
 
 /// Columns of a line of numbers at most.
 const COLUMNS: usize = 100;
-/// Bytes of text that are written at once.
-const TEXT: usize = 1 << 16;
-/// Elements that are converted at once.
-const BLOCK: usize = 4096;
+/// Elements whose lines are written by one thread at once; behind them a line ends.
+const BLOCK: usize = 1 << 15;
+/// Threads at most, each of which holds the text of a block.
+const MOST_THREADS: usize = 8;
+/// Elements that are converted at once where that takes memory.
+const CONVERTED: usize = 4096;
 
 /// The C declaration of a constant, without a semicolon.
 pub fn declaration(constant: &PackedConstant) -> String {
@@ -52,72 +57,89 @@ pub fn values(value: &Attribute) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
+/// Writes the lines, some blocks of them made at the same time.
 fn write_values(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
-    let (ty, bytes) = (value.ty(), value.bytes());
-    let mut lines = Lines { out, text: Vec::with_capacity(TEXT + COLUMNS), column: 0 };
+    let (dtype, bytes) = (value.ty().dtype, value.bytes());
     if bytes.is_empty() {
-        lines.put("0")?;
+        return out.write_all(b"  0,\n");
     }
-    for block in bytes.chunks(BLOCK * ty.dtype.size()) {
-        if ty.dtype == DType::F32 {
-            lines.put_singles(block)?;
-            continue;
+    let blocks: Vec<&[u8]> = bytes.chunks(BLOCK * dtype.size()).collect();
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
+    for blocks in blocks.chunks(threads) {
+        let (first, others) = (blocks[0], &blocks[1..]);
+        let texts = thread::scope(|scope| {
+            let others: Vec<_> = others.iter().map(|block| scope.spawn(|| lines(dtype, block))).collect();
+            let first = [Ok(lines(dtype, first))].into_iter();
+            first.chain(others.into_iter().map(ScopedJoinHandle::join)).collect::<Vec<_>>()
+        });
+        for text in texts {
+            out.write_all(&text.unwrap_or_else(|panic| resume_unwind(panic)))?;
         }
-        let count = block.len() / ty.dtype.size();
-        let tensor = Tensor::from_le_bytes(TensorType::new(ty.dtype, [count]), block);
-        match tensor.values() {
-            Values::Float(values) => {
-                values.iter().try_for_each(|&value| lines.put(&literal(Literal::float(ty.dtype, value))))?;
-            }
-            Values::Integer(values) if ty.dtype == DType::Bool => {
-                values.iter().try_for_each(|value| lines.put(&value.to_string()))?;
-            }
-            Values::Integer(values) => {
-                values.iter().try_for_each(|&value| lines.put(&literal(Literal::integer(ty.dtype, value))))?;
-            }
+    }
+    Ok(())
+}
+
+/// The lines of some elements.
+fn lines(dtype: DType, block: &[u8]) -> Vec<u8> {
+    let mut lines = Lines::default();
+    if dtype == DType::F32 {
+        lines.put_singles(block);
+    } else {
+        for bytes in block.chunks(CONVERTED * dtype.size()) {
+            lines.put_values(dtype, bytes);
         }
     }
     lines.end()
 }
 
-/// Words separated by commas, in lines. Weights have millions of them, so that the writer gets many at once.
-struct Lines<'a> {
-    out: &'a mut dyn Write,
+/// Words separated by commas, in lines. Weights have millions of them.
+#[derive(Default)]
+struct Lines {
     text: Vec<u8>,
     column: usize,
 }
 
-impl Lines<'_> {
-    fn put(&mut self, word: &str) -> io::Result<()> {
-        self.put_parts(word, b",")
+impl Lines {
+    fn put_values(&mut self, dtype: DType, bytes: &[u8]) {
+        let tensor = Tensor::from_le_bytes(TensorType::new(dtype, [bytes.len() / dtype.size()]), bytes);
+        match tensor.values() {
+            Values::Float(values) => {
+                values.iter().for_each(|&value| self.put(&literal(Literal::float(dtype, value))));
+            }
+            Values::Integer(values) if dtype == DType::Bool => {
+                values.iter().for_each(|value| self.put(&value.to_string()));
+            }
+            Values::Integer(values) => {
+                values.iter().for_each(|&value| self.put(&literal(Literal::integer(dtype, value))));
+            }
+        }
+    }
+
+    fn put(&mut self, word: &str) {
+        self.put_parts(word, b",");
     }
 
     /// Numbers of single precision, exactly, of their little-endian bytes. Negative ones need no parentheses in an initialiser.
-    fn put_singles(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn put_singles(&mut self, bytes: &[u8]) {
         let mut digits = zmij::Buffer::new();
         for chunk in bytes.chunks_exact(4) {
             let value = f32::from_le_bytes(chunk.try_into().unwrap_or_default());
             if value.is_finite() {
-                self.put_parts(digits.format_finite(value), b"f,")?;
+                self.put_parts(digits.format_finite(value), b"f,");
             } else if value.is_nan() {
-                self.put("NAN")?;
+                self.put("NAN");
             } else {
-                self.put(if value > 0.0 { "INFINITY" } else { "-INFINITY" })?;
+                self.put(if value > 0.0 { "INFINITY" } else { "-INFINITY" });
             }
         }
-        Ok(())
     }
 
     /// A word and what follows it, a comma and perhaps more.
-    fn put_parts(&mut self, word: &str, rest: &[u8]) -> io::Result<()> {
+    fn put_parts(&mut self, word: &str, rest: &[u8]) {
         let length = word.len() + rest.len() + 1;
         if self.column > 0 && self.column + length > COLUMNS {
             self.text.push(b'\n');
             self.column = 0;
-            if self.text.len() >= TEXT {
-                self.out.write_all(&self.text)?;
-                self.text.clear();
-            }
         }
         if self.column == 0 {
             self.text.push(b' ');
@@ -127,12 +149,11 @@ impl Lines<'_> {
         self.text.extend_from_slice(word.as_bytes());
         self.text.extend_from_slice(rest);
         self.column += length;
-        Ok(())
     }
 
-    fn end(mut self) -> io::Result<()> {
+    fn end(mut self) -> Vec<u8> {
         self.text.push(b'\n');
-        self.out.write_all(&self.text)
+        self.text
     }
 }
 

@@ -2,15 +2,15 @@
 
 use crate::module::PackedConstant;
 use crate::names::Names;
+use indexmap::IndexMap;
 use mlc_ir::Attribute;
-use std::collections::BTreeMap;
 
 /// Constants in the order of their first use. Equal ones are one.
 #[derive(Debug, Default)]
 pub(super) struct Constants {
     /// The constants.
     pub list: Vec<PackedConstant>,
-    by_hash: BTreeMap<u64, Vec<usize>>,
+    numbers: IndexMap<Attribute, usize>,
     /// Bytes of the pool so far.
     pool: usize,
 }
@@ -18,13 +18,11 @@ pub(super) struct Constants {
 impl Constants {
     /// The number of a constant, which gets a symbol when it is new.
     pub fn number(&mut self, names: &mut Names, name: &str, value: &Attribute) -> usize {
-        let hash = value.content_hash();
-        let known = self.by_hash.get(&hash).into_iter().flatten();
-        if let Some(index) = known.copied().find(|&index| self.list[index].value == *value) {
-            return index;
+        if let Some(&number) = self.numbers.get(value) {
+            return number;
         }
         let symbol = names.symbol(&format!("constant_{name}"));
-        self.by_hash.entry(hash).or_default().push(self.list.len());
+        self.numbers.insert(value.clone(), self.list.len());
         let (name, value) = (name.to_owned(), value.clone());
         self.list.push(PackedConstant { symbol, name, value, in_code: false, pool_offset: None });
         self.list.len() - 1

@@ -105,8 +105,8 @@ pub fn transformed_weights(filters: [Filter; 2], weights: &Attribute) -> Option<
     for start in (0..plane).step_by(CHUNK) {
         let part = 4 * start..4 * plane.min(start + CHUNK);
         for (values, plane) in values.iter_mut().zip(weights.bytes().chunks_exact(4 * plane)) {
-            for (value, bytes) in values.iter_mut().zip(plane[part.clone()].chunks_exact(4)) {
-                *value = f64::from(f32::from_le_bytes(bytes.try_into().unwrap_or_default()));
+            for (value, bytes) in values.iter_mut().zip(plane[part.clone()].as_chunks::<4>().0) {
+                *value = f64::from(f32::from_le_bytes(*bytes));
             }
         }
         let factors = rows.iter().flat_map(|row| columns.iter().map(move |column| (row, column)));
@@ -116,8 +116,8 @@ pub fn transformed_weights(filters: [Filter; 2], weights: &Attribute) -> Option<
                 let factor = row[tap / width] * column[tap % width];
                 sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
             }
-            for (bytes, sum) in transformed[part.clone()].chunks_exact_mut(4).zip(sums) {
-                bytes.copy_from_slice(&(sum as f32).to_le_bytes());
+            for (bytes, sum) in transformed[part.clone()].as_chunks_mut::<4>().0.iter_mut().zip(sums) {
+                *bytes = (sum as f32).to_le_bytes();
             }
         }
     }

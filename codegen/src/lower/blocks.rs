@@ -78,10 +78,9 @@ pub fn in_cache(graph: &Graph, target: &Target) -> Option<Vec<Block>> {
     if chain.plain() <= capacity {
         return None;
     }
-    let choices = chain.choices();
-    let limit = capacity.max(chain.least(&choices)?);
-    let blocks = chain.path(&choices, limit).map(|path| stripes(&chain, &path));
-    blocks.filter(|blocks| !blocks.is_empty())
+    let limit = chain.least_from(capacity);
+    let path = chain.path(&chain.choices_within(limit), limit)?;
+    Some(stripes(&chain, &path)).filter(|blocks| !blocks.is_empty())
 }
 
 /// Blocks that take less memory than the nodes one by one, those that take least first. If the rows of an input are given one after the

@@ -3,15 +3,16 @@
 use super::block::Block;
 use super::considered::CutReason;
 use super::homes::is_constant;
+use super::membership::has_rows;
 use super::outline::Outline;
 use super::patch::{Halo, Patch, Patches, height, operations};
 use super::roles::is_view;
 use super::transposed::Transposed;
 use crate::target::Target;
 use mlc_ir::{Graph, NodeId, Objective, Op, Value};
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// Nodes of one block at most.
 const MOST_NODES: usize = 64;
@@ -77,6 +78,10 @@ pub struct Chain<'a> {
     operations: OnceCell<BTreeMap<NodeId, u64>>,
     tensors: Vec<Tensor>,
     fed: Option<Fed>,
+    /// Whether each is computed row by row.
+    has_rows: Vec<bool>,
+    /// The stripes that were asked for, each by its first node, the count of its nodes and its rows.
+    stripes: RefCell<BTreeMap<(usize, usize, usize), Option<Choice>>>,
 }
 
 /// An input whose rows are given one after the other.
@@ -125,7 +130,9 @@ impl<'a> Chain<'a> {
             Some(Fed { input, readers: (readers().next()?, readers().next_back()?) })
         });
         let tensors = lives.into_values().collect();
-        Chain { graph, target, nodes, operations: OnceCell::new(), tensors, fed }
+        let has_rows = nodes.iter().map(|&id| has_rows(graph, id)).collect();
+        let (operations, stripes) = (OnceCell::new(), RefCell::default());
+        Chain { graph, target, nodes, operations, tensors, fed, has_rows, stripes }
     }
 
     fn operations(&self) -> &BTreeMap<NodeId, u64> {
@@ -190,27 +197,55 @@ impl<'a> Chain<'a> {
 
     /// For each node, what can be computed from it on.
     pub fn choices(&self) -> Vec<Vec<Choice>> {
-        let has_rows: Vec<bool> = self.nodes.iter().map(|&id| self.has_rows(id)).collect();
+        self.choices_of(&|_| true)
+    }
+
+    /// Of these choices, all that the cheapest path under a limit can have: nodes that keep to it one by one aren't computed together, as
+    /// that moves more, nor are any beside which too many whole tensors live.
+    pub fn choices_within(&self, limit: usize) -> Vec<Vec<Choice>> {
+        let is_large: Vec<bool> = (0..self.nodes.len()).map(|node| self.alone(node).bytes > limit).collect();
+        self.choices_of(&|nodes| is_large[nodes.clone()].contains(&true) && self.least_of(nodes) <= limit)
+    }
+
+    /// Nodes by themselves, and of those neighbours that `is_wanted` all that can be computed together.
+    fn choices_of(&self, is_wanted: &dyn Fn(Range<usize>) -> bool) -> Vec<Vec<Choice>> {
         let from = |first: usize| {
-            let together = has_rows[first..].iter().take(MOST_NODES).take_while(|&&has_rows| has_rows).count();
-            // One more may add up rows.
-            let together = if together == 0 { 0 } else { (together + 1).min(self.nodes.len() - first) };
-            let least = if self.is_fed(first, 1) { 1 } else { 2 };
-            let stripe = move |count| {
-                rows_at_a_time(self.target, self.fed.is_some())
-                    .iter()
-                    .filter_map(move |&rows| self.stripe(first, count, rows))
-            };
-            let stripes = (least..=together).flat_map(stripe);
+            let wanted = self.counts(first).filter(|count| is_wanted(first..first + count));
+            let stripes = wanted.flat_map(|count| self.stripes(first, count));
             let alone = (!self.is_fed(first, 1)).then(|| self.alone(first));
             alone.into_iter().chain(stripes).collect()
         };
         (0..self.nodes.len()).map(from).collect()
     }
 
-    fn has_rows(&self, id: NodeId) -> bool {
-        let node = self.graph.node(id);
-        node.op.by_rows(&self.graph.operand_types(id)).is_some() && node.results.len() == 1
+    /// How many nodes from one on can be a stripe.
+    fn counts(&self, first: usize) -> RangeInclusive<usize> {
+        let together = self.has_rows[first..].iter().take(MOST_NODES).take_while(|&&has_rows| has_rows).count();
+        // One more may add up rows.
+        let together = if together == 0 { 0 } else { (together + 1).min(self.nodes.len() - first) };
+        let least = if self.is_fed(first, 1) { 1 } else { 2 };
+        least..=together
+    }
+
+    /// The lowest limit, `floor` or more, that there is a path under without rows that are given. Only stripes that could be on it are asked for.
+    pub fn least_from(&self, floor: usize) -> usize {
+        let mut least = vec![floor; self.nodes.len() + 1];
+        for first in (0..self.nodes.len()).rev() {
+            let mut own = self.alone(first).bytes.max(least[first + 1]);
+            for count in self.counts(first) {
+                let rest = least[first + count];
+                if rest.max(self.least_of(first..first + count)) < own {
+                    own = self.stripes(first, count).map(|stripe| stripe.bytes.max(rest)).min().unwrap_or(own).min(own);
+                }
+            }
+            least[first] = own;
+        }
+        least[0]
+    }
+
+    /// Bytes that nodes take at least if they are computed together.
+    fn least_of(&self, nodes: Range<usize>) -> usize {
+        if self.target.objective == Objective::Ram { 0 } else { self.whole(nodes) }
     }
 
     /// Whether one of some neighbours may read what is given row by row.
@@ -223,7 +258,23 @@ impl<'a> Chain<'a> {
         self.fed.as_ref().filter(|_| self.is_fed(first, count)).map(|fed| fed.input)
     }
 
+    /// Some neighbours as stripes of one number of rows at a time and another.
+    fn stripes(&self, first: usize, count: usize) -> impl Iterator<Item = Choice> {
+        let all = rows_at_a_time(self.target, self.fed.is_some()).iter();
+        all.filter_map(move |&rows| self.stripe(first, count, rows))
+    }
+
     fn stripe(&self, first: usize, count: usize, rows: usize) -> Option<Choice> {
+        let key = (first, count, rows);
+        if let Some(known) = self.stripes.borrow().get(&key) {
+            return known.clone();
+        }
+        let found = self.outlined(first, count, rows);
+        self.stripes.borrow_mut().insert(key, found.clone());
+        found
+    }
+
+    fn outlined(&self, first: usize, count: usize, rows: usize) -> Option<Choice> {
         let fed = self.fed.as_ref().filter(|_| self.is_fed(first, count));
         if fed.is_some_and(|fed| fed.readers.0 < first || first + count <= fed.readers.1) {
             return None;
@@ -322,7 +373,7 @@ impl<'a> Chain<'a> {
         let (own, other) = (around(before), around(behind));
         let first = before + 1 - own;
         // The last node of a stripe may add up rows without having any.
-        if let Some(node) = (first..behind + other - 1).find(|&node| !self.has_rows(self.nodes[node])) {
+        if let Some(node) = (first..behind + other - 1).find(|&node| !self.has_rows[node]) {
             return self.operator(node);
         }
         if own + other > MOST_NODES {
@@ -330,7 +381,7 @@ impl<'a> Chain<'a> {
         }
         match self.stripe(first, own + other, 1) {
             Some(stripe) => CutReason::Bytes { together: stripe.bytes, limit: self.peak(blocks) },
-            None if !self.has_rows(self.nodes[behind]) => self.operator(behind),
+            None if !self.has_rows[behind] => self.operator(behind),
             None => CutReason::Turns,
         }
     }

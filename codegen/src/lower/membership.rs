@@ -4,6 +4,12 @@ use super::patches::{kept_of, rows_of};
 use mlc_ir::{Graph, NodeId, Op};
 use std::collections::BTreeSet;
 
+/// Whether a node's one result is computed row by row.
+pub fn has_rows(graph: &Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    node.results.len() == 1 && node.op.by_rows(&graph.operand_types(id)).is_some()
+}
+
 /// Whether a node is one of some, or some columns that these alone read.
 pub fn is_among(graph: &Graph, id: NodeId, nodes: &BTreeSet<NodeId>) -> bool {
     let is_output = || graph.outputs().iter().any(|output| output.value.node == id);
@@ -19,10 +25,8 @@ pub fn is_kept(graph: &Graph, id: NodeId, nodes: &BTreeSet<NodeId>) -> bool {
 
 /// Whether a node of some computes nothing but a part of what another one of them joins.
 pub fn is_joined(graph: &Graph, id: NodeId, nodes: &BTreeSet<NodeId>) -> bool {
-    let node = graph.node(id);
     let joins = |user: NodeId| nodes.contains(&user) && matches!(graph.node(user).op, Op::Concat(_));
     let is_whole = graph.outputs().iter().any(|output| output.value.node == id);
     let [(user, _)] = graph.uses(id.into())[..] else { return false };
-    let is_row = node.op.by_rows(&graph.operand_types(id)).is_some() && node.results.len() == 1;
-    joins(user) && is_row && !is_whole && !matches!(node.op, Op::Concat(_))
+    joins(user) && has_rows(graph, id) && !is_whole && !matches!(graph.node(id).op, Op::Concat(_))
 }

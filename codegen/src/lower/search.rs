@@ -427,7 +427,9 @@ pub(super) fn best(
         Goal::Time(share) => search.smallest_within(share)?,
     };
     let Some(mut best) = best else { return Ok(None) };
-    best.sequence.finish()?;
+    if !search.choosers[best.by.1].is_quick() {
+        best.sequence.finish()?;
+    }
     let considered = search.considered(&best, fed);
     *names = best.names;
     if let Some(number) = best.by.1.checked_sub(1) {

@@ -3,7 +3,8 @@
 use crate::checksum::Fnv;
 use crate::literal::Literal;
 use crate::tensor::{Tensor, Values};
-use crate::types::{DType, Shape, TensorType, row_major_strides};
+use crate::transposition::transposed;
+use crate::types::{DType, Shape, TensorType};
 use bytes::Bytes;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -208,24 +209,7 @@ impl Attribute {
         if moving.windows(2).all(|pair| pair[0] < pair[1]) || self.bytes.is_empty() {
             return Attribute::new(ty, self.bytes.clone());
         }
-        let size = self.ty.dtype.size();
-        let own_strides = row_major_strides(&self.ty.shape);
-        let strides: Vec<usize> = permutation.iter().map(|&axis| own_strides[axis] * size).collect();
-        let mut index = vec![0; permutation.len()];
-        let mut source = 0;
-        let mut bytes = Vec::with_capacity(self.bytes.len());
-        while bytes.len() < self.bytes.len() {
-            bytes.extend_from_slice(&self.bytes[source..source + size]);
-            for axis in (0..index.len()).rev() {
-                index[axis] += 1;
-                source += strides[axis];
-                if index[axis] < ty.shape[axis] {
-                    break;
-                }
-                source -= strides[axis] * index[axis];
-                index[axis] = 0;
-            }
-        }
+        let bytes = transposed(&self.bytes, self.ty.dtype.size(), &self.ty.shape, permutation);
         Attribute::new(ty, bytes)
     }
 

@@ -33,6 +33,7 @@ pub mod stateful;
 pub mod subgraph;
 pub mod tensor;
 pub mod text;
+mod transposition;
 pub mod types;
 pub mod verify;
 

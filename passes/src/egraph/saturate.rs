@@ -98,7 +98,7 @@ pub fn saturate(space: &mut Space, rules: &[Rule], budget: Budget) -> Saturation
             }
             for (class, term) in matches {
                 if space.made().len() >= budget.nodes {
-                    space.egraph.rebuild();
+                    space.restore();
                     result.stop = StopReason::NodeLimit;
                     return result;
                 }
@@ -108,7 +108,7 @@ pub fn saturate(space: &mut Space, rules: &[Rule], budget: Budget) -> Saturation
                 }
             }
         }
-        space.egraph.rebuild();
+        space.restore();
         joined.extend_from_slice(&space.made()[first_new..]);
         fresh = if skipped { space.classes() } else { neighbourhood(space, &joined) };
         let is_quiet = !changed && !skipped && !is_heard;
