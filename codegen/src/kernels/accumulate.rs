@@ -4,10 +4,11 @@ use super::KernelWriter;
 use super::ahead::Share;
 use super::contraction::Axis;
 use super::half_vectors::{LONGEST_RUN, is_long};
+use super::products::machine;
 use super::tile::Lanes;
 use super::weights::Weights;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
-use crate::target::{Target, Tuning};
+use crate::target::{Target, Tuning, VectorSpelling};
 use mlc_ir::DType;
 
 /// Some pixels of some vectors of outputs, and their sums.
@@ -101,7 +102,7 @@ impl<'t> Tile<'t> {
         let run = axes.last().map_or(1, |axis| axis.extent).max(1);
         let run = if self.totals.is_empty() { run } else { run.min(LONGEST_RUN) };
         let Tuning { longest_run, turn, .. } = kernel.target.machine.tuning;
-        let turn = turn.div_ceil(size).min(self.reached(kernel.target));
+        let turn = turn.div_ceil(size).min(self.reached(kernel.target)).min(self.held(kernel));
         let most = turn.next_multiple_of(self.sums.len()).min(run);
         let unrolled = match (self.rolled, kernel.target.in_order) {
             (Some(steps), _) => steps.min(run),
@@ -127,6 +128,15 @@ impl<'t> Tile<'t> {
             x,
             weights.pointer,
         );
+    }
+
+    /// How many steps gcc keeps all sums in registers for: it copies and spills some of 3 × 3 between two steps, where 16 registers hold all
+    /// and what they are made of; none of 4 × 3 or 5 × 2.
+    fn held(&self, kernel: &KernelWriter<'_>) -> usize {
+        let sums = self.pixels.len() * self.vectors.len() * self.sums.len();
+        let is_spilled = self.pixels.len() == 3 && self.vectors.len() == 3;
+        let is_tight = 2 * sums > machine(self.dtype, kernel).registers;
+        if is_spilled && is_tight && kernel.target.vectors == VectorSpelling::Gnu { 1 } else { usize::MAX }
     }
 
     /// Steps whose packed weights instructions reach from one pointer.

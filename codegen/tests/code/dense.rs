@@ -247,3 +247,20 @@ fn weights_of_the_next_block_are_fetched_where_there_are_many() {
         assert_eq!(fetches(&many, &target), [false, false], "{}", target.name);
     }
 }
+
+/// Two steps of 3 x 3 sums are more than gcc has 16 registers for, whatever it could do; two of 4 x 3 aren't.
+#[test]
+fn sums_that_gcc_would_spill_are_added_to_one_step_at_a_time() {
+    let mut generator = Generator::new(12);
+    let mut product = |rows: usize| {
+        let op = Matmul { transpose_left: false, transpose_right: false, sums: None };
+        let types = [[rows, 64], [64, 24]].map(|shape| TensorType::new(DType::F32, shape));
+        graph_of(&format!("{rows} rows"), op.into(), &types, true, false, &mut generator)
+    };
+    let graphs = [product(3), product(4)];
+    let steps = |target: &Target| -> Vec<&str> {
+        let of = |text: String| if text.contains("k += 2)") { "two" } else { "one" };
+        check(&graphs, target, 1e-4).iter().map(|module| of(text_of(module))).collect()
+    };
+    assert_eq!(steps(&Target::host(32)), ["one", "two"]);
+}
