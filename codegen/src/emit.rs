@@ -2,6 +2,7 @@
 
 mod accesses;
 mod arguments;
+mod branches;
 mod constants;
 mod emitter;
 mod external;
@@ -28,10 +29,11 @@ use crate::price::Price;
 use crate::threads::{self, Phase};
 use constants::Constants;
 use emitter::Emitter;
-use mlc_ir::{Diagnostic, Graph, Quantization, TensorType};
+use mlc_ir::{Diagnostic, Graph, Objective, Quantization, TensorType};
 pub use prices::{prices, program_bytes, working_set};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::ops::Range;
 
 /// Generates C for a verified graph.
 ///
@@ -57,7 +59,12 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         program.layout = layout.map_err(|error| vec![error])?;
     }
     let states = states::kept_states(graph, options.execution, &mut names);
-    let splits = threads::split(&program, &options.target, options.execution.threads, &mut names);
+    let may_branch = pools.is_empty() && options.target.objective != Objective::Ram;
+    let shared = threads::share(&program, &options.target, options.execution.threads, may_branch, &mut names);
+    if !shared.branches.is_empty() {
+        let together: Vec<Range<usize>> = shared.branches.iter().map(|own| own.positions.clone()).collect();
+        program.layout = Layout::beside(&program.parts, &program.buffers, options.target.alignment, &together);
+    }
     let mut emitter = Emitter {
         names,
         intrinsics: Intrinsics::new(&options.target),
@@ -69,7 +76,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         constants: Constants::default(),
         in_code_only: false,
         keeps_kernels_apart: options.target.keeps_kernels_apart(),
-        splits,
+        shared,
     };
     let inputs = ports(graph.open_inputs().into_iter().map(|number| {
         let node = graph.node(graph.inputs()[number]);
@@ -86,10 +93,11 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
     let foreign = external::sources(&program, &options.model_name)?;
     let prices = prices(&program, &options.target);
     let entries = program.entries().into_iter().zip(prices);
-    let splits = &emitter.splits;
+    let shared = &emitter.shared;
     let alignment = options.target.alignment;
     let summary = |(entry, price): (Entry<'_>, Price)| KernelSummary {
-        split: splits.get(&entry.first).map(|split| split.summary),
+        split: shared.splits.get(&entry.first).map(|split| split.summary),
+        branch: shared.branch(entry.first),
         ..summary(&program, &entry, price, alignment)
     };
     let kernels = entries.map(summary).collect();
@@ -164,6 +172,7 @@ fn summary(program: &Program, entry: &Entry<'_>, price: Price, alignment: usize)
         laid_over: part.overlays().iter().filter_map(|overlay| laid_over(program, overlay)).collect(),
         parallel_turns,
         split: None,
+        branch: None,
         price,
         choice,
     }
@@ -222,7 +231,7 @@ impl Emitter {
         if [&main, &operators, &fetch].iter().any(copies) && !includes.contains("<string.h>") {
             text += "#include <string.h>\n";
         }
-        if !self.splits.is_empty() {
+        if !self.shared.is_empty() {
             text += "#include \"tvm/runtime/c_backend_api.h\"\n";
         }
         if execution.graph {
@@ -255,7 +264,7 @@ impl Emitter {
             let Part::Step(step) = entry.part else { continue };
             text += "\n";
             text += &match &step.routine {
-                Routine::Kernel(_) if self.splits.contains_key(&entry.first) => self.split_function(entry.first),
+                Routine::Kernel(_) if self.shared.splits.contains_key(&entry.first) => self.split_function(entry.first),
                 Routine::Kernel(function) => print::function(function, self.keeps_kernels_apart, &mut self.intrinsics),
                 Routine::Extern(code) => external::function(program, code, &step.bindings, self.execution),
             };
@@ -265,7 +274,7 @@ impl Emitter {
 
     /// The functions of a step that threads compute, the kernel's own last.
     fn split_function(&mut self, position: usize) -> String {
-        let Some(split) = self.splits.get(&position) else { return String::new() };
+        let Some(split) = self.shared.splits.get(&position) else { return String::new() };
         let (shares, apart, mut text) = (self.execution.threads, self.keeps_kernels_apart, String::new());
         for Phase { function } in &split.phases {
             text += &print::function(function, apart, &mut self.intrinsics);

@@ -31,8 +31,9 @@ pub use limits::{Contributor, Limits, ram_bytes, ram_contributors};
 pub use loops::spelling::c_type;
 pub use lower::{Point, front};
 pub use module::{
-    Exchanged, FedRows, KeptState, KernelResult, KernelSummary, LaidOver, Level, MemoryPlan, MessageSummary, Module,
-    PackedConstant, PlannedBuffer, PlannedPool, Port, RankSummary, SourceFile, SplitSummary, StatePlace,
+    BranchSummary, Exchanged, FedRows, KeptState, KernelResult, KernelSummary, LaidOver, Level, MemoryPlan,
+    MessageSummary, Module, PackedConstant, PlannedBuffer, PlannedPool, Port, RankSummary, SourceFile, SplitSummary,
+    StatePlace,
 };
 pub use source::function;
 pub use target::{ByteDots, FloatingPoint, Memories, ObjectFormat, System, Target, Tools, VectorSpelling};

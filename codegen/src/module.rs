@@ -72,6 +72,9 @@ pub struct KernelSummary {
     /// What threads do of it; none where one thread computes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitSummary>,
+    /// Which thread computes it beside other branches of the model; none where it isn't in one that has others beside it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<BranchSummary>,
     /// What it costs on the target in all turns of the loops around it; a loop without its kernels.
     #[serde(skip)]
     pub price: Price,
@@ -93,6 +96,15 @@ pub struct SplitSummary {
     pub launches: u64,
     /// Hundredths of the kernel's price that threads compute at the same time.
     pub percent: u64,
+}
+
+/// Where a kernel of a branch is computed that doesn't depend on others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct BranchSummary {
+    /// Number of the launch by which threads get it and those beside it.
+    pub launch: usize,
+    /// Number of the share of that which it is in.
+    pub share: usize,
 }
 
 /// A result that lies over an operand.

@@ -58,6 +58,11 @@ impl Names {
         self.unique(format!("{kernel}_phase{number}"))
     }
 
+    /// How the symbols of branches that threads compute beside each other begin, which is new.
+    pub fn branches(&mut self) -> String {
+        self.symbol("branches")
+    }
+
     fn unique(&mut self, base: String) -> String {
         let mut symbol = base.clone();
         let mut number = 1;

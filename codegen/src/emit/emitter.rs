@@ -8,7 +8,7 @@ use crate::lower::Program;
 use crate::lower::homes::BufferId;
 use crate::module::KeptState;
 use crate::names::Names;
-use crate::threads::Split;
+use crate::threads::Shared;
 use std::collections::BTreeMap;
 
 /// Writes the texts of a module, and holds what they share.
@@ -33,8 +33,8 @@ pub(super) struct Emitter {
     pub in_code_only: bool,
     /// See [`Target::keeps_kernels_apart`](crate::Target::keeps_kernels_apart).
     pub keeps_kernels_apart: bool,
-    /// Kernels that threads compute, by position.
-    pub splits: BTreeMap<usize, Split>,
+    /// What threads compute.
+    pub shared: Shared,
 }
 
 /// Where parts are called.

@@ -41,48 +41,70 @@ impl Emitter {
     pub(super) fn sequence(&mut self, scope: Scope<'_>, parts: &[Part], first: usize, depth: usize) -> Calls {
         let mut calls = Calls::default();
         let mut position = first;
-        // The function of a call has memory to free, whatever happens.
-        let returns = scope.call.is_none() || depth > 0;
         for part in parts {
-            match part {
-                Part::Exchange(exchange) => self.exchange(scope, *exchange, &mut calls),
-                Part::Fetch(fetch) => self.fetch(scope, fetch, &mut calls),
-                Part::Step(step) => {
-                    let bindings = step.bindings.iter().enumerate();
-                    let arguments: Vec<CallArgument> =
-                        bindings.map(|(number, binding)| self.argument(scope, (position, number), binding)).collect();
-                    let texts: Vec<String> = arguments.iter().map(|argument| argument.text.clone()).collect();
-                    calls.used.extend(arguments.into_iter().filter_map(|argument| argument.variable));
-                    calls.call(step.routine.name(), &texts, part.can_fail(), returns);
-                    let results = step.results.iter().map(|result| texts[result.binding].as_str()).collect::<Vec<_>>();
-                    calls.text += &hooks::calls(scope, position, &results);
+            let branches = self.shared.branches.iter().find(|own| depth == 0 && own.positions.contains(&position));
+            match branches.cloned() {
+                Some(branches) if branches.positions.start == position => {
+                    self.branches(scope, parts, &branches, &mut calls);
                 }
-                Part::Stripe(code) => {
-                    let name = self.function_of(scope, &code.name);
-                    let (text, used) = self.stripe(scope, code, position, &name);
-                    calls.functions += &text;
-                    let names: Vec<String> = used.iter().cloned().collect();
-                    calls.used.extend(used);
-                    calls.call(&name, &names, part.can_fail(), returns);
-                }
-                Part::Loop(code) => {
-                    let name = self.function_of(scope, &code.name);
-                    let suffix = if depth == 0 { String::new() } else { format!("_{depth}") };
-                    let writer = LoopWriter { emitter: self, scope, code, position, suffix, used: BTreeSet::new() };
-                    let (text, used) = writer.function(&name, depth);
-                    calls.functions += &text;
-                    let names: Vec<String> = used.iter().cloned().collect();
-                    calls.used.extend(used);
-                    calls.call(&name, &names, part.can_fail(), returns);
-                    // What an inner loop's results lie in isn't known where an outer one ends.
-                    let results = if depth == 0 { self.results(scope, position, code) } else { Vec::new() };
-                    calls.text +=
-                        &hooks::calls(scope, position, &results.iter().map(String::as_str).collect::<Vec<_>>());
+                Some(_) => {}
+                None => {
+                    let hooks = self.part(scope, part, position, depth, &mut calls);
+                    calls.text += &hooks;
                 }
             }
             position += part.positions();
         }
         calls
+    }
+
+    /// The call of a part, and the hooks behind it.
+    pub(super) fn part(
+        &mut self,
+        scope: Scope<'_>,
+        part: &Part,
+        position: usize,
+        depth: usize,
+        calls: &mut Calls,
+    ) -> String {
+        // The function of a call has memory to free, whatever happens.
+        let returns = scope.call.is_none() || depth > 0;
+        match part {
+            Part::Exchange(exchange) => self.exchange(scope, *exchange, calls),
+            Part::Fetch(fetch) => self.fetch(scope, fetch, calls),
+            Part::Step(step) => {
+                let bindings = step.bindings.iter().enumerate();
+                let arguments: Vec<CallArgument> =
+                    bindings.map(|(number, binding)| self.argument(scope, (position, number), binding)).collect();
+                let texts: Vec<String> = arguments.iter().map(|argument| argument.text.clone()).collect();
+                calls.used.extend(arguments.into_iter().filter_map(|argument| argument.variable));
+                calls.call(step.routine.name(), &texts, part.can_fail(), returns);
+                let results = step.results.iter().map(|result| texts[result.binding].as_str()).collect::<Vec<_>>();
+                return hooks::calls(scope, position, &results);
+            }
+            Part::Stripe(code) => {
+                let name = self.function_of(scope, &code.name);
+                let (text, used) = self.stripe(scope, code, position, &name);
+                calls.functions += &text;
+                let names: Vec<String> = used.iter().cloned().collect();
+                calls.used.extend(used);
+                calls.call(&name, &names, part.can_fail(), returns);
+            }
+            Part::Loop(code) => {
+                let name = self.function_of(scope, &code.name);
+                let suffix = if depth == 0 { String::new() } else { format!("_{depth}") };
+                let writer = LoopWriter { emitter: self, scope, code, position, suffix, used: BTreeSet::new() };
+                let (text, used) = writer.function(&name, depth);
+                calls.functions += &text;
+                let names: Vec<String> = used.iter().cloned().collect();
+                calls.used.extend(used);
+                calls.call(&name, &names, part.can_fail(), returns);
+                // What an inner loop's results lie in isn't known where an outer one ends.
+                let results = if depth == 0 { self.results(scope, position, code) } else { Vec::new() };
+                return hooks::calls(scope, position, &results.iter().map(String::as_str).collect::<Vec<_>>());
+            }
+        }
+        String::new()
     }
 
     /// Addresses of the results of a loop that is at this position.

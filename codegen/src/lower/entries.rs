@@ -2,6 +2,7 @@
 
 use super::homes::BufferId;
 use super::part::{Binding, ExternRoutine, Part, Routine, Step};
+use crate::target::Target;
 
 /// A part around another one.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +54,16 @@ pub fn entries<'a>(parts: impl IntoIterator<Item = &'a Part>, first: usize) -> V
     let mut result = Vec::new();
     parts.into_iter().fold(first, |next, part| walk(part, &[], next, &mut result));
     result
+}
+
+/// The time of what schedules were chosen for in a sequence, and of stripes, in the unit of prices.
+pub fn time<'a>(parts: impl IntoIterator<Item = &'a Part>, target: &Target) -> u64 {
+    let own = |entry: Entry<'_>| match entry.part {
+        Part::Step(step) => step.choice.taken().map_or(0, |taken| taken.price.time.saturating_mul(entry.turns())),
+        Part::Stripe(code) => code.time(target),
+        _ => 0,
+    };
+    entries(parts, 0).into_iter().map(own).sum()
 }
 
 /// The calls of functions that aren't mlc's own in a sequence whose first part has the position `first`, each with its own.

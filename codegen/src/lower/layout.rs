@@ -12,6 +12,7 @@ use crate::loops::Direction;
 use crate::module::MemoryPlan;
 use mlc_ir::Diagnostic;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Where everything is in an arena.
 #[derive(Debug, Default)]
@@ -76,6 +77,21 @@ impl Layout {
         let wanted = pools::Wanted { requests: &requests, laps: &laps, pools, alignment };
         let plan = pools::plan(&wanted, &accessed)?;
         Ok(Layout::placed(&lives, &owners, plan, buffers))
+    }
+
+    /// Places all buffers of a program without messages where the parts of some ranges of positions run at the same time: what one of
+    /// them needs has a place of its own while any of them runs.
+    pub fn beside(parts: &[Part], buffers: &[Buffer], alignment: usize, together: &[Range<usize>]) -> Layout {
+        let walk = entries(parts, 0);
+        let mut own = all_lives(&walk, &fetching::uses(parts), buffers);
+        own.values_mut().for_each(|life| *life = widened(*life, together));
+        let lives = merge_in_place(&walk, &own);
+        let (mut requests, owners) = requests(&walk, buffers, &lives, |_| true);
+        for request in &mut requests {
+            (request.first, request.last) = widened((request.first, request.last), together);
+        }
+        let laps = laps(&walk, &lives, &owners);
+        Layout::placed(&lives, &owners, plan::plan(&requests, &laps, alignment), buffers)
     }
 
     /// Places what nothing but a part needs, in a piece of memory of its own: the locals of a loop or a stripe, and scratch memory but for what
@@ -146,6 +162,12 @@ pub struct Accessed {
 
 /// The first and the last position at which something is needed.
 type Life = (usize, usize);
+
+/// A life that has all of those ranges that it begins or ends in.
+fn widened((first, last): Life, together: &[Range<usize>]) -> Life {
+    let around = |position: usize| together.iter().find(|range| range.contains(&position));
+    (around(first).map_or(first, |range| range.start), around(last).map_or(last, |range| range.end - 1))
+}
 
 /// What needs a place in the arena, and for whom.
 fn requests(

@@ -47,7 +47,7 @@ pub mod view;
 mod workers;
 
 pub use considered::{Candidate, Considered, Cut, CutReason, Span};
-pub use entries::{Entry, calls, entries};
+pub use entries::{Entry, calls, entries, time};
 pub use exchange::{Action, Exchange, LoweredMessage};
 pub use fetch::{Fetch, Fetched};
 pub use layout::{Accessed, Group, Layout};

@@ -1,7 +1,7 @@
 //! [`sequence`]: a graph's parts in an order, over planned memory.
 
 use super::block::Block;
-use super::entries::{Entry, entries};
+use super::entries::{entries, time};
 use super::fetch::{Fetch, Fetched};
 use super::fetching;
 use super::homes::{Buffer, BufferId, Homes};
@@ -34,12 +34,7 @@ pub struct Sequence {
 impl Sequence {
     /// Bytes of the arena, and the time of what schedules were chosen for and of stripes.
     pub fn cost(&self) -> (usize, u64) {
-        let time = |entry: Entry<'_>| match entry.part {
-            Part::Step(step) => step.choice.taken().map_or(0, |taken| taken.price.time.saturating_mul(entry.turns())),
-            Part::Stripe(code) => code.time(&self.target),
-            _ => 0,
-        };
-        (self.layout.plan.arena_bytes, entries(&self.parts, 0).into_iter().map(time).sum())
+        (self.layout.plan.arena_bytes, time(&self.parts, &self.target))
     }
 
     /// Finds out what programs do without that are only tried out: which loops' turns are independent, and the values of packed constants.

@@ -46,6 +46,7 @@ fn module() -> Module {
             laid_over: Vec::new(),
             parallel_turns: 1,
             split: None,
+            branch: None,
             price: Price::default(),
             choice: Choice::default(),
         }],

@@ -1,15 +1,13 @@
 //! Phases of a kernel: which units threads compute at the same time, and what one thread does between.
 
 use super::share::{Context, Shares, Writer, new_index, share, with_body};
-use super::team::{Phase, Split, Team};
+use super::team::{LEAST_GAIN, Phase, Split, Team};
 use crate::loops::level::{Level, Unchanging, defined, only_loop};
 use crate::loops::parallel::{are_disjoint, knowledge};
 use crate::loops::{Function, Overlaps, Parameter, Stmt, Var, VarInfo, VarKind, mentioned, remove_all_unused};
 use crate::module::SplitSummary;
 use std::collections::BTreeSet;
 
-/// How many times a launch must be won by it.
-const LEAST_GAIN: f64 = 1.5;
 /// Most units of a block that are looked at one by one.
 const MOST_UNITS: usize = 128;
 

@@ -4,6 +4,9 @@ use crate::loops::Function;
 use crate::module::SplitSummary;
 use crate::target::{Target, ThreadCost};
 
+/// How many times a launch must be won by it.
+pub const LEAST_GAIN: f64 = 1.5;
+
 /// A phase of a kernel: what threads compute at the same time.
 #[derive(Debug, Clone)]
 pub struct Phase {
@@ -20,7 +23,7 @@ pub struct Split {
     pub phases: Vec<Phase>,
     /// What threads do in all.
     pub summary: SplitSummary,
-    /// Time that it is thought to win each time, in the unit of prices.
+    /// Time that it is thought to win, in the unit of prices.
     pub gain: f64,
 }
 

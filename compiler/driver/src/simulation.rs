@@ -194,6 +194,7 @@ mod tests {
             laid_over: Vec::new(),
             parallel_turns: 1,
             split: None,
+            branch: None,
             price: Price { time, ..Price::default() },
             choice: Choice::default(),
         };

@@ -7,8 +7,9 @@ use mlc_ir::Objective;
 
 /// A head with what the code is made for, and a paragraph for each kernel that is scheduled, computed by several threads or of several parts.
 pub(super) fn schedules_text(module: &Module, target: &Target) -> String {
-    let is_told =
-        |kernel: &&KernelSummary| !kernel.choice.offers.is_empty() || kernel.split.is_some() || kernel.inside > 0;
+    let is_told = |kernel: &&KernelSummary| {
+        !kernel.choice.offers.is_empty() || kernel.split.is_some() || kernel.branch.is_some() || kernel.inside > 0
+    };
     let told = module.kernels.iter().filter(is_told);
     let paragraphs = told.map(|kernel| {
         let facts = [
@@ -105,9 +106,14 @@ fn threads(kernel: &KernelSummary, count: usize) -> String {
         1 => "one launch".to_owned(),
         launches => format!("{launches} launches"),
     };
-    kernel.split.as_ref().map_or("one thread computes it".into(), |split| {
-        format!("{count} threads compute {} % of it in {}", split.percent, launches(split))
-    })
+    match (&kernel.split, &kernel.branch) {
+        (Some(split), _) => format!("{count} threads compute {} % of it in {}", split.percent, launches(split)),
+        (None, Some(branch)) => {
+            let (share, launch) = (branch.share + 1, branch.launch + 1);
+            format!("thread {share} of {count} computes it, beside other branches (launch {launch})")
+        }
+        (None, None) => "one thread computes it".into(),
+    }
 }
 
 fn reason(choice: &Choice, objective: Objective) -> String {
