@@ -42,7 +42,9 @@ impl Emitter {
         let mut calls = Calls::default();
         let mut position = first;
         for part in parts {
-            let branches = self.shared.branches.iter().find(|own| depth == 0 && own.positions.contains(&position));
+            // What takes no position has that of the part behind it.
+            let is_outermost = depth == 0 && part.positions() > 0;
+            let branches = self.shared.branches.iter().find(|own| is_outermost && own.positions.contains(&position));
             match branches.cloned() {
                 Some(branches) if branches.positions.start == position => {
                     self.branches(scope, parts, &branches, &mut calls);

@@ -37,6 +37,18 @@ pub struct Kernel {
     /// The schedule that it took, if there are schedules of its operator and the archive says it.
     #[serde(default)]
     pub schedule: Option<String>,
+    /// Where threads compute it, if they compute branches that don't depend on each other.
+    #[serde(default)]
+    pub branch: Option<Branch>,
+}
+
+/// Which of the branches that are computed at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Branch {
+    /// Number of the launch by which threads get them.
+    pub launch: usize,
+    /// Number of the share of that.
+    pub share: usize,
 }
 
 /// A value that a kernel computes.

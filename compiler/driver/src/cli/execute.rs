@@ -222,8 +222,8 @@ pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure>
                 false => {
                     let peak = toolchain.peak_gflops(&bundle.target().unwrap_or_else(Target::generic))?;
                     peak_gflops = Some(peak);
-                    let kernels = origin.kernels.iter().zip(times);
-                    kernels.map(|(kernel, nanos)| KernelTime::timed(kernel, nanos, peak)).collect()
+                    let kernels = apart(&origin.kernels, &times);
+                    kernels.iter().map(|(kernel, nanos)| KernelTime::timed(kernel, *nanos, peak)).collect()
                 }
             })
         }
@@ -265,6 +265,24 @@ pub(super) fn bench(arguments: &Bench, console: &Console) -> Result<(), Failure>
         (false, true) => console.print(&format!("{least} executed instructions\n{lines}")),
     }
     Ok(())
+}
+
+/// Kernels whose times can be told apart: those of branches which threads compute at the same time are one.
+fn apart(kernels: &[Kernel], times: &[u64]) -> Vec<(Kernel, u64)> {
+    let all: Vec<(&Kernel, u64)> = kernels.iter().zip(times.iter().copied()).collect();
+    let launch = |kernel: &Kernel| kernel.branch.map(|branch| branch.launch);
+    let is_beside =
+        |left: &(&Kernel, u64), right: &(&Kernel, u64)| launch(left.0).is_some() && launch(left.0) == launch(right.0);
+    let one = |beside: &[(&Kernel, u64)]| {
+        let mut kernel = beside[0].0.clone();
+        if beside.len() > 1 {
+            kernel.operator += &format!(", and {} more kernels of branches beside each other", beside.len() - 1);
+        }
+        kernel.macs = beside.iter().map(|(kernel, _)| kernel.macs).sum();
+        kernel.bytes = beside.iter().map(|(kernel, _)| kernel.bytes).sum();
+        (kernel, beside.iter().map(|(_, nanos)| nanos).sum())
+    };
+    all.chunk_by(is_beside).map(one).collect()
 }
 
 fn micros(nanos: u64) -> f64 {
@@ -336,6 +354,23 @@ fn median(sorted: &[u64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernels_that_threads_compute_beside_each_other_are_one() {
+        let kernel = |node: &str, launch: Option<usize>| -> Kernel {
+            let branch = launch.map(|launch| serde_json::json!({ "launch": launch, "share": 1 }));
+            let text = serde_json::json!({ "function": "f", "node": node, "operator": "map", "macs": 10, "bytes": 3, "branch": branch });
+            serde_json::from_value(text).unwrap()
+        };
+        let all =
+            [("a", None), ("b", None), ("c", Some(0)), ("d", Some(0)), ("e", Some(0)), ("f", Some(1)), ("g", None)];
+        let kernels = all.map(|(node, launch)| kernel(node, launch));
+        let found = apart(&kernels, &[1, 2, 30, 1, 1, 4, 5]);
+        let told: Vec<_> = found.iter().map(|(kernel, nanos)| (&*kernel.node, kernel.macs, *nanos)).collect();
+        assert_eq!(told, [("a", 10, 1), ("b", 10, 2), ("c", 30, 32), ("f", 10, 4), ("g", 10, 5)]);
+        assert_eq!(found[2].0.operator, "map, and 2 more kernels of branches beside each other");
+        assert_eq!(found[3].0.operator, "map");
+    }
 
     #[test]
     fn medians() {
