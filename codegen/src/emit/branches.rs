@@ -4,6 +4,7 @@ use super::arguments::parameter;
 use super::emitter::{Emitter, Scope};
 use super::sequence::Calls;
 use super::stripes::indented;
+use crate::loops::print::launches::task_of;
 use crate::lower::Part;
 use crate::threads::Branches;
 use std::collections::BTreeSet;
@@ -31,24 +32,12 @@ impl Emitter {
         }
         hooks.sort();
         let (name, shares) = (&branches.name, branches.shares.len());
-        let mut fields = String::new();
-        let mut variables = String::new();
-        for variable in &used {
-            let _ = writeln!(fields, "  {};", parameter(variable));
-            let _ = writeln!(variables, "  {} = data->{variable};", parameter(variable));
-        }
-        if used.is_empty() {
-            fields += "  char none;\n";
-            variables += "  (void)data;\n";
-        }
-        let _ = write!(
-            calls.functions,
-            "\nstruct {name}_data {{\n{fields}}};\n\n/* Shares of branches that don't depend on each other. */\n\
-             static int {name}_task(int task_id, TVMParallelGroupEnv* penv, void* cdata) {{\n  \
-             const struct {name}_data *const data = (const struct {name}_data *)cdata;\n{variables}  int32_t share;\n  \
-             for (share = task_id; share < {shares}; share += penv->num_task) {{\n    switch (share) {{\n{cases}      \
-             default:\n        break;\n    }}\n  }}\n  return 0;\n}}\n"
-        );
+        let fields: Vec<String> = used.iter().map(|variable| parameter(variable)).collect();
+        let before: String =
+            used.iter().map(|variable| format!("  {} = data->{variable};\n", parameter(variable))).collect();
+        let turn = format!("    switch (share) {{\n{cases}      default:\n        break;\n    }}\n");
+        calls.functions += "\n/* Shares of branches that don't depend on each other. */";
+        calls.functions += &task_of(name, &fields, &before, &turn, shares);
         let values: Vec<&str> = used.iter().map(String::as_str).collect();
         let values = if values.is_empty() { "0".to_owned() } else { values.join(", ") };
         let _ = write!(

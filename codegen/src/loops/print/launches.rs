@@ -28,21 +28,26 @@ pub fn task(function: &Function, shares: usize) -> String {
     let infos: Vec<&VarInfo> =
         function.parameters.iter().map(|parameter| &function.vars[parameter.var as usize]).collect();
     let given = infos.split_last().map_or(&[][..], |(_, given)| given);
+    let fields: Vec<String> = given.iter().map(|info| declared(info, "")).collect();
+    let arguments = given.iter().map(|info| format!("data->{}", info.name)).chain(["share".into()]);
+    let turn = format!("    {name}({});\n", arguments.collect::<Vec<String>>().join(", "));
+    task_of(name, &fields, "", &turn, shares)
+}
+
+/// The structure of what a task gets, and the task: behind the statements `before`, it runs `turn` for each of its shares.
+pub fn task_of(name: &str, fields: &[String], before: &str, turn: &str, shares: usize) -> String {
     let mut text = format!("\nstruct {name}_data {{\n");
-    for info in given {
-        let _ = writeln!(text, "  {};", declared(info, ""));
+    for field in fields {
+        let _ = writeln!(text, "  {field};");
     }
-    if given.is_empty() {
+    if fields.is_empty() {
         text += "  char none;\n";
     }
-    let mut arguments: Vec<String> = given.iter().map(|info| format!("data->{}", info.name)).collect();
-    arguments.push("share".into());
-    let unused = if given.is_empty() { "  (void)data;\n" } else { "" };
+    let unused = if fields.is_empty() { "  (void)data;\n" } else { "" };
     text += &format!(
         "}};\n\nstatic int {name}_task(int task_id, TVMParallelGroupEnv* penv, void* cdata) {{\n  \
-         const struct {name}_data *const data = (const struct {name}_data *)cdata;\n  int32_t share;\n{unused}  \
-         for (share = task_id; share < {shares}; share += penv->num_task) {{\n    {name}({});\n  }}\n  return 0;\n}}\n",
-        arguments.join(", ")
+         const struct {name}_data *const data = (const struct {name}_data *)cdata;\n  int32_t share;\n{unused}{before}  \
+         for (share = task_id; share < {shares}; share += penv->num_task) {{\n{turn}  }}\n  return 0;\n}}\n",
     );
     text
 }
