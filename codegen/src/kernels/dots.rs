@@ -191,7 +191,7 @@ impl<'c> Dots<'c> {
         let outputs = blocks * tile.outputs();
         let (packed, constant) = (contraction.clone(), contraction.weights.constant.clone());
         let (first, scales) = contraction.rescaled_sums(outputs, kernel);
-        let pairs = (!is_direct).then(|| kernel.scratch("pairs", DType::I32, groups * 2 * tile.pixels()));
+        let pairs = (!is_direct).then(|| kernel.gathered("pairs", DType::I32, groups * 2 * tile.pixels()));
         let is_rescaled = scales.is_some() && tile == Tile::ThreeByTwo;
         let idle: &[bool] = scales.as_ref().filter(|_| is_rescaled).map_or(&[], |scales| &scales.idle);
         let taken = blocks_with_weights(blocks, tile, idle);
@@ -201,7 +201,7 @@ impl<'c> Dots<'c> {
         let together = if is_direct { part } else { 1 };
         let words = move || packed_words(&packed, constant.as_ref()?, tile, taken.chunks(together));
         let weights = kernel.pack(contraction.weights.operand.unwrap_or(1), "packed", ty, words);
-        let sums = (!is_rescaled).then(|| kernel.scratch("sums", DType::I32, part * tile.outputs() * tile.pixels()));
+        let sums = (!is_rescaled).then(|| kernel.gathered("sums", DType::I32, part * tile.outputs() * tile.pixels()));
         Dots { contraction, tile, dtype, blocks, taken: number, part, groups, pairs, weights, first, scales, sums }
     }
 

@@ -109,15 +109,15 @@ impl<'c> Sums<'c> {
         let terms = terms(kernel, (contraction, block), bias, factors);
         let dtype = kernel.b.element_dtype(contraction.x.pointer);
         let is_copied = !contraction.is_whole(dtype);
-        let window = is_copied.then(|| kernel.scratch("window", DType::I8, steps * STEP * block.pixels()));
+        let window = is_copied.then(|| kernel.gathered("window", DType::I8, steps * STEP * block.pixels()));
         let has_rest = contraction.outputs < outputs;
         let buffer = match stored {
             Stored::Whole => {
                 let blocks = (outputs / block.outputs()).min(MOST_BLOCKS);
-                Some(kernel.scratch("sums", DType::I32, blocks * block.outputs() * block.pixels()))
+                Some(kernel.gathered("sums", DType::I32, blocks * block.outputs() * block.pixels()))
             }
             Stored::Rescaled { .. } => {
-                has_rest.then(|| kernel.scratch("rest", DType::I8, block.outputs() * block.pixels()))
+                has_rest.then(|| kernel.gathered("rest", DType::I8, block.outputs() * block.pixels()))
             }
         };
         Sums { contraction, block, dtype, steps, window, weights, terms: (terms, own), stored, limits, buffer }

@@ -74,8 +74,8 @@ impl<'c> Pairs<'c> {
         let known = Sums { products, first: values, silent: contraction.silent() };
         let is_dense = kernel.results[0].view.last_stride() == 1;
         let scales = if is_dense { scales(kernel, contraction.outputs, &known) } else { None };
-        let words = kernel.scratch("words", DType::I32, contraction.steps().next_multiple_of(2));
-        let sums = kernel.scratch("sums", DType::I32, blocks * OUTPUTS * 2);
+        let words = kernel.gathered("words", DType::I32, contraction.steps().next_multiple_of(2));
+        let sums = kernel.gathered("sums", DType::I32, blocks * OUTPUTS * 2);
         Some(Pairs { contraction, blocks, words, weights, first, scales, sums })
     }
 

@@ -100,7 +100,7 @@ impl<'o> Planes<'o> {
         let packed = kernel.pack(kernel.operands[1].operand.unwrap_or(1), "packed", ty, words);
         let first = first_terms(kernel, channels, channels, 1).0;
         let rows = padded(0).max((results[0] - 1) * op.strides[0] + taps[0]);
-        let plane = kernel.scratch("plane", DType::I16, rows * pitch);
+        let plane = kernel.gathered("plane", DType::I16, rows * pitch);
         Planes { op, extents, results, taps, channels, pitch, rows, plane, weights: packed, first }
     }
 

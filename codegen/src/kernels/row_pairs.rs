@@ -75,7 +75,7 @@ impl<'o> RowPairs<'o> {
             _ => [result[1] + 1, 2 * result[2].next_multiple_of(2) + 1],
         };
         let (rows, pitch) = (padded(0).div_ceil(2).max(read[0]), padded(1).max(read[1]));
-        let plane = kernel.scratch("plane", DType::I16, 2 * rows * pitch);
+        let plane = kernel.gathered("plane", DType::I16, 2 * rows * pitch);
         Some(RowPairs { op, channels, dtype, rows, pitch, plane, weights, first, scales })
     }
 

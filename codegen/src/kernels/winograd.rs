@@ -202,8 +202,8 @@ impl Winograd {
     fn write(&self, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
         let (total, tiles) = (self.total(), settings.number("tiles").max(1));
         let pitches = [self.channels, self.outputs].map(|channels| Self::pitch(tiles, channels));
-        let transformed = kernel.scratch("transformed", DType::F32, self.size() * pitches[0]);
-        let products = kernel.scratch("products", DType::F32, self.size() * pitches[1]);
+        let transformed = kernel.gathered("transformed", DType::F32, self.size() * pitches[0]);
+        let products = kernel.gathered("products", DType::F32, self.size() * pitches[1]);
         let mut result = Ok(());
         kernel.for_range("first", Index::default(), Index::from(total), tiles as i64, |kernel, first| {
             let left = Index::from(total).plus(&first.times(-1));

@@ -137,10 +137,19 @@ impl KernelWriter<'_> {
 
     /// Asks for scratch memory that lives during this kernel, or while the block lives that is being written: a few bytes are on the stack.
     pub fn scratch(&mut self, name: &str, dtype: DType, elements: usize) -> Var {
+        self.memory(name, dtype, elements, Holds::Result)
+    }
+
+    /// The same for what each turn of a loop that writes results [gathers](Holds::Gathered) for itself.
+    pub fn gathered(&mut self, name: &str, dtype: DType, elements: usize) -> Var {
+        self.memory(name, dtype, elements, Holds::Gathered)
+    }
+
+    fn memory(&mut self, name: &str, dtype: DType, elements: usize, holds: Holds) -> Var {
         if elements * dtype.size() <= MOST_ARRAY_BYTES {
-            return self.b.array(name, dtype, elements);
+            return self.b.array(name, dtype, elements, holds);
         }
-        let pointer = self.b.parameter(name, dtype, Holds::Result);
+        let pointer = self.b.parameter(name, dtype, holds);
         self.scratch.push((pointer, elements * dtype.size(), dtype));
         pointer
     }

@@ -183,8 +183,8 @@ impl LoopBuilder {
     }
 
     /// An array on the stack, whose elements have no values yet. It ends with the block that it begins in.
-    pub fn array(&mut self, name: &str, dtype: DType, elements: usize) -> Var {
-        let var = self.variable(name, VarKind::Pointer { dtype, holds: Holds::Result });
+    pub fn array(&mut self, name: &str, dtype: DType, elements: usize, holds: Holds) -> Var {
+        let var = self.variable(name, VarKind::Pointer { dtype, holds });
         self.push(Stmt::Array { var, elements });
         var
     }

@@ -2,12 +2,13 @@
 //!
 //! A function is a partial order of what it does: turns of a loop that touch nothing of each other's results may run in any order, and so may
 //! units of a block, groups of statements that share no variables. What is proved to be apart ([`parallel`](super::parallel)) is turned
-//! round; all else stays as it is, such as sums, and loops whose turns hand on rows in scratch memory.
+//! round, and so are turns that [gather](Holds::Gathered) what they read in scratch memory; all else stays as it is, such as sums, and loops whose
+//! turns hand on rows there.
 
 use super::level::{Level, Unchanging};
 use super::parallel::{Knowledge, Touched, are_disjoint, is_independent, knowledge};
 use super::statement::{Function, Stmt, last_turn};
-use super::variable::{Var, VarKind};
+use super::variable::{Holds, Var, VarKind};
 use std::collections::BTreeSet;
 
 /// Most units of a block that change places.
@@ -19,6 +20,9 @@ pub fn downwards(function: &Function, result: Var) -> Option<Function> {
     let kinds: Vec<VarKind> = function.vars.iter().map(|var| var.kind).collect();
     let mut known = knowledge(function, &kinds);
     known.astray.clear();
+    let all = (0..).zip(&kinds);
+    let gathered = all.filter(|(_, kind)| matches!(kind, VarKind::Pointer { holds: Holds::Gathered, .. }));
+    known.gathered = gathered.map(|(var, _)| var).collect();
     let turner = Turner { kinds: &kinds, unchanging: Unchanging::of(function, &known), result };
     let body = turner.block(&function.body, &known)?;
     Some(Function { body, ..function.clone() })

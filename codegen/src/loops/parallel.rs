@@ -74,7 +74,9 @@ pub fn is_independent(var: Var, step: i64, body: &[Stmt], knowledge: &Knowledge<
         return false;
     }
     let inner: BTreeSet<Var> = touched.begun.union(free).copied().collect();
-    written(&touched.memories(&inside)).all(|list| {
+    let mut memories = touched.memories(&inside);
+    memories.retain(|memory, _| memory.is_none_or(|root| !knowledge.gathered.contains(&root)));
+    written(&memories).all(|list| {
         let places: Option<Vec<&Place>> = list.iter().map(|(place, _)| place.as_ref()).collect();
         places.is_some_and(|places| is_apart(var, step, &places, &inner, &inside))
     })

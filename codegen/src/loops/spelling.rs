@@ -1,7 +1,7 @@
 //! How types, numbers, operators and polynomials are spelled in C.
 
 use super::halves::is_half;
-use super::{Holds, ValueType, VarInfo, VarKind};
+use super::{ValueType, VarInfo, VarKind};
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Literal};
 
@@ -85,7 +85,7 @@ pub(super) fn variable_type(ty: ValueType, mask: DType) -> String {
 /// The C type of a pointer that is a parameter or a variable.
 pub(super) fn pointer_type(kind: VarKind) -> String {
     match kind {
-        VarKind::Pointer { dtype, holds: Holds::Result } => format!("{} *", c_type(dtype)),
+        VarKind::Pointer { dtype, holds } if holds.is_written() => format!("{} *", c_type(dtype)),
         VarKind::Pointer { dtype, .. } => format!("const {} *", c_type(dtype)),
         _ => "int32_t ".into(),
     }

@@ -51,6 +51,16 @@ pub enum Holds {
     Operand,
     /// Values that are written.
     Result,
+    /// What each turn of a loop that writes results gathers for itself: none reads what another one has written, so that such turns may come in any
+    /// order, but not at the same time.
+    Gathered,
+}
+
+impl Holds {
+    /// Whether anything is written there.
+    pub fn is_written(self) -> bool {
+        matches!(self, Holds::Result | Holds::Gathered)
+    }
 }
 
 /// A variable's name in C and kind.

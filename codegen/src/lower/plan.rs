@@ -1,6 +1,7 @@
 //! The memory plan: offsets of the arena's buffers, so that buffers that live at the same time don't overlap.
 
 use super::overlay::Distance;
+use crate::loops::Direction;
 use crate::module::{MemoryPlan, PlannedBuffer};
 use mlc_ir::Generator;
 use std::collections::BTreeSet;
@@ -44,6 +45,14 @@ impl Lap {
         up.into_iter().chain(down).min().map_or(0, |both| (result + operand).saturating_sub(both))
     }
 
+    /// The same for loops that go one way only.
+    fn towards(&self, direction: Direction) -> Lap {
+        match direction {
+            Direction::Upwards => Lap { down: None, ..*self },
+            Direction::Downwards => Lap { up: None, ..*self },
+        }
+    }
+
     /// The number of the other one.
     fn beside(&self, number: usize) -> usize {
         if self.result == number { self.operand } else { self.result }
@@ -85,6 +94,11 @@ fn aligned(distance: Distance, alignment: usize) -> i64 {
 /// than lives at one time, two searches follow: one with second thoughts for a plan that takes no more than that, and one for a smaller
 /// plan, whose order is changed by what didn't fit.
 pub fn plan(requests: &[Request], laps: &[Lap], alignment: usize) -> MemoryPlan {
+    if let Some(one_way) = one_way(laps) {
+        let plans = one_way.map(|laps| plan(requests, &laps, alignment));
+        let [up, down] = plans;
+        return if down.arena_bytes < up.arena_bytes { down } else { up };
+    }
     let all = Requests::new(requests, laps, alignment);
     let mut by_size: Vec<usize> = (0..requests.len()).collect();
     by_size.sort_by_key(|&index| (std::cmp::Reverse(requests[index].bytes), requests[index].first, index));
@@ -118,6 +132,19 @@ pub fn plan(requests: &[Request], laps: &[Lap], alignment: usize) -> MemoryPlan 
         liveness_bound_bytes: all.bound(1).min(end(requests, &offsets)),
         pools: Vec::new(),
     }
+}
+
+/// The laps twice, those of results that lie over several operands upwards alone, and downwards alone: some would need loops one way, and others of
+/// the same result the other one. `None` where there is no such result.
+fn one_way(laps: &[Lap]) -> Option<[Vec<Lap>; 2]> {
+    let is_one_of_several = |lap: &Lap| laps.iter().filter(|other| other.result == lap.result).count() > 1;
+    let goes = |is_there: fn(&Lap) -> bool| laps.iter().any(|lap| is_there(lap) && is_one_of_several(lap));
+    (goes(|lap| lap.up.is_some()) && goes(|lap| lap.down.is_some())).then_some(())?;
+    let towards = |direction: Direction| {
+        let one = |lap: &Lap| if is_one_of_several(lap) { lap.towards(direction) } else { *lap };
+        laps.iter().map(one).filter(|lap| lap.up.is_some() || lap.down.is_some()).collect()
+    };
+    Some([Direction::Upwards, Direction::Downwards].map(towards))
 }
 
 /// Fewer ways to lie over each other: none downwards, or none at all; `None` where there is nothing to leave out.

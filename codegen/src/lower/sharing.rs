@@ -76,11 +76,7 @@ impl Maker<'_> {
                 continue;
             }
             let up = self.distance(function, choice, (read, written), candidate, Direction::Upwards);
-            // Of several pairs some might need loops upwards, and others downwards.
-            let is_alone = candidates.len() == 1;
-            let down =
-                is_alone.then(|| self.distance(function, choice, (read, written), candidate, Direction::Downwards));
-            let down = down.flatten();
+            let down = self.distance(function, choice, (read, written), candidate, Direction::Downwards);
             if up.is_some() || down.is_some() {
                 overlays.push(Overlay { result, operand, up, down, part: (0, 1) });
             }
@@ -195,8 +191,11 @@ fn keep(step: &mut Step, used: &dyn Fn(&Overlay) -> Option<Direction>) {
     if step.overlays.is_empty() {
         return;
     }
-    let kept = |overlay: &Overlay| used(overlay).map(|direction| overlay.towards(direction));
-    step.overlays = step.overlays.iter().filter_map(kept).collect();
+    // All of them go the way of those that can't go the other one.
+    step.overlays.retain(|overlay| used(overlay).is_some());
+    let goes_down = step.overlays.iter().any(|overlay| used(overlay) == Some(Direction::Downwards));
+    let direction = if goes_down { Direction::Downwards } else { Direction::Upwards };
+    step.overlays.iter_mut().for_each(|overlay| *overlay = overlay.towards(direction));
     let Routine::Kernel(function) = &mut step.routine else { return };
     share(function, &step.bindings, &step.in_place, &[]);
     for overlay in step.overlays.iter().filter(|overlay| overlay.up.is_none()) {

@@ -10,9 +10,14 @@ fn load(pointer: Var, index: Index) -> Expr {
 
 /// A function over `x`, which is read, scratch memory and `y`, which is written; and its parameters.
 fn function(write: impl FnOnce(&mut LoopBuilder, [Var; 3])) -> (Function, Var) {
+    with_scratch(Holds::Result, write)
+}
+
+/// The same with scratch memory of some kind.
+fn with_scratch(holds: Holds, write: impl FnOnce(&mut LoopBuilder, [Var; 3])) -> (Function, Var) {
     let mut b = LoopBuilder::new();
-    let operand = b.parameter("x", DType::F32, Holds::Operand);
-    let [scratch, result] = ["scratch", "y"].map(|name| b.parameter(name, DType::F32, Holds::Result));
+    let kinds = [("x", Holds::Operand), ("scratch", holds), ("y", Holds::Result)];
+    let [operand, scratch, result] = kinds.map(|(name, holds)| b.parameter(name, DType::F32, holds));
     write(&mut b, [operand, scratch, result]);
     let (vars, body) = b.finish();
     let parameter = |var| Parameter { var, restrict: false, overlaps: Overlaps::Anyhow };
@@ -108,4 +113,25 @@ fn the_last_turn_of_a_loop_in_steps_comes_first() {
     let turned = downwards(&function, result).unwrap();
     let text = crate::loops::print::function(&turned, false, &mut crate::loops::Intrinsics::default());
     assert!(text.contains("for (int32_t i = 7; i >= 1; i -= 3) {"), "{text}");
+}
+
+#[test]
+fn turns_that_gather_what_they_read_come_the_other_way_round() {
+    let gather = |b: &mut LoopBuilder, [x, scratch, y]: [Var; 3]| {
+        b.for_range("pixel", Index::default(), Index::from(8i64), 2, |b, pixel| {
+            b.for_each("i", 2, |b, i| b.store(scratch, i.clone(), load(x, pixel.plus(&i))));
+            b.for_each("k", 2, |b, k| b.store(y, pixel.plus(&k), load(scratch, k)));
+        });
+    };
+    let turned = |holds: Holds| {
+        let (function, result) = with_scratch(holds, gather);
+        downwards(&function, result)
+    };
+    assert_eq!(turned(Holds::Result), None);
+    let mut turned = turned(Holds::Gathered).unwrap();
+    assert_eq!(counters(&turned), ["-pixel", "i", "-k"]);
+    // At the same time they would meet.
+    crate::loops::parallel::mark(&mut turned);
+    let is_parallel = |statement: &Stmt| matches!(statement, Stmt::For { parallel: true, .. });
+    assert!(!turned.body.iter().any(is_parallel));
 }

@@ -2,7 +2,7 @@
 
 use crate::loops::expression::{Atom, Index};
 use crate::loops::statement::Stmt;
-use crate::loops::variable::{Holds, Var, VarKind};
+use crate::loops::variable::{Var, VarKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An interval of integers.
@@ -69,6 +69,8 @@ pub struct Knowledge<'a> {
     pub shared: BTreeSet<Var>,
     /// Pointers to anywhere in the same memory.
     pub astray: BTreeSet<Var>,
+    /// Memory that each turn fills for itself, where turns don't run at the same time.
+    pub gathered: BTreeSet<Var>,
     /// Values of counters.
     ranges: BTreeMap<Var, Interval>,
     /// Integers by their counters.
@@ -168,7 +170,7 @@ impl<'a> Knowledge<'a> {
     /// Whether something may be written through a pointer.
     pub fn is_mutable(&self, pointer: Var) -> bool {
         let kind = self.kinds.get(pointer as usize);
-        !matches!(kind, Some(VarKind::Pointer { holds: Holds::Operand | Holds::Constants, .. }))
+        !matches!(kind, Some(VarKind::Pointer { holds, .. }) if !holds.is_written())
     }
 
     /// Bytes of an element behind a pointer.

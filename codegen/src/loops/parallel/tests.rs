@@ -75,9 +75,9 @@ fn what_turns_hand_on_keeps_them_in_order() {
     assert_eq!(sum(false), [false, false]);
     let array = |begins_inside: bool| {
         marks(true, |b, x, y| {
-            let outside = (!begins_inside).then(|| b.array("row", DType::F32, 8));
+            let outside = (!begins_inside).then(|| b.array("row", DType::F32, 8, Holds::Result));
             b.for_each("i", 4, |b, i| {
-                let row = outside.unwrap_or_else(|| b.array("row", DType::F32, 8));
+                let row = outside.unwrap_or_else(|| b.array("row", DType::F32, 8, Holds::Result));
                 b.for_each("k", 8, |b, k| b.store(row, k.clone(), load(x, k)));
                 b.for_each("k", 8, |b, k| b.store(y, i.times(8).plus(&k), load(row, k)));
             });

@@ -130,3 +130,46 @@ fn results_that_wander_leave_their_rings_room() {
         assert_eq!(plan.arena_bytes, 235 + 5 * (blocks - 1), "{blocks} blocks");
     }
 }
+
+/// A result over two operands that die, of some bytes.
+fn over_two([result, one, other]: [usize; 3], laps: [[Option<Distance>; 2]; 2]) -> (Vec<Request>, Vec<Lap>) {
+    let requests = vec![request(one, 0, 1), request(other, 0, 1), request(result, 1, 2)];
+    let lap = |(operand, [up, down]): (usize, [Option<Distance>; 2])| Lap { result: 2, operand, up, down };
+    (requests, laps.into_iter().enumerate().map(lap).collect())
+}
+
+#[test]
+fn a_result_goes_one_way_over_all_of_its_operands() {
+    let near = |least: i64| Some(Distance { least, modulus: 1 });
+    // Over the first one alone upwards, over the other one alone downwards: it can't lie between both.
+    let (requests, laps) = over_two([96, 64, 64], [[near(0), None], [None, near(0)]]);
+    assert_eq!(plan(&requests, &laps, 16).arena_bytes, 160);
+    // Over both, downwards is nearer.
+    let (requests, laps) = over_two([64, 64, 64], [[near(48), near(16)], [near(48), near(16)]]);
+    assert_eq!(plan(&requests, &laps, 16).arena_bytes, 144);
+    let mut generator = Generator::new(12);
+    let mut met = [0; 2];
+    for _ in 0..600 {
+        let distance = |generator: &mut Generator| {
+            generator.one_in(2).then_some(Distance { least: generator.range(0, 8) as i64 * 16 - 48, modulus: 1 })
+        };
+        let sizes = [(); 3].map(|()| generator.range(1, 20) * 16);
+        let (requests, laps) = over_two(sizes, [(); 2].map(|()| [(); 2].map(|()| distance(&mut generator))));
+        let plan = plan(&requests, &laps, 16);
+        let [result, one, other] = [2, 0, 1].map(|number| &plan.buffers[number]);
+        let meets =
+            |own: &PlannedBuffer| result.offset < own.offset + own.bytes && own.offset < result.offset + result.bytes;
+        let before = |own: &PlannedBuffer| own.offset as i64 - result.offset as i64;
+        let needed: Vec<(&Lap, i64)> = (laps.iter().zip([one, other]))
+            .filter(|(_, own)| meets(own))
+            .map(|(lap, own)| (lap, before(own)))
+            .collect();
+        let allows = |distance: Option<Distance>, bytes: i64| distance.is_some_and(|own| own.allows(bytes));
+        let is_up = needed.iter().all(|&(lap, before)| allows(lap.up, before));
+        let is_down = needed.iter().all(|&(lap, before)| allows(lap.down, -before));
+        assert!(is_up || is_down, "{plan:?} for {laps:?}");
+        met[0] += usize::from(!needed.is_empty() && is_down && !is_up);
+        met[1] += usize::from(needed.len() == 2);
+    }
+    assert!(met[0] > 60 && met[1] > 5, "{met:?}");
+}

@@ -1,7 +1,7 @@
 //! What loops do with the places that are read and written in them: which pointers they move, and what is the same in all their turns.
 
 use super::Walker;
-use crate::loops::{Holds, Var, VarKind};
+use crate::loops::{Var, VarKind};
 use crate::target::VectorSpelling;
 use std::collections::BTreeSet;
 
@@ -70,8 +70,8 @@ impl Walker<'_> {
     /// Whether a pointer's memory is only read, and written through no other one.
     fn is_constant(&self, pointer: Var) -> bool {
         let root = self.pointers.get(&pointer).map_or(pointer, |(root, _)| *root);
-        let is_read_only =
-            !matches!(self.function.vars[root as usize].kind, VarKind::Pointer { holds: Holds::Result, .. });
+        let kind = self.function.vars[root as usize].kind;
+        let is_read_only = !matches!(kind, VarKind::Pointer { holds, .. } if holds.is_written());
         let mut parameters = self.function.parameters.iter();
         is_read_only && parameters.any(|parameter| parameter.var == root && parameter.restrict)
     }
