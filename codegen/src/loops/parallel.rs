@@ -4,6 +4,7 @@
 //! inside of it, and what is the same in all turns. It is read as a number whose digits are the counters: where the digit of the loop can
 //! be told from every address that is touched in a piece of memory, no two turns meet there.
 
+mod lines;
 mod places;
 mod touched;
 
@@ -139,7 +140,7 @@ fn is_apart(var: Var, step: i64, places: &[&Place], inner: &BTreeSet<Var>, knowl
     changing.insert(var);
     let digit = Counter::Var(var);
     let varies = |counter: &Counter| *counter != digit && counter.depends_on(&changing);
-    if is_digit(&digit, step, places, &varies, knowledge) {
+    if is_digit(&digit, step, places, &varies, knowledge) || lines::is_apart(var, step, places, inner, knowledge) {
         return true;
     }
     // The counter may be there as what is left of a division, and its quotient.

@@ -138,7 +138,7 @@ impl<'a> Knowledge<'a> {
     }
 
     /// The least and the greatest value of a place.
-    fn reach(&self, place: &Place) -> Option<Interval> {
+    pub fn reach(&self, place: &Place) -> Option<Interval> {
         let terms = &mut place.counters.iter();
         terms.try_fold(place.rest, |whole, (counter, factor)| Some(sum(whole, product(self.range(counter)?, *factor))))
     }

@@ -185,6 +185,19 @@ fn value_of(index: &Index, counters: &BTreeMap<Var, i64>) -> i64 {
 fn random_nest(b: &mut LoopBuilder, random: &mut Generator, pointers: [Var; 2], counters: &[Index], depth: usize) {
     let index = |random: &mut Generator| {
         let mut index = Index::from(random.range(0, 3) as i64);
+        if let (Some(counter), true) = (counters.first(), random.one_in(3)) {
+            // A number's line and column.
+            let mut number = counter.offset(random.range(0, 2) as i64);
+            if let (Some(other), true) = (counters.get(1), random.one_in(2)) {
+                number = number.plus(other);
+            }
+            let (columns, column) = (random.range(2, 4) as i64, random.choose(&[1, 2, 4]));
+            let line = column * columns + random.choose(&[-1, 0, 0, 1, 5]);
+            index = index.plus(&number.divided_by(columns).times(line)).plus(&number.modulo(columns).times(column));
+            if random.one_in(2) {
+                return index;
+            }
+        }
         for counter in counters {
             let factor = random.choose(&[0, 1, 1, 2, 3, 4, 6, 8, 12]);
             let part = match random.range(0, 7) {
@@ -288,4 +301,23 @@ fn in_turns(body: &[Stmt], of: Var, counters: &mut BTreeMap<Var, i64>, found: &m
         }
         counters.remove(var);
     }
+}
+
+#[test]
+fn pixels_by_their_lines_and_columns_are_told_apart() {
+    // Tiles of pixels in lines of 7, each line of so many elements, each pixel of 12, of which so many are written.
+    let tiles = |step: usize, line: i64, written: usize| {
+        marks(true, |b, x, y| {
+            b.for_range("pixel", Index::default(), Index::from(21i64), step as i64, |b, pixel| {
+                for i in 0..3 {
+                    let number = pixel.offset(i);
+                    let place = number.divided_by(7).times(line).plus(&number.modulo(7).times(12));
+                    b.for_each("k", written, |b, k| b.store(y, place.plus(&k), load(x, place.plus(&k))));
+                }
+            });
+        })[0]
+    };
+    assert_eq!([tiles(3, 84, 12), tiles(3, 100, 12)], [true; 2]);
+    // Tiles that have a pixel in common, pixels or lines that overlap.
+    assert_eq!([tiles(2, 84, 12), tiles(3, 84, 13), tiles(3, 83, 12)], [false; 3]);
 }

@@ -272,3 +272,27 @@ pub fn wide_products() -> Vec<Case> {
     }
     cases
 }
+
+/// Sums of products of bytes, narrowed again, by weights that are known.
+pub fn byte_products() -> Vec<Case> {
+    let generator = &mut Generator::new(15);
+    let mut cases = Vec::new();
+    for (rows, outputs, stride) in [(4, 12, 1), (5, 7, 2), (3, 1, 1)] {
+        let (pads, strides) = (vec![(0, 0); 2], vec![stride; 2]);
+        let anchor = Convolution { strides, dilations: vec![1; 2], pads, groups: 1, border: 0, sums: Some(DType::I32) };
+        let expression = Expression::build(|b| {
+            let (x, low, high) = (b.operand(0), b.number(DType::I32, -128.0), b.number(DType::I32, 127.0));
+            let least = b.binary(BinaryFunction::Maximum, x, low);
+            let most = b.binary(BinaryFunction::Minimum, least, high);
+            b.cast(DType::I8, most)
+        });
+        let op: Op = Kernel { anchor: Box::new(anchor.into()), anchor_operands: 2, expression }.into();
+        let types = [vec![1, rows, 9, 6], vec![3, 3, 6, outputs]].map(|shape| TensorType::new(DType::I8, shape));
+        for layout in [Layout::Dense, Layout::Any] {
+            let mut case = Case::new(op.clone(), &types, layout, generator);
+            case.constants = vec![false, true];
+            cases.push(case);
+        }
+    }
+    cases
+}

@@ -6,8 +6,8 @@ mod program;
 mod reviewed;
 
 use crate::common::SANITIZERS;
-use case::{Build, Case, Which, overwritable, schedules};
-use instances::{empty, every_dtype, larger_cases, samples, wide_products};
+use case::{Build, Case, Which, build, overwritable, schedules};
+use instances::{byte_products, empty, every_dtype, larger_cases, samples, wide_products};
 use mlc_codegen::Target;
 use mlc_codegen::lower::view::View;
 use mlc_ir::{Objective, OpKind};
@@ -64,6 +64,31 @@ fn larger_operators_compute_what_the_evaluator_says() {
 fn kernels_compute_the_same_downwards() {
     let cases: Vec<Case> = samples(3).into_iter().chain(larger_cases(4)).chain(wide_products()).collect();
     check_by(&cases, builds_for_ram(Which::Downwards));
+}
+
+#[test]
+fn bytes_that_are_gathered_compute_the_same_downwards() {
+    let cases = byte_products();
+    let flags: Vec<&str> = ["-std=c99", "-Wall", "-Wextra", "-Werror"].into_iter().chain(SANITIZERS).collect();
+    let mut builds = Vec::new();
+    for (board, gathers) in [("cortex-m4", "window-dots"), ("cortex-m0plus", "window-pairs")] {
+        let target = Target::embedded().into_iter().find(|target| target.name == board).unwrap();
+        let target = target.with_objective(Objective::Ram);
+        let mut found = 0;
+        for case in &cases {
+            let all = schedules(case, &target).unwrap();
+            for schedule in all.iter().filter(|own| own.is_named(gathers)) {
+                let built = build(case, schedule, &target).unwrap();
+                let result = &case.results[0].view;
+                let is_dense = *result == View::dense(result.dtype, &result.shape);
+                assert!(built.downwards().is_some() || !is_dense, "{} by {schedule} for {board}", case.name);
+                found += usize::from(is_dense);
+            }
+        }
+        assert_eq!(found, cases.len() / 2, "{found} of {gathers} for {board}");
+        builds.push(Build { target, flags: flags.clone(), which: Which::Downwards });
+    }
+    check_by(&cases, builds);
 }
 
 #[test]
