@@ -1,6 +1,7 @@
 //! The constants of a module as C text. The text of large weights is several times their size, so it is written piece by piece
 //! and never held as a whole.
 
+use crate::hexadecimal::Hexadecimal;
 use crate::loops::spelling::{c_type, harmless, literal};
 use crate::module::{Module, PackedConstant};
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Values};
@@ -13,6 +14,8 @@ use std::thread::{self, ScopedJoinHandle};
 const COLUMNS: usize = 100;
 /// Elements whose lines are written by one thread at once; behind them a line ends.
 const BLOCK: usize = 1 << 15;
+/// Singles of a constant from which on they are hexadecimal: that many are for C compilers, fewer for people, too.
+const MANY: usize = 1024;
 /// Threads at most, each of which holds the text of a block.
 const MOST_THREADS: usize = 8;
 /// Elements that are converted at once where that takes memory.
@@ -63,13 +66,14 @@ fn write_values(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
     if bytes.is_empty() {
         return out.write_all(b"  0,\n");
     }
+    let are_many = value.ty().elements() >= MANY;
     let blocks: Vec<&[u8]> = bytes.chunks(BLOCK * dtype.size()).collect();
     let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
     for blocks in blocks.chunks(threads) {
         let (first, others) = (blocks[0], &blocks[1..]);
         let texts = thread::scope(|scope| {
-            let others: Vec<_> = others.iter().map(|block| scope.spawn(|| lines(dtype, block))).collect();
-            let first = [Ok(lines(dtype, first))].into_iter();
+            let others: Vec<_> = others.iter().map(|block| scope.spawn(|| lines(dtype, block, are_many))).collect();
+            let first = [Ok(lines(dtype, first, are_many))].into_iter();
             first.chain(others.into_iter().map(ScopedJoinHandle::join)).collect::<Vec<_>>()
         });
         for text in texts {
@@ -80,10 +84,10 @@ fn write_values(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The lines of some elements.
-fn lines(dtype: DType, block: &[u8]) -> Vec<u8> {
+fn lines(dtype: DType, block: &[u8], are_many: bool) -> Vec<u8> {
     let mut lines = Lines::default();
     if dtype == DType::F32 {
-        lines.put_singles(block);
+        lines.put_singles(block, are_many);
     } else {
         for bytes in block.chunks(CONVERTED * dtype.size()) {
             lines.put_values(dtype, bytes);
@@ -120,12 +124,14 @@ impl Lines {
     }
 
     /// Numbers of single precision, exactly, of their little-endian bytes. Negative ones need no parentheses in an initialiser.
-    fn put_singles(&mut self, bytes: &[u8]) {
-        let mut digits = zmij::Buffer::new();
+    fn put_singles(&mut self, bytes: &[u8], are_many: bool) {
+        let (mut digits, mut hexadecimal) = (zmij::Buffer::new(), Hexadecimal::default());
         for chunk in bytes.chunks_exact(4) {
             let value = f32::from_le_bytes(chunk.try_into().unwrap_or_default());
             if value.is_finite() {
-                self.put_parts(digits.format_finite(value), b"f,");
+                let is_plain = !are_many || value == 0.0;
+                let word = if is_plain { digits.format_finite(value) } else { hexadecimal.format(value) };
+                self.put_parts(word, b"f,");
             } else if value.is_nan() {
                 self.put("NAN");
             } else {
@@ -185,5 +191,15 @@ mod tests {
         assert!(text.contains("/* w * / f32[5] */\nextern const float tvmgen_m_w[5];"), "{text}");
         assert!(text.contains("  0.1f, -1.5f, INFINITY, 3e-41f, 16777216.0f,\n};"), "{text}");
         assert!(text.lines().all(|line| line.len() <= COLUMNS));
+    }
+
+    #[test]
+    fn many_singles_are_hexadecimal() {
+        let text = |count: usize| {
+            let numbers = [0.1f32, -0.375, 0.0, f32::NEG_INFINITY].into_iter().cycle().take(count).collect::<Vec<_>>();
+            values(&Attribute::from_f32(&[count], &numbers).unwrap())
+        };
+        assert!(text(MANY - 1).starts_with("  0.1f, -0.375f, 0.0f, -INFINITY, 0.1f,"));
+        assert!(text(MANY).starts_with("  0x1.99999ap-4f, -0x1.8p-2f, 0.0f, -INFINITY, 0x1.99999ap-4f,"));
     }
 }

@@ -8,6 +8,7 @@ pub mod constants;
 pub mod emit;
 pub mod execution;
 pub mod graph;
+mod hexadecimal;
 pub mod kernels;
 pub mod levels;
 pub mod limits;
