@@ -120,7 +120,7 @@ impl Lines {
     }
 
     fn put(&mut self, word: &str) {
-        self.put_parts(word, b",");
+        self.put_parts(word.as_bytes(), b",");
     }
 
     /// Numbers of single precision, exactly, of their little-endian bytes. Negative ones need no parentheses in an initialiser.
@@ -130,7 +130,7 @@ impl Lines {
             let value = f32::from_le_bytes(chunk.try_into().unwrap_or_default());
             if value.is_finite() {
                 let is_plain = !are_many || value == 0.0;
-                let word = if is_plain { digits.format_finite(value) } else { hexadecimal.format(value) };
+                let word = if is_plain { digits.format_finite(value).as_bytes() } else { hexadecimal.format(value) };
                 self.put_parts(word, b"f,");
             } else if value.is_nan() {
                 self.put("NAN");
@@ -141,7 +141,7 @@ impl Lines {
     }
 
     /// A word and what follows it, a comma and perhaps more.
-    fn put_parts(&mut self, word: &str, rest: &[u8]) {
+    fn put_parts(&mut self, word: &[u8], rest: &[u8]) {
         let length = word.len() + rest.len() + 1;
         if self.column > 0 && self.column + length > COLUMNS {
             self.text.push(b'\n');
@@ -152,7 +152,7 @@ impl Lines {
             self.column = 1;
         }
         self.text.push(b' ');
-        self.text.extend_from_slice(word.as_bytes());
+        self.text.extend_from_slice(word);
         self.text.extend_from_slice(rest);
         self.column += length;
     }
