@@ -103,9 +103,14 @@ impl Format {
         }
     }
 
-    /// Whether its models convert what inputs are given, or take it as it is, and make shapes of it.
+    /// Whether its models convert what inputs are given, or take it as it is.
     pub fn has_open_inputs(self) -> bool {
         self == Format::Tennis
+    }
+
+    /// Whether the user can say what an input always is.
+    pub fn takes_input_values(self) -> bool {
+        matches!(self, Format::Tennis | Format::Onnx)
     }
 
     /// Whether its files don't say what is input, weight and output.

@@ -73,4 +73,7 @@ fn inputs_take_what_the_files_hold() {
     let onnx = file("../onnx/abs", "model.onnx");
     let said = mlc(folder.path(), 2, &["compile", &onnx, "--input-dtype", "x=uint8"]);
     assert!(said.contains("--input-dtype"), "{said}");
+    let tflite = file("../tflite/add_relu6_int8", "model.tflite");
+    let said = mlc(folder.path(), 2, &["compile", &tflite, "--input-value", &value]);
+    assert!(said.contains("--input-value is for ONNX and TenniS"), "{said}");
 }

@@ -61,11 +61,13 @@ fn load(model: &Model, code: &CodeOptions, input_files: &[String], console: &Con
     }
     drop(progress);
     let loaded = loaded?;
-    let opened = !(model.input_dtype.is_empty() && model.input_value.is_empty());
-    if opened && !loaded.format.has_open_inputs() {
-        let format = loaded.format;
-        let message =
-            format!("--input-dtype and --input-value are for inputs of any type, which {format} doesn't have");
+    let format = loaded.format;
+    if !model.input_dtype.is_empty() && !format.has_open_inputs() {
+        let message = format!("--input-dtype is for inputs of any type, which {format} doesn't have");
+        return Err(mismatch(message).into());
+    }
+    if !model.input_value.is_empty() && !format.takes_input_values() {
+        let message = format!("--input-value is for ONNX and TenniS: {format} doesn't make shapes of what inputs say");
         return Err(mismatch(message).into());
     }
     console.report(&loaded.warnings, &loaded.sources);

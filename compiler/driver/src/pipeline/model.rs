@@ -1,13 +1,16 @@
 //! What is asked of a model file, and what is got of it.
 
+use super::failure::{Failure, named};
 use crate::descriptions::Described;
+use crate::files;
 use crate::format::Format;
+use crate::npy;
 use crate::render::Sources;
 use crate::toolchain::Toolchain;
 use indexmap::IndexMap;
 use mlc_import::{Bindings, ImportOptions};
-use mlc_ir::{DType, Diagnostic, Graph};
-use std::path::PathBuf;
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, TensorType};
+use std::path::{Path, PathBuf};
 
 /// What the user says about a model file.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +51,25 @@ impl LoadOptions {
             ..ImportOptions::default()
         }
     }
+
+    /// The same with the values that inputs always have.
+    ///
+    /// # Errors
+    /// When a file of a value can't be read.
+    pub(super) fn import_options_with_values(&self) -> Result<ImportOptions, Failure> {
+        let mut options = self.import_options();
+        for (name, path) in &self.input_values {
+            options.input_values.insert(name.clone(), read_value(path)?);
+        }
+        Ok(options)
+    }
+}
+
+fn read_value(path: &Path) -> Result<Attribute, Failure> {
+    let unreadable = |message: String| Diagnostic::error(Code::ArrayMismatch, named(path), message);
+    let array = npy::parse(&files::read(path)?).map_err(unreadable)?;
+    let value = Attribute::new(TensorType::new(array.dtype, &array.shape[..]), array.bytes);
+    Ok(value.map_err(|error| unreadable(error.to_string()))?)
 }
 
 /// A model as its frontend read it.

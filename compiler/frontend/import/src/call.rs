@@ -232,9 +232,12 @@ impl<'c, 'm, F: Format> Call<'c, 'm, F> {
             None => {
                 let message =
                     format!("{what} (operand {index}) must be known while compiling, but it depends on the data");
-                Err(Fault::new(Code::DataDependentShape, message).with_help(
-                    "make it a constant in the source model; if it depends on an open dimension, the model computes it from data",
-                ))
+                let mut help =
+                    "make it a constant in the source model; if it depends on an open dimension, the model computes it from data".to_owned();
+                if F::TAKES_INPUT_VALUES {
+                    help += "; if an input decides on it, --input-value NAME=FILE says what that always is";
+                }
+                Err(Fault::new(Code::DataDependentShape, message).with_help(help))
             }
         }
     }

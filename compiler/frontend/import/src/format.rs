@@ -54,6 +54,8 @@ pub trait Format: Sized + 'static {
     const HELP_FOR_OLD_VERSION: &'static str = "export the model again with a newer exporter";
     /// Whether an input's leading open dimension beside known ones is a batch, of which one item is taken.
     const LEADING_DIMENSION_IS_BATCH: bool = false;
+    /// Whether the user can say what an input always is.
+    const TAKES_INPUT_VALUES: bool = false;
     /// Whether files compute shapes by operators, so that operators of constants are computed while a model is imported.
     const COMPUTES_SHAPES: bool = true;
     /// Whether a region knows nothing of what is around it but the values that go into it.

@@ -5,7 +5,7 @@ use crate::format::Format;
 use crate::importer::Importer;
 use crate::options::ImportOptions;
 use indexmap::IndexMap;
-use mlc_ir::{Attribute, Code, DType, Diagnostic, Location, TensorType};
+use mlc_ir::{Attribute, Code, DType, Diagnostic, Location, TensorType, Value};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -69,8 +69,20 @@ fn unknown_dimension(name: &str, known: &BTreeSet<&str>) -> Diagnostic {
     Diagnostic::option_mismatch(message).with_help(help)
 }
 
+/// What is given for an input by its name, its other name or its number, with the one that was taken.
+fn found<'o, T>(
+    index: usize,
+    input: &DeclaredInput<'_>,
+    options: &'o IndexMap<String, T>,
+) -> Option<(&'o String, &'o T)> {
+    let number = index.to_string();
+    let mut names = [Some(input.name), input.alias, Some(&*number)].into_iter().flatten();
+    names.find_map(|name| options.get_key_value(name))
+}
+
 impl<'m, F: Format> Importer<'m, F> {
-    /// The shape of each input: what the user gives, by name, by its other name or by its number, else what the file says.
+    /// The shape of each input: what the user gives, by name, by its other name or by its number, that of the value which the user says it always
+    /// has, else what the file says.
     ///
     /// Shapes that the user gives bind names that other inputs' shapes use. Names that the model doesn't have are findings;
     /// `dimensions` are the model's named ones, beside those of the inputs.
@@ -80,7 +92,11 @@ impl<'m, F: Format> Importer<'m, F> {
         dimensions: impl IntoIterator<Item = &'m str>,
         options: &ImportOptions,
     ) -> Vec<Result<Vec<usize>, Fault>> {
-        let given = self.given("shape", inputs, &options.input_shapes);
+        let mut given = self.given("shape", inputs, &options.input_shapes);
+        for (index, (input, shape)) in inputs.iter().zip(&mut given).enumerate() {
+            let value = found(index, input, &options.input_values).map(|(_, value)| value);
+            *shape = shape.take().or_else(|| value.map(|value| value.ty().shape.to_vec()));
+        }
         for (input, given) in inputs.iter().zip(&given) {
             if let (Some(declared), Some(given)) = (&input.shape, given) {
                 self.bind_dimensions(declared, given);
@@ -120,6 +136,20 @@ impl<'m, F: Format> Importer<'m, F> {
         self.given("value", inputs, &options.input_values)
     }
 
+    /// What is computed with in the place of an input: what it always is, if that is given, else itself.
+    ///
+    /// # Errors
+    /// When what is given has another type.
+    pub fn input_or_given(&mut self, name: &str, input: Value, given: Option<Attribute>) -> Result<Value, Fault> {
+        let Some(given) = given else { return Ok(input) };
+        let ty = self.builder.ty(input);
+        if given.ty() != ty {
+            let message = format!("the value {} is given for the input `{name}`, which is {ty}", given.ty());
+            return Err(Fault::new(Code::ShapeMismatch, message));
+        }
+        Ok(self.builder.constant("value", given))
+    }
+
     /// What the user gives for each input.
     fn given<T: Clone>(
         &mut self,
@@ -130,9 +160,7 @@ impl<'m, F: Format> Importer<'m, F> {
         let mut used = Vec::new();
         let mut given = Vec::new();
         for (index, input) in inputs.iter().enumerate() {
-            let number = index.to_string();
-            let mut names = [Some(input.name), input.alias, Some(&*number)].into_iter().flatten();
-            let found = names.find_map(|name| options.get_key_value(name));
+            let found = found(index, input, options);
             used.extend(found.map(|(key, _)| key.clone()));
             given.push(found.map(|(_, value)| value.clone()));
         }

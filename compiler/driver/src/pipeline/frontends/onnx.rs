@@ -14,7 +14,8 @@ pub(super) const FRONTEND: Frontend =
 
 fn load(file: &ModelFile<'_>) -> Result<Loaded, Failure> {
     let model = read(file)?;
-    let imported = mlc_onnx::import(&model, &ModelFolder::of(file.path), &file.options.import_options());
+    let options = file.options.import_options_with_values()?;
+    let imported = mlc_onnx::import(&model, &ModelFolder::of(file.path), &options);
     loaded(file.path, Format::Onnx, imported, Vec::new(), Sources::new())
 }
 

@@ -3,14 +3,12 @@
 use super::contents::Contents;
 use super::frontend::{Frontend, ModelFile};
 use super::outcome::loaded;
-use crate::files;
 use crate::format::Format;
-use crate::npy;
 use crate::pipeline::failure::{Failure, in_file, named};
 use crate::pipeline::model::Loaded;
 use crate::render::Sources;
 use bytes::Bytes;
-use mlc_ir::{Attribute, Code, Diagnostic, TensorType};
+use mlc_ir::{Code, Diagnostic};
 use std::path::Path;
 
 pub(super) const FRONTEND: Frontend =
@@ -18,19 +16,9 @@ pub(super) const FRONTEND: Frontend =
 
 fn load(file: &ModelFile<'_>) -> Result<Loaded, Failure> {
     let (model, warnings) = read_tennis(file.path, file.bytes)?;
-    let mut options = file.options.import_options();
-    for (name, path) in &file.options.input_values {
-        let array = npy::parse(&files::read(path)?).map_err(|message| unreadable(path, message))?;
-        let value = Attribute::new(TensorType::new(array.dtype, &array.shape[..]), array.bytes);
-        let value = value.map_err(|error| unreadable(path, error.to_string()))?;
-        options.input_values.insert(name.clone(), value);
-    }
+    let options = file.options.import_options_with_values()?;
     let imported = mlc_tennis::import(&model, &options);
     loaded(file.path, Format::Tennis, imported, warnings, Sources::new())
-}
-
-fn unreadable(path: &Path, message: String) -> Diagnostic {
-    Diagnostic::error(Code::ArrayMismatch, named(path), message)
 }
 
 fn contents(file: &ModelFile<'_>) -> Result<Contents, Failure> {

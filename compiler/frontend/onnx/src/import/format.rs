@@ -76,6 +76,7 @@ impl Format for Onnx {
     const HELP_FOR_OLD_VERSION: &'static str =
         "convert the model to a newer opset, for example with onnx.version_converter";
     const LEADING_DIMENSION_IS_BATCH: bool = true;
+    const TAKES_INPUT_VALUES: bool = true;
 
     type Model<'m> = Source<'m>;
     type Operator<'m> = &'m NodeProto;

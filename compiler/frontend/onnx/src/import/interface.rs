@@ -4,7 +4,7 @@ use super::call::{Importer, Item};
 use crate::proto::{DimensionProto, TensorTypeProto, TypeProto, ValueInfoProto};
 use crate::tensor;
 use mlc_import::{DeclaredInput, Extent, Fault, ImportOptions};
-use mlc_ir::{Code, Diagnostic, Location, TensorType};
+use mlc_ir::{Attribute, Code, Diagnostic, Location, TensorType};
 
 /// Adds an input for each input of the graph that has no value in the file.
 pub(super) fn import_inputs(importer: &mut Importer<'_>, options: &ImportOptions) {
@@ -18,17 +18,24 @@ pub(super) fn import_inputs(importer: &mut Importer<'_>, options: &ImportOptions
         Err(fault) => return importer.findings.report(Location::default(), fault),
     };
     let shapes = importer.input_shapes(&declared, [], options);
-    for (input, shape) in inputs.iter().zip(shapes) {
-        if let Err(fault) = shape.and_then(|shape| add_input(importer, input, &shape)) {
+    let values = importer.given_values(&declared, options);
+    for ((input, shape), value) in inputs.iter().zip(shapes).zip(values) {
+        if let Err(fault) = shape.and_then(|shape| add_input(importer, input, &shape, value)) {
             importer.report_value(&input.name, fault);
         }
     }
 }
 
-fn add_input<'m>(importer: &mut Importer<'m>, input: &'m ValueInfoProto, shape: &[usize]) -> Result<(), Fault> {
+fn add_input<'m>(
+    importer: &mut Importer<'m>,
+    input: &'m ValueInfoProto,
+    shape: &[usize],
+    given: Option<Attribute>,
+) -> Result<(), Fault> {
     let ty = input_type(importer, input, shape)?;
     importer.builder.begin(&input.name);
-    let value = importer.builder.input(&input.name, ty);
+    let own = importer.builder.input(&input.name, ty);
+    let value = importer.input_or_given(&input.name, own, given)?;
     let element_type = tensor_type(input).map_or(0, |ty| ty.elem_type);
     if let Ok(Some(bits)) = tensor::packed_bits(element_type.into()) {
         importer.set_note(value, bits);

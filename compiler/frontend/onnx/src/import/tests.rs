@@ -4,7 +4,8 @@ use crate::proto::{
     TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
 };
 use crate::read;
-use mlc_ir::{DType, TensorType};
+use indexmap::IndexMap;
+use mlc_ir::{Attribute, DType, TensorType};
 use prost::Message;
 
 pub(super) fn node(op_type: &str, inputs: &[&str], outputs: &[&str]) -> NodeProto {
@@ -165,6 +166,25 @@ fn open_dimensions_are_bound_by_options() {
     let shapes = [("x".to_owned(), vec![4, 4])];
     let options = ImportOptions { input_shapes: shapes.into_iter().collect(), ..ImportOptions::default() };
     assert!(shape(&options).unwrap_err()[0].contains("the file says [batch, 3]"));
+}
+
+#[test]
+fn what_an_input_always_is_decides_on_shapes() {
+    let mut shape = input("shape", &["rank"]);
+    shape.r#type.as_mut().unwrap().tensor_type.as_mut().unwrap().elem_type = 7;
+    let model = model(vec![shape], vec![node("ConstantOfShape", &["shape"], &["y"])], &["y"]);
+    let shapes = || ImportOptions { input_shapes: [("shape".to_owned(), vec![2])].into(), ..ImportOptions::default() };
+    let unknown = import_with(&model, &shapes()).unwrap_err();
+    assert!(unknown[0].help.as_ref().unwrap().contains("--input-value NAME=FILE"), "{unknown:?}");
+    let values = |values: &[i64]| -> IndexMap<String, Attribute> {
+        [("shape".to_owned(), Attribute::from_i64(&[values.len()], values).unwrap())].into()
+    };
+    let options = ImportOptions { input_values: values(&[2, 3]), ..ImportOptions::default() };
+    let graph = import_with(&model, &options).unwrap().graph;
+    assert_eq!((graph.inputs().len(), graph.ty(graph.outputs()[0].value).shape.to_vec()), (1, vec![2, 3]));
+    let wrong = import_with(&model, &ImportOptions { input_values: values(&[2]), ..shapes() }).unwrap_err();
+    let message = "the value i64[1] is given for the input `shape`, which is i64[2]";
+    assert!(wrong[0].to_string().contains(message), "{wrong:?}");
 }
 
 #[test]

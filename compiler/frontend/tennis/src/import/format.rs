@@ -22,6 +22,7 @@ impl Format for Tennis {
     const NAME: &'static str = "tennis";
     const ATTRIBUTE: &'static str = "parameter";
     const SURPLUS_ATTRIBUTES: Surplus = Surplus::Refused;
+    const TAKES_INPUT_VALUES: bool = true;
 
     type Model<'m> = &'m Model;
     type Operator<'m> = Application<'m>;

@@ -67,15 +67,8 @@ fn add_input(importer: &mut Importer<'_>, id: NodeId, name: &str, shape: &[usize
     });
     let ty = importer.input_type(dtype, shape)?;
     importer.builder.begin(name);
-    let input = importer.builder.input(name, ty.clone());
-    let value = match given.value {
-        Some(value) if *value.ty() != ty => {
-            let message = format!("the value {} is given for the input `{name}`, which is {ty}", value.ty());
-            return Err(Fault::new(Code::ShapeMismatch, message));
-        }
-        Some(value) => importer.builder.constant("value", value),
-        None => input,
-    };
+    let input = importer.builder.input(name, ty);
+    let value = importer.input_or_given(name, input, given.value)?;
     let value = importer.builder.cast(value, declared.unwrap_or(dtype))?;
     importer.define(id, Item::Tensor(value))
 }
