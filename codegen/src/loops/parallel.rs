@@ -13,7 +13,7 @@ pub use touched::Touched;
 
 use super::statement::{Function, Overlaps, Stmt};
 use super::variable::{Var, VarKind};
-use places::{Counter, Interval, Place, product, sum};
+use places::{Counter, Interval, Place, joined, product, sum};
 use std::collections::{BTreeMap, BTreeSet};
 use touched::Memories;
 
@@ -129,7 +129,7 @@ fn hull(places: &[Place], size: i64, knowledge: &Knowledge<'_>) -> Option<Interv
         if own.1 >= size {
             return None;
         }
-        whole = Some(whole.map_or(own, |known| (known.0.min(own.0), known.1.max(own.1))));
+        whole = Some(joined(whole, own));
     }
     whole
 }
@@ -207,10 +207,10 @@ fn is_digit(
             let digit = own_digits.entry(size).or_insert((0, 0));
             *digit = sum(*digit, (whole, whole));
         }
-        low = Some(low.map_or(own, |known| (known.0.min(own.0), known.1.max(own.1))));
+        low = Some(joined(low, own));
         for (size, digit) in own_digits {
-            let known = digits.entry(size).or_insert(digit);
-            *known = (known.0.min(digit.0), known.1.max(digit.1));
+            let whole = joined(digits.get(&size).copied(), digit);
+            digits.insert(size, whole);
         }
     }
     let width = |interval: Interval| interval.1.saturating_sub(interval.0);

@@ -1,6 +1,6 @@
 //! Numbers that are cut into lines: of pixel `number`, what is in line `number / columns` at column `number % columns`.
 
-use super::places::{Counter, Interval, Knowledge, Place, product, sum};
+use super::places::{Counter, Interval, Knowledge, Place, joined, product, sum};
 use crate::loops::variable::Var;
 use std::collections::BTreeSet;
 
@@ -55,8 +55,8 @@ fn are_apart(var: Var, step: i64, places: &[&Place], inner: &BTreeSet<Var>, know
         if !is_alike || is_elsewhere {
             return None;
         }
-        numbers = Some(hull(numbers, within(own.number, inner, knowledge)?));
-        low = Some(hull(low, within(&own.rest, inner, knowledge)?));
+        numbers = Some(joined(numbers, within(own.number, inner, knowledge)?));
+        low = Some(joined(low, within(&own.rest, inner, knowledge)?));
     }
     let width = |interval: Option<Interval>| interval.map_or(0, |(least, most)| most.saturating_sub(least));
     let apart = moved.saturating_mul(step).saturating_sub(width(numbers));
@@ -73,8 +73,4 @@ fn outer<'p>(place: &'p Place, var: Var, inner: &BTreeSet<Var>) -> Vec<(&'p Coun
 fn within(place: &Place, inner: &BTreeSet<Var>, knowledge: &Knowledge<'_>) -> Option<Interval> {
     let mut own = place.counters.iter().filter(|(counter, _)| counter.depends_on(inner));
     own.try_fold(place.rest, |whole, (counter, &factor)| Some(sum(whole, product(knowledge.range(counter)?, factor))))
-}
-
-fn hull(whole: Option<Interval>, own: Interval) -> Interval {
-    whole.map_or(own, |whole| (whole.0.min(own.0), whole.1.max(own.1)))
 }

@@ -17,6 +17,11 @@ pub fn product(interval: Interval, factor: i64) -> Interval {
     (one.min(other), one.max(other))
 }
 
+/// An interval that has all numbers of both.
+pub fn joined(whole: Option<Interval>, own: Interval) -> Interval {
+    whole.map_or(own, |whole| (whole.0.min(own.0), whole.1.max(own.1)))
+}
+
 /// What changes from turn to turn: the counter of a loop, or what is made of some by more than sums and products.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counter {
