@@ -1,7 +1,7 @@
 //! The constants of a module as C text. The text of large weights is several times their size, so it is written piece by piece
 //! and never held as a whole.
 
-use crate::hexadecimal::Hexadecimal;
+use crate::hexadecimal;
 use crate::loops::spelling::{c_type, harmless, literal};
 use crate::module::{Module, PackedConstant};
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Values};
@@ -85,9 +85,12 @@ fn write_values(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
 
 /// The lines of some elements.
 fn lines(dtype: DType, block: &[u8], are_many: bool) -> Vec<u8> {
+    if dtype == DType::F32 && are_many {
+        return hexadecimal::lines(block);
+    }
     let mut lines = Lines::default();
     if dtype == DType::F32 {
-        lines.put_singles(block, are_many);
+        lines.put_singles(block);
     } else {
         for bytes in block.chunks(CONVERTED * dtype.size()) {
             lines.put_values(dtype, bytes);
@@ -124,14 +127,12 @@ impl Lines {
     }
 
     /// Numbers of single precision, exactly, of their little-endian bytes. Negative ones need no parentheses in an initialiser.
-    fn put_singles(&mut self, bytes: &[u8], are_many: bool) {
-        let (mut digits, mut hexadecimal) = (zmij::Buffer::new(), Hexadecimal::default());
+    fn put_singles(&mut self, bytes: &[u8]) {
+        let mut digits = zmij::Buffer::new();
         for chunk in bytes.chunks_exact(4) {
             let value = f32::from_le_bytes(chunk.try_into().unwrap_or_default());
             if value.is_finite() {
-                let is_plain = !are_many || value == 0.0;
-                let word = if is_plain { digits.format_finite(value).as_bytes() } else { hexadecimal.format(value) };
-                self.put_parts(word, b"f,");
+                self.put_parts(digits.format_finite(value).as_bytes(), b"f,");
             } else if value.is_nan() {
                 self.put("NAN");
             } else {

@@ -145,7 +145,7 @@ fn port_table(model: &str, kind: &str, ports: &[Port]) -> String {
     text
 }
 
-/// FNV-1a over the generated sources and the constants' own hashes: the same on every machine.
+/// FNV-1a over the generated sources and the constants' types and own hashes: the same on every machine.
 fn content_hash(module: &Module) -> u64 {
     let mut sum = Fnv::default();
     for source in &module.sources {
@@ -154,7 +154,8 @@ fn content_hash(module: &Module) -> u64 {
     }
     for constant in &module.constants {
         sum.feed(constant.symbol.as_bytes());
-        sum.feed(&constant.value.content_hash().to_le_bytes());
+        sum.feed(constant.value.ty().to_string().as_bytes());
+        sum.feed(&constant.value.word_hash().to_le_bytes());
     }
     sum.sum()
 }

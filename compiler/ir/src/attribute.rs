@@ -17,7 +17,7 @@ pub struct Attribute {
     bytes: Bytes,
     /// [`Attribute::content_hash`], once it was asked for.
     hash: Arc<OnceLock<u64>>,
-    /// What [`Hash`] makes of the bytes, once it did.
+    /// [`Attribute::word_hash`], once it was asked for.
     words: Arc<OnceLock<u64>>,
 }
 
@@ -230,6 +230,17 @@ impl Attribute {
             sum.sum()
         })
     }
+
+    /// A hash of the bytes alone, the same on every machine: eight bytes at once, where [`Attribute::content_hash`] takes one after the other.
+    /// Bytes that differ in one word have different ones. Computed once.
+    pub fn word_hash(&self) -> u64 {
+        *self.words.get_or_init(|| {
+            let (words, rest) = self.bytes.as_chunks::<8>();
+            let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let hash = words.iter().fold(rest.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+            rest.iter().fold(hash, |hash, &byte| mix(hash, byte.into()))
+        })
+    }
 }
 
 impl PartialEq for Attribute {
@@ -240,16 +251,9 @@ impl PartialEq for Attribute {
 
 impl Eq for Attribute {}
 
-/// Eight bytes at once, where [`Attribute::content_hash`] takes one after the other.
 impl Hash for Attribute {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let hash = self.words.get_or_init(|| {
-            let (words, rest) = self.bytes.as_chunks::<8>();
-            let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let hash = words.iter().fold(rest.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-            rest.iter().fold(hash, |hash, &byte| mix(hash, byte.into()))
-        });
-        (&self.ty, hash).hash(state);
+        (&self.ty, self.word_hash()).hash(state);
     }
 }
 
