@@ -44,11 +44,11 @@ fn models_on_the_generic_target_where_there_are_no_vectors() {
 #[test]
 fn models_on_the_host() {
     check("pnnx", &Mode::host(false));
-    check("relay", &Mode::host(false));
-    check("ark", &Mode::host(false));
-    check("lightnet", &Mode::host(false));
-    check("tennis", &Mode::host(false));
-    check("tflite", &Mode::host(false));
+    check_together("relay", &Mode::host(false));
+    check_together("ark", &Mode::host(false));
+    check_together("lightnet", &Mode::host(false));
+    check_together("tennis", &Mode::host(false));
+    check_together("tflite", &Mode::host(false));
 }
 
 #[test]

@@ -3,22 +3,26 @@
 use crate::{files, npy};
 use indexmap::IndexMap;
 use mlc_ir::{Attribute, Code, DType, Diagnostic, Generator, Location, Tensor, TensorType};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// An input of a model, by name and type.
 pub type InputPort<'a> = (&'a str, &'a TensorType);
 
+/// The files of inputs that always have the same value, by the inputs' names.
+pub type Always = [(String, PathBuf)];
+
 /// Files for inputs: `NAME=FILE` for the input of that name, `FILE` for the next one that has none. An argument is taken as
-/// `NAME=FILE` when the model has an input of that name.
+/// `NAME=FILE` when the model has an input of that name. An input that is `always` the same gets its value where it is given no file, and
+/// comes after the others in that order.
 ///
 /// # Errors
 /// `MLC0004` when names or numbers don't fit the model, and what reading the files gives; all inputs are tried.
-pub fn read(arguments: &[String], ports: &[InputPort]) -> Result<Vec<Tensor>, Vec<Diagnostic>> {
-    let files = assign(arguments, ports)?;
+pub fn read(arguments: &[String], always: &Always, ports: &[InputPort]) -> Result<Vec<Tensor>, Vec<Diagnostic>> {
+    let files = assign(arguments, always, ports)?;
     let mut tensors = Vec::new();
     let mut faults = Vec::new();
     for (file, (name, ty)) in files.into_iter().zip(ports) {
-        match npy::read_tensor(Path::new(file), ty) {
+        match npy::read_tensor(file, ty) {
             Ok(tensor) => tensors.push(tensor),
             Err(fault) => faults.push(fault.with_note(format!("the file is for the input '{name}': {ty}"))),
         }
@@ -26,17 +30,25 @@ pub fn read(arguments: &[String], ports: &[InputPort]) -> Result<Vec<Tensor>, Ve
     if faults.is_empty() { Ok(tensors) } else { Err(faults) }
 }
 
+/// What an input always is.
+pub fn value<'a>(always: &'a Always, name: &str) -> Option<&'a Path> {
+    always.iter().find(|(own, _)| own == name).map(|(_, file)| file.as_path())
+}
+
 /// Files for inputs, as [`read`] has them, of several runs in a row, as [`split`] finds them; what is of one run is the same in all of
 /// them. Gives the inputs of each run.
 ///
 /// # Errors
 /// As [`read`], and when the files don't say of how many runs they are.
-pub fn read_runs(arguments: &[String], ports: &[InputPort]) -> Result<Vec<Vec<Tensor>>, Vec<Diagnostic>> {
-    let files = assign(arguments, ports)?;
+pub fn read_runs(
+    arguments: &[String],
+    always: &Always,
+    ports: &[InputPort],
+) -> Result<Vec<Vec<Tensor>>, Vec<Diagnostic>> {
+    let files = assign(arguments, always, ports)?;
     let mut given: Vec<Vec<Tensor>> = Vec::new();
     let mut faults = Vec::new();
-    for (file, (name, ty)) in files.into_iter().zip(ports) {
-        let path = Path::new(file);
+    for (path, (name, ty)) in files.into_iter().zip(ports) {
         match read_several(path, ty) {
             Ok(tensors) if tensors.is_empty() => faults.push(unreadable(path, "the array is of no run".into())),
             Ok(tensors) => given.push(tensors),
@@ -102,8 +114,12 @@ pub fn split(array: &Attribute, ty: &TensorType) -> Result<Vec<Tensor>, String> 
 }
 
 /// The file of each input.
-fn assign<'a>(arguments: &'a [String], ports: &[InputPort]) -> Result<Vec<&'a str>, Vec<Diagnostic>> {
-    let mut files: Vec<Option<&str>> = vec![None; ports.len()];
+fn assign<'a>(
+    arguments: &'a [String],
+    always: &'a Always,
+    ports: &[InputPort],
+) -> Result<Vec<&'a Path>, Vec<Diagnostic>> {
+    let mut files: Vec<Option<&Path>> = vec![None; ports.len()];
     let mut unnamed = Vec::new();
     let mut faults = Vec::new();
     for argument in arguments {
@@ -114,24 +130,31 @@ fn assign<'a>(arguments: &'a [String], ports: &[InputPort]) -> Result<Vec<&'a st
         });
         match named {
             Some((index, file)) => {
-                if files[index].replace(file).is_some() {
+                if files[index].replace(Path::new(file)).is_some() {
                     faults.push(mismatch(format!("the input '{}' is given twice", ports[index].0)));
                 }
             }
             None => unnamed.push(argument.as_str()),
         }
     }
+    let values = || ports.iter().map(|(name, _)| value(always, name));
+    let open = files.iter().zip(values()).filter(|(file, value)| file.is_none() && value.is_none()).count();
+    // More files than other inputs are for these, too.
+    if unnamed.len() <= open {
+        files.iter_mut().zip(values()).for_each(|(file, value)| *file = file.or(value));
+    }
     let mut free = files.iter_mut().filter(|file| file.is_none());
     for argument in unnamed {
         if let Some((name, _)) = argument.split_once('=').filter(|_| !Path::new(argument).exists()) {
             faults.push(mismatch(format!("the model has no input '{name}'")).with_note(list(ports)));
         } else if let Some(file) = free.next() {
-            *file = Some(argument);
+            *file = Some(Path::new(argument));
         } else {
             let message = format!("there is no input left for '{argument}'");
             faults.push(mismatch(message).with_note(list(ports)));
         }
     }
+    files.iter_mut().zip(values()).for_each(|(file, value)| *file = file.or(value));
     if faults.is_empty() {
         for (file, (name, ty)) in files.iter().zip(ports) {
             if file.is_none() {
@@ -221,10 +244,28 @@ mod tests {
     use super::*;
 
     fn messages(arguments: &[&str], ports: &[InputPort]) -> Result<Vec<String>, Vec<String>> {
+        messages_beside(&[], arguments, ports)
+    }
+
+    fn messages_beside(always: &Always, arguments: &[&str], ports: &[InputPort]) -> Result<Vec<String>, Vec<String>> {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        assign(&arguments, ports)
-            .map(|files| files.into_iter().map(String::from).collect())
+        assign(&arguments, always, ports)
+            .map(|files| files.into_iter().map(|file| file.display().to_string()).collect())
             .map_err(|faults| faults.into_iter().map(|fault| fault.message).collect())
+    }
+
+    #[test]
+    fn inputs_that_are_always_the_same_need_no_file() {
+        let ty = TensorType::new(DType::F32, [1]);
+        let ports = [("size", &ty), ("x", &ty), ("y", &ty)];
+        let always = [("size".to_owned(), "s.npy".into())];
+        let files = |names: &[&str]| Ok(names.iter().map(ToString::to_string).collect());
+        let given = |arguments: &[&str]| messages_beside(&always, arguments, &ports);
+        assert_eq!(given(&["1.npy", "2.npy"]), files(&["s.npy", "1.npy", "2.npy"]));
+        assert_eq!(given(&["x=1.npy", "2.npy"]), files(&["s.npy", "1.npy", "2.npy"]));
+        assert_eq!(given(&["1.npy", "2.npy", "3.npy"]), files(&["1.npy", "2.npy", "3.npy"]));
+        assert_eq!(given(&["size=1.npy", "2.npy", "3.npy"]), files(&["1.npy", "2.npy", "3.npy"]));
+        assert_eq!(given(&["1.npy"]), Err(vec!["no file is given for the input 'y': f32[1]".to_owned()]));
     }
 
     #[test]

@@ -70,6 +70,10 @@ fn inputs_take_what_the_files_hold() {
     let said = mlc(folder.path(), 1, &["compile", &model]);
     assert!(said.contains("MLC0208"), "{said}");
     mlc(folder.path(), 0, &["compile", &model, "--input-value", &value, "-o", "a.tar"]);
+    // Its file is its input, too.
+    let output = format!("k={}", file(shape, "output_0.npy"));
+    let said = mlc(folder.path(), 0, &["verify", &model, "--input-value", &value, "--expect", &output]);
+    assert!(!said.contains("random inputs"), "{said}");
     let onnx = file("../onnx/abs", "model.onnx");
     let said = mlc(folder.path(), 2, &["compile", &onnx, "--input-dtype", "x=uint8"]);
     assert!(said.contains("--input-dtype"), "{said}");

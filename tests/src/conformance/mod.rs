@@ -91,7 +91,7 @@ fn cases(collection: &Path, format: &str, filter: &str) -> Result<Vec<Case>, Str
 }
 
 /// Cases whose code becomes one program at most, where it isn't the archives that are looked at but the code.
-const TOGETHER: usize = 16;
+const TOGETHER: usize = 48;
 
 /// Runs every case of a format whose name contains `filter`, on `threads` threads; sorted by name. `together`, many of them become one
 /// program.
@@ -111,7 +111,7 @@ pub fn run(
     }
     let cases = cases(collection, format, filter)?;
     // All threads have several batches, so that they end at about the same time.
-    let together = (cases.len() / (8 * threads.max(1))).clamp(1, if together { TOGETHER } else { 1 });
+    let together = (cases.len() / (6 * threads.max(1))).clamp(1, if together { TOGETHER } else { 1 });
     let batches: Vec<&[Case]> = cases.chunks(together).collect();
     let judged = parallel::map(&batches, threads, |batch| {
         let start = Instant::now();

@@ -46,6 +46,9 @@ pub struct Inputs {
     /// Whether the files have an axis of runs in front, so that their shapes aren't the inputs'.
     #[arg(skip)]
     pub stacked: bool,
+    /// The files of inputs that always have the same value.
+    #[arg(skip)]
+    pub always: Vec<(String, PathBuf)>,
 }
 
 /// What `mlc compile` takes as `--output`: where to write, or an output of the model.

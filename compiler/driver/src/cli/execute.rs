@@ -100,7 +100,7 @@ fn run_steps(arguments: &Run, console: &Console) -> Result<(Program, Vec<Tensor>
     }
     let stacked = Inputs { stacked: true, ..arguments.inputs.clone() };
     let (mut program, inputs) = build(model, code, machine, &stacked, console)?;
-    let runs = inputs::read_runs(&inputs.files, &input_ports(&program.inputs))?;
+    let runs = inputs::read_runs(&inputs.files, &inputs.always, &input_ports(&program.inputs))?;
     let runs: Vec<&[Tensor]> = runs.iter().map(Vec::as_slice).collect();
     let (outputs, cost) = program.run_each(&runs)?;
     Ok((program, outputs, cost))

@@ -34,7 +34,7 @@ pub struct Model {
     /// Data type of what an input is given, such as 'image=uint8', for models that take any; may be repeated
     #[arg(long, value_name = "NAME=TYPE", value_parser = input_dtype)]
     pub input_dtype: Vec<(String, DType)>,
-    /// Array of what an input always is, such as 'size=size.npy', for models whose shapes depend on it; may be repeated
+    /// Array of what an input always is, such as 'size=size.npy', for models whose shapes depend on it; it needs no --input then; may be repeated
     #[arg(long, value_name = "NAME=FILE", value_parser = input_value)]
     pub input_value: Vec<(String, PathBuf)>,
     /// Extent of a dimension that the model leaves open by name, such as 'batch=1'; may be repeated

@@ -20,6 +20,7 @@ use mlc_codegen::{Execution, Target, WeightsAs};
 use mlc_ir::stateful;
 use mlc_ir::{Code, DType, Diagnostic, Graph, Objective, Tensor};
 use mlc_passes::Reference;
+use std::path::PathBuf;
 
 /// What the options say about loading a model, which is the one of a name where an archive holds several. `updated` are names of
 /// memory whose content after the run is wanted.
@@ -229,7 +230,7 @@ pub(super) fn compiled(
     console: &Console,
 ) -> Result<(Graph, Compiled, Inputs), Failure> {
     let loaded = load_for(model, code, inputs.typed(), console)?;
-    let inputs = renamed(inputs, &loaded.aliases);
+    let inputs = renamed(inputs, model, &loaded.aliases);
     let options = program_options(code, machine, console)?;
     let _progress = console.progress("compiling");
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {})
@@ -291,13 +292,18 @@ pub(super) fn refuse_changes(model: &Model) -> Result<(), Diagnostic> {
     Err(mismatch(message.into()).with_help("give what is said of the interface to 'mlc compile'"))
 }
 
-/// Input files under the names of the model's inputs, where they are given by other names of these.
-pub(super) fn renamed(inputs: &Inputs, aliases: &IndexMap<String, String>) -> Inputs {
+/// Input files under the names of the model's inputs, where they are given by other names of these, and those that say what an input always is.
+pub(super) fn renamed(inputs: &Inputs, model: &Model, aliases: &IndexMap<String, String>) -> Inputs {
+    let always = |(name, file): &(String, PathBuf)| (aliases.get(name).unwrap_or(name).clone(), file.clone());
     let rename = |argument: &String| match argument.split_once('=') {
         Some((alias, file)) => aliases.get(alias).map_or_else(|| argument.clone(), |name| format!("{name}={file}")),
         None => argument.clone(),
     };
-    Inputs { files: inputs.files.iter().map(rename).collect(), ..inputs.clone() }
+    Inputs {
+        files: inputs.files.iter().map(rename).collect(),
+        always: model.input_value.iter().map(always).collect(),
+        ..inputs.clone()
+    }
 }
 
 /// Diagnostics of a later step, which knows the graph only, in the model's file.
@@ -307,13 +313,19 @@ pub(super) fn in_model(diagnostics: Vec<Diagnostic>, model: &Model, sources: Sou
     Failure { diagnostics, sources }
 }
 
-/// The tensors of the inputs: from files, or random ones when no file is given.
+/// The tensors of the inputs: from files, or random ones when no file is given, but for those that are always the same.
 pub(super) fn read_inputs(inputs: &Inputs, ports: &[InputPort], console: &Console) -> Result<Vec<Tensor>, Failure> {
-    if inputs.files.is_empty() && !ports.is_empty() {
-        console.status(&format!("no --input is given: using random inputs (seed {})", inputs.seed));
-        return Ok(inputs::random(inputs.seed, ports));
+    let Inputs { files, always, .. } = inputs;
+    if !files.is_empty() || ports.iter().all(|(name, _)| inputs::value(always, name).is_some()) {
+        return Ok(inputs::read(files, always, ports)?);
     }
-    Ok(inputs::read(&inputs.files, ports)?)
+    console.status(&format!("no --input is given: using random inputs (seed {})", inputs.seed));
+    let known = |port: &&InputPort| inputs::value(always, port.0).is_some();
+    let values = inputs::read(&[], always, &ports.iter().filter(known).copied().collect::<Vec<_>>())?;
+    let mut tensors = inputs::random(inputs.seed, ports);
+    let fixed = tensors.iter_mut().zip(ports).filter(|(_, port)| known(port)).map(|(tensor, _)| tensor);
+    fixed.zip(values).for_each(|(tensor, value)| *tensor = value);
+    Ok(tensors)
 }
 
 /// Names and types of inputs, as files of values are read for.

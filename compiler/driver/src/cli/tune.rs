@@ -83,7 +83,7 @@ pub(super) fn tune(arguments: &Tune, console: &Console) -> Result<(), Failure> {
     let Tune { model, code, inputs, .. } = arguments;
     let machine = Machine { on: None };
     let loaded = load_for(model, code, inputs.typed(), console)?;
-    let inputs = renamed(inputs, &loaded.aliases);
+    let inputs = renamed(inputs, model, &loaded.aliases);
     let options = program_options(code, &machine, console)?;
     if code.tuning.is_some() || !code.schedules.is_empty() {
         let message = "schedules that are chosen already aren't measured";

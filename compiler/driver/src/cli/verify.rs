@@ -58,7 +58,7 @@ pub(super) fn verify(arguments: &Verify, console: &Console) -> Result<(), Failur
     let graph = &loaded.graph;
     let given = graph.open_inputs().into_iter().map(|number| graph.inputs()[number]);
     let ports: Vec<InputPort> = given.map(|input| (&*graph.node(input).name, graph.ty(input.into()))).collect();
-    let inputs = read_inputs(&renamed(&arguments.inputs, &loaded.aliases), &ports, console)?;
+    let inputs = read_inputs(&renamed(&arguments.inputs, &arguments.model, &loaded.aliases), &ports, console)?;
     let numbers = graph.open_outputs();
     let types = numbers.iter().map(|&number| graph.ty(graph.outputs()[number].value).clone());
     let outputs: Vec<(&str, TensorType)> = output_names(graph).into_iter().zip(types).collect();

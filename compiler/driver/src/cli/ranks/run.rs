@@ -44,7 +44,7 @@ pub fn run(arguments: &Run, console: &Console) -> Result<(), Failure> {
     let mut inputs = Vec::new();
     for (number, (rank, own)) in program.ranks.iter().zip(input_files).enumerate() {
         let seed = arguments.inputs.seed.wrapping_add(number as u64);
-        let own = Inputs { files: own, seed, stacked: false };
+        let own = Inputs { files: own, seed, ..arguments.inputs.clone() };
         let tensors = read_inputs(&own, &input_ports(&rank.inputs), console);
         let of_rank =
             |fault: Diagnostic| fault.with_note(format!("of rank {number}, whose inputs are given as {number}:…"));
@@ -98,10 +98,10 @@ fn bundles(
     for (rank, model) in models.iter().enumerate() {
         let archive = archive_bundle(model, &arguments.code, &arguments.machine, &input_files[rank])?;
         if archive.is_none() {
-            let model = load_for(model, &arguments.code, &input_files[rank], console)?;
+            let found = load_for(model, &arguments.code, &input_files[rank], console)?;
             let files = std::mem::take(&mut input_files[rank]);
-            input_files[rank] = renamed(&Inputs { files, ..arguments.inputs.clone() }, &model.aliases).files;
-            loaded.push((rank, model));
+            input_files[rank] = renamed(&Inputs { files, ..arguments.inputs.clone() }, model, &found.aliases).files;
+            loaded.push((rank, found));
         }
         given.push(archive);
     }
