@@ -24,6 +24,7 @@ mod interface;
 mod item;
 mod masks;
 mod options;
+mod range;
 mod report;
 mod support;
 mod trips;

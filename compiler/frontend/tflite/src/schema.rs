@@ -99,6 +99,17 @@ pub(crate) fn options(kind: &str) -> &'static [OptionField] {
             const HEIGHT: OptionField = field("filter_height", Int(0));
             const { &[PADDING, STRIDE_W, STRIDE_H, WIDTH, HEIGHT, ACTIVATION] }
         }
+        "CONV_3D" => {
+            const STRIDE_D: OptionField = field("stride_d", Int(0));
+            const DILATION_D: OptionField = field("dilation_d_factor", Int(1));
+            const { &[PADDING, STRIDE_D, STRIDE_W, STRIDE_H, ACTIVATION, DILATION_D, DILATION_W, DILATION_H] }
+        }
+        "LOCAL_RESPONSE_NORMALIZATION" => {
+            const { &[field("radius", Int(0)), field("bias", Float), field("alpha", Float), field("beta", Float)] }
+        }
+        "REVERSE_SEQUENCE" => const { &[field("seq_dim", Int(0)), field("batch_dim", Int(0))] },
+        "RNN" => const { &[ACTIVATION] },
+        "UNIDIRECTIONAL_SEQUENCE_RNN" => const { &[field("time_major", Flag), ACTIVATION] },
         "TRANSPOSE_CONV" => const { &[PADDING, STRIDE_W, STRIDE_H, ACTIVATION] },
         "FULLY_CONNECTED" => const { &[ACTIVATION, field("weights_format", Choice), field("keep_num_dims", Flag)] },
         "SVDF" => const { &[field("rank", Int(0)), ACTIVATION] },

@@ -199,6 +199,79 @@ impl Builder {
         self.reshape(result, &shape)
     }
 
+    /// The first elements of each item of a batch in reversed order, as many as `lengths` [batch] says; the others stay.
+    ///
+    /// # Errors
+    /// When the axes are the same or aren't there, or the lengths aren't whole numbers for each item.
+    pub fn reverse_sequence(
+        &mut self,
+        x: Value,
+        lengths: Value,
+        time: usize,
+        batch: usize,
+    ) -> Result<Value, OperatorError> {
+        let rank = self.rank(x);
+        if time == batch || time.max(batch) >= rank {
+            let message = format!("{} can't have its time along axis {time} and its batch along {batch}", self.ty(x));
+            return Err(OperatorError::types(message));
+        }
+        // Axes of the batch and of time, and all others behind them.
+        let others = (0..rank).filter(|&axis| axis != time && axis != batch);
+        let order: Vec<usize> = [batch, time].into_iter().chain(others).collect();
+        let x = self.transpose(x, &order)?;
+        let shape = self.shape(x);
+        let (items, steps) = (self.counting(shape[0])?, self.counting(shape[1])?);
+        let items = self.reshape(items, &[shape[0], 1])?;
+        let lengths = self.cast(lengths, DType::I64)?;
+        let lengths = self.reshape(lengths, &[shape[0], 1])?;
+        let sources = self.map(&[steps, lengths], |b| {
+            let (step, length, one) = (b.operand(0), b.operand(1), b.number(DType::I64, 1.0));
+            let inside = b.binary(B::Less, step, length);
+            let last = b.binary(B::Subtract, length, one);
+            let mirrored = b.binary(B::Subtract, last, step);
+            b.select(inside, mirrored, step)
+        })?;
+        let place = self.flat_place(&[items, sources], &shape[..2])?;
+        let flat: Vec<usize> = [shape[0] * shape[1]].into_iter().chain(shape[2..].iter().copied()).collect();
+        let rows = self.reshape(x, &flat)?;
+        let reversed = self.gather(rows, place, 0)?;
+        let back: Vec<usize> =
+            (0..rank).map(|axis| order.iter().position(|&own| own == axis).unwrap_or(axis)).collect();
+        self.transpose(reversed, &back)
+    }
+
+    /// A copy of `data` with `update`, of as many axes, written from a place on: whole numbers [rank], moved so that all of the update lies
+    /// inside.
+    ///
+    /// # Errors
+    /// When the update is larger, or the place isn't whole numbers for each axis.
+    pub fn update_slice(&mut self, data: Value, update: Value, start: Value) -> Result<Value, OperatorError> {
+        let (shape, given) = (self.shape(data), self.shape(update));
+        let fits = shape.len() == given.len() && given.iter().zip(&shape).all(|(given, extent)| given <= extent);
+        if !fits || self.shape(start)[..] != [shape.len()] || !self.dtype(start).is_integer() {
+            let types = [update, data, start].map(|value| self.ty(value).to_string());
+            return Err(OperatorError::types(format!("can't write {} into {} from {}", types[0], types[1], types[2])));
+        }
+        // Axes of which all is written need no places.
+        let axes = given.iter().zip(&shape).rposition(|(given, extent)| given != extent).map_or(0, |axis| axis + 1);
+        let mut coordinates = Vec::new();
+        for axis in 0..axes {
+            let mut aligned = vec![1; axes];
+            aligned[axis] = given[axis];
+            let steps = self.counting(given[axis])?;
+            let steps = self.reshape(steps, &aligned)?;
+            let first = self.pick(start, 0, axis)?;
+            let first = self.cast(first, DType::I64)?;
+            let first = self.clamp(first, 0.0, (shape[axis] - given[axis]) as f64)?;
+            coordinates.push(self.binary(B::Add, steps, first)?);
+        }
+        if axes == 0 {
+            return Ok(update);
+        }
+        let place = self.flat_place(&coordinates, &shape[..axes])?;
+        self.scatter_slices(data, place, update, axes, ScatterReduction::Replace)
+    }
+
     /// The first `count` elements of an axis in order, and their indices (i64). Equal elements keep their order; NaN
     /// counts as the largest.
     ///

@@ -29,6 +29,8 @@ pub struct Statistics {
 /// x / (bias + alpha * mean of the squares of neighbouring channels)^beta
 #[derive(Debug, Clone, Copy)]
 pub struct LocalResponse {
+    /// The axis of channels.
+    pub axis: usize,
     /// Channels before and after that count as neighbours.
     pub neighbours: (usize, usize),
     /// Factor of the mean.
@@ -160,19 +162,20 @@ impl Builder {
         self.reshape(y, &shape)
     }
 
-    /// Local response normalisation of x [N, C, spatial…], with zeros beyond the channels.
+    /// Local response normalisation, with zeros beyond the channels.
     ///
     /// # Errors
-    /// When there is no channel axis.
+    /// When there is no such axis.
     pub fn local_response(&mut self, x: Value, response: LocalResponse) -> Result<Value, OperatorError> {
         let shape = self.shape(x);
-        if shape.len() < 2 {
+        let Some(&channels) = shape.get(response.axis) else {
             return Err(OperatorError::types(format!("the input {} has no channel axis", self.ty(x))));
-        }
+        };
         let squares = self.unary(UnaryFunction::Square, x)?;
-        // A pool along the channels: [N, C, everything else] is a channels-last tensor whose spatial axis is C.
-        let inner: usize = shape[2..].iter().product();
-        let flat = self.reshape(squares, &[shape[0], shape[1], inner])?;
+        // A pool along the channels: [before, C, behind] is a channels-last tensor whose spatial axis is C.
+        let [before, behind] =
+            [&shape[..response.axis], &shape[response.axis + 1..]].map(|part| part.iter().product::<usize>());
+        let flat = self.reshape(squares, &[before, channels, behind])?;
         let pads = vec![response.neighbours];
         let window = vec![response.neighbours.0 + 1 + response.neighbours.1];
         let pool = AveragePool { window, strides: vec![1], dilations: vec![1], counted_pads: pads.clone(), pads };

@@ -161,29 +161,10 @@ fn eye_like(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 fn reverse_sequence(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (x, lengths) = (call.input(0)?, call.input(1)?);
     let (time, batch) = (call.int_or("time_axis", 0)?, call.int_or("batch_axis", 1)?);
-    let shape = call.shape(x);
-    if !matches!((time, batch), (0, 1) | (1, 0)) || shape.len() < 2 {
+    if !matches!((time, batch), (0, 1) | (1, 0)) {
         return Err(Fault::parameter(format!("time axis {time} and batch axis {batch} must be 0 and 1")));
     }
-    let (time, batch) = (time as usize, batch as usize);
-    let aligned = |axis: usize| if axis == 0 { [shape[0], 1] } else { [1, shape[1]] };
-    let (steps, items) = (call.builder.counting(shape[time])?, call.builder.counting(shape[batch])?);
-    let steps = call.builder.reshape(steps, &aligned(time))?;
-    let items = call.builder.reshape(items, &aligned(batch))?;
-    let lengths = call.builder.cast(lengths, DType::I64)?;
-    let lengths = call.builder.reshape(lengths, &aligned(batch))?;
-    let sources = call.builder.map(&[steps, lengths], |b| {
-        let (step, length, one) = (b.operand(0), b.operand(1), b.number(DType::I64, 1.0));
-        let inside = b.binary(B::Less, step, length);
-        let last = b.binary(B::Subtract, length, one);
-        let mirrored = b.binary(B::Subtract, last, step);
-        b.select(inside, mirrored, step)
-    })?;
-    let coordinates = if time == 0 { [sources, items] } else { [items, sources] };
-    let place = call.builder.flat_place(&coordinates, &shape[..2])?;
-    let flat: Vec<usize> = [shape[0] * shape[1]].into_iter().chain(shape[2..].iter().copied()).collect();
-    let rows = call.builder.reshape(x, &flat)?;
-    Ok(call.builder.gather(rows, place, 0)?)
+    Ok(call.builder.reverse_sequence(x, lengths, time as usize, batch as usize)?)
 }
 
 /// Extents of a constant operand or attribute.

@@ -235,5 +235,5 @@ fn local_response(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (alpha, beta) = (call.float_or("alpha", 1e-4)?, call.float_or("beta", 0.75)?);
     let bias = call.float_or("bias", 1.0)?;
     let neighbours = ((size - 1) / 2, size / 2);
-    Ok(call.builder.local_response(x, LocalResponse { neighbours, alpha, beta, bias })?)
+    Ok(call.builder.local_response(x, LocalResponse { axis: 1, neighbours, alpha, beta, bias })?)
 }

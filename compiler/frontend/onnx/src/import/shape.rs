@@ -2,7 +2,7 @@
 
 use super::call::{Call, Table, TensorAttributes};
 use mlc_import::Handler::One;
-use mlc_import::{Fault, MOST_ELEMENTS, check_filled, normalized_axis};
+use mlc_import::{Fault, check_filled, normalized_axis};
 use mlc_ir::{Attribute, Code, DType, Shape, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[
@@ -176,39 +176,9 @@ fn constant_of_shape(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 
 /// start, start + delta, … before limit.
 fn range(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let x = call.input(0)?;
     // It says how to compute with halves; all is computed in double precision.
     call.ignore(&["stash_type"]);
-    let ty = TensorType::new(call.dtype_of(x), []);
-    let too_large = || Fault::new(Code::NumberOutOfRange, "the range isn't finite, or too large to be written out");
-    if ty.dtype.is_integer() {
-        let mut number = |index: usize, what: &str| -> Result<i64, Fault> {
-            let number = call.constant_int(index, what)?;
-            call.required(what, number)
-        };
-        let (start, limit, delta) = (number(0, "start")?, number(1, "limit")?, number(2, "delta")?);
-        let distance = i128::from(limit) - i128::from(start);
-        let delta = i128::from(delta);
-        let whole = distance.checked_div(delta).ok_or_else(too_large)?;
-        let count = whole + i128::from(distance % delta != 0 && (distance < 0) == (delta < 0));
-        let count = usize::try_from(count.max(0)).ok().filter(|&count| count <= MOST_ELEMENTS / 8);
-        let count = count.ok_or_else(too_large)?;
-        let values = (0..count as i128).map(|place| (i128::from(start) + place * delta) as i64).collect();
-        let values = Tensor::from_integers(TensorType::new(ty.dtype, [count]), values);
-        return Ok(call.builder.constant("value", Attribute::from_tensor(&values)));
-    }
-    let mut number = |index: usize, what: &str| -> Result<f64, Fault> {
-        let number = call.constant_float(index, what)?;
-        call.required(what, number)
-    };
-    let (start, limit, delta) = (number(0, "start")?, number(1, "limit")?, number(2, "delta")?);
-    let count = ((limit - start) / delta).ceil().max(0.0);
-    if !count.is_finite() || count > (MOST_ELEMENTS / 8) as f64 || delta == 0.0 {
-        return Err(too_large());
-    }
-    let values = (0..count as usize).map(|place| start + place as f64 * delta).collect::<Vec<_>>();
-    let values = Tensor::from_floats(TensorType::new(ty.dtype, [values.len()]), values);
-    Ok(call.builder.constant("value", Attribute::from_tensor(&values)))
+    call.range()
 }
 
 /// Extents [N, C, H, W] of the operand, the side of a block, and whether channels come before blocks (mode CRD).

@@ -149,7 +149,7 @@ fn local_response_norm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (alpha, beta) = (call.float_or("alpha", 1e-4)?, call.float_or("beta", 0.75)?);
     let k = call.float_or("k", 1.0)?;
     let neighbours = (size / 2, (size - 1) / 2);
-    Ok(call.builder.local_response(x, LocalResponse { neighbours, alpha, beta, bias: k })?)
+    Ok(call.builder.local_response(x, LocalResponse { axis: 1, neighbours, alpha, beta, bias: k })?)
 }
 
 /// Mean or sum over axes, kept with extent 1.

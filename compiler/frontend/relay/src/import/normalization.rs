@@ -109,13 +109,11 @@ fn lrn(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let axis = call.axis(x, axis)?;
     let (bias, alpha, beta) =
         (call.float_or("bias", 2.0)?, call.float_or("alpha", 1e-4)?, call.float_or("beta", 0.75)?);
-    if size == 0 || axis == 0 {
-        return Err(Fault::parameter("attributes `size` and `axis` must be at least 1"));
+    if size == 0 {
+        return Err(Fault::parameter("attribute `size` must be at least 1"));
     }
     let neighbours = ((size - 1) / 2, size / 2);
-    let moved = call.builder.move_axis(x, axis, 1)?;
-    let y = call.builder.local_response(moved, LocalResponse { neighbours, alpha, beta, bias })?;
-    Ok(call.builder.move_axis(y, 1, axis)?)
+    Ok(call.builder.local_response(x, LocalResponse { axis, neighbours, alpha, beta, bias })?)
 }
 
 /// x / sqrt(max(sum of squares, eps))

@@ -11,6 +11,7 @@ pub(super) const OPERATORS: Table = &[
     ("ADD", One(|call| sum(call, B::Add))),
     ("ADD_N", One(add_n)),
     ("ATAN2", Binary(B::Atan2)),
+    ("BITWISE_XOR", One(|call| bits(call, B::Xor))),
     ("DIV", One(quotient)),
     ("FLOOR_DIV", Binary(B::FloorDivide)),
     ("FLOOR_MOD", Binary(B::Modulo)),
@@ -18,6 +19,7 @@ pub(super) const OPERATORS: Table = &[
     ("MINIMUM", One(|call| extreme(call, B::Minimum))),
     ("MUL", One(product)),
     ("POW", Binary(B::Power)),
+    ("RIGHT_SHIFT", One(right_shift)),
     ("SQUARED_DIFFERENCE", One(squared_difference)),
     ("SUB", One(|call| sum(call, B::Subtract))),
 ];
@@ -77,6 +79,25 @@ fn quotient(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     }
     let y = call.binary(B::Divide)?;
     call.activated(y)
+}
+
+/// Integers that stand for themselves.
+fn bits(call: &mut Call<'_, '_>, function: B) -> Result<Value, Fault> {
+    if call.is_quantized() {
+        return Err(Fault::variant("the bits of quantised tensors aren't supported"));
+    }
+    call.binary(function)
+}
+
+/// A shift by less than nothing is none, one by all bits and more is by all but one.
+fn right_shift(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, count) = (call.input(0)?, call.input(1)?);
+    if call.is_quantized() {
+        return Err(Fault::variant("the bits of quantised tensors aren't supported"));
+    }
+    let most = 8 * call.dtype_of(x).size() - 1;
+    let count = call.builder.clamp(count, 0.0, most as f64)?;
+    Ok(call.builder.binary(B::ShiftRight, x, count)?)
 }
 
 fn add_n(call: &mut Call<'_, '_>) -> Result<Value, Fault> {

@@ -48,7 +48,7 @@ pub(super) enum Activation {
 
 impl Activation {
     /// The limits of the real numbers.
-    fn limits(self) -> (f32, f32) {
+    pub fn limits(self) -> (f32, f32) {
         match self {
             Activation::None | Activation::Tanh => (f32::NEG_INFINITY, f32::INFINITY),
             Activation::Relu => (0.0, f32::INFINITY),

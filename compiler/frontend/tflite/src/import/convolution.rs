@@ -10,6 +10,7 @@ use mlc_ir::ops::{Convolution, TransposedConvolution};
 
 pub(super) const OPERATORS: Table = &[
     ("CONV_2D", One(|call| convolution(call, false))),
+    ("CONV_3D", One(volume)),
     ("DEPTHWISE_CONV_2D", One(|call| convolution(call, true))),
     ("TRANSPOSE_CONV", One(transposed)),
 ];
@@ -50,12 +51,13 @@ impl Padding {
 
 /// Two positive numbers among the options, rows before columns.
 pub(super) fn pair(call: &mut Call<'_, '_>, rows: &str, columns: &str) -> Result<[usize; 2], Fault> {
-    let mut read = |key: &str| {
-        let number = call.int_or(key, 1)?;
-        let positive = usize::try_from(number).ok().filter(|&number| number > 0);
-        positive.ok_or_else(|| Fault::parameter(format!("option `{key}` is {number}, a positive number is expected")))
-    };
-    Ok([read(rows)?, read(columns)?])
+    Ok([positive(call, rows)?, positive(call, columns)?])
+}
+
+fn positive(call: &mut Call<'_, '_>, key: &str) -> Result<usize, Fault> {
+    let number = call.int_or(key, 1)?;
+    let positive = usize::try_from(number).ok().filter(|&number| number > 0);
+    positive.ok_or_else(|| Fault::parameter(format!("option `{key}` is {number}, a positive number is expected")))
 }
 
 /// The extents of a tensor with four axes.
@@ -86,6 +88,31 @@ fn convolution(call: &mut Call<'_, '_>, depthwise: bool) -> Result<Value, Fault>
     let op =
         Convolution { strides: strides.to_vec(), dilations: dilations.to_vec(), pads, groups, border: 0, sums: None };
     Integers { weights, ..operands }.apply(call, Products::Convolution(op), 2)
+}
+
+/// Depth before rows and columns, of real numbers.
+fn volume(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    const AXES: [&str; 3] = ["d", "h", "w"];
+    let (x, weights, padding) = (call.input(0)?, call.input(1)?, Padding::read(call)?);
+    let bias = call.optional(2)?;
+    let (shape, taps) = (call.shape(x), call.shape(weights));
+    if shape.len() != 5 || taps.len() != 5 || !call.dtype_of(x).is_float() {
+        let (x, weights) = (call.builder.ty(x), call.builder.ty(weights));
+        return Err(Fault::operands(format!("{x} and the weights {weights} must have five axes, of real numbers")));
+    }
+    let (mut strides, mut dilations, mut pads) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, axis) in AXES.into_iter().enumerate() {
+        let stride = positive(call, &format!("stride_{axis}"))?;
+        let dilation = positive(call, &format!("dilation_{axis}_factor"))?;
+        pads.push(padding.pads(shape[number + 1], taps[number], stride, dilation)?);
+        strides.push(stride);
+        dilations.push(dilation);
+    }
+    let groups = shape[4].checked_div(taps[3]).unwrap_or(0);
+    let y =
+        call.builder.apply(Convolution { strides, dilations, pads, groups, border: 0, sums: None }, &[x, weights])?;
+    let y = call.builder.add_optional(y, bias)?;
+    call.activated(y)
 }
 
 /// The first operand says the shape of the result.

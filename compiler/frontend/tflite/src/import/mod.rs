@@ -10,6 +10,7 @@ mod call;
 mod comparison;
 mod control;
 mod convolution;
+mod detection;
 mod format;
 mod indexing;
 mod interface;

@@ -1,14 +1,16 @@
-//! Normalisation of the last axis.
+//! Normalisations along the last axis.
 
 use super::call::{Call, Table, Tensors};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
+use mlc_import::builder::LocalResponse;
 use mlc_import::builder::fixed_point::{inverse_square_root, plus, product, rounded_right_by, whole};
 use mlc_ir::ops::ReduceFunction;
 use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{DType, Value};
 
-pub(super) const OPERATORS: Table = &[("L2_NORMALIZATION", One(l2_normalization))];
+pub(super) const OPERATORS: Table =
+    &[("L2_NORMALIZATION", One(l2_normalization)), ("LOCAL_RESPONSE_NORMALIZATION", One(local_response))];
 
 /// The lower bound of the norm.
 const LEAST_NORM: f64 = 1e-6;
@@ -25,6 +27,20 @@ fn l2_normalization(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let norm = call.builder.clamp(norm, LEAST_NORM, f64::INFINITY)?;
     let y = call.builder.binary(B::Divide, x, norm)?;
     call.activated(y)
+}
+
+/// The sum of squares, where other formats have their mean. The format's kernels leave the last neighbour out: of a radius of 2 the channels
+/// from two before to one behind count.
+fn local_response(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let x = call.input(0)?;
+    let radius = call.int_or("radius", 0)?;
+    let neighbours = usize::try_from(radius).ok().filter(|&radius| (1..1 << 30).contains(&radius));
+    let neighbours = neighbours.ok_or_else(|| Fault::parameter(format!("the radius {radius} must be positive")))?;
+    let alpha = call.float_or("alpha", 0.0)? * (2 * neighbours) as f64;
+    let (beta, bias) = (call.float_or("beta", 0.0)?, call.float_or("bias", 0.0)?);
+    let axis = call.axis(x, -1)?;
+    let response = LocalResponse { axis, neighbours: (neighbours, neighbours - 1), alpha, beta, bias };
+    Ok(call.builder.local_response(x, response)?)
 }
 
 fn integers(call: &mut Call<'_, '_>, x: Value, axis: usize) -> Result<Value, Fault> {

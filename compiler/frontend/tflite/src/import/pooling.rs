@@ -6,10 +6,11 @@ use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_import::builder::Stored;
 use mlc_ir::ops::{AveragePool, Convolution, MaxPool};
-use mlc_ir::scalar::BinaryFunction as B;
+use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Value};
 
-pub(super) const OPERATORS: Table = &[("AVERAGE_POOL_2D", One(average)), ("MAX_POOL_2D", One(maximum))];
+pub(super) const OPERATORS: Table =
+    &[("AVERAGE_POOL_2D", One(average)), ("L2_POOL_2D", One(root_mean_square)), ("MAX_POOL_2D", One(maximum))];
 
 /// Geometry of a pool, rows before columns.
 struct Pool {
@@ -67,14 +68,30 @@ fn average(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
             stored.store(b, wide, mean)
         })?);
     }
+    let y = mean(call, &Pool { x, window, strides, pads }, x)?;
+    call.activated(y)
+}
+
+/// The mean of the elements in each window, borders left out.
+fn mean(call: &mut Call<'_, '_>, pool: &Pool, x: Value) -> Result<Value, Fault> {
     let op = AveragePool {
-        window: window.into(),
-        strides: strides.into(),
+        window: pool.window.into(),
+        strides: pool.strides.into(),
         dilations: vec![1; 2],
-        pads: pads.into(),
+        pads: pool.pads.into(),
         counted_pads: vec![(0, 0); 2],
     };
-    let y = call.builder.apply(op, &[x])?;
+    Ok(call.builder.apply(op, &[x])?)
+}
+
+fn root_mean_square(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let pool = Pool::read(call)?;
+    if call.is_quantized() {
+        return Err(Fault::variant("the root of the mean square of quantised tensors isn't supported"));
+    }
+    let squares = call.builder.unary(U::Square, pool.x)?;
+    let mean = mean(call, &pool, squares)?;
+    let y = call.builder.unary(U::Sqrt, mean)?;
     call.activated(y)
 }
 

@@ -1,16 +1,20 @@
 //! Recurrent layers. A run starts from zeros; `--stateful` keeps the states of layers that are one operator.
 
-use super::call::{Call, Table, Tensors};
+use super::call::{Activation, Call, Table, Tensors};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
 use mlc_import::builder::nearest;
 
 use mlc_import::builder::{RecurrentRun, RecurrentWeights, Stored};
 use mlc_ir::ops::{Matmul, Recurrent, RecurrentCell};
-use mlc_ir::scalar::{BinaryFunction as B, UnaryFunction as U};
+use mlc_ir::scalar::{BinaryFunction as B, Expression, UnaryFunction as U};
 use mlc_ir::{DType, Value};
 
-pub(super) const OPERATORS: Table = &[("UNIDIRECTIONAL_SEQUENCE_LSTM", One(lstm))];
+pub(super) const OPERATORS: Table = &[
+    ("RNN", One(|call| rnn(call, false))),
+    ("UNIDIRECTIONAL_SEQUENCE_LSTM", One(lstm)),
+    ("UNIDIRECTIONAL_SEQUENCE_RNN", One(|call| rnn(call, true))),
+];
 
 /// Where the gates i, f, c, o of the file stand in the operator's order i, f, g, o: in the same one.
 const GATES: usize = 4;
@@ -93,6 +97,55 @@ fn written_out(
         sequence.push(hidden);
     }
     Ok(call.builder.stack(&sequence, 0)?)
+}
+
+/// A layer of one gate, over a sequence or for one step of it. Its last operand is the state.
+fn rnn(call: &mut Call<'_, '_>, is_sequence: bool) -> Result<Value, Fault> {
+    let x = call.real(0)?;
+    let weights = RecurrentWeights {
+        input: call.real(1)?,
+        recurrent: call.real(2)?,
+        input_bias: Some(call.real(3)?),
+        recurrent_bias: None,
+        projection: None,
+        peepholes: None,
+    };
+    call.optional(4)?;
+    let mut op = Recurrent::new(RecurrentCell::Rnn);
+    let activation = call.activation()?;
+    if activation != Activation::Tanh {
+        op.activations = vec![limited(activation)];
+    }
+    let time_major = is_sequence && call.flag_or("time_major", false)?;
+    let sequence = match (is_sequence, time_major) {
+        (true, false) => call.builder.swap_axes(x, 0, 1)?,
+        (true, true) => x,
+        (false, _) => call.builder.insert_axis(x, 0)?,
+    };
+    let run = RecurrentRun { sequence, hidden: None, cell: None, lengths: None };
+    let y = call.builder.recurrent(op, &weights, &run)?[0];
+    Ok(match (is_sequence, time_major) {
+        (true, false) => call.builder.swap_axes(y, 0, 1)?,
+        (true, true) => y,
+        (false, _) => call.builder.remove_axis(y, 0)?,
+    })
+}
+
+/// An activation that limits real numbers, if anything.
+fn limited(activation: Activation) -> Expression {
+    let (low, high) = activation.limits();
+    Expression::build(|b| {
+        let mut x = b.operand(0);
+        if low.is_finite() {
+            let low = b.number(DType::F32, low.into());
+            x = b.binary(B::Maximum, x, low);
+        }
+        if high.is_finite() {
+            let high = b.number(DType::F32, high.into());
+            x = b.binary(B::Minimum, x, high);
+        }
+        x
+    })
 }
 
 /// Integers are computed with as the real numbers that they stand for, which the format allows to differ by two.

@@ -3,8 +3,8 @@
 use super::call::{Call, Table};
 use super::format::Tflite;
 use super::{
-    activation, arithmetic, comparison, control, convolution, indexing, linear, movement, normalization, pooling,
-    quantization, recurrent, reduction, resizing, shape, slicing, softmax, svdf,
+    activation, arithmetic, comparison, control, convolution, detection, indexing, linear, movement, normalization,
+    pooling, quantization, recurrent, reduction, resizing, shape, slicing, softmax, svdf,
 };
 use mlc_import::{Entry, Fault, Handler, Operand, Operators, entries};
 
@@ -16,6 +16,7 @@ const TABLES: &[Table] = &[
     comparison::OPERATORS,
     control::OPERATORS,
     convolution::OPERATORS,
+    detection::OPERATORS,
     indexing::OPERATORS,
     linear::OPERATORS,
     movement::OPERATORS,
@@ -68,6 +69,7 @@ mod tests {
         names.sort_unstable();
         assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
         let known = schema::operator_names();
-        assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
+        let is_custom = |name: &str| detection::OPERATORS.iter().any(|(own, _)| *own == name);
+        assert!(names.iter().all(|name| known.contains(name) || is_custom(name)), "{names:?}");
     }
 }

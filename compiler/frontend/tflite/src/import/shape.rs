@@ -6,10 +6,14 @@ use mlc_import::{Fault, check_filled};
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[
+    ("BROADCAST_ARGS", One(broadcast_shape)),
     ("BROADCAST_TO", One(broadcast)),
     ("CAST", One(cast)),
     ("EXPAND_DIMS", One(expand)),
     ("FILL", One(fill)),
+    ("MATRIX_DIAG", One(matrix_of_diagonal)),
+    ("MATRIX_SET_DIAG", One(with_diagonal)),
+    ("RANGE", One(|call| call.range())),
     ("RANK", One(rank)),
     ("RESHAPE", One(reshape)),
     ("SHAPE", One(shape)),
@@ -112,6 +116,55 @@ fn broadcast(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.input(0)?;
     let shape = extents(call, 1, "the shape")?;
     Ok(call.builder.broadcast(x, &shape)?)
+}
+
+/// The shape that two shapes broadcast to.
+fn broadcast_shape(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let shapes = [call.numbers(0, "a shape")?, call.numbers(1, "a shape")?];
+    let rank = shapes[0].len().max(shapes[1].len());
+    let extent = |axis: usize| {
+        let own = |shape: &[i64]| (axis + shape.len()).checked_sub(rank).map_or(1, |axis| shape[axis]);
+        match [own(&shapes[0]), own(&shapes[1])] {
+            [x, y] if x == y || y == 1 => Ok(x),
+            [1, y] => Ok(y),
+            _ => Err(Fault::operands(format!("the shapes {:?} and {:?} don't broadcast", shapes[0], shapes[1]))),
+        }
+    };
+    let extents = (0..rank).map(extent).collect::<Result<Vec<i64>, Fault>>()?;
+    whole_numbers(call, &[rank], extents)
+}
+
+/// Square matrices of zeros beside diagonals along the last axis.
+fn matrix_of_diagonal(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let diagonal = call.input(0)?;
+    let mut shape = call.shape(diagonal);
+    let Some(&extent) = shape.last() else {
+        return Err(Fault::operands("a number is no diagonal"));
+    };
+    shape.push(extent);
+    check_filled(&shape)?;
+    let zeros = call.builder.zeros(call.builder.ty(diagonal).dtype, &shape)?;
+    on_diagonal(call, zeros, diagonal)
+}
+
+fn with_diagonal(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (x, diagonal) = (call.input(0)?, call.input(1)?);
+    on_diagonal(call, x, diagonal)
+}
+
+/// Matrices along the last two axes with other elements on their diagonals.
+fn on_diagonal(call: &mut Call<'_, '_>, x: Value, diagonal: Value) -> Result<Value, Fault> {
+    let (shape, given) = (call.shape(x), call.shape(diagonal));
+    let fault = || Fault::operands(format!("elements {given:?} aren't the diagonals of matrices {shape:?}"));
+    let [outer @ .., rows, columns] = &shape[..] else { return Err(fault()) };
+    let is_tall = rows > columns;
+    let expected = outer.iter().chain([if is_tall { columns } else { rows }]);
+    if !given.iter().eq(expected) {
+        return Err(fault());
+    }
+    let on = call.builder.diagonal_mask(*rows, *columns, 0)?;
+    let spread = call.builder.insert_axis(diagonal, if is_tall { outer.len() } else { outer.len() + 1 })?;
+    Ok(call.builder.select(on, spread, x)?)
 }
 
 fn fill(call: &mut Call<'_, '_>) -> Result<Value, Fault> {

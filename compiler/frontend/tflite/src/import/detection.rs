@@ -1,0 +1,202 @@
+//! The end of detectors (SSD): boxes that deviations from anchors say, of which the best that hardly overlap are kept. A custom operator of
+//! TensorFlow's exporter, `TFLite_Detection_PostProcess`.
+
+use super::call::{Call, Table, Tensors};
+use mlc_import::Handler::Many;
+use mlc_import::{Fault, Operand};
+use mlc_ir::ops::{ArgFunction, ArgReduce, ReduceFunction};
+use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId, UnaryFunction as U};
+use mlc_ir::{DType, Value};
+
+pub(super) const OPERATORS: Table = &[("TFLite_Detection_PostProcess", Many(detections))];
+
+/// Most boxes that are kept, each of which is looked for by operators of its own.
+const MOST_DETECTIONS: usize = 256;
+/// Corners of a box: its least and its greatest row, and columns.
+const CORNERS: usize = 4;
+
+/// What the options say.
+struct Detector {
+    detections: usize,
+    /// Classes that are told of each box.
+    told: usize,
+    classes: usize,
+    least_score: f64,
+    most_overlap: f64,
+    /// Divisors of a deviation in row, column, height and width.
+    scales: [f64; CORNERS],
+}
+
+impl Detector {
+    fn read(call: &mut Call<'_, '_>) -> Result<Self, Fault> {
+        if call.flag_or("use_regular_nms", false)? {
+            return Err(Fault::variant("boxes that are kept class by class (`use_regular_nms`) aren't supported"));
+        }
+        call.int_or("detections_per_class", 100)?;
+        let detections = count(call, "max_detections")?;
+        let (told, classes) = (count(call, "max_classes_per_detection")?, count(call, "num_classes")?);
+        if detections > MOST_DETECTIONS {
+            let message = format!("{detections} boxes are wanted, at most {MOST_DETECTIONS} are supported");
+            return Err(Fault::variant(message));
+        }
+        let mut scales = [1.0; CORNERS];
+        for (scale, key) in scales.iter_mut().zip(["y_scale", "x_scale", "h_scale", "w_scale"]) {
+            *scale = number(call, key)?;
+        }
+        let (least_score, most_overlap) = (number(call, "nms_score_threshold")?, number(call, "nms_iou_threshold")?);
+        Ok(Detector { detections, told: told.min(classes), classes, least_score, most_overlap, scales })
+    }
+}
+
+fn count(call: &mut Call<'_, '_>, key: &str) -> Result<usize, Fault> {
+    let number = call.int(key)?;
+    let number = call.required(key, number)?;
+    let positive = usize::try_from(number).ok().filter(|&number| number > 0);
+    positive.ok_or_else(|| Fault::parameter(format!("option `{key}` is {number}, a positive number is expected")))
+}
+
+fn number(call: &mut Call<'_, '_>, key: &str) -> Result<f64, Fault> {
+    let number = call.float(key)?;
+    call.required(key, number)
+}
+
+/// Boxes, classes and scores of what was found, best first, and how much that is; zeros behind it.
+fn detections(call: &mut Call<'_, '_>) -> Result<Vec<Operand>, Fault> {
+    let detector = Detector::read(call)?;
+    let (deviations, scores, anchors) = (call.real(0)?, call.real(1)?, call.real(2)?);
+    let (shape, wanted) = (call.shape(scores), call.shape(deviations));
+    let misfit = || Fault::operands(format!("scores {shape:?} don't fit deviations {wanted:?} from anchors"));
+    let &[1, boxes, all] = &shape[..] else { return Err(misfit()) };
+    if wanted[..] != [1, boxes, CORNERS] || call.shape(anchors)[..] != [boxes, CORNERS] || boxes == 0 {
+        return Err(misfit());
+    }
+    // Classes of the background come first.
+    let background = all.checked_sub(detector.classes).ok_or_else(misfit)?;
+    let scores = call.builder.slice_axis(scores, 2, background, detector.classes, 1)?;
+    let scores = call.builder.reshape(scores, &[boxes, detector.classes])?;
+    let [scores, classes] = call.builder.sort(scores, 1, detector.told, true)?;
+    let best = call.builder.pick(scores, 1, 0)?;
+    let corners = corners(call, deviations, anchors, &detector)?;
+
+    let [best, order] = call.builder.sort(best, 0, boxes, true)?;
+    let sorted = corners.iter().map(|&corner| call.builder.gather(corner, order, 0)).collect::<Result<Vec<_>, _>>()?;
+    let Kept { places, found } = keep(call, best, &sorted, &detector)?;
+    let rows = call.builder.gather(order, places, 0)?;
+
+    let told = |call: &mut Call<'_, '_>, x: Value| -> Result<Value, Fault> {
+        let own = call.builder.gather(x, rows, 0)?;
+        let own = call.builder.cast(own, DType::F32)?;
+        let found = call.builder.reshape(found, &[detector.detections, 1])?;
+        Ok(call.builder.binary(B::Multiply, own, found)?)
+    };
+    let results = detector.detections * detector.told;
+    let corners = call.builder.stack(&corners, 1)?;
+    let of_boxes = told(call, corners)?;
+    let of_boxes = call.builder.insert_axis(of_boxes, 1)?;
+    let of_boxes = call.builder.broadcast(of_boxes, &[detector.detections, detector.told, CORNERS])?;
+    let of_boxes = call.builder.reshape(of_boxes, &[1, results, CORNERS])?;
+    let mut listed = vec![of_boxes];
+    for x in [classes, scores] {
+        let own = told(call, x)?;
+        listed.push(call.builder.reshape(own, &[1, results])?);
+    }
+    listed.push(call.builder.reduce(ReduceFunction::Sum, found, &[0], true)?);
+    Ok(listed.into_iter().map(Operand::Tensor).collect())
+}
+
+/// Least row, least column, greatest row, greatest column of each box, [boxes] each.
+fn corners(
+    call: &mut Call<'_, '_>,
+    deviations: Value,
+    anchors: Value,
+    detector: &Detector,
+) -> Result<Vec<Value>, Fault> {
+    let boxes = call.shape(anchors)[0];
+    let deviations = call.builder.reshape(deviations, &[boxes, CORNERS])?;
+    let mut columns =
+        |x: Value| (0..CORNERS).map(|column| call.builder.pick(x, 1, column)).collect::<Result<Vec<Value>, _>>();
+    let (deviations, anchors) = (columns(deviations)?, columns(anchors)?);
+    let mut corners = Vec::new();
+    for sign in [-0.5, 0.5] {
+        for axis in 0..2 {
+            let (scale, length) = (detector.scales[axis], detector.scales[axis + 2]);
+            let operands = [deviations[axis], deviations[axis + 2], anchors[axis], anchors[axis + 2]];
+            corners.push(call.builder.map(&operands, |b| {
+                let [place, size, centre, extent] = [0, 1, 2, 3].map(|operand| b.operand(operand));
+                let divided = |b: &mut ExpressionBuilder, x: ScalarId, divisor: f64| {
+                    let divisor = b.number(DType::F32, divisor);
+                    b.binary(B::Divide, x, divisor)
+                };
+                let (place, size) = (divided(b, place, scale), divided(b, size, length));
+                let moved = b.binary(B::Multiply, place, extent);
+                let centre = b.binary(B::Add, moved, centre);
+                let size = b.unary(U::Exp, size);
+                let half = b.number(DType::F32, sign);
+                let half = b.binary(B::Multiply, half, size);
+                let half = b.binary(B::Multiply, half, extent);
+                b.binary(B::Add, centre, half)
+            })?);
+        }
+    }
+    Ok(corners)
+}
+
+/// What is kept: places among the sorted boxes, i64, and 1 for each that there is, else 0; [detections] both.
+struct Kept {
+    places: Value,
+    found: Value,
+}
+
+/// Takes the first box that is left, and leaves out those that it overlaps, as often as boxes are wanted.
+fn keep(call: &mut Call<'_, '_>, best: Value, corners: &[Value], detector: &Detector) -> Result<Kept, Fault> {
+    let boxes = call.shape(best)[0];
+    let numbers = call.builder.counting(boxes)?;
+    let mut left = call.builder.map(&[best], |b| {
+        let (score, least) = (b.operand(0), b.number(DType::F32, detector.least_score));
+        let is_good = b.binary(B::GreaterEqual, score, least);
+        b.cast(DType::F32, is_good)
+    })?;
+    let (mut places, mut found) = (Vec::new(), Vec::new());
+    for _ in 0..detector.detections {
+        let first = ArgReduce { function: ArgFunction::Maximum, axis: 0, keep_axis: true, last: false };
+        let place = call.builder.apply(first, &[left])?;
+        found.push(call.builder.gather(left, place, 0)?);
+        places.push(place);
+        let own = corners.iter().map(|&corner| call.builder.gather(corner, place, 0)).collect::<Result<Vec<_>, _>>()?;
+        let operands: Vec<Value> =
+            [left, numbers, place].into_iter().chain(corners.iter().copied()).chain(own).collect();
+        left = call.builder.map(&operands, |b| still_left(b, detector.most_overlap))?;
+    }
+    Ok(Kept { places: call.builder.concat(&places, 0)?, found: call.builder.concat(&found, 0)? })
+}
+
+/// Whether a box is left beside one that was taken: whether it was, its number, the number of the one, and the corners of both.
+fn still_left(b: &mut ExpressionBuilder, most_overlap: f64) -> ScalarId {
+    let [left, number, taken] = [0, 1, 2].map(|operand| b.operand(operand));
+    let [this, that] = [3, 7].map(|first| [0, 1, 2, 3].map(|corner| b.operand(first + corner)));
+    let zero = b.number(DType::F32, 0.0);
+    let area = |b: &mut ExpressionBuilder, [top, start, bottom, end]: [ScalarId; CORNERS]| {
+        let (height, width) = (b.binary(B::Subtract, bottom, top), b.binary(B::Subtract, end, start));
+        b.binary(B::Multiply, height, width)
+    };
+    let (own, other) = (area(b, this), area(b, that));
+    let common = [0, 1, 2, 3].map(|corner| {
+        let function = if corner < 2 { B::Maximum } else { B::Minimum };
+        b.binary(function, this[corner], that[corner])
+    });
+    let (height, width) = (b.binary(B::Subtract, common[2], common[0]), b.binary(B::Subtract, common[3], common[1]));
+    let [height, width] = [height, width].map(|extent| b.binary(B::Maximum, extent, zero));
+    let common = b.binary(B::Multiply, height, width);
+    let both = b.binary(B::Add, own, other);
+    let union = b.binary(B::Subtract, both, common);
+    let share = b.binary(B::Divide, common, union);
+    let most = b.number(DType::F32, most_overlap);
+    let overlaps = b.binary(B::Greater, share, most);
+    // A box without an area overlaps none.
+    let least = b.binary(B::Minimum, own, other);
+    let has_areas = b.binary(B::Greater, least, zero);
+    let overlaps = b.binary(B::And, overlaps, has_areas);
+    let is_taken = b.binary(B::Equal, number, taken);
+    let is_out = b.binary(B::Or, overlaps, is_taken);
+    b.select(is_out, zero, left)
+}
