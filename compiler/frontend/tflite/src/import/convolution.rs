@@ -54,7 +54,8 @@ pub(super) fn pair(call: &mut Call<'_, '_>, rows: &str, columns: &str) -> Result
     Ok([positive(call, rows)?, positive(call, columns)?])
 }
 
-fn positive(call: &mut Call<'_, '_>, key: &str) -> Result<usize, Fault> {
+/// A positive number among the options, 1 where there is none.
+pub(super) fn positive(call: &mut Call<'_, '_>, key: &str) -> Result<usize, Fault> {
     let number = call.int_or(key, 1)?;
     let positive = usize::try_from(number).ok().filter(|&number| number > 0);
     positive.ok_or_else(|| Fault::parameter(format!("option `{key}` is {number}, a positive number is expected")))

@@ -2,6 +2,7 @@
 //! TensorFlow's exporter, `TFLite_Detection_PostProcess`.
 
 use super::call::{Call, Table, Tensors};
+use super::convolution::positive;
 use mlc_import::Handler::Many;
 use mlc_import::{Fault, Operand};
 use mlc_ir::ops::{ArgFunction, ArgReduce, ReduceFunction};
@@ -33,8 +34,8 @@ impl Detector {
             return Err(Fault::variant("boxes that are kept class by class (`use_regular_nms`) aren't supported"));
         }
         call.int_or("detections_per_class", 100)?;
-        let detections = count(call, "max_detections")?;
-        let (told, classes) = (count(call, "max_classes_per_detection")?, count(call, "num_classes")?);
+        let detections = positive(call, "max_detections")?;
+        let (told, classes) = (positive(call, "max_classes_per_detection")?, positive(call, "num_classes")?);
         if detections > MOST_DETECTIONS {
             let message = format!("{detections} boxes are wanted, at most {MOST_DETECTIONS} are supported");
             return Err(Fault::variant(message));
@@ -46,13 +47,6 @@ impl Detector {
         let (least_score, most_overlap) = (number(call, "nms_score_threshold")?, number(call, "nms_iou_threshold")?);
         Ok(Detector { detections, told: told.min(classes), classes, least_score, most_overlap, scales })
     }
-}
-
-fn count(call: &mut Call<'_, '_>, key: &str) -> Result<usize, Fault> {
-    let number = call.int(key)?;
-    let number = call.required(key, number)?;
-    let positive = usize::try_from(number).ok().filter(|&number| number > 0);
-    positive.ok_or_else(|| Fault::parameter(format!("option `{key}` is {number}, a positive number is expected")))
 }
 
 fn number(call: &mut Call<'_, '_>, key: &str) -> Result<f64, Fault> {
@@ -199,4 +193,52 @@ fn still_left(b: &mut ExpressionBuilder, most_overlap: f64) -> ScalarId {
     let is_taken = b.binary(B::Equal, number, taken);
     let is_out = b.binary(B::Or, overlaps, is_taken);
     b.select(is_out, zero, left)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::import;
+    use crate::model::{Model, Setting};
+    use crate::test_models::{operator, subgraph, tensor};
+    use mlc_import::ImportOptions;
+
+    /// What is said of a detector of three anchors whose options are others than the usual ones.
+    fn message(others: &[(&'static str, Setting)], scores: &[usize]) -> String {
+        let usual = [
+            ("max_detections", Setting::Int(2)),
+            ("max_classes_per_detection", Setting::Int(1)),
+            ("num_classes", Setting::Int(2)),
+            ("nms_score_threshold", Setting::Float(0.5)),
+            ("nms_iou_threshold", Setting::Float(0.5)),
+            ("y_scale", Setting::Float(1.0)),
+            ("x_scale", Setting::Float(1.0)),
+            ("h_scale", Setting::Float(1.0)),
+            ("w_scale", Setting::Float(1.0)),
+        ];
+        let kept = usual.into_iter().filter(|(key, _)| others.iter().all(|(other, _)| other != key));
+        let options: Vec<_> = kept.chain(others.iter().cloned()).collect();
+        let mut tensors = vec![tensor("boxes", &[1, 3, 4], None), tensor("scores", scores, None)];
+        tensors.push(tensor("anchors", &[3, 4], Some(&[0.5; 12])));
+        let results = [("b", &[1, 2, 4][..]), ("c", &[1, 2]), ("s", &[1, 2]), ("n", &[1])];
+        tensors.extend(results.map(|(name, shape)| tensor(name, shape, None)));
+        let detector = operator("TFLite_Detection_PostProcess", &[0, 1, 2], &[3, 4, 5, 6], &options);
+        let model = Model { subgraphs: vec![subgraph(tensors, &[0, 1], &[3, 4, 5, 6], vec![detector])] };
+        let faults = import(&model, &ImportOptions::default()).err().unwrap_or_default();
+        faults.iter().map(|fault| fault.message.clone()).collect()
+    }
+
+    #[test]
+    fn what_is_not_supported_is_told() {
+        assert_eq!(message(&[], &[1, 3, 3]), "");
+        let said = message(&[("use_regular_nms", Setting::Flag(true))], &[1, 3, 3]);
+        assert!(said.contains("`use_regular_nms`"), "{said}");
+        let said = message(&[("max_detections", Setting::Int(1000))], &[1, 3, 3]);
+        assert!(said.contains("at most 256 are supported"), "{said}");
+        // Two scores for each of three anchors, and none of the background.
+        assert_eq!(message(&[], &[1, 3, 2]), "");
+        for scores in [&[1, 3, 1][..], &[1, 4, 3], &[2, 3, 3], &[3, 3]] {
+            let said = message(&[], scores);
+            assert!(said.contains("don't fit deviations"), "{scores:?}: {said}");
+        }
+    }
 }
