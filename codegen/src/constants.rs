@@ -133,10 +133,8 @@ impl Lines {
             let value = f32::from_le_bytes(chunk.try_into().unwrap_or_default());
             if value.is_finite() {
                 self.put_parts(digits.format_finite(value).as_bytes(), b"f,");
-            } else if value.is_nan() {
-                self.put("NAN");
             } else {
-                self.put(if value > 0.0 { "INFINITY" } else { "-INFINITY" });
+                self.put(hexadecimal::not_finite(value));
             }
         }
     }

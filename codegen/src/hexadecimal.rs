@@ -1,5 +1,7 @@
 //! Lines of singles in C's hexadecimal notation, exact as the decimal one is. C compilers read them in two thirds of the time.
 
+use std::sync::LazyLock;
+
 /// Numbers of a line, which have fewer than 100 columns then.
 const EACH_LINE: usize = 5;
 /// Room for a space, the longest number, `-0x1.23456ep-123f,`, and for digits and an exponent that are written behind the end of shorter ones.
@@ -12,7 +14,7 @@ const DIGITS: usize = 6;
 /// The lines of singles, little-endian, as parts of an initialiser (C99, 6.4.4.2): a digit before the point, which is 0 of subnormal numbers
 /// alone, and no zeros at its end. Weights have millions of numbers: each is written where it stays, by three stores.
 pub fn lines(singles: &[u8]) -> Vec<u8> {
-    let exponents: [Exponent; 255] = std::array::from_fn(|bits| Exponent::new(bits.max(1) as i32 - 127));
+    let exponents = &*EXPONENTS;
     let (numbers, _) = singles.as_chunks::<4>();
     let mut text = vec![0; (numbers.len() + 1) * ROOM];
     let mut end = 0;
@@ -20,7 +22,7 @@ pub fn lines(singles: &[u8]) -> Vec<u8> {
         text[end] = b' ';
         end += 1;
         for number in line {
-            end += write(&mut text[end..], f32::from_le_bytes(*number), &exponents);
+            end += write(&mut text[end..], f32::from_le_bytes(*number), exponents);
         }
         text[end] = b'\n';
         end += 1;
@@ -29,21 +31,21 @@ pub fn lines(singles: &[u8]) -> Vec<u8> {
     text
 }
 
+/// What C calls a number that isn't finite, in an initialiser, where a sign needs no parentheses.
+pub fn not_finite(value: f32) -> &'static str {
+    match value {
+        _ if value.is_nan() => "NAN",
+        _ if value > 0.0 => "INFINITY",
+        _ => "-INFINITY",
+    }
+}
+
 /// Writes a number between a space and a comma; gives its bytes.
 fn write(text: &mut [u8], value: f32, exponents: &[Exponent; 255]) -> usize {
     let bits = value.to_bits();
     let (exponent, fraction) = ((bits >> 23 & 0xff) as usize, (bits & 0x7f_ffff) << 1);
     let (Some(text), Some(power)) = (text.first_chunk_mut::<ROOM>(), exponents.get(exponent)) else {
-        return write_word(
-            text,
-            if value.is_nan() {
-                " NAN,"
-            } else if value > 0.0 {
-                " INFINITY,"
-            } else {
-                " -INFINITY,"
-            },
-        );
+        return write_word(text, &format!(" {},", not_finite(value)));
     };
     if value == 0.0 {
         return write_word(text, if value.is_sign_negative() { " -0.0f," } else { " 0.0f," });
@@ -70,6 +72,10 @@ fn write_word(text: &mut [u8], word: &str) -> usize {
     text[..word.len()].copy_from_slice(word.as_bytes());
     word.len()
 }
+
+/// The exponents of finite numbers, by their bits.
+static EXPONENTS: LazyLock<[Exponent; 255]> =
+    LazyLock::new(|| std::array::from_fn(|bits| Exponent::new(bits.max(1) as i32 - 127)));
 
 /// An exponent with what follows it.
 struct Exponent {

@@ -137,13 +137,13 @@ fn assign<'a>(
             None => unnamed.push(argument.as_str()),
         }
     }
-    let values = || ports.iter().map(|(name, _)| value(always, name));
-    let open = files.iter().zip(values()).filter(|(file, value)| file.is_none() && value.is_none()).count();
+    let values: Vec<Option<&Path>> = ports.iter().map(|(name, _)| value(always, name)).collect();
+    let open = files.iter().zip(&values).filter(|(file, value)| file.is_none() && value.is_none()).count();
     // More files than other inputs are for these, too.
-    if unnamed.len() <= open {
-        files.iter_mut().zip(values()).for_each(|(file, value)| *file = file.or(value));
-    }
-    let mut free = files.iter_mut().filter(|file| file.is_none());
+    let are_spared = unnamed.len() <= open;
+    let is_free =
+        |(file, value): &(&mut Option<&Path>, &Option<&Path>)| file.is_none() && !(are_spared && value.is_some());
+    let mut free = files.iter_mut().zip(&values).filter(is_free).map(|(file, _)| file);
     for argument in unnamed {
         if let Some((name, _)) = argument.split_once('=').filter(|_| !Path::new(argument).exists()) {
             faults.push(mismatch(format!("the model has no input '{name}'")).with_note(list(ports)));
@@ -154,7 +154,7 @@ fn assign<'a>(
             faults.push(mismatch(message).with_note(list(ports)));
         }
     }
-    files.iter_mut().zip(values()).for_each(|(file, value)| *file = file.or(value));
+    files.iter_mut().zip(values).for_each(|(file, value)| *file = file.or(value));
     if faults.is_empty() {
         for (file, (name, ty)) in files.iter().zip(ports) {
             if file.is_none() {

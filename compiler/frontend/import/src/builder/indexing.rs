@@ -215,15 +215,19 @@ impl Builder {
             let message = format!("{} can't have its time along axis {time} and its batch along {batch}", self.ty(x));
             return Err(OperatorError::types(message));
         }
-        // Axes of the batch and of time, and all others behind them.
-        let others = (0..rank).filter(|&axis| axis != time && axis != batch);
-        let order: Vec<usize> = [batch, time].into_iter().chain(others).collect();
-        let x = self.transpose(x, &order)?;
+        // Both axes before all others, in the order that they have.
+        let (first, second) = (time.min(batch), time.max(batch));
+        let x = self.move_axis(x, first, 0)?;
+        let x = self.move_axis(x, second, 1)?;
         let shape = self.shape(x);
-        let (items, steps) = (self.counting(shape[0])?, self.counting(shape[1])?);
-        let items = self.reshape(items, &[shape[0], 1])?;
+        let aligned = |axis: usize| if axis == first { [shape[0], 1] } else { [1, shape[1]] };
+        let (of_time, of_batch) = (aligned(time), aligned(batch));
+        let steps = self.counting(of_time.iter().product())?;
+        let steps = self.reshape(steps, &of_time)?;
+        let items = self.counting(of_batch.iter().product())?;
+        let items = self.reshape(items, &of_batch)?;
         let lengths = self.cast(lengths, DType::I64)?;
-        let lengths = self.reshape(lengths, &[shape[0], 1])?;
+        let lengths = self.reshape(lengths, &of_batch)?;
         let sources = self.map(&[steps, lengths], |b| {
             let (step, length, one) = (b.operand(0), b.operand(1), b.number(DType::I64, 1.0));
             let inside = b.binary(B::Less, step, length);
@@ -231,13 +235,13 @@ impl Builder {
             let mirrored = b.binary(B::Subtract, last, step);
             b.select(inside, mirrored, step)
         })?;
-        let place = self.flat_place(&[items, sources], &shape[..2])?;
+        let coordinates = if time < batch { [sources, items] } else { [items, sources] };
+        let place = self.flat_place(&coordinates, &shape[..2])?;
         let flat: Vec<usize> = [shape[0] * shape[1]].into_iter().chain(shape[2..].iter().copied()).collect();
         let rows = self.reshape(x, &flat)?;
         let reversed = self.gather(rows, place, 0)?;
-        let back: Vec<usize> =
-            (0..rank).map(|axis| order.iter().position(|&own| own == axis).unwrap_or(axis)).collect();
-        self.transpose(reversed, &back)
+        let reversed = self.move_axis(reversed, 1, second)?;
+        self.move_axis(reversed, 0, first)
     }
 
     /// A copy of `data` with `update`, of as many axes, written from a place on: whole numbers [rank], moved so that all of the update lies

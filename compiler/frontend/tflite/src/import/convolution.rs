@@ -51,12 +51,16 @@ impl Padding {
 
 /// Two positive numbers among the options, rows before columns.
 pub(super) fn pair(call: &mut Call<'_, '_>, rows: &str, columns: &str) -> Result<[usize; 2], Fault> {
-    Ok([positive(call, rows)?, positive(call, columns)?])
+    Ok([count_or_one(call, rows)?, count_or_one(call, columns)?])
 }
 
 /// A positive number among the options, 1 where there is none.
-pub(super) fn positive(call: &mut Call<'_, '_>, key: &str) -> Result<usize, Fault> {
-    let number = call.int_or(key, 1)?;
+fn count_or_one(call: &mut Call<'_, '_>, key: &str) -> Result<usize, Fault> {
+    positive(key, call.int_or(key, 1)?)
+}
+
+/// An option's number, which must be positive.
+pub(super) fn positive(key: &str, number: i64) -> Result<usize, Fault> {
     let positive = usize::try_from(number).ok().filter(|&number| number > 0);
     positive.ok_or_else(|| Fault::parameter(format!("option `{key}` is {number}, a positive number is expected")))
 }
@@ -103,8 +107,8 @@ fn volume(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     }
     let (mut strides, mut dilations, mut pads) = (Vec::new(), Vec::new(), Vec::new());
     for (number, axis) in AXES.into_iter().enumerate() {
-        let stride = positive(call, &format!("stride_{axis}"))?;
-        let dilation = positive(call, &format!("dilation_{axis}_factor"))?;
+        let stride = count_or_one(call, &format!("stride_{axis}"))?;
+        let dilation = count_or_one(call, &format!("dilation_{axis}_factor"))?;
         pads.push(padding.pads(shape[number + 1], taps[number], stride, dilation)?);
         strides.push(stride);
         dilations.push(dilation);

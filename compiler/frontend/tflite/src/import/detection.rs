@@ -34,8 +34,8 @@ impl Detector {
             return Err(Fault::variant("boxes that are kept class by class (`use_regular_nms`) aren't supported"));
         }
         call.int_or("detections_per_class", 100)?;
-        let detections = positive(call, "max_detections")?;
-        let (told, classes) = (positive(call, "max_classes_per_detection")?, positive(call, "num_classes")?);
+        let detections = count(call, "max_detections")?;
+        let (told, classes) = (count(call, "max_classes_per_detection")?, count(call, "num_classes")?);
         if detections > MOST_DETECTIONS {
             let message = format!("{detections} boxes are wanted, at most {MOST_DETECTIONS} are supported");
             return Err(Fault::variant(message));
@@ -47,6 +47,11 @@ impl Detector {
         let (least_score, most_overlap) = (number(call, "nms_score_threshold")?, number(call, "nms_iou_threshold")?);
         Ok(Detector { detections, told: told.min(classes), classes, least_score, most_overlap, scales })
     }
+}
+
+fn count(call: &mut Call<'_, '_>, key: &str) -> Result<usize, Fault> {
+    let number = call.int(key)?;
+    positive(key, call.required(key, number)?)
 }
 
 fn number(call: &mut Call<'_, '_>, key: &str) -> Result<f64, Fault> {
@@ -234,6 +239,11 @@ mod tests {
         assert!(said.contains("`use_regular_nms`"), "{said}");
         let said = message(&[("max_detections", Setting::Int(1000))], &[1, 3, 3]);
         assert!(said.contains("at most 256 are supported"), "{said}");
+        let said = message(&[("max_detections", Setting::Int(0))], &[1, 3, 3]);
+        assert!(said.contains("`max_detections` is 0"), "{said}");
+        // What isn't a number isn't there.
+        let said = message(&[("num_classes", Setting::Other)], &[1, 3, 3]);
+        assert!(said.contains("num_classes"), "{said}");
         // Two scores for each of three anchors, and none of the background.
         assert_eq!(message(&[], &[1, 3, 2]), "");
         for scores in [&[1, 3, 1][..], &[1, 4, 3], &[2, 3, 3], &[3, 3]] {

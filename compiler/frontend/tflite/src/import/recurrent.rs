@@ -11,9 +11,9 @@ use mlc_ir::scalar::{BinaryFunction as B, Expression, UnaryFunction as U};
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[
-    ("RNN", One(|call| rnn(call, false))),
+    ("RNN", One(step_rnn)),
     ("UNIDIRECTIONAL_SEQUENCE_LSTM", One(lstm)),
-    ("UNIDIRECTIONAL_SEQUENCE_RNN", One(|call| rnn(call, true))),
+    ("UNIDIRECTIONAL_SEQUENCE_RNN", One(sequence_rnn)),
 ];
 
 /// Where the gates i, f, c, o of the file stand in the operator's order i, f, g, o: in the same one.
@@ -99,9 +99,33 @@ fn written_out(
     Ok(call.builder.stack(&sequence, 0)?)
 }
 
-/// A layer of one gate, over a sequence or for one step of it. Its last operand is the state.
-fn rnn(call: &mut Call<'_, '_>, is_sequence: bool) -> Result<Value, Fault> {
+/// Computes a layer over sequences [T, B, I] of what has its axis of time there, or second, as an option says.
+fn over_time<'c, 'm>(
+    call: &mut Call<'c, 'm>,
+    x: Value,
+    layer: impl FnOnce(&mut Call<'c, 'm>, Value) -> Result<Value, Fault>,
+) -> Result<Value, Fault> {
+    let time_major = call.flag_or("time_major", false)?;
+    let sequence = if time_major { x } else { call.builder.swap_axes(x, 0, 1)? };
+    let y = layer(call, sequence)?;
+    Ok(if time_major { y } else { call.builder.swap_axes(y, 0, 1)? })
+}
+
+fn sequence_rnn(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.real(0)?;
+    over_time(call, x, rnn)
+}
+
+/// One step.
+fn step_rnn(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let x = call.real(0)?;
+    let sequence = call.builder.insert_axis(x, 0)?;
+    let y = rnn(call, sequence)?;
+    Ok(call.builder.remove_axis(y, 0)?)
+}
+
+/// A layer of one gate over a sequence. Its last operand is the state.
+fn rnn(call: &mut Call<'_, '_>, sequence: Value) -> Result<Value, Fault> {
     let weights = RecurrentWeights {
         input: call.real(1)?,
         recurrent: call.real(2)?,
@@ -116,19 +140,8 @@ fn rnn(call: &mut Call<'_, '_>, is_sequence: bool) -> Result<Value, Fault> {
     if activation != Activation::Tanh {
         op.activations = vec![limited(activation)];
     }
-    let time_major = is_sequence && call.flag_or("time_major", false)?;
-    let sequence = match (is_sequence, time_major) {
-        (true, false) => call.builder.swap_axes(x, 0, 1)?,
-        (true, true) => x,
-        (false, _) => call.builder.insert_axis(x, 0)?,
-    };
     let run = RecurrentRun { sequence, hidden: None, cell: None, lengths: None };
-    let y = call.builder.recurrent(op, &weights, &run)?[0];
-    Ok(match (is_sequence, time_major) {
-        (true, false) => call.builder.swap_axes(y, 0, 1)?,
-        (true, true) => y,
-        (false, _) => call.builder.remove_axis(y, 0)?,
-    })
+    Ok(call.builder.recurrent(op, &weights, &run)?[0])
 }
 
 /// An activation that limits real numbers, if anything.
@@ -175,15 +188,13 @@ fn lstm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
         peepholes: joined(call, PEEPHOLES, 3)?,
     };
     let x = call.real(0)?;
-    let time_major = call.flag_or("time_major", false)?;
-    let sequence = if time_major { x } else { call.builder.swap_axes(x, 0, 1)? };
-    let y = if cell_limit > 0.0 {
-        written_out(call, &weights, sequence, cell_limit)?
-    } else {
+    let y = over_time(call, x, |call, sequence| {
+        if cell_limit > 0.0 {
+            return written_out(call, &weights, sequence, cell_limit);
+        }
         let run = RecurrentRun { sequence, hidden: None, cell: None, lengths: None };
-        call.builder.recurrent(Recurrent::new(RecurrentCell::Lstm), &weights, &run)?[0]
-    };
-    let y = if time_major { y } else { call.builder.swap_axes(y, 0, 1)? };
+        Ok(call.builder.recurrent(Recurrent::new(RecurrentCell::Lstm), &weights, &run)?[0])
+    })?;
     let dtype = call.result_dtype(0)?;
     if dtype.is_float() {
         return Ok(y);

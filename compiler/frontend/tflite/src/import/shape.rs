@@ -3,6 +3,7 @@
 use super::call::{Call, Table, Tensors};
 use mlc_import::Handler::One;
 use mlc_import::{Fault, check_filled};
+use mlc_ir::types::broadcast_shapes;
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[
@@ -121,17 +122,10 @@ fn broadcast(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 /// The shape that two shapes broadcast to.
 fn broadcast_shape(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let shapes = [call.numbers(0, "a shape")?, call.numbers(1, "a shape")?];
-    let rank = shapes[0].len().max(shapes[1].len());
-    let extent = |axis: usize| {
-        let own = |shape: &[i64]| (axis + shape.len()).checked_sub(rank).map_or(1, |axis| shape[axis]);
-        match [own(&shapes[0]), own(&shapes[1])] {
-            [x, y] if x == y || y == 1 => Ok(x),
-            [1, y] => Ok(y),
-            _ => Err(Fault::operands(format!("the shapes {:?} and {:?} don't broadcast", shapes[0], shapes[1]))),
-        }
-    };
-    let extents = (0..rank).map(extent).collect::<Result<Vec<i64>, Fault>>()?;
-    whole_numbers(call, &[rank], extents)
+    let [left, right] = [mlc_import::extents(&shapes[0])?, mlc_import::extents(&shapes[1])?];
+    let fault = || Fault::operands(format!("the shapes {:?} and {:?} don't broadcast", shapes[0], shapes[1]));
+    let common = broadcast_shapes([&left[..], &right[..]]).ok_or_else(fault)?;
+    whole_numbers(call, &[common.len()], common.iter().map(|&extent| extent as i64).collect())
 }
 
 /// Square matrices of zeros beside diagonals along the last axis.
