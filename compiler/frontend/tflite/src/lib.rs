@@ -9,6 +9,7 @@ mod import;
 mod model;
 mod read;
 mod schema;
+mod sparsity;
 #[cfg(test)]
 mod test_models;
 mod variables;
@@ -17,3 +18,4 @@ pub use element_type::ElementType;
 pub use import::{import, operator_support};
 pub use model::{Model, Operator, Quantization, Setting, Subgraph, Tensor};
 pub use read::read;
+pub use sparsity::{Level, Sparsity};

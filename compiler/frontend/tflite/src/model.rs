@@ -1,6 +1,7 @@
 //! [`Model`]: a file as its reader gives it, without its operators understood.
 
 use crate::element_type::ElementType;
+use crate::sparsity::Sparsity;
 use bytes::Bytes;
 use indexmap::IndexMap;
 use std::borrow::Cow;
@@ -45,8 +46,8 @@ pub struct Tensor {
     pub quantization: Option<Quantization>,
     /// Whether it keeps its value from one run to the next.
     pub is_variable: bool,
-    /// Whether its value is stored without its zeros.
-    pub is_sparse: bool,
+    /// Where the elements of its value belong, if zeros are left out.
+    pub sparsity: Option<Sparsity>,
 }
 
 /// How integers stand for real numbers: `real = scale * (integer - zero_point)`.

@@ -7,6 +7,13 @@ use std::borrow::Cow;
 /// The number of operators that the format doesn't define.
 pub(crate) const CUSTOM: i32 = 32;
 
+/// The format of a level of a sparse constant that has all its places.
+pub(crate) const DENSE: i8 = 0;
+
+/// The types of lists of places: numbers of 32 bits, and of 16; others are bytes.
+pub(crate) const INDEX_INT32: i8 = 1;
+pub(crate) const INDEX_UINT16: i8 = 2;
+
 /// The operators' names by number.
 const OPERATORS: &str = "ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE \
     EMBEDDING_LOOKUP FLOOR FULLY_CONNECTED HASHTABLE_LOOKUP L2_NORMALIZATION L2_POOL_2D LOCAL_RESPONSE_NORMALIZATION \
@@ -55,6 +62,8 @@ pub(crate) enum Preset {
     Int(i32),
     Float,
     Flag,
+    /// A truth value that holds where it is left out.
+    Held,
     Ints,
     Text,
     /// The number of a subgraph, 32 bits.
@@ -68,6 +77,7 @@ impl Preset {
             Preset::Int(number) => Setting::Int(number.into()),
             Preset::Float => Setting::Float(0.0),
             Preset::Flag => Setting::Flag(false),
+            Preset::Held => Setting::Flag(true),
             Preset::Subgraph => Setting::Subgraph(0),
             Preset::Ints | Preset::Text => return None,
         })
@@ -87,7 +97,7 @@ const DILATION_H: OptionField = field("dilation_h_factor", Preset::Int(1));
 
 /// The options of an operator, in the order of their fields, as far as results depend on them.
 pub(crate) fn options(kind: &str) -> &'static [OptionField] {
-    use Preset::{Choice, Flag, Float, Int, Ints, Subgraph, Text};
+    use Preset::{Choice, Flag, Float, Held, Int, Ints, Subgraph, Text};
     match kind {
         "CONV_2D" => const { &[PADDING, STRIDE_W, STRIDE_H, ACTIVATION, DILATION_W, DILATION_H] },
         "DEPTHWISE_CONV_2D" => {
@@ -154,6 +164,13 @@ pub(crate) fn options(kind: &str) -> &'static [OptionField] {
         "CAST" => const { &[field("in_data_type", Choice), field("out_data_type", Choice)] },
         "UNIDIRECTIONAL_SEQUENCE_LSTM" => {
             const { &[ACTIVATION, field("cell_clip", Float), field("proj_clip", Float), field("time_major", Flag)] }
+        }
+        "BIDIRECTIONAL_SEQUENCE_LSTM" => {
+            const MERGE: OptionField = field("merge_outputs", Flag);
+            const { &[ACTIVATION, field("cell_clip", Float), field("proj_clip", Float), MERGE, field("time_major", Held)] }
+        }
+        "BIDIRECTIONAL_SEQUENCE_RNN" => {
+            const { &[field("time_major", Flag), ACTIVATION, field("merge_outputs", Flag)] }
         }
         "BATCH_MATMUL" => const { &[field("adj_x", Flag), field("adj_y", Flag)] },
         "GELU" => const { &[field("approximate", Flag)] },

@@ -13,7 +13,7 @@ pub(crate) fn tensor(name: &str, shape: &[usize], data: Option<&[f32]>) -> Tenso
         data: data.map(|numbers| numbers.iter().flat_map(|number| number.to_le_bytes()).collect()),
         quantization: None,
         is_variable: false,
-        is_sparse: false,
+        sparsity: None,
     }
 }
 

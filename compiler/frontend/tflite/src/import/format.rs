@@ -149,12 +149,17 @@ pub fn dtype_of(element_type: ElementType) -> Result<DType, Fault> {
 
 /// The value of a constant.
 pub fn constant(tensor: &Tensor) -> Result<Attribute, Fault> {
-    if tensor.is_sparse {
-        return Err(Fault::variant("sparse weights aren't supported")
-            .with_help("convert the model again without the optimisation for sparsity"));
-    }
     let ty = TensorType::new(dtype_of(tensor.element_type)?, &tensor.shape);
     let data = tensor.data.clone().unwrap_or_default();
+    if let Some(sparsity) = &tensor.sparsity {
+        let size = ty.dtype.size();
+        let places = sparsity.places(&tensor.shape, data.len() / size).map_err(Fault::variant)?;
+        let mut dense = vec![0; ty.bytes()];
+        for (place, element) in places.into_iter().zip(data.chunks_exact(size)) {
+            dense[place * size..][..size].copy_from_slice(element);
+        }
+        return Ok(Attribute::new(ty, dense)?);
+    }
     if tensor.element_type == ElementType::INT4 {
         // Two numbers in a byte, the low half first; the shift back keeps the sign.
         let halves = data.iter().flat_map(|&byte| [(byte << 4) as i8 >> 4, byte as i8 >> 4]);

@@ -4,6 +4,7 @@ use super::call::{Call, Table, Tensors};
 use mlc_import::Handler::{Many, One};
 use mlc_import::{Fault, Operand, check_filled};
 use mlc_ir::ops::ScatterReduction;
+use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[
@@ -14,7 +15,13 @@ pub(super) const OPERATORS: Table = &[
     ("ONE_HOT", One(one_hot)),
     ("REVERSE_SEQUENCE", One(reverse_sequence)),
     ("SCATTER_ND", One(scatter_nd)),
+    ("SEGMENT_SUM", One(segment_sum)),
+    ("SPARSE_TO_DENSE", One(sparse_to_dense)),
     ("TOPK_V2", Many(top)),
+    ("UNSORTED_SEGMENT_MAX", One(|call| segments(call, ScatterReduction::Maximum))),
+    ("UNSORTED_SEGMENT_MIN", One(|call| segments(call, ScatterReduction::Minimum))),
+    ("UNSORTED_SEGMENT_PROD", One(|call| segments(call, ScatterReduction::Product))),
+    ("UNSORTED_SEGMENT_SUM", One(|call| segments(call, ScatterReduction::Sum))),
 ];
 
 fn gather(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
@@ -58,6 +65,65 @@ fn scatter_nd(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     Ok(call.builder.scatter_nd(zeros, indices, updates, ScatterReduction::Sum)?)
 }
 
+/// Sums of rows, each of which belongs to a segment; how many there are, the last number says.
+fn segment_sum(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let count = call.numbers(1, "the segments")?.into_iter().max().map_or(0, |most| most.saturating_add(1));
+    let count = mlc_import::extents(&[count])?[0];
+    into_segments(call, count, ScatterReduction::Sum)
+}
+
+fn segments(call: &mut Call<'_, '_>, reduction: ScatterReduction) -> Result<Value, Fault> {
+    let count = super::shape::extents(call, 2, "the number of segments")?;
+    let &[count] = &count[..] else { return Err(Fault::operands("one number of segments is expected")) };
+    into_segments(call, count, reduction)
+}
+
+/// Combines slices of what has been read, operand 0, that belong to the same of so many segments, which operand 1 says for its leading axes.
+/// Those of none are left out.
+fn into_segments(call: &mut Call<'_, '_>, count: usize, reduction: ScatterReduction) -> Result<Value, Fault> {
+    let (data, segments) = (call.input(0)?, call.input(1)?);
+    let (dtype, shape, places) = (call.dtype_of(data), call.shape(data), call.shape(segments));
+    if !shape.starts_with(&places) {
+        let types = [data, segments].map(|value| call.builder.ty(value).to_string());
+        return Err(Fault::operands(format!("segments {} aren't the leading axes of {}", types[1], types[0])));
+    }
+    // Behind the segments there is one for what belongs to none.
+    let shape: Vec<usize> = std::iter::once(count + 1).chain(shape[places.len()..].iter().copied()).collect();
+    check_filled(&shape)?;
+    let neutral = match (reduction, dtype) {
+        (ScatterReduction::Maximum, DType::F32) => f32::MIN.into(),
+        (ScatterReduction::Minimum, DType::F32) => f32::MAX.into(),
+        (ScatterReduction::Maximum, DType::I32) => i32::MIN.into(),
+        (ScatterReduction::Minimum, DType::I32) => i32::MAX.into(),
+        (ScatterReduction::Sum, DType::F32 | DType::I32) => 0.0,
+        (ScatterReduction::Product, DType::F32 | DType::I32) => 1.0,
+        _ => return Err(Fault::variant(format!("segments of {dtype} aren't supported"))),
+    };
+    let neutral = call.builder.number(dtype, neutral);
+    let neutral = call.builder.broadcast(neutral, &shape)?;
+    let own = call.dtype_of(segments);
+    let segments = call.builder.map(&[segments], |b| {
+        let (segment, first, end) = (b.operand(0), b.number(own, 0.0), b.number(own, count as f64));
+        let (is_before, is_beyond) = (b.binary(B::Less, segment, first), b.binary(B::Greater, segment, end));
+        let is_none = b.binary(B::Or, is_before, is_beyond);
+        b.select(is_none, end, segment)
+    })?;
+    let all = call.builder.scatter_slices(neutral, segments, data, 1, reduction)?;
+    Ok(call.builder.slice_axis(all, 0, 0, count, 1)?)
+}
+
+fn sparse_to_dense(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let (indices, values, default) = (call.input(0)?, call.input(2)?, call.input(3)?);
+    let shape = super::shape::extents(call, 1, "the shape")?;
+    let wanted = call.shape(indices);
+    // One index, or a list of them, of a vector; or tuples.
+    let count = if wanted.len() == 2 { wanted[0] } else { call.builder.ty(indices).elements() };
+    let indices = if wanted.len() == 2 { indices } else { call.builder.reshape(indices, &[count, 1])? };
+    let filled = call.builder.broadcast(default, &shape)?;
+    let values = call.builder.broadcast(values, &[count])?;
+    Ok(call.builder.scatter_nd(filled, indices, values, ScatterReduction::Replace)?)
+}
+
 fn update_slice(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let (data, update, start) = (call.input(0)?, call.input(1)?, call.input(2)?);
     call.check_same_scale(&[0, 1])?;
@@ -95,4 +161,37 @@ fn top(call: &mut Call<'_, '_>) -> Result<Vec<Operand>, Fault> {
     let [values, places] = call.builder.sort(x, axis, count, true)?;
     let places = call.builder.cast(places, DType::I32)?;
     Ok(vec![Operand::Tensor(values), Operand::Tensor(places)])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::element_type::ElementType;
+    use crate::import::import;
+    use crate::model::{Model, Tensor};
+    use crate::test_models::{operator, subgraph, tensor};
+    use mlc_import::ImportOptions;
+    use mlc_ir::{DType, TensorType};
+
+    fn whole(name: &str, numbers: &[i32]) -> Tensor {
+        let data = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        Tensor { data: Some(data), element_type: ElementType(2), ..tensor(name, &[numbers.len()], None) }
+    }
+
+    /// The sums of [[1, 2], [4, 8], [16, 32]] by segments; or what is said.
+    fn sums(segments: &[i32]) -> Result<Vec<f64>, String> {
+        let tensors = vec![tensor("x", &[3, 2], None), whole("segments", segments), tensor("y", &[1, 2], None)];
+        let model =
+            Model { subgraphs: vec![subgraph(tensors, &[0], &[2], vec![operator("SEGMENT_SUM", &[0, 1], &[2], &[])])] };
+        let imported = import(&model, &ImportOptions::default());
+        let graph = imported.map_err(|faults| faults[0].message.clone())?.graph;
+        let x = mlc_ir::Tensor::from_floats(TensorType::new(DType::F32, [3, 2]), vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0]);
+        Ok(mlc_ir::evaluate(&graph, &[x]).unwrap()[0].to_floats())
+    }
+
+    #[test]
+    fn rows_of_a_segment_are_added_up() {
+        assert_eq!(sums(&[0, 0, 2]), Ok(vec![5.0, 10.0, 0.0, 0.0, 16.0, 32.0]));
+        assert_eq!(sums(&[0, 0, 0]), Ok(vec![21.0, 42.0]));
+        assert!(sums(&[0, 1]).unwrap_err().contains("aren't the leading axes"));
+    }
 }

@@ -10,6 +10,8 @@ use mlc_ir::ops::PadMode;
 pub(super) const OPERATORS: Table = &[
     ("BATCH_TO_SPACE_ND", One(batch_to_space)),
     ("CONCATENATION", One(concatenation)),
+    // What is stored without zeros has them when it is read.
+    ("DENSIFY", One(|call| call.input(0))),
     ("DEPTH_TO_SPACE", One(depth_to_space)),
     ("MIRROR_PAD", One(mirror_pad)),
     ("PACK", One(pack)),

@@ -1,9 +1,9 @@
 //! Recurrent layers. A run starts from zeros; `--stateful` keeps the states of layers that are one operator.
 
 use super::call::{Activation, Call, Table, Tensors};
-use mlc_import::Fault;
-use mlc_import::Handler::One;
+use mlc_import::Handler::{Many, One};
 use mlc_import::builder::nearest;
+use mlc_import::{Fault, Operand};
 
 use mlc_import::builder::{RecurrentRun, RecurrentWeights, Stored};
 use mlc_ir::ops::{Matmul, Recurrent, RecurrentCell};
@@ -11,6 +11,8 @@ use mlc_ir::scalar::{BinaryFunction as B, Expression, UnaryFunction as U};
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[
+    ("BIDIRECTIONAL_SEQUENCE_LSTM", Many(bidirectional_lstm)),
+    ("BIDIRECTIONAL_SEQUENCE_RNN", Many(bidirectional_rnn)),
     ("RNN", One(step_rnn)),
     ("UNIDIRECTIONAL_SEQUENCE_LSTM", One(lstm)),
     ("UNIDIRECTIONAL_SEQUENCE_RNN", One(sequence_rnn)),
@@ -19,14 +21,24 @@ pub(super) const OPERATORS: Table = &[
 /// Where the gates i, f, c, o of the file stand in the operator's order i, f, g, o: in the same one.
 const GATES: usize = 4;
 
-/// Places of the first operand of each group.
-const INPUT: usize = 1;
-const HIDDEN: usize = 5;
-const PEEPHOLES: usize = 9;
-const BIASES: usize = 12;
-const PROJECTION: usize = 16;
-const PROJECTION_BIAS: usize = 17;
+/// Operands from the weights of an LSTM layer's input on, of each group the first.
+const HIDDEN: usize = 4;
+const PEEPHOLES: usize = 8;
+const BIASES: usize = 11;
+const PROJECTION: usize = 15;
+const PROJECTION_BIAS: usize = 16;
+
+/// Where the weights of layers begin, and where those of an LSTM layer that runs backwards do.
+const WEIGHTS: usize = 1;
+const LSTM_BACKWARDS: usize = 18;
+const RNN_BACKWARDS: usize = 5;
+
+/// Behind the weights and states of one direction, those that normalise the gates.
 const NORMS: usize = 20;
+
+/// Behind those of both directions, another input of the layer that runs backwards, and weights of it.
+const LSTM_OTHER_INPUT: usize = 39;
+const RNN_OTHER_INPUT: usize = 9;
 
 /// Most steps that are written out.
 const MOST_STEPS: usize = 128;
@@ -52,6 +64,7 @@ fn written_out(
     weights: &RecurrentWeights,
     sequence: Value,
     limit: f64,
+    reverse: bool,
 ) -> Result<Value, Fault> {
     let (shape, recurrent) = (call.shape(sequence), call.shape(weights.recurrent));
     let ([steps, batch, _], [rows, state]) = (&shape[..], &recurrent[..]) else {
@@ -71,7 +84,8 @@ fn written_out(
     let mut hidden = call.builder.zeros(DType::F32, &[batch, state])?;
     let mut cell = call.builder.zeros(DType::F32, &[batch, units])?;
     let mut sequence = Vec::new();
-    for step in 0..steps {
+    for turn in 0..steps {
+        let step = if reverse { steps - 1 - turn } else { turn };
         let own = call.builder.pick(projected, 0, step)?;
         let fed_back = call.builder.apply(product.clone(), &[hidden, weights.recurrent])?;
         let gates = call.builder.binary(B::Add, own, fed_back)?;
@@ -96,6 +110,9 @@ fn written_out(
         }
         sequence.push(hidden);
     }
+    if reverse {
+        sequence.reverse();
+    }
     Ok(call.builder.stack(&sequence, 0)?)
 }
 
@@ -113,29 +130,29 @@ fn over_time<'c, 'm>(
 
 fn sequence_rnn(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.real(0)?;
-    over_time(call, x, rnn)
+    over_time(call, x, |call, sequence| rnn(call, sequence, WEIGHTS, false))
 }
 
 /// One step.
 fn step_rnn(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let x = call.real(0)?;
     let sequence = call.builder.insert_axis(x, 0)?;
-    let y = rnn(call, sequence)?;
+    let y = rnn(call, sequence, WEIGHTS, false)?;
     Ok(call.builder.remove_axis(y, 0)?)
 }
 
-/// A layer of one gate over a sequence. Its last operand is the state.
-fn rnn(call: &mut Call<'_, '_>, sequence: Value) -> Result<Value, Fault> {
+/// A layer of one gate over a sequence, whose operands are from number `first` on. The last one is the state.
+fn rnn(call: &mut Call<'_, '_>, sequence: Value, first: usize, reverse: bool) -> Result<Value, Fault> {
     let weights = RecurrentWeights {
-        input: call.real(1)?,
-        recurrent: call.real(2)?,
-        input_bias: Some(call.real(3)?),
+        input: call.real(first)?,
+        recurrent: call.real(first + 1)?,
+        input_bias: Some(call.real(first + 2)?),
         recurrent_bias: None,
         projection: None,
         peepholes: None,
     };
-    call.optional(4)?;
-    let mut op = Recurrent::new(RecurrentCell::Rnn);
+    call.optional(first + 3)?;
+    let mut op = Recurrent { reverse, ..Recurrent::new(RecurrentCell::Rnn) };
     let activation = call.activation()?;
     if activation != Activation::Tanh {
         op.activations = vec![limited(activation)];
@@ -161,40 +178,103 @@ fn limited(activation: Activation) -> Expression {
     })
 }
 
-/// Integers are computed with as the real numbers that they stand for, which the format allows to differ by two.
-fn lstm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
-    let cell_limit = call.float_or("cell_clip", 0.0)?;
+/// The layers of both directions, by where the weights of each begin and whether it runs backwards. What the second one reads may be an
+/// operand of its own, `other`; weights of that in both layers aren't supported. Results are along each other if one is asked for.
+fn bidirectional<'c, 'm>(
+    call: &mut Call<'c, 'm>,
+    backwards: usize,
+    other: usize,
+    layer: impl Fn(&mut Call<'c, 'm>, Value, usize, bool) -> Result<Value, Fault>,
+) -> Result<Vec<Operand>, Fault> {
+    let x = call.real(0)?;
+    let own = if call.optional(other)?.is_some() { call.real(other)? } else { x };
+    for index in other + 1..call.operands() {
+        if call.optional(index)?.is_some() {
+            return Err(Fault::variant("weights of a second input aren't supported"));
+        }
+    }
+    let forwards = over_time(call, x, |call, sequence| layer(call, sequence, WEIGHTS, false))?;
+    let backwards = over_time(call, own, |call, sequence| layer(call, sequence, backwards, true))?;
+    if call.flag_or("merge_outputs", false)? {
+        let axis = call.axis(forwards, -1)?;
+        return Ok(vec![Operand::Tensor(call.builder.concat(&[forwards, backwards], axis)?)]);
+    }
+    Ok([forwards, backwards].map(Operand::Tensor).to_vec())
+}
+
+fn bidirectional_rnn(call: &mut Call<'_, '_>) -> Result<Vec<Operand>, Fault> {
+    // The format's kernels read the other input only where time comes first.
+    if call.optional(RNN_OTHER_INPUT)?.is_some() && !call.flag_or("time_major", false)? {
+        return Err(Fault::variant("a second input of layers whose batch comes first isn't supported"));
+    }
+    bidirectional(call, RNN_BACKWARDS, RNN_OTHER_INPUT, rnn)
+}
+
+fn bidirectional_lstm(call: &mut Call<'_, '_>) -> Result<Vec<Operand>, Fault> {
+    let limit = lstm_limit(call)?;
+    for state in LSTM_OTHER_INPUT - 4..LSTM_OTHER_INPUT {
+        call.optional(state)?;
+    }
+    bidirectional(call, LSTM_BACKWARDS, LSTM_OTHER_INPUT, |call, sequence, first, reverse| {
+        let weights = lstm_weights(call, first)?;
+        lstm_layer(call, &weights, sequence, limit, reverse)
+    })
+}
+
+/// The limit of the cell state, 0 for none; refuses options that no layer has here.
+fn lstm_limit(call: &mut Call<'_, '_>) -> Result<f64, Fault> {
     if call.float_or("proj_clip", 0.0)? != 0.0 {
         return Err(Fault::variant("a limit of the projection isn't supported"));
     }
     if call.int_or("fused_activation_function", 0)? != 4 {
         return Err(Fault::variant("an activation other than tanh isn't supported"));
     }
-    for (index, what) in [(PROJECTION_BIAS, "a bias of the projection"), (NORMS, "a normalisation of the gates")] {
-        if call.optional(index)?.is_some() {
-            return Err(Fault::variant(format!("{what} isn't supported")));
-        }
+    call.float_or("cell_clip", 0.0)
+}
+
+/// The weights of a layer, from operand `first` on.
+fn lstm_weights(call: &mut Call<'_, '_>, first: usize) -> Result<RecurrentWeights, Fault> {
+    if call.optional(first + PROJECTION_BIAS)?.is_some() {
+        return Err(Fault::variant("a bias of the projection isn't supported"));
+    }
+    let missing = || Fault::operands("the weights aren't there");
+    Ok(RecurrentWeights {
+        input: joined(call, first, GATES)?.ok_or_else(missing)?,
+        recurrent: joined(call, first + HIDDEN, GATES)?.ok_or_else(missing)?,
+        input_bias: joined(call, first + BIASES, GATES)?,
+        recurrent_bias: None,
+        projection: joined(call, first + PROJECTION, 1)?,
+        peepholes: joined(call, first + PEEPHOLES, 3)?,
+    })
+}
+
+fn lstm_layer(
+    call: &mut Call<'_, '_>,
+    weights: &RecurrentWeights,
+    sequence: Value,
+    limit: f64,
+    reverse: bool,
+) -> Result<Value, Fault> {
+    if limit > 0.0 {
+        return written_out(call, weights, sequence, limit, reverse);
+    }
+    let run = RecurrentRun { sequence, hidden: None, cell: None, lengths: None };
+    let op = Recurrent { reverse, ..Recurrent::new(RecurrentCell::Lstm) };
+    Ok(call.builder.recurrent(op, weights, &run)?[0])
+}
+
+/// Integers are computed with as the real numbers that they stand for, which the format allows to differ by two.
+fn lstm(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let limit = lstm_limit(call)?;
+    if call.optional(NORMS)?.is_some() {
+        return Err(Fault::variant("a normalisation of the gates isn't supported"));
     }
     for index in [18, 19, 21, 22, 23] {
         call.optional(index)?;
     }
-    let missing = || Fault::operands("the weights aren't there");
-    let weights = RecurrentWeights {
-        input: joined(call, INPUT, GATES)?.ok_or_else(missing)?,
-        recurrent: joined(call, HIDDEN, GATES)?.ok_or_else(missing)?,
-        input_bias: joined(call, BIASES, GATES)?,
-        recurrent_bias: None,
-        projection: joined(call, PROJECTION, 1)?,
-        peepholes: joined(call, PEEPHOLES, 3)?,
-    };
+    let weights = lstm_weights(call, WEIGHTS)?;
     let x = call.real(0)?;
-    let y = over_time(call, x, |call, sequence| {
-        if cell_limit > 0.0 {
-            return written_out(call, &weights, sequence, cell_limit);
-        }
-        let run = RecurrentRun { sequence, hidden: None, cell: None, lengths: None };
-        Ok(call.builder.recurrent(Recurrent::new(RecurrentCell::Lstm), &weights, &run)?[0])
-    })?;
+    let y = over_time(call, x, |call, sequence| lstm_layer(call, &weights, sequence, limit, false))?;
     let dtype = call.result_dtype(0)?;
     if dtype.is_float() {
         return Ok(y);

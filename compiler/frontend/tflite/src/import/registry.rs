@@ -34,11 +34,7 @@ const TABLES: &[Table] = &[
 
 const DATA_DEPENDENT: &str = "the size of its result depends on the data, so no static memory plan exists";
 
-const REFUSED: Table = &[
-    ("DENSIFY", Handler::Refused("sparse weights aren't supported")),
-    ("UNIQUE", Handler::Refused(DATA_DEPENDENT)),
-    ("WHERE", Handler::Refused(DATA_DEPENDENT)),
-];
+const REFUSED: Table = &[("UNIQUE", Handler::Refused(DATA_DEPENDENT)), ("WHERE", Handler::Refused(DATA_DEPENDENT))];
 
 /// Written out before operators are imported ([`variables`](crate::variables)); this is what is left of those in other places.
 const VARIABLES: Table = &[

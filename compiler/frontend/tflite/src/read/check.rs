@@ -65,8 +65,13 @@ fn subgraph_faults(number: usize, subgraph: &Subgraph) -> impl Iterator<Item = D
 /// What is wrong with a constant; data types that can't be computed with count where they are used only.
 fn tensor_fault(tensor: &Tensor) -> Option<String> {
     let (data, dtype) = (tensor.data.as_ref()?, tensor.element_type.dtype()?);
-    if tensor.is_sparse {
-        return None;
+    if let Some(sparsity) = &tensor.sparsity {
+        let (size, bytes) = (dtype.size(), data.len());
+        if tensor.element_type == ElementType::INT4 || !bytes.is_multiple_of(size) {
+            return Some(format!("{bytes} bytes aren't elements of {} whose zeros are left out", tensor.element_type));
+        }
+        let fault = sparsity.places(&tensor.shape, bytes / size).err();
+        return fault.map(|what| format!("the zeros that are left out of it have no place: {what}"));
     }
     let ty = TensorType::new(dtype, &tensor.shape);
     let bytes = ty

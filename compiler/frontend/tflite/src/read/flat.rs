@@ -105,6 +105,11 @@ impl<'l, 'b> Flat<'l, 'b> {
         }))
     }
 
+    /// Numbers of 16 bits without a sign.
+    pub fn unsigned16(&mut self, field: Option<usize>) -> Result<Vec<u16>, Fault> {
+        Ok(self.numbers(field)?.map(u16::from_le_bytes).collect())
+    }
+
     /// Numbers of 32 bits.
     pub fn ints32(&mut self, field: Option<usize>) -> Result<Vec<i32>, Fault> {
         Ok(self.numbers(field)?.map(i32::from_le_bytes).collect())

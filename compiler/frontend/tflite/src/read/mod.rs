@@ -8,6 +8,7 @@ pub(crate) mod nesting;
 use crate::element_type::ElementType;
 use crate::model::{Model, Operator, Quantization, Setting, Subgraph, Tensor};
 use crate::schema::{self, Preset};
+use crate::sparsity::{Level, Sparsity};
 use bytes::Bytes;
 use flat::{Fault, Flat};
 use indexmap::IndexMap;
@@ -158,7 +159,7 @@ impl Reader<'_, '_> {
             data: usize::try_from(buffer).ok().and_then(|buffer| buffers.get(buffer).cloned()).flatten(),
             quantization: self.quantization(quantization)?,
             is_variable: self.flat.int8(is_variable, 0)? != 0,
-            is_sparse: sparsity.is_some(),
+            sparsity: self.sparsity(sparsity)?,
         })
     }
 
@@ -174,6 +175,39 @@ impl Reader<'_, '_> {
         }
         zero_points.resize(scales.len(), zero_points.first().copied().unwrap_or(0));
         Ok(Some(Quantization { scales, zero_points, axis }))
+    }
+
+    fn sparsity(&mut self, field: Option<usize>) -> Result<Option<Sparsity>, Fault> {
+        let Some(field) = field else { return Ok(None) };
+        let table = self.flat.follow(field)?;
+        let [order, blocks, levels] = self.flat.fields(table)?;
+        let (order, blocks) = (self.numbers(order)?, self.numbers(blocks)?);
+        let levels = self.flat.tables(levels)?.into_iter().map(|table| self.level(table));
+        Ok(Some(Sparsity { order, blocks, levels: levels.collect::<Result<_, Fault>>()? }))
+    }
+
+    fn level(&mut self, table: usize) -> Result<Level, Fault> {
+        let [format, size, segments_type, segments, indices_type, indices] = self.flat.fields(table)?;
+        if self.flat.int8(format, 0)? == schema::DENSE {
+            return Ok(Level::Dense(usize::try_from(self.flat.int32(size, 0)?).unwrap_or(usize::MAX)));
+        }
+        let segments = self.sparse_index(segments_type, segments)?;
+        Ok(Level::Compressed { segments, indices: self.sparse_index(indices_type, indices)? })
+    }
+
+    /// Numbers in a table of its own, whose type says how wide they are.
+    fn sparse_index(&mut self, kind: Option<usize>, field: Option<usize>) -> Result<Vec<usize>, Fault> {
+        let Some(field) = field else { return Ok(Vec::new()) };
+        let table = self.flat.follow(field)?;
+        let [values] = self.flat.fields(table)?;
+        match self.flat.int8(kind, 0)? {
+            schema::INDEX_INT32 => self.numbers(values),
+            schema::INDEX_UINT16 => Ok(self.flat.unsigned16(values)?.into_iter().map(usize::from).collect()),
+            _ => {
+                let place = self.flat.vector(values, 1)?;
+                Ok(self.file[place].iter().copied().map(usize::from).collect())
+            }
+        }
     }
 
     fn operator(&mut self, index: usize, table: usize, codes: &[OperatorCode]) -> Result<Operator, Fault> {
@@ -227,7 +261,7 @@ impl Reader<'_, '_> {
             Preset::Choice => Setting::Int(self.flat.int8(place, 0)?.into()),
             Preset::Int(default) => Setting::Int(self.flat.int32(place, default)?.into()),
             Preset::Float => Setting::Float(self.flat.float32(place)?.into()),
-            Preset::Flag => Setting::Flag(self.flat.int8(place, 0)? != 0),
+            Preset::Flag | Preset::Held => Setting::Flag(self.flat.int8(place, 0)? != 0),
             Preset::Ints => Setting::Ints(self.flat.ints32(place)?.into_iter().map(i64::from).collect()),
             Preset::Text => Setting::Text(self.flat.text(place)?),
             Preset::Subgraph => Setting::Subgraph(usize::try_from(self.flat.int32(place, 0)?).unwrap_or(usize::MAX)),
