@@ -1,5 +1,6 @@
 //! Builds an archive the way a firmware project would: unpacked, compiled by a C compiler, called through its header alone.
 
+use mlc::toolchain::Toolchain;
 use mlc_codegen::{Module, Pools, Port};
 use mlc_ir::Tensor;
 use std::fmt::Write as _;
@@ -32,6 +33,11 @@ pub const SANITIZERS: [&str; 7] = [
     "--param=asan-instrumentation-with-call-threshold=0",
     "-Wno-unused-command-line-argument",
 ];
+
+/// The toolchain of a test of what code computes, and not of how fast it does: little optimisation takes half the time of all.
+pub fn hasty(toolchain: Toolchain) -> Toolchain {
+    Toolchain { options: vec!["-O1".into()], ..toolchain }
+}
 
 /// What is said of a program that ends by the signal of a trap.
 pub const UNDEFINED: &str = "undefined behaviour, which -fno-sanitize-undefined-trap-on-error has named";

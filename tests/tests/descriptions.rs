@@ -15,7 +15,7 @@ use mlc_tests::compare::{Tolerance, compare};
 use mlc_tests::compile::compile_graph;
 use mlc_tests::described::described;
 use mlc_tests::mode::Mode;
-use mlc_tests::program::{Unpacked, main_source};
+use mlc_tests::program::{Unpacked, hasty, main_source};
 use mlc_tests::{array, firmware, parallel, paths};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -135,13 +135,14 @@ fn run(folder: &Path) {
     for execution in [graph, packed] {
         let options = CompileOptions { execution, ..CompileOptions::default() };
         let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).unwrap();
-        let program = Toolchain::default().build(&compiled.bundle().unwrap()).unwrap_or_else(|e| panic!("{e:?}"));
+        let program =
+            hasty(Toolchain::default()).build(&compiled.bundle().unwrap()).unwrap_or_else(|e| panic!("{e:?}"));
         compare_all(&program.run(&inputs).unwrap_or_else(|error| panic!("{error:?}")), &format!("{execution:?}"));
     }
     if firmware::missing(BOARD).is_none() {
         let options = CompileOptions { target: targets::find(BOARD).unwrap(), ..CompileOptions::default() };
         let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).unwrap();
-        let toolchain = Toolchain::emulated(BOARD).unwrap();
+        let toolchain = hasty(Toolchain::emulated(BOARD).unwrap());
         let program = toolchain.build(&compiled.bundle().unwrap()).unwrap_or_else(|e| panic!("{e:?}"));
         compare_all(&program.run(&inputs).unwrap_or_else(|error| panic!("{error:?}")), BOARD);
     }

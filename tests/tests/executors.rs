@@ -11,6 +11,7 @@ use mlc_tests::compare::compare;
 use mlc_tests::compile::load;
 use mlc_tests::firmware::find;
 use mlc_tests::parallel;
+use mlc_tests::program::hasty;
 
 /// Branches, recurrences, transformers, resizing, grouped convolutions.
 const NETWORKS: [&str; 12] = [
@@ -34,7 +35,7 @@ fn run(case: &Case, execution: Execution) -> Vec<Tensor> {
     let options = CompileOptions { execution, ..CompileOptions::default() };
     let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).unwrap();
     let bundle = compiled.bundle().unwrap();
-    let program = Toolchain::default().build(&bundle).unwrap_or_else(|error| panic!("{}: {error:?}", case.name));
+    let program = hasty(Toolchain::default()).build(&bundle).unwrap_or_else(|error| panic!("{}: {error:?}", case.name));
     let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
     program.run(&inputs).unwrap_or_else(|error| panic!("{}: {error:?}", case.name))
 }

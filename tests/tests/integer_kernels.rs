@@ -6,6 +6,7 @@ use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
 use mlc_ir::{DType, TensorType, evaluate, text};
 use mlc_tests::firmware::{missing, target};
+use mlc_tests::program::hasty;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -207,7 +208,7 @@ fn agrees(layers: &[Layer]) {
         let options = CompileOptions { target, schedules, ..CompileOptions::default() };
         let compiled =
             pipeline::compile(&graph, &options, &mut |_, _| {}).unwrap_or_else(|faults| panic!("{faults:?}"));
-        let program = Toolchain::emulated(machine).unwrap().build(&compiled.bundle().unwrap()).unwrap();
+        let program = hasty(Toolchain::emulated(machine).unwrap()).build(&compiled.bundle().unwrap()).unwrap();
         let (outputs, _) = program.run_counted(&inputs).unwrap_or_else(|fault| panic!("{machine}: {fault:?}"));
         for (n, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
             assert_eq!(output, expected, "{written_for} on {machine}: y{n} by {}", layers[n].schedule);

@@ -8,7 +8,7 @@ use mlc_tests::compare::{Tolerance, compare};
 use mlc_tests::compile::load;
 use mlc_tests::firmware::{find, missing};
 use mlc_tests::mode::Mode;
-use mlc_tests::program::{Unpacked, main_source};
+use mlc_tests::program::{Unpacked, hasty, main_source};
 use mlc_tests::rows::RESIDUAL;
 
 fn pool(name: &str, bytes: usize, is_slow: bool) -> MemoryPool {
@@ -84,7 +84,7 @@ fn boards_have_several_memories() {
     let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
     let mode = Mode::microcontroller(machine, false).unwrap();
     let program =
-        |compiled: &Compiled| Toolchain::emulated(machine).unwrap().build(&compiled.bundle().unwrap()).unwrap();
+        |compiled: &Compiled| hasty(Toolchain::emulated(machine).unwrap()).build(&compiled.bundle().unwrap()).unwrap();
     let ordinary = program(&compile(&graph, &mode, &[]).unwrap()).run(&inputs).unwrap();
     let pools = [pool("dtcm", 12 << 10, false), pool("sram", 64 << 10, false), pool("psram", 1 << 20, true)];
     let divided = compile(&graph, &mode, &pools).unwrap();

@@ -10,7 +10,7 @@ use mlc_ir::{Code, Diagnostic, Generator, Graph, text, verify};
 use mlc_tests::compare::{Tolerance, compare};
 use mlc_tests::compile::{compile_graph, compile_kernels};
 use mlc_tests::mode::host_target;
-use mlc_tests::program::{STRICT, Unpacked, c_compiler};
+use mlc_tests::program::{STRICT, Unpacked, c_compiler, hasty};
 use mlc_tests::{paths, ranks};
 use std::path::PathBuf;
 use std::process::Command;
@@ -28,7 +28,7 @@ fn bundles(graphs: &[Graph], target: &Target, optimise: bool) -> Vec<Bundle> {
 }
 
 fn build(graphs: &[Graph], target: &Target, transport: Transport) -> RanksProgram {
-    Toolchain::default().build_ranks(&bundles(graphs, target, true), transport, false).unwrap()
+    hasty(Toolchain::default()).build_ranks(&bundles(graphs, target, true), transport, false).unwrap()
 }
 
 fn patience(seconds: f64) -> RanksRun {
@@ -75,7 +75,7 @@ fn random_ranks_agree_with_the_evaluator() {
         let graphs = ranks::random(&mut Generator::new(seed));
         graphs.iter().for_each(|graph| verify(graph).unwrap_or_else(|faults| panic!("{faults:?}")));
         let target = Target::generic();
-        let program = Toolchain::default();
+        let program = hasty(Toolchain::default());
         let program =
             program.build_ranks(&bundles(&graphs, &target, seed % 2 == 0), Transport::Threads, false).unwrap();
         check(&graphs, &program, seed);

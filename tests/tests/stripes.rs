@@ -11,7 +11,7 @@ use mlc_tests::compile::{Compiled, compile_kernels, compile_scheduled};
 use mlc_tests::firmware::{build, find, measure_for, missing, target};
 use mlc_tests::micro;
 use mlc_tests::mode::Mode;
-use mlc_tests::program::{Unpacked, main_source};
+use mlc_tests::program::{Unpacked, hasty, main_source};
 use mlc_tests::rows::{BYTES, CHAIN, MASKED, RESIDUAL};
 
 /// Rows of branches that are joined, in the stripe and as its result.
@@ -246,7 +246,7 @@ fn executors_find_the_rows_of_rings_that_slide() {
             let compiled = pipeline::compile(&network, &options, &mut |_, _| {}).unwrap();
             let (sliding, moving) = sliding(&compiled.module);
             assert!(sliding >= 2 && moving >= 2, "{place}: {sliding} rings slide, {moving} of them are moved");
-            let program = Toolchain::default().build(&compiled.bundle().unwrap()).unwrap();
+            let program = hasty(Toolchain::default()).build(&compiled.bundle().unwrap()).unwrap();
             is_near(&program.run(std::slice::from_ref(&input)).unwrap(), &expected, &place);
         }
     }
@@ -361,7 +361,7 @@ fn executors_run_stripes() {
             let compiled = pipeline::compile(&loaded.graph, &options, &mut |_, _| {}).unwrap();
             let arena = compiled.module.plan.arena_bytes;
             assert!(arena <= bytes, "{name}: {arena} bytes");
-            let program = Toolchain::default().build(&compiled.bundle().unwrap()).unwrap();
+            let program = hasty(Toolchain::default()).build(&compiled.bundle().unwrap()).unwrap();
             for (output, golden) in program.run(&inputs).unwrap().iter().zip(&case.outputs) {
                 let same = compare(output, &golden.value, case.tolerance);
                 same.unwrap_or_else(|fault| panic!("{name} under {execution:?}: {fault}"));

@@ -10,6 +10,7 @@ use mlc_ir::{Graph, Tensor};
 use mlc_tests::case::Case;
 use mlc_tests::compile::load;
 use mlc_tests::firmware::find;
+use mlc_tests::program::hasty;
 use mlc_tests::{parallel, paths};
 
 /// A target on which any launch is worth it.
@@ -55,9 +56,9 @@ fn is_same(case: &Case, target: &Target, counts: &[usize]) -> bool {
     if many.iter().all(|compiled| launches(compiled) == 0 && !branches(compiled)) {
         return false;
     }
-    let expected = outputs(&compiled(&loaded.graph, target, 1), case, &Toolchain::default());
+    let expected = outputs(&compiled(&loaded.graph, target, 1), case, &hasty(Toolchain::default()));
     for (threads, compiled) in counts.iter().zip(&many) {
-        let found = outputs(compiled, case, &Toolchain::default());
+        let found = outputs(compiled, case, &hasty(Toolchain::default()));
         assert!(found == expected, "{} on {} with {threads} threads", case.name, target.name);
     }
     true
@@ -97,7 +98,7 @@ const NETWORKS: [&str; 5] = [
 
 #[test]
 fn thread_sanitizer_finds_no_races() {
-    let toolchain = Toolchain::from_variable(Some("cc -fsanitize=thread -g"));
+    let toolchain = hasty(Toolchain::from_variable(Some("cc -fsanitize=thread")));
     let mut seen = 0;
     for case in NETWORKS.iter().filter_map(|name| find(name)) {
         let loaded = load(&case).unwrap();
@@ -117,7 +118,7 @@ fn thread_sanitizer_finds_no_races() {
 /// Recurrences in both directions, heads of attention, trees: the same bits, as products are rounded before they are added to, and no races.
 #[test]
 fn branches_beside_each_other_give_the_bits_of_one_thread() {
-    let toolchain = Toolchain::from_variable(Some("cc -fsanitize=thread -g"));
+    let toolchain = hasty(Toolchain::from_variable(Some("cc -fsanitize=thread")));
     let folders = ["pnnx", "onnx"].map(|format| paths::subfolders(&paths::data().join(format)).unwrap()).concat();
     let folders: Vec<_> = folders.into_iter().step_by(3).collect();
     let check = |folder: &std::path::PathBuf| {

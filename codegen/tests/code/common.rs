@@ -137,7 +137,7 @@ impl Machine {
     fn emulated(target: &Target) -> Machine {
         let flags = "--specs=picolibc.specs --crt0=semihost --oslib=semihost -Wl,--gc-sections -Wl,--defsym=__flash=0 \
                      -Wl,--defsym=__flash_size=0x80000 -Wl,--defsym=__ram=0x21000000 -Wl,--defsym=__ram_size=0x400000 \
-                     -Wl,--defsym=__stack_size=0x8000";
+                     -Wl,--defsym=__stack_size=0x8000 -O1";
         let emulator = "qemu-system-arm -M mps3-an547 -nographic -monitor none -serial none -semihosting-config \
                         enable=on,target=native -kernel";
         Machine {

@@ -2,7 +2,7 @@
 //!
 //! Runs the conformance collection (by default the one beside the repository, or the repository's own selection) and prints
 //! one table per format, what failed, and a closing line; `--write` puts the tables into a document. `--flag` gives the C compiler
-//! an option more, such as `-O3`, `--cc` names another one. Code of targets that are named as in the tables, `generic, sanitized`,
+//! an option more, such as `-O3`, `--cc` names another one; without such an option it doesn't optimise, which is most of its time. Code of targets that are named as in the tables, `generic, sanitized`,
 //! runs under sanitizers, with `--sanitize` that of all. With sanitizers, or `--together`, many cases become one program, which tells nothing
 //! of their archives, but takes C compilers less time. Without a target it is `host` and `generic, sanitized`. The exit status is 1
 //! when a case is wrong, or fewer pass than are demanded.
@@ -82,6 +82,8 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
                 .ok_or_else(|| format!("there is no target {other}, or none whose code this machine could run"))?,
         };
         let mode = arguments.compiler.iter().fold(mode, |mode, compiler| mode.compiled_by(compiler));
+        let is_optimised = mode.build.is_sanitized() || !arguments.flags.is_empty();
+        let mode = if is_optimised { mode } else { mode.unoptimised() };
         let mode = mode.with_flags(arguments.flags.iter().map(String::as_str));
         for format in &arguments.formats {
             if !conformance::cases_folder(&arguments.folder, format).is_dir() {

@@ -14,6 +14,8 @@ use std::time::Duration;
 pub struct Toolchain {
     /// The C compiler, with options of its own if it has any.
     pub compiler: Vec<String>,
+    /// Options behind those of the target, which they take the place of where they say otherwise.
+    pub options: Vec<String>,
     /// The emulated board that programs run on; `None` for this machine.
     pub board: Option<&'static Board>,
     /// The kind of computer whose programs run under an emulator; `None` for this machine's own.
@@ -30,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 impl Default for Toolchain {
     fn default() -> Self {
         let compiler = vec!["cc".into()];
-        Toolchain { compiler, board: None, guest: None, patience: PATIENCE, limit: None }
+        Toolchain { compiler, options: Vec::new(), board: None, guest: None, patience: PATIENCE, limit: None }
     }
 }
 

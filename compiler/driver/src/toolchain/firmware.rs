@@ -30,7 +30,7 @@ impl Toolchain {
                     let message = format!("the code is for '{name}', which isn't this machine");
                     return Err(mismatch(message).with_help(format!("'--on {name}' runs it under an emulator")));
                 }
-                return Ok(target.c_flags.clone());
+                return Ok([target.c_flags.as_slice(), &self.options].concat());
             }
         };
         let own = own.unwrap_or_else(Target::generic).with_floating_point(target.floating_point);
@@ -41,7 +41,7 @@ impl Toolchain {
             return Err(mismatch(message).with_help(format!("compile the model with '--target {}'", own.name)));
         }
         let library = self.board.map(|_| LIBRARY.to_owned());
-        Ok(own.c_flags.into_iter().chain(library).collect())
+        Ok(own.c_flags.into_iter().chain(library).chain(self.options.iter().cloned()).collect())
     }
 
     /// Links objects to a program for a board.
