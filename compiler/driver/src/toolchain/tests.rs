@@ -73,6 +73,18 @@ fn c_compiler_errors_are_shown() {
 }
 
 #[test]
+fn options_stand_behind_those_of_the_target() {
+    let hasty = |toolchain| Toolchain { options: vec!["-O1".into()], ..toolchain };
+    for (name, toolchain) in [("host", Toolchain::default()), ("cortex-m4", Toolchain::emulated("cortex-m4").unwrap())]
+    {
+        let target = targets::find(name).unwrap();
+        let (usual, flags) = (toolchain.flags(&target).unwrap(), hasty(toolchain).flags(&target).unwrap());
+        assert!(usual.iter().any(|flag| flag == "-O3"), "{usual:?}");
+        assert_eq!(flags.split_last(), Some((&"-O1".to_owned(), &usual[..])));
+    }
+}
+
+#[test]
 fn a_missing_compiler_is_told() {
     let toolchain = Toolchain::from_variable(Some("/nonexistent/cc -m32"));
     assert_eq!(toolchain.compiler, ["/nonexistent/cc", "-m32"]);

@@ -5,7 +5,7 @@ use super::call::{Call, Table, Tensors};
 use super::convolution::positive;
 use mlc_import::Handler::Many;
 use mlc_import::{Fault, Operand};
-use mlc_ir::ops::{ArgFunction, ArgReduce, ReduceFunction};
+use mlc_ir::ops::{ArgFunction, ArgReduce, PadMode, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId, UnaryFunction as U};
 use mlc_ir::{DType, Value};
 
@@ -19,6 +19,8 @@ const CORNERS: usize = 4;
 /// What the options say.
 struct Detector {
     detections: usize,
+    /// Most boxes of a class, if boxes are kept class by class.
+    by_class: Option<usize>,
     /// Classes that are told of each box.
     told: usize,
     classes: usize,
@@ -30,12 +32,14 @@ struct Detector {
 
 impl Detector {
     fn read(call: &mut Call<'_, '_>) -> Result<Self, Fault> {
-        if call.flag_or("use_regular_nms", false)? {
-            return Err(Fault::variant("boxes that are kept class by class (`use_regular_nms`) aren't supported"));
-        }
-        call.int_or("detections_per_class", 100)?;
+        let most = positive("detections_per_class", call.int_or("detections_per_class", 100)?)?;
+        let by_class = call.flag_or("use_regular_nms", false)?.then_some(most);
         let detections = count(call, "max_detections")?;
         let (told, classes) = (count(call, "max_classes_per_detection")?, count(call, "num_classes")?);
+        if by_class.is_some() && told > 1 {
+            let message = "several classes of a box aren't supported where boxes are kept class by class";
+            return Err(Fault::variant(message));
+        }
         if detections > MOST_DETECTIONS {
             let message = format!("{detections} boxes are wanted, at most {MOST_DETECTIONS} are supported");
             return Err(Fault::variant(message));
@@ -45,7 +49,7 @@ impl Detector {
             *scale = number(call, key)?;
         }
         let (least_score, most_overlap) = (number(call, "nms_score_threshold")?, number(call, "nms_iou_threshold")?);
-        Ok(Detector { detections, told: told.min(classes), classes, least_score, most_overlap, scales })
+        Ok(Detector { detections, by_class, told: told.min(classes), classes, least_score, most_overlap, scales })
     }
 }
 
@@ -73,23 +77,20 @@ fn detections(call: &mut Call<'_, '_>) -> Result<Vec<Operand>, Fault> {
     let background = all.checked_sub(detector.classes).ok_or_else(misfit)?;
     let scores = call.builder.slice_axis(scores, 2, background, detector.classes, 1)?;
     let scores = call.builder.reshape(scores, &[boxes, detector.classes])?;
-    let [scores, classes] = call.builder.sort(scores, 1, detector.told, true)?;
-    let best = call.builder.pick(scores, 1, 0)?;
     let corners = corners(call, deviations, anchors, &detector)?;
-
-    let [best, order] = call.builder.sort(best, 0, boxes, true)?;
-    let sorted = corners.iter().map(|&corner| call.builder.gather(corner, order, 0)).collect::<Result<Vec<_>, _>>()?;
-    let Kept { places, found } = keep(call, best, &sorted, &detector)?;
-    let rows = call.builder.gather(order, places, 0)?;
+    let Found { rows, found, classes, scores } = match detector.by_class {
+        None => whatever_the_class(call, scores, &corners, &detector)?,
+        Some(most) => class_by_class(call, scores, &corners, &detector, most)?,
+    };
 
     let told = |call: &mut Call<'_, '_>, x: Value| -> Result<Value, Fault> {
-        let own = call.builder.gather(x, rows, 0)?;
-        let own = call.builder.cast(own, DType::F32)?;
+        let own = call.builder.cast(x, DType::F32)?;
         let found = call.builder.reshape(found, &[detector.detections, 1])?;
         Ok(call.builder.binary(B::Multiply, own, found)?)
     };
     let results = detector.detections * detector.told;
     let corners = call.builder.stack(&corners, 1)?;
+    let corners = call.builder.gather(corners, rows, 0)?;
     let of_boxes = told(call, corners)?;
     let of_boxes = call.builder.insert_axis(of_boxes, 1)?;
     let of_boxes = call.builder.broadcast(of_boxes, &[detector.detections, detector.told, CORNERS])?;
@@ -101,6 +102,69 @@ fn detections(call: &mut Call<'_, '_>) -> Result<Vec<Operand>, Fault> {
     }
     listed.push(call.builder.reduce(ReduceFunction::Sum, found, &[0], true)?);
     Ok(listed.into_iter().map(Operand::Tensor).collect())
+}
+
+/// What was found, best first: numbers of boxes, i64 [detections], 1 for each that there is, else 0, and what is told of each
+/// [detections, told].
+struct Found {
+    rows: Value,
+    found: Value,
+    classes: Value,
+    scores: Value,
+}
+
+/// Boxes are kept by their best scores [boxes, classes], and have several classes told.
+fn whatever_the_class(
+    call: &mut Call<'_, '_>,
+    scores: Value,
+    corners: &[Value],
+    detector: &Detector,
+) -> Result<Found, Fault> {
+    let [scores, classes] = call.builder.sort(scores, 1, detector.told, true)?;
+    let best = call.builder.pick(scores, 1, 0)?;
+    let best = call.builder.insert_axis(best, 0)?;
+    let Kept { rows, best } = keep(call, best, corners, detector, detector.detections)?;
+    let rows = call.builder.reshape(rows, &[detector.detections])?;
+    let best = call.builder.reshape(best, &[detector.detections])?;
+    let (classes, scores) = (call.builder.gather(classes, rows, 0)?, call.builder.gather(scores, rows, 0)?);
+    Ok(Found { rows, found: is_found(call, best)?, classes, scores })
+}
+
+/// The boxes of each class are kept by its scores, of [boxes, classes], and the best of all are told.
+fn class_by_class(
+    call: &mut Call<'_, '_>,
+    scores: Value,
+    corners: &[Value],
+    detector: &Detector,
+    most: usize,
+) -> Result<Found, Fault> {
+    let scores = call.builder.swap_axes(scores, 0, 1)?;
+    let each = most.min(detector.detections);
+    let Kept { rows, best } = keep(call, scores, corners, detector, each)?;
+    let all = detector.classes * each;
+    let (rows, best) = (call.builder.reshape(rows, &[all])?, call.builder.reshape(best, &[all])?);
+    let behind = detector.detections.saturating_sub(all) as i64;
+    let best = call.builder.pad(best, &[(0, behind)], PadMode::Constant, NOTHING)?;
+    let rows = call.builder.pad(rows, &[(0, behind)], PadMode::Constant, 0.0)?;
+    let [best, places] = call.builder.sort(best, 0, detector.detections, true)?;
+    let rows = call.builder.gather(rows, places, 0)?;
+    let places = call.builder.cast(places, DType::I64)?;
+    let classes = call.builder.map(&[places], |b| {
+        let (place, each) = (b.operand(0), b.number(DType::I64, each as f64));
+        b.binary(B::FloorDivide, place, each)
+    })?;
+    let column = [detector.detections, 1];
+    let (classes, scores) = (call.builder.reshape(classes, &column)?, call.builder.reshape(best, &column)?);
+    Ok(Found { rows, found: is_found(call, best)?, classes, scores })
+}
+
+/// 1 for scores of boxes, 0 for those of none.
+fn is_found(call: &mut Call<'_, '_>, best: Value) -> Result<Value, Fault> {
+    Ok(call.builder.map(&[best], |b| {
+        let (score, nothing) = (b.operand(0), b.number(DType::F32, NOTHING));
+        let is_found = b.binary(B::Greater, score, nothing);
+        b.cast(DType::F32, is_found)
+    })?)
 }
 
 /// Least row, least column, greatest row, greatest column of each box, [boxes] each.
@@ -140,36 +204,45 @@ fn corners(
     Ok(corners)
 }
 
-/// What is kept: places among the sorted boxes, i64, and 1 for each that there is, else 0; [detections] both.
+/// What is kept, best first: numbers of boxes, i64, and their scores, [NOTHING] where there are no more; [groups, steps] both.
 struct Kept {
-    places: Value,
-    found: Value,
+    rows: Value,
+    best: Value,
 }
 
-/// Takes the first box that is left, and leaves out those that it overlaps, as often as boxes are wanted.
-fn keep(call: &mut Call<'_, '_>, best: Value, corners: &[Value], detector: &Detector) -> Result<Kept, Fault> {
-    let boxes = call.shape(best)[0];
-    let numbers = call.builder.counting(boxes)?;
-    let mut left = call.builder.map(&[best], |b| {
+/// The score of a box that isn't there.
+const NOTHING: f64 = f32::MIN as f64;
+
+/// Takes the box of the best of the scores [groups, boxes] that are left, group by group, and leaves out those that it overlaps, as often
+/// as boxes are wanted.
+fn keep(
+    call: &mut Call<'_, '_>,
+    scores: Value,
+    corners: &[Value],
+    detector: &Detector,
+    steps: usize,
+) -> Result<Kept, Fault> {
+    let numbers = call.builder.counting(call.shape(scores)[1])?;
+    let mut left = call.builder.map(&[scores], |b| {
         let (score, least) = (b.operand(0), b.number(DType::F32, detector.least_score));
         let is_good = b.binary(B::GreaterEqual, score, least);
-        b.cast(DType::F32, is_good)
+        let nothing = b.number(DType::F32, NOTHING);
+        b.select(is_good, score, nothing)
     })?;
-    let (mut places, mut found) = (Vec::new(), Vec::new());
-    for _ in 0..detector.detections {
-        let first = ArgReduce { function: ArgFunction::Maximum, axis: 0, keep_axis: true, last: false };
-        let place = call.builder.apply(first, &[left])?;
-        found.push(call.builder.gather(left, place, 0)?);
-        places.push(place);
-        let own = corners.iter().map(|&corner| call.builder.gather(corner, place, 0)).collect::<Result<Vec<_>, _>>()?;
-        let operands: Vec<Value> =
-            [left, numbers, place].into_iter().chain(corners.iter().copied()).chain(own).collect();
+    let (mut rows, mut best) = (Vec::new(), Vec::new());
+    for _ in 0..steps {
+        let first = ArgReduce { function: ArgFunction::Maximum, axis: 1, keep_axis: true, last: false };
+        let row = call.builder.apply(first, &[left])?;
+        best.push(call.builder.reduce(ReduceFunction::Maximum, left, &[1], true)?);
+        rows.push(row);
+        let own = corners.iter().map(|&corner| call.builder.gather(corner, row, 0)).collect::<Result<Vec<_>, _>>()?;
+        let operands: Vec<Value> = [left, numbers, row].into_iter().chain(corners.iter().copied()).chain(own).collect();
         left = call.builder.map(&operands, |b| still_left(b, detector.most_overlap))?;
     }
-    Ok(Kept { places: call.builder.concat(&places, 0)?, found: call.builder.concat(&found, 0)? })
+    Ok(Kept { rows: call.builder.concat(&rows, 1)?, best: call.builder.concat(&best, 1)? })
 }
 
-/// Whether a box is left beside one that was taken: whether it was, its number, the number of the one, and the corners of both.
+/// The score of a box that is left beside one that was taken: its score before, its number, the number of the one, and the corners of both.
 fn still_left(b: &mut ExpressionBuilder, most_overlap: f64) -> ScalarId {
     let [left, number, taken] = [0, 1, 2].map(|operand| b.operand(operand));
     let [this, that] = [3, 7].map(|first| [0, 1, 2, 3].map(|corner| b.operand(first + corner)));
@@ -197,7 +270,8 @@ fn still_left(b: &mut ExpressionBuilder, most_overlap: f64) -> ScalarId {
     let overlaps = b.binary(B::And, overlaps, has_areas);
     let is_taken = b.binary(B::Equal, number, taken);
     let is_out = b.binary(B::Or, overlaps, is_taken);
-    b.select(is_out, zero, left)
+    let nothing = b.number(DType::F32, NOTHING);
+    b.select(is_out, nothing, left)
 }
 
 #[cfg(test)]
@@ -235,8 +309,12 @@ mod tests {
     #[test]
     fn what_is_not_supported_is_told() {
         assert_eq!(message(&[], &[1, 3, 3]), "");
-        let said = message(&[("use_regular_nms", Setting::Flag(true))], &[1, 3, 3]);
-        assert!(said.contains("`use_regular_nms`"), "{said}");
+        let regular = ("use_regular_nms", Setting::Flag(true));
+        assert_eq!(message(std::slice::from_ref(&regular), &[1, 3, 3]), "");
+        let said = message(&[regular.clone(), ("max_classes_per_detection", Setting::Int(2))], &[1, 3, 3]);
+        assert!(said.contains("several classes of a box"), "{said}");
+        let said = message(&[regular, ("detections_per_class", Setting::Int(0))], &[1, 3, 3]);
+        assert!(said.contains("`detections_per_class` is 0"), "{said}");
         let said = message(&[("max_detections", Setting::Int(1000))], &[1, 3, 3]);
         assert!(said.contains("at most 256 are supported"), "{said}");
         let said = message(&[("max_detections", Setting::Int(0))], &[1, 3, 3]);
