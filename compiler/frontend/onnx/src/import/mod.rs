@@ -29,6 +29,7 @@ mod joining;
 mod labels;
 mod linear;
 mod linear_attention;
+mod losses;
 mod matrix;
 mod meaning;
 mod ngrams;

@@ -4,9 +4,9 @@ use super::call::Table;
 use super::format::Onnx;
 use super::{
     arithmetic, attention, classical, contributed, control, conversion, convolution, einsum, elementwise, ensemble,
-    indexing, integer_products, joining, labels, linear, linear_attention, matrix, ngrams, normalization, ordering,
-    pooling, qlinear, quantization, recurrent, reduction, resizing, rotary, sampling, shape, signal, slicing, softmax,
-    structure, support_vectors,
+    indexing, integer_products, joining, labels, linear, linear_attention, losses, matrix, ngrams, normalization,
+    ordering, pooling, qlinear, quantization, recurrent, reduction, resizing, rotary, sampling, shape, signal, slicing,
+    softmax, structure, support_vectors,
 };
 use mlc_import::{Entry, Handler, Operators};
 
@@ -26,6 +26,7 @@ const TABLES: &[(&str, Table)] = &[
     ("", joining::OPERATORS),
     ("", linear::OPERATORS),
     ("", linear_attention::OPERATORS),
+    ("", losses::OPERATORS),
     ("", matrix::OPERATORS),
     ("", ngrams::OPERATORS),
     ("", normalization::OPERATORS),

@@ -122,7 +122,7 @@ fn whatever_the_class(
 ) -> Result<Found, Fault> {
     let [scores, classes] = call.builder.sort(scores, 1, detector.told, true)?;
     let best = call.builder.pick(scores, 1, 0)?;
-    let best = call.builder.insert_axis(best, 0)?;
+    let best = call.builder.insert_axis(best, 1)?;
     let Kept { rows, best } = keep(call, best, corners, detector, detector.detections)?;
     let rows = call.builder.reshape(rows, &[detector.detections])?;
     let best = call.builder.reshape(best, &[detector.detections])?;
@@ -138,7 +138,6 @@ fn class_by_class(
     detector: &Detector,
     most: usize,
 ) -> Result<Found, Fault> {
-    let scores = call.builder.swap_axes(scores, 0, 1)?;
     let each = most.min(detector.detections);
     let Kept { rows, best } = keep(call, scores, corners, detector, each)?;
     let all = detector.classes * each;
@@ -150,8 +149,8 @@ fn class_by_class(
     let rows = call.builder.gather(rows, places, 0)?;
     let places = call.builder.cast(places, DType::I64)?;
     let classes = call.builder.map(&[places], |b| {
-        let (place, each) = (b.operand(0), b.number(DType::I64, each as f64));
-        b.binary(B::FloorDivide, place, each)
+        let (place, classes) = (b.operand(0), b.number(DType::I64, detector.classes as f64));
+        b.binary(B::Modulo, place, classes)
     })?;
     let column = [detector.detections, 1];
     let (classes, scores) = (call.builder.reshape(classes, &column)?, call.builder.reshape(best, &column)?);
@@ -204,7 +203,7 @@ fn corners(
     Ok(corners)
 }
 
-/// What is kept, best first: numbers of boxes, i64, and their scores, [NOTHING] where there are no more; [groups, steps] both.
+/// What is kept, best first: numbers of boxes, i64, and their scores, [NOTHING] where there are no more; [steps, groups] both.
 struct Kept {
     rows: Value,
     best: Value,
@@ -213,7 +212,7 @@ struct Kept {
 /// The score of a box that isn't there.
 const NOTHING: f64 = f32::MIN as f64;
 
-/// Takes the box of the best of the scores [groups, boxes] that are left, group by group, and leaves out those that it overlaps, as often
+/// Takes the box of the best of the scores [boxes, groups] that are left, group by group, and leaves out those that it overlaps, as often
 /// as boxes are wanted.
 fn keep(
     call: &mut Call<'_, '_>,
@@ -222,7 +221,11 @@ fn keep(
     detector: &Detector,
     steps: usize,
 ) -> Result<Kept, Fault> {
-    let numbers = call.builder.counting(call.shape(scores)[1])?;
+    let boxes = call.shape(scores)[0];
+    let numbers = call.builder.counting(boxes)?;
+    let numbers = call.builder.reshape(numbers, &[boxes, 1])?;
+    let columns = corners.iter().map(|&corner| call.builder.reshape(corner, &[boxes, 1]));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
     let mut left = call.builder.map(&[scores], |b| {
         let (score, least) = (b.operand(0), b.number(DType::F32, detector.least_score));
         let is_good = b.binary(B::GreaterEqual, score, least);
@@ -231,15 +234,15 @@ fn keep(
     })?;
     let (mut rows, mut best) = (Vec::new(), Vec::new());
     for _ in 0..steps {
-        let first = ArgReduce { function: ArgFunction::Maximum, axis: 1, keep_axis: true, last: false };
+        let first = ArgReduce { function: ArgFunction::Maximum, axis: 0, keep_axis: true, last: false };
         let row = call.builder.apply(first, &[left])?;
-        best.push(call.builder.reduce(ReduceFunction::Maximum, left, &[1], true)?);
+        best.push(call.builder.reduce(ReduceFunction::Maximum, left, &[0], true)?);
         rows.push(row);
         let own = corners.iter().map(|&corner| call.builder.gather(corner, row, 0)).collect::<Result<Vec<_>, _>>()?;
-        let operands: Vec<Value> = [left, numbers, row].into_iter().chain(corners.iter().copied()).chain(own).collect();
+        let operands: Vec<Value> = [left, numbers, row].into_iter().chain(columns.iter().copied()).chain(own).collect();
         left = call.builder.map(&operands, |b| still_left(b, detector.most_overlap))?;
     }
-    Ok(Kept { rows: call.builder.concat(&rows, 1)?, best: call.builder.concat(&best, 1)? })
+    Ok(Kept { rows: call.builder.concat(&rows, 0)?, best: call.builder.concat(&best, 0)? })
 }
 
 /// The score of a box that is left beside one that was taken: its score before, its number, the number of the one, and the corners of both.

@@ -111,6 +111,9 @@ fn sums(call: &mut Call<'_, '_>, pool: &Pool) -> Result<Value, Fault> {
     Ok(call.builder.apply(op, &[pool.x, ones])?)
 }
 
+/// Most windows that how much is in each is written down of.
+const MOST_COUNTS: usize = 1 << 22;
+
 /// How many elements of the image are in each window: [rows, columns, 1].
 fn counts(call: &mut Call<'_, '_>, pool: &Pool, sums: Value) -> Result<Value, Fault> {
     let ([_, height, width, _], [_, rows, columns, _]) = (four_axes(call, pool.x)?, four_axes(call, sums)?);
@@ -119,6 +122,19 @@ fn counts(call: &mut Call<'_, '_>, pool: &Pool, sums: Value) -> Result<Value, Fa
         let (first, end) = (start.max(pool.pads[axis].0), (start + pool.window[axis]).min(extent + pool.pads[axis].0));
         end.saturating_sub(first).max(1) as i64
     };
+    // Inside of the image all have the same.
+    let is_inside = |axis: usize, extent: usize, places: usize| {
+        let end = places.saturating_sub(1).saturating_mul(pool.strides[axis]).saturating_add(pool.window[axis]);
+        pool.pads[axis].0 == 0 && end <= extent
+    };
+    if is_inside(0, height, rows) && is_inside(1, width, columns) {
+        let count = pool.window[0].saturating_mul(pool.window[1]);
+        return Ok(call.builder.literal(Literal::integer(DType::I32, i64::try_from(count).unwrap_or(i64::MAX))));
+    }
+    if rows.saturating_mul(columns) > MOST_COUNTS {
+        let message = format!("means of {rows} x {columns} windows that reach beyond the image aren't supported");
+        return Err(Fault::variant(message));
+    }
     let all = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
     let counts: Vec<i64> = all.map(|(row, column)| inside(0, height, row) * inside(1, width, column)).collect();
     let first = counts.first().copied().unwrap_or(1);
