@@ -95,9 +95,18 @@ fn root_mean_square(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     call.activated(y)
 }
 
+/// Most numbers that are written down for a pool: ones to multiply by, or how much is in each window.
+const MOST_NUMBERS: usize = 1 << 22;
+
 /// The sums of the windows' integers: a convolution by ones.
 fn sums(call: &mut Call<'_, '_>, pool: &Pool) -> Result<Value, Fault> {
     let [.., channels] = four_axes(call, pool.x)?;
+    if pool.window.into_iter().fold(channels, usize::saturating_mul) > MOST_NUMBERS {
+        let [rows, columns] = pool.window;
+        return Err(Fault::variant(format!(
+            "sums of {rows} x {columns} windows of {channels} channels aren't supported"
+        )));
+    }
     let one = call.builder.literal(Literal::integer(DType::I8, 1));
     let ones = call.builder.broadcast(one, &[pool.window[0], pool.window[1], 1, channels])?;
     let op = Convolution {
@@ -110,9 +119,6 @@ fn sums(call: &mut Call<'_, '_>, pool: &Pool) -> Result<Value, Fault> {
     };
     Ok(call.builder.apply(op, &[pool.x, ones])?)
 }
-
-/// Most windows that how much is in each is written down of.
-const MOST_COUNTS: usize = 1 << 22;
 
 /// How many elements of the image are in each window: [rows, columns, 1].
 fn counts(call: &mut Call<'_, '_>, pool: &Pool, sums: Value) -> Result<Value, Fault> {
@@ -131,7 +137,7 @@ fn counts(call: &mut Call<'_, '_>, pool: &Pool, sums: Value) -> Result<Value, Fa
         let count = pool.window[0].saturating_mul(pool.window[1]);
         return Ok(call.builder.literal(Literal::integer(DType::I32, i64::try_from(count).unwrap_or(i64::MAX))));
     }
-    if rows.saturating_mul(columns) > MOST_COUNTS {
+    if rows.saturating_mul(columns) > MOST_NUMBERS {
         let message = format!("means of {rows} x {columns} windows that reach beyond the image aren't supported");
         return Err(Fault::variant(message));
     }
@@ -143,4 +149,47 @@ fn counts(call: &mut Call<'_, '_>, pool: &Pool, sums: Value) -> Result<Value, Fa
     }
     let counts = Tensor::from_integers(TensorType::new(DType::I32, [rows, columns, 1]), counts);
     Ok(call.builder.constant("counts", Attribute::from_tensor(&counts)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::element_type::ElementType;
+    use crate::import::import;
+    use crate::model::{Model, Quantization, Setting, Tensor};
+    use crate::test_models::{operator, subgraph, tensor};
+    use mlc_import::ImportOptions;
+
+    /// What is said of the means of windows of 3 x 3 of an image of bytes, with a border or without.
+    fn message(shape: &[usize], has_border: bool) -> String {
+        let bytes = |name: &str, shape: &[usize]| Tensor {
+            element_type: ElementType(9),
+            quantization: Some(Quantization { scales: vec![1.0], zero_points: vec![0], axis: 0 }),
+            ..tensor(name, shape, None)
+        };
+        let options = [
+            ("padding", Setting::Int(i64::from(!has_border))),
+            ("stride_w", Setting::Int(1)),
+            ("stride_h", Setting::Int(1)),
+            ("filter_width", Setting::Int(3)),
+            ("filter_height", Setting::Int(3)),
+            ("fused_activation_function", Setting::Int(0)),
+        ];
+        let result: Vec<usize> =
+            if has_border { shape.to_vec() } else { vec![1, shape[1] - 2, shape[2] - 2, shape[3]] };
+        let pool = operator("AVERAGE_POOL_2D", &[0], &[1], &options);
+        let model =
+            Model { subgraphs: vec![subgraph(vec![bytes("x", shape), bytes("y", &result)], &[0], &[1], vec![pool])] };
+        let faults = import(&model, &ImportOptions::default()).err().unwrap_or_default();
+        faults.iter().map(|fault| fault.message.clone()).collect()
+    }
+
+    #[test]
+    fn sizes_that_no_image_has_are_refused_in_no_memory() {
+        assert_eq!(message(&[1, 8, 9, 4], true), "");
+        assert_eq!(message(&[1, 1 << 20, 1 << 10, 1], false), "");
+        let said = message(&[1, 1 << 20, 1 << 10, 1], true);
+        assert!(said.contains("reach beyond the image"), "{said}");
+        let said = message(&[1, 8, 9, 1 << 24], true);
+        assert!(said.contains("of 16777216 channels"), "{said}");
+    }
 }
