@@ -2,9 +2,10 @@
 //!
 //! Runs the conformance collection (by default the one beside the repository, or the repository's own selection) and prints
 //! one table per format, what failed, and a closing line; `--write` puts the tables into a document. `--flag` gives the C compiler
-//! an option more, such as `-O3`, `--cc` names another one; without such an option it doesn't optimise, which is most of its time. Code of targets that are named as in the tables, `generic, sanitized`,
-//! runs under sanitizers, with `--sanitize` that of all. With sanitizers, or `--together`, many cases become one program, which tells nothing
-//! of their archives, but takes C compilers less time. Without a target it is `host` and `generic, sanitized`. The exit status is 1
+//! an option more, such as `-O3`, `--cc` names another one; without such an option it doesn't optimise, which is most of its time.
+//! Code of targets that are named as in the tables, `generic, sanitized`, runs under sanitizers, with `--sanitize` that of all. With
+//! sanitizers, or `--together`, many cases become one program, which tells nothing of their archives, but takes C compilers less time.
+//! Without a target it is `host` and `generic, sanitized`. The exit status is 1
 //! when a case is wrong, or fewer pass than are demanded.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test runner talks to its user")]
 

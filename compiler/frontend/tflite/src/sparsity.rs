@@ -3,6 +3,8 @@
 //! The stored form is a tree of levels, one for each axis and one for each axis of a block within it, in an order of its own (the
 //! `SparsityParameters` of the format's schema). A level has all places of its axis, or a list of those that aren't empty.
 
+use mlc_ir::types::row_major_strides;
+
 /// So many zeros may stand for a stored element: more would let a small file become much memory.
 const MOST_ZEROS: usize = 256;
 
@@ -37,11 +39,11 @@ impl Sparsity {
     /// # Errors
     /// What contradicts itself, the shape or the number of elements.
     pub fn places(&self, shape: &[usize], stored: usize) -> Result<Vec<usize>, String> {
-        let axes = self.axes(shape)?;
-        let elements = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent));
+        let elements = shape.iter().try_fold(1usize, |product, &extent| product.checked_mul(extent.max(1)));
         if elements.is_none_or(|elements| elements > MOST_ZEROS.saturating_mul(stored + 1)) {
             return Err(format!("of {shape:?} only {stored} elements are stored"));
         }
+        let axes = self.axes(shape)?;
         let rows = |level: &Level| if let Level::Compressed { segments, .. } = level { segments.len() } else { 0 };
         let most = self.levels.iter().map(rows).fold(stored, usize::max);
         let mut places = vec![0];
@@ -55,7 +57,7 @@ impl Sparsity {
         }
     }
 
-    /// Of each level the extent of its axis and how far its places are apart.
+    /// Of each level the extent of its axis and how far its places are apart. The product of all extents of the shape is a number.
     fn axes(&self, shape: &[usize]) -> Result<Vec<(usize, usize)>, String> {
         let (rank, count) = (shape.len(), shape.len() + self.blocks.len());
         let mut sorted = self.order.clone();
@@ -63,10 +65,7 @@ impl Sparsity {
         if !sorted.into_iter().eq(0..count) || self.levels.len() != count {
             return Err(format!("{count} levels are needed, one for each axis and each axis of a block"));
         }
-        let mut strides: Vec<usize> = vec![1; rank];
-        for axis in (1..rank).rev() {
-            strides[axis - 1] = strides[axis].saturating_mul(shape[axis]);
-        }
+        let strides = row_major_strides(shape);
         // Of each axis and each axis of a block.
         let mut axes: Vec<(usize, usize)> = shape.iter().copied().zip(strides.iter().copied()).collect();
         for (number, &axis) in self.blocks.iter().enumerate() {

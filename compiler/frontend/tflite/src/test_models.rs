@@ -1,7 +1,9 @@
 //! Models that tests write down.
 
 use crate::element_type::ElementType;
-use crate::model::{Operator, Setting, Subgraph, Tensor};
+use crate::import::import;
+use crate::model::{Model, Operator, Setting, Subgraph, Tensor};
+use mlc_import::ImportOptions;
 
 /// A tensor of real numbers.
 pub(crate) fn tensor(name: &str, shape: &[usize], data: Option<&[f32]>) -> Tensor {
@@ -43,4 +45,10 @@ pub(crate) fn subgraph(
     operators: Vec<Operator>,
 ) -> Subgraph {
     Subgraph { name: String::new(), tensors, inputs: inputs.to_vec(), outputs: outputs.to_vec(), operators }
+}
+
+/// What is said of a model of this subgraph; nothing where it is imported.
+pub(crate) fn said_of(subgraph: Subgraph) -> String {
+    let faults = import(&Model { subgraphs: vec![subgraph] }, &ImportOptions::default()).err().unwrap_or_default();
+    faults.into_iter().map(|fault| fault.message).collect()
 }

@@ -147,7 +147,6 @@ fn class_by_class(
     let rows = call.builder.pad(rows, &[(0, behind)], PadMode::Constant, 0.0)?;
     let [best, places] = call.builder.sort(best, 0, detector.detections, true)?;
     let rows = call.builder.gather(rows, places, 0)?;
-    let places = call.builder.cast(places, DType::I64)?;
     let classes = call.builder.map(&[places], |b| {
         let (place, classes) = (b.operand(0), b.number(DType::I64, detector.classes as f64));
         b.binary(B::Modulo, place, classes)
@@ -279,10 +278,8 @@ fn still_left(b: &mut ExpressionBuilder, most_overlap: f64) -> ScalarId {
 
 #[cfg(test)]
 mod tests {
-    use crate::import::import;
-    use crate::model::{Model, Setting};
-    use crate::test_models::{operator, subgraph, tensor};
-    use mlc_import::ImportOptions;
+    use crate::model::Setting;
+    use crate::test_models::{operator, said_of, subgraph, tensor};
 
     /// What is said of a detector of three anchors whose options are others than the usual ones.
     fn message(others: &[(&'static str, Setting)], scores: &[usize]) -> String {
@@ -304,9 +301,7 @@ mod tests {
         let results = [("b", &[1, 2, 4][..]), ("c", &[1, 2]), ("s", &[1, 2]), ("n", &[1])];
         tensors.extend(results.map(|(name, shape)| tensor(name, shape, None)));
         let detector = operator("TFLite_Detection_PostProcess", &[0, 1, 2], &[3, 4, 5, 6], &options);
-        let model = Model { subgraphs: vec![subgraph(tensors, &[0, 1], &[3, 4, 5, 6], vec![detector])] };
-        let faults = import(&model, &ImportOptions::default()).err().unwrap_or_default();
-        faults.iter().map(|fault| fault.message.clone()).collect()
+        said_of(subgraph(tensors, &[0, 1], &[3, 4, 5, 6], vec![detector]))
     }
 
     #[test]

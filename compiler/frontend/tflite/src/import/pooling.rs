@@ -154,10 +154,8 @@ fn counts(call: &mut Call<'_, '_>, pool: &Pool, sums: Value) -> Result<Value, Fa
 #[cfg(test)]
 mod tests {
     use crate::element_type::ElementType;
-    use crate::import::import;
-    use crate::model::{Model, Quantization, Setting, Tensor};
-    use crate::test_models::{operator, subgraph, tensor};
-    use mlc_import::ImportOptions;
+    use crate::model::{Quantization, Setting, Tensor};
+    use crate::test_models::{operator, said_of, subgraph, tensor};
 
     /// What is said of the means of windows of 3 x 3 of an image of bytes, with a border or without.
     fn message(shape: &[usize], has_border: bool) -> String {
@@ -177,10 +175,7 @@ mod tests {
         let result: Vec<usize> =
             if has_border { shape.to_vec() } else { vec![1, shape[1] - 2, shape[2] - 2, shape[3]] };
         let pool = operator("AVERAGE_POOL_2D", &[0], &[1], &options);
-        let model =
-            Model { subgraphs: vec![subgraph(vec![bytes("x", shape), bytes("y", &result)], &[0], &[1], vec![pool])] };
-        let faults = import(&model, &ImportOptions::default()).err().unwrap_or_default();
-        faults.iter().map(|fault| fault.message.clone()).collect()
+        said_of(subgraph(vec![bytes("x", shape), bytes("y", &result)], &[0], &[1], vec![pool]))
     }
 
     #[test]
