@@ -30,10 +30,10 @@ fn models_on_the_generic_target() {
     check_together("pnnx", &Mode::generic(false));
     check_together("onnx", &Mode::generic(false));
     check("relay", &Mode::generic(false));
-    check("ark", &Mode::generic(false));
     check("lightnet", &Mode::generic(false));
-    check("tennis", &Mode::generic(false));
-    check("tflite", &Mode::generic(false));
+    check_together("ark", &Mode::generic(false));
+    check_together("tennis", &Mode::generic(false));
+    check_together("tflite", &Mode::generic(false));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn models_on_the_generic_target_where_there_are_no_vectors() {
 
 #[test]
 fn models_on_the_host() {
-    check("pnnx", &Mode::host(false));
+    check("pnnx", &Mode::host(false).unoptimised());
     check_together("relay", &Mode::host(false));
     check_together("ark", &Mode::host(false));
     check_together("lightnet", &Mode::host(false));

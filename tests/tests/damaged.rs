@@ -45,7 +45,7 @@ fn is_compiled(path: &Path) -> bool {
 
 /// Damages models of a format whose files have this name. Half of them get other digits only.
 fn check(models: &[Vec<u8>], extension: &str, seed: u64) {
-    let number = std::env::var("MLC_DAMAGED").map_or(5000, |number| number.parse().unwrap());
+    let number = std::env::var("MLC_DAMAGED").map_or(2500, |number| number.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let mut random = Generator::new(seed);
     let files: Vec<PathBuf> = (0..number)

@@ -63,6 +63,11 @@ fn case(folder: &Path, name: &str, bundle: &mut Bundle) -> (Vec<Tensor>, Vec<Ten
     (inputs, outputs)
 }
 
+/// The host's, with little optimisation: what code computes is looked at, and not how fast it does.
+fn toolchain() -> Toolchain {
+    Toolchain { options: vec!["-O1".into()], ..Toolchain::default() }
+}
+
 /// Floats within 1e-5, integers within 1.
 fn assert_close(name: &str, actual: &[Tensor], expected: &[Tensor]) {
     assert_eq!(actual.len(), expected.len(), "{name}");
@@ -80,7 +85,7 @@ fn reference_archives_run_by_their_own_code() {
         let mut bundle = Bundle::parse(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(bundle.inputs.iter().chain(&bundle.outputs).all(|port| !port.name.is_empty()));
         let (inputs, expected) = case(&folder, &name, &mut bundle);
-        let program = Toolchain::default().build(&bundle).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        let program = toolchain().build(&bundle).unwrap_or_else(|error| panic!("{name}: {error:?}"));
         let outputs = program.run(&inputs).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_close(&name, &outputs, &expected);
     }
@@ -95,11 +100,10 @@ fn graph_archives_compile_to_code_with_equal_results_in_less_memory() {
         let path = folder.join(format!("{name}.tar"));
         let loaded = pipeline::load(&path, &LoadOptions::default()).unwrap_or_else(|failure| panic!("{failure:?}"));
         let compiled = pipeline::compile(&loaded.graph, &CompileOptions::default(), &mut |_, _| {}).unwrap();
-        let program =
-            Toolchain::default().build(&compiled.bundle().unwrap()).unwrap_or_else(|error| panic!("{error:?}"));
+        let program = toolchain().build(&compiled.bundle().unwrap()).unwrap_or_else(|error| panic!("{error:?}"));
         let outputs = program.run(&inputs).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_close(&name, &outputs, &expected);
-        let interpreted = Toolchain::default().build(&bundle).unwrap().run(&inputs).unwrap();
+        let interpreted = toolchain().build(&bundle).unwrap().run(&inputs).unwrap();
         let bits = |tensors: &[Tensor]| tensors.iter().map(Tensor::to_le_bytes).collect::<Vec<_>>();
         let message = "the results aren't bit for bit those of the graph executor";
         assert!(bits(&outputs) == bits(&interpreted), "{name}: {message}");

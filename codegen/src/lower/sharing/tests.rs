@@ -246,7 +246,7 @@ fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not(
 fn every_read_of_a_planned_program_finds_its_bytes() {
     let mut generator = Generator::new(11);
     let (mut used, mut down, mut stripes) = (0, 0, 0);
-    for round in 0..30 {
+    for round in 0..20 {
         let graph = random(&mut generator, 6, [9, 8]);
         for target in targets() {
             let mut chooser = Chooser::new(&target, 0, &ScheduleOptions::default());
