@@ -9,7 +9,7 @@ use mlc_tests::compile::load;
 use mlc_tests::firmware::{find, missing, target};
 use mlc_tests::micro;
 use mlc_tests::mode::Mode;
-use mlc_tests::program::{self, Unpacked, hasty};
+use mlc_tests::program::{self, Unpacked};
 use mlc_tests::rows::{BYTES, CHAIN, RESIDUAL};
 use std::fmt::Write as _;
 
@@ -201,7 +201,7 @@ fn boards_are_fed_row_by_row() {
         eprintln!("skipped on {machine}: {reason}");
         return;
     }
-    let toolchain = hasty(Toolchain::emulated(machine).unwrap());
+    let toolchain = Toolchain::emulated(machine).unwrap();
     let program = |compiled: &Compiled| toolchain.build(&compiled.bundle().unwrap()).unwrap();
     for network in Network::collection() {
         let options = CompileOptions { target: target(machine).unwrap(), ..CompileOptions::default() };
