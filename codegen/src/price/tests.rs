@@ -304,9 +304,12 @@ fn sums_wait_for_each_other_where_a_machine_does_not_look_ahead() {
     assert!(10 * time(300.0) < 9 * time(1.0), "{} and {}", time(300.0), time(1.0));
 }
 
+/// A depthwise convolution whose taps are written out.
+const WRITTEN_OUT: &str = "channels-outside:pixels=3,weights=registers";
+
 /// Bytes that a depthwise convolution with windows of 3 × 3 brings from behind the nearest cache if it goes vector of channels by vector, and
 /// those of its operand and result.
-fn depthwise(size: usize, channels: usize) -> (u64, u64) {
+fn depthwise(size: usize, channels: usize, schedule: &str) -> (u64, u64) {
     let text = format!(
         "(%x: f32[1, {0}, {0}, {channels}]) -> (\"y\": f32[1, {size}, {size}, {channels}]) {{
   %w = constant f32[3, 3, 1, {channels}] random(seed = 1)
@@ -317,7 +320,7 @@ fn depthwise(size: usize, channels: usize) -> (u64, u64) {
         size + 2
     );
     let touched = 4 * channels * (size * size + (size + 2) * (size + 2));
-    let forced = [("y".into(), "channels-outside:pixels=3,weights=registers".into())].into();
+    let forced = [("y".into(), schedule.into())].into();
     let prices = prices_by(&Target::host(32), &text, ScheduleOptions { forced, ..ScheduleOptions::default() });
     (prices[0].traffic_bytes, touched as u64)
 }
@@ -326,18 +329,25 @@ fn depthwise(size: usize, channels: usize) -> (u64, u64) {
 fn lines_at_multiples_of_a_power_of_two_compete() {
     // Of the 64 pixels of an image, each vector of channels is in a line of its own; 48 KiB in all. Lines 480 bytes apart are all over the
     // cache, lines 512 bytes apart in an eighth of it, so that half a line is driven out before the next vector asks for the other half.
-    let [(apart, touched), (alike, more)] = [120, 128].map(|channels| depthwise(6, channels));
+    let [(apart, touched), (alike, more)] = [120, 128].map(|channels| depthwise(6, channels, WRITTEN_OUT));
     assert!((touched..touched + touched / 4).contains(&apart), "{apart} bytes of {touched}");
     assert!(2 * alike > 3 * more, "{alike} bytes of {more}");
 }
 
 #[test]
 fn taps_of_windows_bring_what_they_have_in_common_once() {
-    let (bytes, touched) = depthwise(112, 8);
-    assert!(
-        (touched..touched + touched / 2).contains(&bytes),
-        "{bytes} bytes of {touched}, not nine times the operand"
-    );
+    // The second one has a loop over the rows of a window, which meets the rows that the loop over the image's comes to.
+    for schedule in [WRITTEN_OUT, "channels-outside:pixels=8,weights=memory"] {
+        // A pixel of 16 channels is a line, half of which is asked for at a time.
+        for (channels, times) in [(8, 1), (16, 2)] {
+            let (bytes, touched) = depthwise(112, channels, schedule);
+            let most = times * touched * 3 / 2;
+            assert!(
+                (touched..most).contains(&bytes),
+                "{schedule}: {bytes} bytes of {touched}, not nine times the operand"
+            );
+        }
+    }
 }
 
 #[test]

@@ -25,11 +25,10 @@ struct Group {
 impl Group {
     /// What the loops from number `level` of the path on touch, those runs of bytes together that reach each other's places.
     fn patterns(&self, level: usize, turns: &dyn Fn(usize) -> f64) -> Vec<Pattern> {
-        let mut moves: Vec<(f64, f64)> = (level..self.loops.len())
+        let moves = (level..self.loops.len())
             .map(|place| (self.strides[place].abs(), turns(self.loops[place])))
-            .filter(|(stride, turns)| *stride > 0.0 && *turns > 1.0)
-            .collect();
-        moves.sort_by(|left, right| left.0.total_cmp(&right.0));
+            .filter(|(stride, turns)| *stride > 0.0 && *turns > 1.0);
+        let moves = together(moves.collect());
         let mut places: BTreeMap<u64, Places> = BTreeMap::new();
         let origin = self.runs.first().map_or(0.0, |run| run.0);
         for &(first, length) in &self.runs {
@@ -61,6 +60,21 @@ impl Group {
         }
         (first, end)
     }
+}
+
+/// Bytes that a turn of each of several loops moves, and how many turns there are, smallest first. What moves from place to place of
+/// another loop, as the rows of images and those of a window do, moves with it: `a` turns beside `b` reach `a + b - 1` places.
+fn together(mut moves: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    moves.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let mut joined: Vec<(f64, f64)> = Vec::new();
+    for (stride, turns) in moves {
+        let meets = |own: &&mut (f64, f64)| (stride / own.0).fract() == 0.0 && stride / own.0 <= own.1;
+        match joined.iter_mut().find(meets) {
+            Some(own) => own.1 += (turns - 1.0) * (stride / own.0),
+            None => joined.push((stride, turns)),
+        }
+    }
+    joined
 }
 
 /// A distance as turns of loops, given by how many bytes each turn moves and how many turns there are, and what is left of it.
