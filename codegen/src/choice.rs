@@ -12,7 +12,7 @@ pub use programs::is_better;
 use crate::ScheduleOptions;
 use crate::kernels::{self, KernelWriter, Schedule};
 use crate::loops::{Direction, Function, Lead, Question, downwards, lanes, lead, mentioned};
-use crate::price::{Price, price};
+use crate::price::{Price, StripeTurns, WorkingSet, price};
 use crate::target::{Borders, Target, VectorSpelling};
 use findings::Findings;
 use indexmap::IndexMap;
@@ -87,15 +87,15 @@ pub enum Goal {
 pub struct Chooser {
     /// The machine.
     pub target: Rc<Target>,
-    /// Bytes that the whole program touches, about.
-    working_set: usize,
+    /// What is touched between two runs of a kernel, about.
+    working_set: WorkingSet,
     options: ScheduleOptions,
     /// Whether one schedule of a kernel is enough, the one that is best as far as is known without writing it.
     is_quick: bool,
     is_for_threads: bool,
     /// Nodes so far.
     seen: BTreeSet<String>,
-    known: IndexMap<Rc<Problem>, Choice>,
+    known: IndexMap<(Rc<Problem>, Option<StripeTurns>), Choice>,
     /// Bytes of scratch memory that there is room for, by node.
     room: BTreeMap<String, usize>,
     by_pixels: ByPixels,
@@ -108,7 +108,7 @@ impl Chooser {
         let (target, options) = (Rc::new(target.clone()), options.clone());
         let (seen, known, room) = (BTreeSet::new(), IndexMap::new(), BTreeMap::new());
         let (is_quick, is_for_threads, by_pixels) = (false, false, ByPixels::None);
-        let findings = Findings::default();
+        let (findings, working_set) = (Findings::default(), WorkingSet::from(working_set));
         Chooser { target, working_set, options, is_quick, is_for_threads, seen, known, room, by_pixels, findings }
     }
 
@@ -126,7 +126,7 @@ impl Chooser {
         let Target { borders, objective, .. } = *self.target;
         let like = |target: Target| {
             let findings = self.findings.clone();
-            Chooser { findings, ..Chooser::new(&target, self.working_set, &self.options) }
+            Chooser { findings, ..Chooser::new(&target, self.working_set.bytes, &self.options) }
         };
         let banded = || like(Target { bands: true, ..(*self.target).clone() });
         let banded = (has_bands && !self.is_quick).then(banded).into_iter();
@@ -188,6 +188,13 @@ impl Chooser {
         std::mem::replace(&mut self.by_pixels, nodes)
     }
 
+    /// Says which turns the kernels take that are asked about from here on, if they are in a stripe; what was said before.
+    pub fn take_turns(&mut self, turns: Option<StripeTurns>) -> Option<StripeTurns> {
+        let whole = WorkingSet::from(self.working_set.bytes);
+        let own = turns.map_or(whole, |turns| whole.in_stripe(turns, &self.target.machine.caches));
+        std::mem::replace(&mut self.working_set, own).turns
+    }
+
     /// Whether any tiles are computed pixel by pixel.
     pub fn is_by_pixels(&self) -> bool {
         self.by_pixels != ByPixels::None
@@ -225,14 +232,14 @@ impl Chooser {
     /// # Errors
     /// When there is no schedule, or not the one that the user asked for.
     pub fn choose(&mut self, node: &str, op: &Op, kernel: &KernelWriter<'_>) -> Result<Choice, Diagnostic> {
-        let problem = Rc::new(Problem::new(op, kernel));
-        let choice = match self.known.get(&problem) {
+        let place = (Rc::new(Problem::new(op, kernel)), self.working_set.turns);
+        let choice = match self.known.get(&place) {
             Some(choice) => choice.clone(),
             None => {
-                let offers = self.offers(op, kernel, &problem)?;
+                let offers = self.offers(op, kernel, &place.0)?;
                 let (taken, reason) = self.best(op, &offers);
-                let choice = Choice { key: problem.key(), offers, taken, reason };
-                self.known.insert(problem, choice.clone());
+                let choice = Choice { key: place.0.key(), offers, taken, reason };
+                self.known.insert(place, choice.clone());
                 choice
             }
         };
@@ -303,7 +310,7 @@ impl Chooser {
     fn offers(&self, op: &Op, kernel: &KernelWriter<'_>, problem: &Rc<Problem>) -> Result<Vec<Offer>, Diagnostic> {
         let offer = |schedule: Schedule| {
             let found = || self.price(op, &schedule, kernel);
-            let price = self.findings.price(&self.target, problem, &schedule, found)?;
+            let price = self.findings.price(&self.target, self.working_set.turns, problem, &schedule, found)?;
             Ok(Offer { schedule, price })
         };
         // Each is written to be priced, which is for nothing where the first one is taken anyway.
@@ -352,7 +359,7 @@ impl Chooser {
             scratch_bytes: scratch as u64,
             constant_bytes: (packed + constants) as u64,
             overlap_bytes: if overlaps { result as u64 } else { 0 },
-            ..price(&function, &self.target, self.working_set)
+            ..price(&function, &self.target, &self.working_set)
         })
     }
 

@@ -3,7 +3,7 @@
 use super::problem::Problem;
 use crate::kernels::Schedule;
 use crate::loops::{Function, Lead, Leads, Question};
-use crate::price::Price;
+use crate::price::{Price, StripeTurns};
 use crate::target::{Borders, Target};
 use indexmap::IndexMap;
 use mlc_ir::{Diagnostic, Objective};
@@ -35,20 +35,21 @@ type Prices = IndexMap<Rc<Problem>, Vec<(Schedule, Price)>>;
 
 #[derive(Debug, Default)]
 struct Found {
-    prices: IndexMap<Variant, Prices>,
+    prices: IndexMap<(Variant, Option<StripeTurns>), Prices>,
     leads: IndexMap<Variant, Leads>,
 }
 
 impl Findings {
-    /// The price of a schedule of a kernel, which `price` finds out the first time.
+    /// The price of a schedule of a kernel amid turns, if it takes any, which `price` finds out the first time.
     pub fn price(
         &self,
         target: &Target,
+        turns: Option<StripeTurns>,
         problem: &Rc<Problem>,
         schedule: &Schedule,
         price: impl FnOnce() -> Result<Price, Diagnostic>,
     ) -> Result<Price, Diagnostic> {
-        let variant = Variant::of(target);
+        let variant = (Variant::of(target), turns);
         let known = |found: &Found| {
             let own = found.prices.get(&variant)?.get(problem)?;
             own.iter().find(|(own, _)| own == schedule).map(|(_, price)| *price)

@@ -1,7 +1,7 @@
 //! Prices of a program's parts.
 
 use crate::lower::{Binding, Entry, Part, Program, Routine};
-use crate::price::{Price, price};
+use crate::price::{Price, StripeTurns, WorkingSet, price};
 use crate::target::Target;
 use mlc_ir::ops::Extern;
 use mlc_ir::{Graph, Op, TensorType};
@@ -30,9 +30,14 @@ pub fn program_bytes(program: &Program) -> usize {
 /// they can, functions that aren't mlc's own cost what they say, or else as much as to copy their operands and results.
 pub fn prices(program: &Program, target: &Target) -> Vec<Price> {
     let entries = program.entries();
-    let working_set = program_bytes(program);
+    let whole = WorkingSet::from(program_bytes(program));
     let in_all = |entry: Entry<'_>| {
-        let one = of_part(entry.part, target, working_set);
+        let stripe = entry.around.last().and_then(|around| match around.part {
+            Part::Stripe(code) => Some(StripeTurns { count: code.turns, bytes: code.turn_bytes }),
+            _ => None,
+        });
+        let working_set = stripe.map_or(whole, |turns| whole.in_stripe(turns, &target.machine.caches));
+        let one = of_part(entry.part, target, &working_set);
         let (time, traffic_bytes) =
             (one.time.saturating_mul(entry.turns()), one.traffic_bytes.saturating_mul(entry.turns()));
         Price { time, traffic_bytes, ..one }
@@ -41,7 +46,7 @@ pub fn prices(program: &Program, target: &Target) -> Vec<Price> {
 }
 
 /// What one time of a part costs.
-fn of_part(part: &Part, target: &Target, working_set: usize) -> Price {
+fn of_part(part: &Part, target: &Target, working_set: &WorkingSet) -> Price {
     match part {
         Part::Step(step) => match &step.routine {
             Routine::Kernel(function) => {
@@ -49,7 +54,7 @@ fn of_part(part: &Part, target: &Target, working_set: usize) -> Price {
                 let Price { time, traffic_bytes, code_bytes, .. } = price(function, target, working_set);
                 Price { time, traffic_bytes, code_bytes, ..taken }
             }
-            Routine::Extern(code) => of_call(&code.op, target, working_set),
+            Routine::Extern(code) => of_call(&code.op, target, working_set.bytes),
         },
         Part::Loop(code) => {
             let each = &target.machine.instructions;

@@ -195,6 +195,32 @@ impl Outline {
         sum + self.turns.most_alive(&all)
     }
 
+    /// Bytes that a turn of `rows` rows touches, about: rings and a sum, operands that are read wholly, and rows of tensors outside.
+    pub fn turn_bytes(&self, graph: &Graph, rows: usize) -> usize {
+        let part = |value: Value, axis: usize, count: usize| {
+            let ty = graph.ty(value);
+            ty.bytes() / ty.shape.get(axis).copied().unwrap_or(1).max(1) * count
+        };
+        let read = |(&value, source): (&Value, &Source)| match source {
+            Source::Whole => graph.ty(value).bytes(),
+            Source::First(rows) => part(value, 0, *rows),
+            Source::Rows(window) => part(value, 1, window.reach(rows)),
+            Source::Ring { .. } => 0,
+        };
+        let touched = |member: &Member| -> usize {
+            match &member.work {
+                Work::Copy => part(member.value, 1, rows),
+                Work::Compute(parts) => {
+                    parts.iter().flat_map(|own| own.values.iter().zip(&own.operands)).map(read).sum()
+                }
+                Work::Sum(sum) => graph.operands(member.node).iter().zip(&sum.operands).map(read).sum(),
+            }
+        };
+        let written = self.members.last().filter(|member| !matches!(member.work, Work::Sum(_)));
+        let written = written.map_or(0, |member| part(member.value, 1, rows));
+        self.bytes(1, |_| None) + self.members.iter().map(touched).sum::<usize>() + written
+    }
+
     /// How far the last one's result has to begin before a tensor outside that is read row by row, in bytes, so that rows which are still
     /// needed aren't overwritten: at most, since kernels are taken to read a row until they have written one. Rows have so many bytes. `None`
     /// where the result isn't computed row by row, or the tensor isn't read like that.

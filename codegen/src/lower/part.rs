@@ -340,6 +340,8 @@ pub struct Stripe {
     pub label: Label,
     /// The number of turns.
     pub turns: usize,
+    /// Bytes that a turn touches, about.
+    pub turn_bytes: usize,
     /// Who takes turns, in the order of a turn.
     pub acts: Vec<Act>,
     /// What walks and rings name by number.

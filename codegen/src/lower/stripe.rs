@@ -12,6 +12,7 @@ use super::turns::Turns;
 use super::view::View;
 use crate::loops::Routine;
 use crate::loops::spelling::comment;
+use crate::price::StripeTurns;
 use mlc_ir::{Code, DType, Diagnostic, Graph, Location, NodeId, Objective, Value};
 use std::ops::Range;
 
@@ -27,16 +28,20 @@ impl Maker<'_> {
             return self.errors.push(Diagnostic::error(Code::TargetLimit, place, message));
         };
         let by_routine = self.target.copies_by_routine();
+        let (turns, turn_bytes) = (outline.turns.count, outline.turn_bytes(self.graph, rows));
+        let former = self.chooser.take_turns(Some(StripeTurns { count: turns, bytes: turn_bytes }));
         let mut draft = Draft { rows, by_routine, outline: &outline, bindings: Vec::new(), rings: Vec::new() };
         draft.make_rings(self.graph, homes);
         let acts: Vec<Act> = outline.turns.order.iter().map(|&number| draft.act(self, homes, number)).collect();
+        self.chooser.take_turns(former);
         let what = format!("stripe of {} kernels, {rows} {} at a time", nodes.len(), plural(rows));
         let mut code = Stripe {
             name: self.names.symbol(&format!("{}_stripe", self.graph.node(last).name)),
             comment: comment(&self.comment(last, &what, 0)),
             // The kernels have the operations and what they move.
             label: Label { bytes: 0, ..self.label(last, what, 0) },
-            turns: outline.turns.count,
+            turns,
+            turn_bytes,
             acts,
             locals: draft.rings.iter().take(outline.members.len() - 1).map(|&(buffer, _)| buffer).collect(),
             bindings: draft.bindings,

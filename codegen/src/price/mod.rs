@@ -9,8 +9,10 @@ mod count;
 mod samples;
 mod traffic;
 mod walk;
+mod working_set;
 
 pub use ceilings::Ceilings;
+pub use working_set::{StripeTurns, WorkingSet};
 
 use crate::loops::{Function, Var};
 use crate::target::{Cache, Overlap, Target};
@@ -53,9 +55,9 @@ impl Add for Price {
     }
 }
 
-/// What a kernel costs on a target, run again and again in a program that touches `working_set` bytes in all (arena and
-/// constants): what doesn't fit a cache has to come anew each time. Of memory, only code is counted.
-pub fn price(function: &Function, target: &Target, working_set: usize) -> Price {
+/// What a kernel costs on a target, run again and again amid what else is touched: what doesn't fit a cache has to come anew each
+/// time. Of memory, only code is counted.
+pub fn price(function: &Function, target: &Target, working_set: &WorkingSet) -> Price {
     let walked = walk::walk(function, target);
     let machine = &target.machine;
     let each = &machine.instructions;
@@ -69,7 +71,7 @@ pub fn price(function: &Function, target: &Target, working_set: usize) -> Price 
         Overlap::Ports { width, latency, .. } => {
             let computing = computing(&walked, target, width, latency);
             let touched = Traffic::of(&walked, function);
-            let bytes = |cache: &Cache| touched.through(cache.bytes as f64, working_set as f64);
+            let bytes = |cache: &Cache| touched.through(cache.bytes, working_set);
             let traffic: Vec<f64> = machine.caches.iter().map(bytes).collect();
             let moving =
                 machine.caches.iter().zip(&traffic).map(|(cache, bytes)| bytes / cache.fill).fold(0.0, f64::max);

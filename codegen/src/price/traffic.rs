@@ -1,6 +1,7 @@
 //! How many bytes come through a cache. What a loop touches in all stays in the cache if it fits; otherwise each turn brings
 //! it anew, except for what the turn before it has left.
 
+use super::WorkingSet;
 use super::walk::{Access, Walked};
 use crate::loops::{Function, Holds, VarKind};
 use crate::target::LINE_BYTES;
@@ -201,17 +202,19 @@ impl<'a> Traffic<'a> {
         Traffic { walked, function, groups, all, inside }
     }
 
-    /// Bytes that come through a cache of `capacity` bytes, in a program that touches `working_set` bytes. Operands were written not long
-    /// before, constants are read once in a run of the whole program.
-    pub fn through(&self, capacity: f64, working_set: f64) -> f64 {
+    /// Bytes that come through a cache of `capacity` bytes. Operands were written not long before, constants are read once in a run of the
+    /// whole program, or in a turn.
+    pub fn through(&self, capacity: usize, working_set: &WorkingSet) -> f64 {
+        let constants_come = working_set.constants_come(capacity);
+        let capacity = capacity as f64;
         let turns = |number: usize| self.walked.loops[number];
         let traffic = |group: &Group| {
-            if self.all.max(if self.is_constant(group) { working_set } else { 0.0 }) <= capacity {
-                return 0.0;
+            if self.all <= capacity {
+                return if self.is_constant(group) { constants_come * group.footprint(0, &turns) } else { 0.0 };
             }
             let fits = group.loops.iter().position(|&number| self.inside[number] <= capacity);
             // The loop around what fits finds again what its last turn has touched.
-            let level = if self.all <= capacity { 0 } else { fits.unwrap_or(group.loops.len()).saturating_sub(1) };
+            let level = fits.unwrap_or(group.loops.len()).saturating_sub(1);
             let anew: f64 = group.loops[..level].iter().map(|&number| turns(number)).product();
             anew * group.footprint(level, &turns)
         };

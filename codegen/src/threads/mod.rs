@@ -55,7 +55,7 @@ impl Shared {
 /// all.
 pub fn share(program: &Program, target: &Target, threads: usize, may_branch: bool, names: &mut Names) -> Shared {
     let Some(cost) = target.machine.threads.filter(|_| threads > 1) else { return Shared::default() };
-    let team = Team { target, cost, threads, working_set: crate::emit::program_bytes(program) };
+    let team = Team { target, cost, threads, working_set: crate::emit::program_bytes(program).into() };
     let one = |entry: &Entry<'_>| {
         let Part::Step(step) = entry.part else { return None };
         let Routine::Kernel(function) = &step.routine else { return None };

@@ -62,7 +62,7 @@ impl Context<'_> {
             .rev()
             .fold(inside, |body, around| vec![with_body(&around.head, [around.pure.clone(), body].concat())]);
         let function = Function { body: [self.pure.clone(), body].concat(), ..self.function.clone() };
-        price(&function, self.team.target, self.team.working_set).time as f64
+        price(&function, self.team.target, &self.team.working_set).time as f64
     }
 
     /// The context of a loop's body, and the body as a level. `is_free` says whether threads run through it, each at its own pace.

@@ -2,6 +2,7 @@
 
 use crate::loops::Function;
 use crate::module::SplitSummary;
+use crate::price::WorkingSet;
 use crate::target::{Target, ThreadCost};
 
 /// How many times a launch must be won by it.
@@ -36,6 +37,6 @@ pub struct Team<'a> {
     pub cost: ThreadCost,
     /// How many there are.
     pub threads: usize,
-    /// Bytes that the program touches in all.
-    pub working_set: usize,
+    /// What the program touches.
+    pub working_set: WorkingSet,
 }
