@@ -14,7 +14,7 @@ pub enum Intrinsic {
     Unary(UnaryFunction, ValueType),
     /// A function of two values of a type.
     Binary(BinaryFunction, ValueType),
-    /// The lesser or greater of a vector of a type and a number, one of `mve::bound`.
+    /// The lesser or greater of a value of a type and a number, one of `extremes::bound`.
     Bounded(BinaryFunction, ValueType),
     /// A choice per lane between vectors.
     Select(ValueType),

@@ -11,8 +11,8 @@ use super::spelling::{
     COMPILERS, VECTORS, VECTORS_TEXT, c_type, held_text, unparenthesised, value_type_name, vector_type_text,
 };
 use super::{
-    byte_dots, circular, half_number_text, half_text, masks, mathematics, mve, mve_mathematics, quads, rescaling_text,
-    rounding, routine_text, vector_rescaling,
+    byte_dots, circular, extremes, half_number_text, half_text, masks, mathematics, mve, mve_mathematics, quads,
+    rescaling_text, rounding, routine_text, vector_rescaling,
 };
 use crate::target::{ByteDots, Target, VectorSpelling};
 use indexmap::IndexMap;
@@ -39,6 +39,8 @@ pub struct Intrinsics {
     plain: bool,
     /// Whether vectors of bytes and of words are converted in one step.
     converts_bytes: bool,
+    /// Whether code may be compiled for x86.
+    x86: bool,
 }
 
 impl Intrinsics {
@@ -48,7 +50,8 @@ impl Intrinsics {
         let (plain, converts_bytes) = (!target.has_extensions(), target.byte_dots != ByteDots::None);
         let half_lanes = if target.half_vectors { target.vector_bytes / DType::F16.size() } else { 0 };
         let (strict, two_texts) = (target.is_strict(), target.vectors == VectorSpelling::Either);
-        Intrinsics { strict, mve, two_texts, half_lanes, plain, converts_bytes, ..Intrinsics::default() }
+        let x86 = target.may_be_x86();
+        Intrinsics { strict, mve, two_texts, half_lanes, plain, converts_bytes, x86, ..Intrinsics::default() }
     }
 
     /// Whether functions with vectors have a second text without them, between which C compilers choose.
@@ -250,12 +253,8 @@ impl Intrinsics {
                 masks::selection(name, &choose, function, compared, ty)
             }
             Intrinsic::Bounded(function, ty) => {
-                let t = value_type_name(ty);
-                let [choose, splat] = [Intrinsic::Binary(function, ty), Intrinsic::Splat(ty)].map(|own| self.call(own));
-                format!(
-                    "static inline {t} {name}({t} x, {} bound) {{\n  return {choose}(x, {splat}(bound));\n}}\n",
-                    c_type(ty.dtype)
-                )
+                let splat = if ty.lanes > 1 { self.call(Intrinsic::Splat(ty)) } else { String::new() };
+                extremes::bounded(name, function, ty, &splat, self.x86)
             }
             Intrinsic::Fold(function, ty) => self.fold(name, function, ty),
             Intrinsic::Splat(ty) => {
@@ -359,7 +358,13 @@ impl Intrinsics {
                 format!("static inline {t} {name}({t} x) {{\n  return ({t})(({unsigned}){{0}} - ({unsigned})x);\n}}\n")
             }
             UnaryFunction::Relu if ty.dtype.is_signed() => {
-                format!("static inline {t} {name}({t} x) {{\n  return ({t})(({mask})x & ~(x < 0));\n}}\n")
+                let steps = format!("  return ({t})(({mask})x & ~(x < 0));\n");
+                let own = |name: &str| format!("  return {name}(({t}){{0}}, x);\n");
+                let body = match self.x86 {
+                    true => extremes::by_instruction(BinaryFunction::Maximum, ty, &steps, own),
+                    false => steps,
+                };
+                format!("static inline {t} {name}({t} x) {{\n{body}}}\n")
             }
             UnaryFunction::Absolute if ty.dtype.is_float() => {
                 let sign = if ty.dtype == DType::F64 { "0x7fffffffffffffff" } else { "0x7fffffff" };
@@ -424,6 +429,7 @@ impl Intrinsics {
              return ({t})((first & ({mask})x) | (~first & ({mask})y));\n"
         );
         let own = if self.converts_bytes { byte_dots::extreme(function, ty, &body) } else { None };
-        format!("static inline {t} {name}({t} x, {t} y) {{\n{}}}\n", own.unwrap_or(body))
+        let body = own.unwrap_or_else(|| if self.x86 { extremes::of_vectors(function, ty, &body) } else { body });
+        format!("static inline {t} {name}({t} x, {t} y) {{\n{body}}}\n")
     }
 }

@@ -13,6 +13,7 @@ mod dots_text;
 mod downwards;
 mod dsp_text;
 mod expression;
+pub mod extremes;
 mod half_number_text;
 mod half_pairs;
 mod half_text;

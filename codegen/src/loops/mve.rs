@@ -3,13 +3,12 @@
 //! part of a word.
 
 use super::ValueType;
-use super::expression::Expr;
 use super::halves::is_half;
 use super::helper::Intrinsic;
 use super::quads::{QUAD, QUAD_ELEMENT};
 use super::spelling::value_type_name;
+use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
-use mlc_ir::{DType, Literal};
 
 /// The line that declares the intrinsics.
 pub const INCLUDES: &str = "#include <arm_mve.h>\n";
@@ -190,19 +189,14 @@ fn chosen(compared: &str, dtype: &str) -> String {
     format!("vpselq_{dtype}(x, y, (mve_pred16_t)(vcmpgtq_{dtype}({compared}) | vcmpneq_{dtype}(x, x)))")
 }
 
-/// The number, if [`Intrinsic::Bounded`] makes the lesser or greater of vectors of a type and a number.
-pub fn bound(function: BinaryFunction, ty: ValueType, number: &Expr) -> Option<Literal> {
-    let number = match number {
-        Expr::Splat(number, _) => number,
-        number => number,
-    };
-    let Expr::Literal(literal @ Literal::Float(_, value)) = number else { return None };
+/// Whether vectors of a type and a number are in the order of their bits, see [`bounded`].
+pub fn is_ordered(function: BinaryFunction, ty: ValueType, number: f64) -> bool {
     let is_ordered = match function {
-        BinaryFunction::Minimum => value.0.is_sign_positive(),
-        BinaryFunction::Maximum => value.0.is_sign_negative(),
+        BinaryFunction::Minimum => number.is_sign_positive(),
+        BinaryFunction::Maximum => number.is_sign_negative(),
         _ => false,
     };
-    (is_ordered && !value.0.is_nan() && matches!(ty, SINGLES | HALVES)).then_some(*literal)
+    is_ordered && matches!(ty, SINGLES | HALVES)
 }
 
 /// The lesser of a vector and a number with a clear sign, or the greater of it and one with a set sign. The bits of numbers are in their

@@ -12,13 +12,13 @@ use super::intrinsics::Intrinsics;
 use super::lane_types::mask_dtype;
 use super::lanes;
 use super::masks;
-use super::mve;
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{
     VECTORS, c_operator, c_type, comment, declared, harmless, literal, mask_comparison, pointer_type, unparenthesised,
     value_type_name, variable_type,
 };
 use super::{Atom, Expr, Function, Index, Stmt, ValueType, Var, VarInfo, VarKind, value_type};
+use super::{extremes, mve};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Literal};
 use std::collections::BTreeMap;
@@ -365,6 +365,11 @@ impl Printer<'_> {
         use BinaryFunction as B;
         let (left, right) = (self.ty(x), self.ty(y));
         let ty = ValueType { lanes: left.lanes.max(right.lanes), ..left };
+        if let Some(bound) = extremes::bound(function, ty, y, self.intrinsics.is_mve()) {
+            let name = self.intrinsics.call(Intrinsic::Bounded(function, ty));
+            let (x, bound) = (self.widened(x, ty.lanes, ty.dtype), self.expr(&bound.into()));
+            return format!("{name}({}, {bound})", unparenthesised(&x));
+        }
         if ty.lanes == 1 {
             let (x, y) = (self.expr(x), self.expr(y));
             return binary_text(self.intrinsics, function, ty.dtype, &x, &y);
@@ -384,13 +389,6 @@ impl Printer<'_> {
                 false => (self.expr(x), self.expr(y)),
             };
             return format!("({x} {operator} {y})");
-        }
-        if self.intrinsics.is_mve()
-            && let Some(bound) = mve::bound(function, ty, y)
-        {
-            let name = self.intrinsics.call(Intrinsic::Bounded(function, ty));
-            let (x, bound) = (self.widened(x, ty.lanes, ty.dtype), self.expr(&bound.into()));
-            return format!("{name}({}, {bound})", unparenthesised(&x));
         }
         let mask = self.found_mask_dtype(x).unwrap_or_else(|| self.mask_dtype(y));
         let x = self.widened(x, ty.lanes, mask);

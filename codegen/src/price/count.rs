@@ -1,6 +1,6 @@
 //! Instructions of a block of statements.
 
-use crate::loops::{Atom, Expr, Index, Known, ValueType, VarInfo, mve, value_type};
+use crate::loops::{Atom, Expr, Index, Known, ValueType, VarInfo, extremes, value_type};
 use crate::target::{ByteDots, Instructions, Library, Target, VectorSpelling};
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -50,6 +50,9 @@ pub struct Counts {
 
 /// Instructions of a maximum, which looks at NaN.
 const MAXIMUM: f64 = 3.0;
+
+/// Part of a maximum that the greater of a float and a number takes, which needn't be looked at.
+const BOUNDED: f64 = 0.6;
 
 /// Instructions that begin a loop, count its turns and end them.
 const LOOP: f64 = 4.0;
@@ -293,8 +296,12 @@ impl Counter<'_> {
     fn binary(&self, function: BinaryFunction, ty: ValueType, y: &Expr, counts: &mut Counts) {
         use BinaryFunction as B;
         let is_mve = self.target.vectors == VectorSpelling::Mve;
-        if is_mve && mve::bound(function, ty, y).is_some() {
-            return counts.integer += self.slots(ty, 3.0, counts);
+        if extremes::bound(function, ty, y, is_mve).is_some() {
+            return match () {
+                () if is_mve && ty.lanes > 1 => counts.integer += self.slots(ty, 3.0, counts),
+                () if extremes::has_instruction(ty, self.target) => counts.float += self.slots(ty, 1.0, counts),
+                () => counts.maximum += self.slots(ty, BOUNDED, counts),
+            };
         }
         match function {
             B::Divide if ty.dtype.is_float() => self.quotients(ty, counts),
@@ -322,6 +329,7 @@ impl Counter<'_> {
                 counts.float += self.slots(ty, 3.0, counts);
                 return counts.integer += self.slots(ty, 2.0, counts);
             }
+            U::Relu if extremes::has_instruction(ty, self.target) => return self.arithmetic(ty, counts),
             U::Relu | U::Sign => {
                 counts.float += self.slots(ty, 1.0, counts);
                 // Flags are moved to where a condition can look at them, and the condition begins.

@@ -269,6 +269,12 @@ impl Target {
         ObjectFormat::of(&self.name, self.tools.as_ref(), self.float_unit)
     }
 
+    /// Whether code for it may be compiled for x86: it is made for that, or for any machine.
+    pub fn may_be_x86(&self) -> bool {
+        let is_x86 = |format: ObjectFormat| format.architecture == object::Architecture::X86_64;
+        self.tools.is_none() && self.object_format().is_none_or(is_x86)
+    }
+
     /// Whether its C compilers know more than C99.
     pub fn has_extensions(&self) -> bool {
         self.c_flags.iter().any(|flag| flag.starts_with("-std=gnu"))

@@ -157,3 +157,41 @@ fn vectors_are_rounded_as_single_numbers_are() {
         check(&functions.map(Expression::unary), dtype);
     }
 }
+
+#[test]
+fn the_lesser_and_the_greater_keep_what_is_not_a_number() {
+    let texts = [
+        "relu(x0)",
+        "minimum(relu(x0), 6_FLOAT)",
+        "minimum(x0, -2.5_FLOAT)",
+        "maximum(x0, -127.5_FLOAT)",
+        "maximum(x0, 3_FLOAT)",
+        "maximum(minimum(x0, 1e30_FLOAT), -1e30_FLOAT)",
+        // NaN is in one operand, in the other one, or in both.
+        "maximum(x0, sqrt(x0))",
+        "minimum(sqrt(x0), x0)",
+        "minimum(multiply(x0, x0), subtract(x0, x0))",
+    ];
+    for dtype in [DType::F32, DType::F64] {
+        let parsed = |text: &&str| Expression::parse(&text.replace("FLOAT", dtype.name())).unwrap();
+        let texts = check(&texts.iter().map(parsed).collect::<Vec<_>>(), dtype);
+        for (target, text) in crate::common::targets().iter().zip(&texts) {
+            // Those of a number are of two instructions at most, without a look at what isn't one.
+            assert!(text.contains("_bound_"), "{} {dtype}:\n{text}", target.name);
+            // Vectors of a portable target are in kernels of sums.
+            let is_found = target.name == "host" && target.vector_bytes < 64;
+            assert_eq!(text.contains("__builtin_ia32_max"), is_found, "{} {dtype}:\n{text}", target.name);
+        }
+    }
+}
+
+#[test]
+fn code_for_other_machines_names_no_instruction_of_x86() {
+    let expression = Expression::parse("maximum(minimum(relu(x0), 6_f32), sqrt(x0))").unwrap();
+    for name in ["aarch64", "riscv64", "wasm32-simd128", "armv7-neon"] {
+        let (module, _) =
+            module(std::slice::from_ref(&expression), &inputs(DType::F32), &crate::common::computer(name));
+        let text = crate::common::text_of(&module);
+        assert!(text.contains("mlc_minimum_bound_") && !text.contains("ia32"), "{name}:\n{text}");
+    }
+}
