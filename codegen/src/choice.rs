@@ -190,8 +190,7 @@ impl Chooser {
 
     /// Says which turns the kernels take that are asked about from here on, if they are in a stripe; what was said before.
     pub fn take_turns(&mut self, turns: Option<StripeTurns>) -> Option<StripeTurns> {
-        let whole = WorkingSet::from(self.working_set.bytes);
-        let own = turns.map_or(whole, |turns| whole.in_stripe(turns, &self.target.machine.caches));
+        let own = self.working_set.in_turns(turns, &self.target.machine.caches);
         std::mem::replace(&mut self.working_set, own).turns
     }
 

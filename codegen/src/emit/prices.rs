@@ -36,7 +36,7 @@ pub fn prices(program: &Program, target: &Target) -> Vec<Price> {
             Part::Stripe(code) => Some(StripeTurns { count: code.turns, bytes: code.turn_bytes }),
             _ => None,
         });
-        let working_set = stripe.map_or(whole, |turns| whole.in_stripe(turns, &target.machine.caches));
+        let working_set = whole.in_turns(stripe, &target.machine.caches);
         let one = of_part(entry.part, target, &working_set);
         let (time, traffic_bytes) =
             (one.time.saturating_mul(entry.turns()), one.traffic_bytes.saturating_mul(entry.turns()));

@@ -47,14 +47,15 @@ fn instruction(function: BinaryFunction, ty: ValueType) -> Option<(&'static str,
     Some((macro_name, format!("__builtin_ia32_{name}{suffix}")))
 }
 
-/// The text of a body that takes `steps`: for gcc on x86 another one, if there is the instruction.
+/// The text of a body that takes `steps`: for gcc another one by the instruction, if code may be compiled for x86 and it has one.
 pub fn by_instruction(
     function: BinaryFunction,
     ty: ValueType,
     steps: &str,
+    is_x86: bool,
     own: impl FnOnce(&str) -> String,
 ) -> String {
-    match instruction(function, ty) {
+    match instruction(function, ty).filter(|_| is_x86) {
         Some((macro_name, name)) => format!(
             "#if defined({macro_name}) && defined(__GNUC__) && !defined(__clang__)\n{}#else\n{steps}#endif\n",
             own(&name)
@@ -64,9 +65,9 @@ pub fn by_instruction(
 }
 
 /// The body of a function that gives the lesser or greater of vectors `x` and `y`, for x86 by the instruction.
-pub fn of_vectors(function: BinaryFunction, ty: ValueType, steps: &str) -> String {
+pub fn of_vectors(function: BinaryFunction, ty: ValueType, steps: &str, is_x86: bool) -> String {
     let (t, mask) = (value_type_name(ty), mask_name(ty));
-    by_instruction(function, ty, steps, |name| {
+    by_instruction(function, ty, steps, is_x86, |name| {
         format!(
             "  const {t} z = {name}(x, y);\n  const {mask} first = x != x;\n  \
              return ({t})((first & ({mask})x) | (~first & ({mask})z));\n"
@@ -87,7 +88,6 @@ pub fn bounded(name: &str, function: BinaryFunction, ty: ValueType, splat: &str,
     let steps = format!(
         "  const {mask} beyond = y {order} x;\n  return ({t})((beyond & ({mask})y) | (~beyond & ({mask})x));\n"
     );
-    let body =
-        if is_x86 { by_instruction(function, ty, &steps, |name| format!("  return {name}(y, x);\n")) } else { steps };
+    let body = by_instruction(function, ty, &steps, is_x86, |name| format!("  return {name}(y, x);\n"));
     format!("static inline {t} {name}({t} x, {element} bound) {{\n  const {t} y = {splat}(bound);\n{body}}}\n")
 }

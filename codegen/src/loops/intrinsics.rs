@@ -360,10 +360,7 @@ impl Intrinsics {
             UnaryFunction::Relu if ty.dtype.is_signed() => {
                 let steps = format!("  return ({t})(({mask})x & ~(x < 0));\n");
                 let own = |name: &str| format!("  return {name}(({t}){{0}}, x);\n");
-                let body = match self.x86 {
-                    true => extremes::by_instruction(BinaryFunction::Maximum, ty, &steps, own),
-                    false => steps,
-                };
+                let body = extremes::by_instruction(BinaryFunction::Maximum, ty, &steps, self.x86, own);
                 format!("static inline {t} {name}({t} x) {{\n{body}}}\n")
             }
             UnaryFunction::Absolute if ty.dtype.is_float() => {
@@ -429,7 +426,7 @@ impl Intrinsics {
              return ({t})((first & ({mask})x) | (~first & ({mask})y));\n"
         );
         let own = if self.converts_bytes { byte_dots::extreme(function, ty, &body) } else { None };
-        let body = own.unwrap_or_else(|| if self.x86 { extremes::of_vectors(function, ty, &body) } else { body });
+        let body = own.unwrap_or_else(|| extremes::of_vectors(function, ty, &body, self.x86));
         format!("static inline {t} {name}({t} x, {t} y) {{\n{body}}}\n")
     }
 }

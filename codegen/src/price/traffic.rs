@@ -203,7 +203,7 @@ impl<'a> Traffic<'a> {
     }
 
     /// Bytes that come through a cache of `capacity` bytes. Operands were written not long before, constants are read once in a run of the
-    /// whole program, or in a turn.
+    /// whole program, or in all turns of a stripe.
     pub fn through(&self, capacity: usize, working_set: &WorkingSet) -> f64 {
         let constants_come = working_set.constants_come(capacity);
         let capacity = capacity as f64;

@@ -3,7 +3,7 @@
 use crate::target::Cache;
 
 /// What a program touches, from one run of a kernel to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkingSet {
     /// Bytes in all: arena and constants.
     pub bytes: usize,
@@ -27,11 +27,11 @@ impl From<usize> for WorkingSet {
 }
 
 impl WorkingSet {
-    /// That of a program's kernels in a stripe. What they cost depends on which cache holds a turn, so that turns in one cache are equal, and
-    /// none is told from the program's where the same cache holds both.
-    pub fn in_stripe(self, turns: StripeTurns, caches: &[Cache]) -> WorkingSet {
+    /// That of the same program's kernels that take turns, if they are in a stripe. What they cost depends on which cache holds a turn, so that
+    /// turns in one cache are equal, and none is told from the program's where the same cache holds both.
+    pub fn in_turns(self, turns: Option<StripeTurns>, caches: &[Cache]) -> WorkingSet {
         let holder = |bytes: usize| caches.iter().map(|cache| cache.bytes).find(|&capacity| bytes <= capacity);
-        let turns = holder(turns.bytes).map(|bytes| StripeTurns { bytes, ..turns });
+        let turns = turns.and_then(|turns| Some(StripeTurns { bytes: holder(turns.bytes)?, ..turns }));
         WorkingSet { turns: turns.filter(|turns| holder(self.bytes) != Some(turns.bytes)), ..self }
     }
 
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn constants_of_a_stripe_come_once_in_all_its_turns_through_a_cache_that_holds_one() {
         let program = WorkingSet::from(20_000);
-        let stripe = program.in_stripe(StripeTurns { count: 8, bytes: 5000 }, &CACHES);
+        let stripe = program.in_turns(Some(StripeTurns { count: 8, bytes: 5000 }), &CACHES);
         assert_eq!(stripe.constants_come(1000), 1.0);
         assert_eq!(stripe.constants_come(10_000), 0.125);
         assert_eq!(program.constants_come(10_000), 1.0);
@@ -64,13 +64,13 @@ mod tests {
 
     #[test]
     fn turns_are_equal_in_one_cache_and_none_where_it_holds_the_program() {
-        let turns = |bytes| StripeTurns { count: 8, bytes };
+        let turns = |bytes| Some(StripeTurns { count: 8, bytes });
         let program = WorkingSet::from(20_000);
-        assert_eq!(program.in_stripe(turns(2000), &CACHES), program.in_stripe(turns(9000), &CACHES));
-        assert_ne!(program.in_stripe(turns(900), &CACHES), program.in_stripe(turns(9000), &CACHES));
+        assert_eq!(program.in_turns(turns(2000), &CACHES), program.in_turns(turns(9000), &CACHES));
+        assert_ne!(program.in_turns(turns(900), &CACHES), program.in_turns(turns(9000), &CACHES));
         for (bytes, of_turn) in [(9000, 5000), (900, 900), (20_000, 15_000)] {
             let program = WorkingSet::from(bytes);
-            assert_eq!(program.in_stripe(turns(of_turn), &CACHES), program);
+            assert_eq!(program.in_turns(turns(of_turn), &CACHES), program);
         }
     }
 }
