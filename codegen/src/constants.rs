@@ -4,20 +4,15 @@
 use crate::hexadecimal;
 use crate::loops::spelling::{c_type, harmless, literal};
 use crate::module::{Module, PackedConstant};
-use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Values};
+use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Values, parallel};
 use std::io::{self, Write};
-use std::num::NonZero;
-use std::panic::resume_unwind;
-use std::thread::{self, ScopedJoinHandle};
 
 /// Columns of a line of numbers at most.
 const COLUMNS: usize = 100;
 /// Elements whose lines are written by one thread at once; behind them a line ends.
-const BLOCK: usize = 1 << 15;
+const BLOCK: usize = 1 << 12;
 /// Singles of a constant from which on they are hexadecimal: that many are for C compilers, fewer for people, too.
 const MANY: usize = 1024;
-/// Threads at most, each of which holds the text of a block.
-const MOST_THREADS: usize = 8;
 /// Elements that are converted at once where that takes memory.
 const CONVERTED: usize = 4096;
 
@@ -60,7 +55,7 @@ pub fn values(value: &Attribute) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// Writes the lines, some blocks of them made at the same time.
+/// Writes the lines while those of the next blocks are made.
 fn write_values(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
     let (dtype, bytes) = (value.ty().dtype, value.bytes());
     if bytes.is_empty() {
@@ -68,19 +63,8 @@ fn write_values(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
     }
     let are_many = value.ty().elements() >= MANY;
     let blocks: Vec<&[u8]> = bytes.chunks(BLOCK * dtype.size()).collect();
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
-    for blocks in blocks.chunks(threads) {
-        let (first, others) = (blocks[0], &blocks[1..]);
-        let texts = thread::scope(|scope| {
-            let others: Vec<_> = others.iter().map(|block| scope.spawn(|| lines(dtype, block, are_many))).collect();
-            let first = [Ok(lines(dtype, first, are_many))].into_iter();
-            first.chain(others.into_iter().map(ScopedJoinHandle::join)).collect::<Vec<_>>()
-        });
-        for text in texts {
-            out.write_all(&text.unwrap_or_else(|panic| resume_unwind(panic)))?;
-        }
-    }
-    Ok(())
+    let threads = parallel::threads(bytes.len());
+    parallel::in_order(&blocks, threads, |block| lines(dtype, block, are_many), |text| out.write_all(&text))
 }
 
 /// The lines of some elements.

@@ -19,7 +19,6 @@ pub mod firmware;
 pub mod halved;
 pub mod micro;
 pub mod mode;
-pub mod parallel;
 pub mod paths;
 pub mod program;
 pub mod random;

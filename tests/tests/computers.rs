@@ -2,8 +2,8 @@
 //! and says so.
 
 use mlc::toolchain::{Toolchain, guests};
+use mlc_ir::parallel;
 use mlc_tests::firmware::{Built, build, find, missing, run};
-use mlc_tests::parallel;
 use std::process::Command;
 
 /// Convolutions with and without vectors across channels, matrix products, attention, recurrence, windows with borders, resizing.

@@ -2,8 +2,9 @@
 
 use mlc::pipeline::{self, LoadOptions};
 use mlc_codegen::Target;
+use mlc_ir::parallel;
 use mlc_ir::{Diagnostic, Generator};
-use mlc_tests::{compile, parallel, paths};
+use mlc_tests::{compile, paths};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 

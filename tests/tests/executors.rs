@@ -6,11 +6,11 @@ use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
 use mlc_codegen::{Execution, Interface, WeightsAs};
 use mlc_ir::Tensor;
+use mlc_ir::parallel;
 use mlc_tests::case::Case;
 use mlc_tests::compare::compare;
 use mlc_tests::compile::load;
 use mlc_tests::firmware::find;
-use mlc_tests::parallel;
 use mlc_tests::program::hasty;
 
 /// Branches, recurrences, transformers, resizing, grouped convolutions.

@@ -1,8 +1,9 @@
 //! Every text test under `tests/filetests/`, and that there is one for every operator.
 
 use mlc_ir::OpKind;
+use mlc_ir::parallel;
 use mlc_tests::filetest::{FileTest, Mode, collect};
-use mlc_tests::{parallel, paths};
+use mlc_tests::paths;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {

@@ -4,6 +4,7 @@
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::Toolchain;
 use mlc_codegen::quantized::floating_point_kernels;
+use mlc_ir::parallel;
 use mlc_ir::{Graph, Objective, Tensor, text};
 use mlc_tests::case::Case;
 use mlc_tests::firmware::{
@@ -11,7 +12,7 @@ use mlc_tests::firmware::{
     page, stale, target,
 };
 use mlc_tests::micro::{self, Arena};
-use mlc_tests::{parallel, paths};
+use mlc_tests::paths;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;

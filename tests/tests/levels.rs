@@ -5,12 +5,13 @@ use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::{Toolchain, guests};
 use mlc_codegen::{Execution, Pools, Target};
 use mlc_ir::Tensor;
+use mlc_ir::parallel;
 use mlc_tests::case::Case;
 use mlc_tests::compare::{Tolerance, compare};
 use mlc_tests::compile::load;
 use mlc_tests::firmware::target;
+use mlc_tests::paths;
 use mlc_tests::program::hasty;
-use mlc_tests::{parallel, paths};
 
 /// Convolutions, depthwise ones, attention, recurrence, 8-bit integers.
 const NETWORKS: [&str; 4] = [

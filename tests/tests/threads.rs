@@ -6,12 +6,13 @@ use mlc::targets;
 use mlc::toolchain::Toolchain;
 use mlc_codegen::target::ThreadCost;
 use mlc_codegen::{Execution, FloatingPoint, Target};
+use mlc_ir::parallel;
 use mlc_ir::{Graph, Tensor};
 use mlc_tests::case::Case;
 use mlc_tests::compile::load;
 use mlc_tests::firmware::find;
+use mlc_tests::paths;
 use mlc_tests::program::hasty;
-use mlc_tests::{parallel, paths};
 
 /// A target on which any launch is worth it.
 fn target(name: &str) -> Target {

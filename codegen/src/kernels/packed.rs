@@ -1,22 +1,21 @@
 //! [`Packed`]: a constant in the layout that a kernel wants.
 
-use mlc_ir::{Attribute, Code, Diagnostic, Location, TensorType};
-use std::cell::OnceCell;
+use mlc_ir::{Attribute, Code, Diagnostic, Location, TensorType, parallel};
 use std::fmt;
-use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 
 /// A constant whose values are found when they are first asked for: a program that is only looked at packs nothing.
 #[derive(Clone)]
 pub struct Packed {
     ty: TensorType,
-    values: Rc<dyn Fn() -> Option<Attribute>>,
-    known: Rc<OnceCell<Option<Attribute>>>,
+    values: Arc<dyn Fn() -> Option<Attribute> + Send + Sync>,
+    known: Arc<OnceLock<Option<Attribute>>>,
 }
 
 impl Packed {
     /// A constant of a type that `values` finds; `None` where what it is made of has too few elements.
-    pub fn new(ty: TensorType, values: impl Fn() -> Option<Attribute> + 'static) -> Packed {
-        Packed { ty, values: Rc::new(values), known: Rc::default() }
+    pub fn new(ty: TensorType, values: impl Fn() -> Option<Attribute> + Send + Sync + 'static) -> Packed {
+        Packed { ty, values: Arc::new(values), known: Arc::default() }
     }
 
     /// Its type.
@@ -24,19 +23,23 @@ impl Packed {
         &self.ty
     }
 
-    /// The values; `None` where [`Packed::check`] fails.
+    /// The values; `None` where [`Packed::find`] fails.
     pub fn values(&self) -> Option<&Attribute> {
         self.known.get_or_init(|| (self.values)()).as_ref()
     }
 
-    /// Finds the values.
+    /// Finds the values of all `constants`, those of large ones at the same time.
     ///
     /// # Errors
-    /// When there are fewer elements than the type says, which is a defect.
-    pub fn check(&self) -> Result<(), Diagnostic> {
+    /// When one has fewer elements than its type says, which is a defect.
+    pub fn find(constants: &[&Packed]) -> Result<(), Diagnostic> {
+        let bytes: usize = constants.iter().map(|own| own.ty.bytes()).sum();
+        // Modules keep equal constants once, so they ask for hashes.
+        let values = |own: &&Packed| own.values().map(Attribute::word_hash).is_some();
+        let found = parallel::map(constants, parallel::threads(bytes), values);
         let message = "a constant has fewer elements than its type says";
         let missing = || Diagnostic::error(Code::InvalidGraph, Location::default(), message);
-        self.values().map(|_| ()).ok_or_else(missing)
+        found.into_iter().all(|found| found).then_some(()).ok_or_else(missing)
     }
 }
 
@@ -49,7 +52,7 @@ impl From<Attribute> for Packed {
 /// Constants of equal values are equal, however they are found.
 impl PartialEq for Packed {
     fn eq(&self, other: &Packed) -> bool {
-        self.ty == other.ty && (Rc::ptr_eq(&self.known, &other.known) || self.values() == other.values())
+        self.ty == other.ty && (Arc::ptr_eq(&self.known, &other.known) || self.values() == other.values())
     }
 }
 

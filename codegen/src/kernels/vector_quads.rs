@@ -101,7 +101,7 @@ pub fn first_terms(
     kernel: &mut KernelWriter<'_>,
     (outputs, padded): (usize, usize),
     (weights, added): (usize, i64),
-    sums: impl Fn() -> Option<Vec<i64>> + 'static,
+    sums: impl Fn() -> Option<Vec<i64>> + Send + Sync + 'static,
 ) -> (Var, Option<Lines>) {
     let products = kernel.bounds.first().copied().unwrap_or(bounds::ANYTHING);
     let (operand, first) = take_bias(kernel, outputs).unwrap_or_else(|| (weights, vec![0; outputs]));

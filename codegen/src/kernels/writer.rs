@@ -108,7 +108,7 @@ impl KernelWriter<'_> {
         operand: usize,
         name: &str,
         ty: TensorType,
-        values: impl Fn() -> Option<Attribute> + 'static,
+        values: impl Fn() -> Option<Attribute> + Send + Sync + 'static,
     ) -> Var {
         self.constant(name, Some(operand), Packed::new(ty, values))
     }

@@ -49,7 +49,7 @@ impl Sequence {
             bindings.filter_map(|own| if let Binding::Packed { value, .. } = own { Some(value) } else { None });
         let fetches = self.parts.iter().filter_map(|own| if let Part::Fetch(own) = own { Some(own) } else { None });
         let fetched = fetches.flat_map(Fetch::begun).map(|fetched| &fetched.value);
-        packed.chain(fetched).try_for_each(Packed::check).map_err(|error| vec![error])
+        Packed::find(&packed.chain(fetched).collect::<Vec<_>>()).map_err(|error| vec![error])
     }
 }
 

@@ -25,6 +25,7 @@ mod messages;
 mod objective;
 pub mod operator;
 pub mod ops;
+pub mod parallel;
 pub mod prices;
 pub mod ranks;
 mod rounding;

@@ -4,8 +4,8 @@
 //! when one doesn't do what its page says. `--only docs/firmware.md` runs those of one page.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test runner talks to its user")]
 
+use mlc_ir::parallel;
 use mlc_tests::book::{self, Outcome, Page};
-use mlc_tests::parallel;
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::Instant;

@@ -18,22 +18,28 @@ const MAXIMUM_MADE: usize = 1 << 28;
 
 /// The text of a constant's values, and whether it refers to the side table.
 pub(super) fn constant_text(name: &str, value: &Attribute) -> (String, bool) {
-    let size = value.ty().dtype.size();
-    let elements = value.ty().elements();
-    let mut chunks = value.bytes().chunks_exact(size);
-    if elements > 1
-        && value.bytes().len() <= MAXIMUM_MADE
-        && let Some(first) = chunks.clone().next()
-        && chunks.all(|chunk| chunk == first)
-    {
-        return (format!("splat({})", element_text(value.ty().dtype, first)), false);
+    let dtype = value.ty().dtype;
+    if let Some(element) = splat(value) {
+        return (format!("splat({})", element_text(dtype, element)), false);
     }
-    if elements <= MAXIMUM_INLINE {
-        let chunks = value.bytes().chunks_exact(size);
-        let texts: Vec<String> = chunks.map(|chunk| element_text(value.ty().dtype, chunk)).collect();
+    if value.ty().elements() <= MAXIMUM_INLINE {
+        let chunks = value.bytes().chunks_exact(dtype.size());
+        let texts: Vec<String> = chunks.map(|chunk| element_text(dtype, chunk)).collect();
         return (format!("[{}]", texts.join(", ")), false);
     }
     (format!("@{} #{:016x}", plain_or_quoted(name), value.content_hash()), true)
+}
+
+/// Whether a constant's text refers to the side table.
+pub(super) fn is_stored(value: &Attribute) -> bool {
+    value.ty().elements() > MAXIMUM_INLINE && splat(value).is_none()
+}
+
+/// The element that all are equal to, where text says no more than that.
+fn splat(value: &Attribute) -> Option<&[u8]> {
+    let mut chunks = value.bytes().chunks_exact(value.ty().dtype.size());
+    let first = chunks.next().filter(|_| value.ty().elements() > 1 && value.bytes().len() <= MAXIMUM_MADE)?;
+    chunks.all(|chunk| chunk == first).then_some(first)
 }
 
 /// The shortest text that reads back to the same bytes; the bits themselves where no number does.

@@ -1,13 +1,14 @@
 //! Prints graphs.
 
 use super::VERSION;
-use super::constants::constant_text;
+use super::constants::{constant_text, is_stored};
 use super::lexer::{plain_or_quoted, quote};
 use crate::attribute::Attribute;
 use crate::distribution::Transfer;
 use crate::fields::FieldValue;
 use crate::graph::{Graph, Node, NodeId, Value};
 use crate::ops::Op;
+use crate::parallel;
 use crate::types::{Quantization, TensorType};
 use indexmap::IndexMap;
 use std::fmt::Write;
@@ -23,9 +24,19 @@ pub fn print(graph: &Graph) -> String {
 
 /// The text of a graph, and its large constants by the names that the text gives them.
 pub fn print_with_constants(graph: &Graph) -> (String, IndexMap<String, Attribute>) {
+    hash_constants(graph);
     let mut constants = IndexMap::new();
     let text = format!("mlc {VERSION}\n{}\n", graph_text(graph, &mut constants, ""));
     (text, constants)
+}
+
+/// Finds the hashes of all constants, which know them from then on: those of large ones at the same time.
+fn hash_constants(graph: &Graph) {
+    let nodes = graph.node_ids().map(|id| &graph.node(id).op);
+    let constants = nodes.filter_map(|op| if let Op::Constant(own) = op { Some(&own.value) } else { None });
+    let constants: Vec<&Attribute> = constants.filter(|value| is_stored(value)).collect();
+    let bytes = constants.iter().map(|value| value.bytes().len()).sum();
+    parallel::map(&constants, parallel::threads(bytes), |value| value.content_hash());
 }
 
 /// The line of one node, as [`print()`] has it; of an input its type.

@@ -1,9 +1,9 @@
 //! The metadata at the end: a description of each constant, and its array in base64.
 
 use crate::types::element_type;
+use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use base64::write::EncoderWriter;
-use mlc_ir::Attribute;
+use mlc_ir::{Attribute, parallel};
 use mlc_runtime::params::array_header;
 use std::io::{self, Write};
 
@@ -12,6 +12,9 @@ const FIXED: usize = 5;
 
 /// Objects of a constant besides those of its extents: itself, its type, its shape.
 const EACH: usize = 3;
+
+/// Bytes that are written at once: a multiple of three, so that the text of all but the last has no padding.
+const PIECE: usize = 3 << 13;
 
 pub(super) fn write_metadata(constants: &[Attribute], out: &mut dyn Write) -> io::Result<()> {
     let mut places = Vec::with_capacity(constants.len());
@@ -72,10 +75,34 @@ fn describe(constant: &Attribute, index: usize, place: usize, out: &mut dyn Writ
     Ok(())
 }
 
+/// Writes a constant's array while the text of its next pieces is made.
 fn encode(constant: &Attribute, out: &mut dyn Write) -> io::Result<()> {
-    let ty = constant.ty();
-    let mut encoder = EncoderWriter::new(out, &STANDARD);
-    encoder.write_all(&array_header(element_type(ty.dtype), &ty.shape, constant.bytes().len()))?;
-    encoder.write_all(constant.bytes())?;
-    encoder.finish().map(|_| ())
+    let (ty, bytes) = (constant.ty(), constant.bytes());
+    let mut first = array_header(element_type(ty.dtype), &ty.shape, bytes.len());
+    let (with_header, others) = bytes.split_at(bytes.len().min(PIECE - first.len() % PIECE));
+    first.extend_from_slice(with_header);
+    let pieces: Vec<&[u8]> = first.chunks(PIECE).chain(others.chunks(PIECE)).collect();
+    let threads = parallel::threads(bytes.len());
+    parallel::in_order(&pieces, threads, |piece| STANDARD.encode(piece), |text| out.write_all(text.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_join_to_one_text() {
+        let header = array_header(element_type(mlc_ir::DType::F32), &[1], 4).len();
+        for bytes in [4, PIECE - header % PIECE, PIECE, 3 * PIECE + 4, 1 << 20] {
+            let elements = bytes.div_ceil(4);
+            let values: Vec<f32> = (0..elements).map(|number| number as f32).collect();
+            let constant = Attribute::from_f32(&[elements], &values).unwrap();
+            let mut text = Vec::new();
+            encode(&constant, &mut text).unwrap();
+            let decoded = STANDARD.decode(&text).unwrap();
+            let (first, rest) = decoded.split_at(header);
+            assert_eq!(first, array_header(element_type(constant.ty().dtype), &[elements], 4 * elements));
+            assert!(rest == constant.bytes(), "{elements} elements");
+        }
+    }
 }
