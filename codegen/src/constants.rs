@@ -10,7 +10,7 @@ use std::io::{self, Write};
 /// Columns of a line of numbers at most.
 const COLUMNS: usize = 100;
 /// Elements whose lines are written by one thread at once; behind them a line ends.
-const BLOCK: usize = 1 << 12;
+const BLOCK: usize = hexadecimal::EACH_LINE << 10;
 /// Singles of a constant from which on they are hexadecimal: that many are for C compilers, fewer for people, too.
 const MANY: usize = 1024;
 /// Elements that are converted at once where that takes memory.

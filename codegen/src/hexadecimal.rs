@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 /// Numbers of a line, which have fewer than 100 columns then.
-const EACH_LINE: usize = 5;
+pub const EACH_LINE: usize = 5;
 /// Room for a space, the longest number, `-0x1.23456ep-123f,`, and for digits and an exponent that are written behind the end of shorter ones.
 const ROOM: usize = 24;
 /// Room for the longest exponent, `p-123f,`.

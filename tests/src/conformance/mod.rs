@@ -17,7 +17,8 @@ pub use tiers::demands;
 
 use crate::case::Case;
 use crate::mode::Mode;
-use crate::{parallel, paths};
+use crate::paths;
+use mlc_ir::parallel;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
