@@ -4,7 +4,7 @@
 use super::band::Band;
 use super::products::machine;
 use super::tile::Machine;
-use super::winograd_filter::Filter;
+use super::winograd_windows::{Group, Windows};
 use super::{Argument, KernelWriter};
 use crate::loops::Index;
 use crate::lower::view::{View, merge_axes};
@@ -34,8 +34,8 @@ pub struct Contraction {
     pub weights: Argument,
     /// Element of the weights at the origin of all axes. Strides and offset of constant weights are those of the dense tensor.
     pub weights_offset: i64,
-    /// The filters that constant weights are transformed by before they are packed; strides are those of transformed ones then.
-    pub filters: Option<[Filter; 2]>,
+    /// What constant weights are transformed by before they are packed; strides are those of transformed ones then.
+    pub transform: Option<(Windows, Group)>,
     /// One axis for each axis of the result but the last. Those along which the weights move come first.
     pub outer: Vec<Axis>,
     /// Axes that are summed over, outermost first.

@@ -150,7 +150,7 @@ fn parts(op: &Convolution, kernel: &KernelWriter<'_>) -> Parts {
         x_offset: 0,
         weights,
         weights_offset: 0,
-        filters: None,
+        transform: None,
         outer,
         reduction,
         outputs,

@@ -97,7 +97,7 @@ fn contraction(op: &Matmul, kernel: &KernelWriter<'_>) -> Contraction {
         x_offset: 0,
         weights: right,
         weights_offset: 0,
-        filters: None,
+        transform: None,
         outer,
         reduction,
         outputs: result[rank - 1],

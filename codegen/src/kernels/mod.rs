@@ -66,6 +66,8 @@ mod window;
 mod window_sums;
 mod winograd;
 mod winograd_filter;
+mod winograd_transforms;
+mod winograd_windows;
 mod writer;
 
 pub use elementwise::fill_border;

@@ -147,7 +147,7 @@ fn transposed_convolution(
             x_offset,
             weights: weights.clone(),
             weights_offset,
-            filters: None,
+            transform: None,
             outer,
             reduction,
             outputs: weights.view.shape[spatial + 1],

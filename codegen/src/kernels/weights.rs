@@ -7,7 +7,6 @@ use super::order;
 use super::products::machine;
 use super::schedule::{Preferences, Settings};
 use super::tile::{self, Block, Lanes, Machine, Span};
-use super::winograd_filter::transformed_weights;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::target::VectorSpelling;
 use mlc_ir::types::row_major_strides;
@@ -112,9 +111,9 @@ impl Store {
                 let (contraction, constant) = (contraction.clone(), constant.clone());
                 let (blocks, weight_axes) = (blocks.to_vec(), weight_axes.to_vec());
                 let steps = if contraction.pairs(kernel.target) { 2 } else { 1 };
-                let values = move || match contraction.filters {
-                    Some(filters) => {
-                        let constant = transformed_weights(filters, &constant)?;
+                let values = move || match &contraction.transform {
+                    Some((windows, group)) => {
+                        let constant = windows.transformed_weights(group, &constant)?;
                         contraction.packed(&constant, &blocks, &weight_axes, steps)
                     }
                     None => contraction.packed(&constant, &blocks, &weight_axes, steps),

@@ -1,25 +1,28 @@
-//! Winograd's convolutions: windows that move by one, several neighbouring results of which are computed by fewer products than they
-//! are sums of ([`Filter`]): 36 instead of 144 for 4 × 4 results of 3 × 3 taps.
+//! Winograd's convolutions: windows, several neighbouring results of which are computed by fewer products than they are sums of
+//! ([`Windows`]): 36 instead of 144 for 4 × 4 results of 3 × 3 taps, 49 instead of 81 for 3 × 3 results where the window moves by two.
 //!
 //! A tile of results is transformed in vectors of channels; tiles are taken some at a time, so that what is transformed stays in cache.
-//! The products are those of a [`Contraction`] with a weight axis, one position of which is one product of all tiles, channels and
-//! outputs, by the same register tiles as any other. The border is in memory. A last tile that would leave the result is moved back over
+//! The products are those of a [`Contraction`] for each [`Group`] with a weight axis, one position of which is one product of all tiles,
+//! channels of all phases and outputs, by the same register tiles as any other. The border is in memory. A last tile that would leave the result is moved back over
 //! results of the one before, whose values it doesn't store again: an epilogue's operand may lie there.
 
 use super::contraction::{Axis, Contraction};
 use super::products::{finish, machine};
 use super::schedule::{Preferences, Settings};
 use super::tile::{self, Lanes, Machine};
-use super::winograd_filter::Filter;
+use super::winograd_transforms::{transform_elements, transform_products};
+use super::winograd_windows::{Group, Windows};
 use super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest, Relation, Stmt, Var};
 use crate::lower::view::View;
 use crate::target::{LINE_BYTES, VectorSpelling};
 use mlc_ir::ops::Convolution;
-use mlc_ir::{DType, Diagnostic, Literal, Objective};
+use mlc_ir::{DType, Diagnostic, Objective};
 
-/// Results of a tile along an axis of several taps.
-const OUTPUTS: [usize; 2] = [4, 2];
+/// Results of a tile along an axis of several taps; a window has filters for odd numbers or for even ones.
+const OUTPUTS: [usize; 4] = [5, 4, 3, 2];
+/// Elements that windows move by at most.
+const MOST_STRIDE: usize = 2;
 /// Where schedules stand in lists that are thought to take longer than others.
 const BEHIND: usize = 100;
 /// Elements of a line of cache.
@@ -27,7 +30,8 @@ const LINE: usize = LINE_BYTES / 4;
 
 /// A convolution in tiles of some size.
 struct Winograd {
-    filters: [Filter; 2],
+    windows: Windows,
+    groups: Vec<Group>,
     x: Argument,
     weights: Argument,
     /// Items of the batch, and rows and columns of the result.
@@ -56,7 +60,7 @@ pub fn list(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
     for own in all {
         let (tiles, time) = own.best_tiles(kernel);
         let place = if is_fast(&own, time) { 0 } else { BEHIND };
-        let outputs = own.filters.map(|filter| filter.outputs).into_iter().max().unwrap_or(1);
+        let outputs = own.windows.filters.map(|filter| filter.outputs).into_iter().max().unwrap_or(1);
         let vectors = own.vectors(tiles);
         let settings = Settings::default().with("outputs", outputs).with("tiles", tiles).with("vectors", vectors);
         timed.push((time, vec![(place, settings.with("weights", "packed"))]));
@@ -78,14 +82,15 @@ pub fn write(op: &Convolution, settings: &Settings, kernel: &mut KernelWriter<'_
 
 impl Winograd {
     /// A convolution in tiles of so many results along each axis of several taps, if it can be computed so: of singles, in vectors, by
-    /// constant weights, by windows that move by one within the operand, where sums needn't keep their order.
+    /// constant weights, by windows that move by one or two within the operand, where sums needn't keep their order.
     fn new(op: &Convolution, outputs: usize, kernel: &KernelWriter<'_>) -> Option<Winograd> {
         let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
         let result = &kernel.results[0].view;
         let ones = |list: &[usize]| list == [1, 1];
+        let strides = <[usize; 2]>::try_from(op.strides.as_slice()).ok()?;
         let is_single = |argument: &Argument| kernel.b.element_dtype(argument.pointer) == DType::F32;
-        let is_plain = ones(&op.strides)
-            && ones(&op.dilations)
+        let is_plain = ones(&op.dilations)
+            && strides.iter().all(|stride| (1..=MOST_STRIDE).contains(stride))
             && op.groups == 1
             && op.sums.is_none()
             && op.pads.iter().all(|&pads| pads == (0, 0))
@@ -100,26 +105,26 @@ impl Winograd {
             return None;
         }
         let taps = [weights.view.shape[0], weights.view.shape[1]];
-        let along = |taps: usize| Filter::new(if taps == 1 { 1 } else { outputs }, taps);
-        let filters = [along(taps[0])?, along(taps[1])?];
+        let windows = Windows::new(taps, strides, outputs)?;
         let extents = [result.shape[1], result.shape[2]];
-        let fits = filters.iter().zip(extents).all(|(filter, extent)| filter.outputs <= extent);
+        let fits = windows.filters.iter().zip(extents).all(|(filter, extent)| filter.outputs <= extent);
         let channels = weights.view.shape[2];
-        if !fits || channels == 0 || filters.iter().all(Filter::is_identity) {
+        if !fits || channels == 0 {
             return None;
         }
         let (items, outputs) = (result.shape[0], weights.view.shape[3]);
-        Some(Winograd { filters, x, weights, items, extents, channels, outputs, machine })
+        let groups = windows.groups();
+        Some(Winograd { windows, groups, x, weights, items, extents, channels, outputs, machine })
     }
 
-    /// Products of a tile.
-    fn size(&self) -> usize {
-        self.filters.iter().map(Filter::size).product()
+    /// Channels of all phases that take part in a group's products.
+    fn depth(&self, group: &Group) -> usize {
+        group.phases * self.channels
     }
 
     /// Tiles along each axis.
     fn counts(&self) -> [usize; 2] {
-        [0, 1].map(|axis| self.extents[axis].div_ceil(self.filters[axis].outputs))
+        [0, 1].map(|axis| self.extents[axis].div_ceil(self.windows.filters[axis].outputs))
     }
 
     /// All tiles.
@@ -142,7 +147,7 @@ impl Winograd {
     fn direct_time(&self, kernel: &KernelWriter<'_>) -> f64 {
         let [rows, columns] = self.extents;
         let size = tile::sizes(rows, columns, self.outputs, self.machine).first().copied().unwrap_or(1);
-        let taps: usize = self.filters.iter().map(|filter| filter.taps).product();
+        let taps = self.windows.taps();
         let step = tile::time(rows, columns, self.outputs, self.machine, size);
         let weights = 4 * taps * self.channels * self.outputs;
         let computing = (self.items * taps * self.channels) as f64 * step;
@@ -156,15 +161,33 @@ impl Winograd {
         let vectors = |elements: usize| tile::vectors(elements, self.machine).len() as f64;
         let step = tile::time(1, tiles, self.outputs, self.machine, self.vectors(tiles));
         let sums = tiles as f64 * vectors(self.outputs);
-        let products = (turns * self.size()) as f64 * (costs.product * self.channels as f64 * step + costs.sum * sums);
-        let moved = self.total() as f64 * self.size() as f64 * (vectors(self.channels) + vectors(self.outputs));
-        let weights = 4 * self.size() * self.channels * self.outputs;
+        let of_product = |group: &Group| costs.product * self.depth(group) as f64 * step + costs.sum * sums;
+        let moved_of_product = |group: &Group| group.phases as f64 * vectors(self.channels) + vectors(self.outputs);
+        let products = turns as f64 * self.sum(of_product);
+        let moved = self.total() as f64 * self.sum(moved_of_product);
+        let weights = 4 * self.outputs * self.sum(|group| self.depth(group) as f64) as usize;
         beside_fetching(kernel, products, weights, turns) + costs.moved * moved + self.spilling(tiles, kernel)
     }
 
-    /// Bytes of what so many tiles have transformed.
+    /// The sum over all products of what is said of one in a group.
+    fn sum(&self, of_product: impl Fn(&Group) -> f64) -> f64 {
+        self.groups.iter().map(|group| group.products.len() as f64 * of_product(group)).sum()
+    }
+
+    /// Elements of what so many tiles have transformed, those in front of each group's first.
+    fn transformed(&self, tiles: usize) -> (usize, Vec<usize>) {
+        let mut total = 0;
+        let mut starts = Vec::new();
+        for group in &self.groups {
+            starts.push(total);
+            total += group.products.len() * Self::pitch(tiles, self.depth(group));
+        }
+        (total, starts)
+    }
+
+    /// Bytes of what so many tiles have transformed, and of their products.
     fn transformed_bytes(&self, tiles: usize) -> usize {
-        4 * self.size() * (Self::pitch(tiles, self.channels) + Self::pitch(tiles, self.outputs))
+        4 * (self.transformed(tiles).0 + self.windows.size() * Self::pitch(tiles, self.outputs))
     }
 
     /// Time that it takes to bring what is transformed back from behind the second level of cache, if that is too small for it.
@@ -201,9 +224,10 @@ impl Winograd {
 
     fn write(&self, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
         let (total, tiles) = (self.total(), settings.number("tiles").max(1));
-        let pitches = [self.channels, self.outputs].map(|channels| Self::pitch(tiles, channels));
-        let transformed = kernel.gathered("transformed", DType::F32, self.size() * pitches[0]);
-        let products = kernel.gathered("products", DType::F32, self.size() * pitches[1]);
+        let pitch = Self::pitch(tiles, self.outputs);
+        let (elements, starts) = self.transformed(tiles);
+        let transformed = kernel.gathered("transformed", DType::F32, elements);
+        let products = kernel.gathered("products", DType::F32, self.windows.size() * pitch);
         let mut result = Ok(());
         kernel.for_range("first", Index::default(), Index::from(total), tiles as i64, |kernel, first| {
             let left = Index::from(total).plus(&first.times(-1));
@@ -213,14 +237,23 @@ impl Winograd {
             };
             kernel.for_range("tile", Index::default(), count.clone(), 1, |kernel, tile| {
                 let place = self.place(kernel, &first.plus(&tile));
-                let to = kernel.b.pointer("vp", transformed, tile.times(self.channels as i64));
-                self.elements(kernel, &place, to, pitches[0]);
+                let to = |(group, &start): (&Group, &usize)| {
+                    let place = tile.times(self.depth(group) as i64).offset(start as i64);
+                    kernel.b.pointer("vp", transformed, place)
+                };
+                let to: Vec<Var> = self.groups.iter().zip(&starts).map(to).collect();
+                self.elements(kernel, &place, &to, tiles);
             });
-            result = self.multiply(kernel, settings, (transformed, pitches[0]), (products, pitches[1]), tiles);
+            for (group, &start) in self.groups.iter().zip(&starts) {
+                let x = kernel.b.pointer("gp", transformed, Index::from(start));
+                let y = kernel.b.pointer("gp", products, Index::from(group.first * pitch));
+                let written = self.multiply(kernel, settings, group, (x, y), tiles);
+                result = std::mem::replace(&mut result, Ok(())).and(written);
+            }
             kernel.for_range("tile", Index::default(), count, 1, |kernel, tile| {
                 let place = self.place(kernel, &first.plus(&tile));
                 let from = kernel.b.pointer("mp", products, tile.times(self.outputs as i64));
-                self.results(kernel, &place, from, pitches[1]);
+                self.results(kernel, &place, from, pitch);
             });
         });
         result
@@ -239,7 +272,7 @@ impl Winograd {
         let steps = [row, number.modulo(counts[1] as i64)];
         let names = [("row", "from_row"), ("column", "from_column")];
         let along = |kernel: &mut KernelWriter<'_>, axis: usize| {
-            let (outputs, extent) = (self.filters[axis].outputs, self.extents[axis]);
+            let (outputs, extent) = (self.windows.filters[axis].outputs, self.extents[axis]);
             let fresh = match self.counts()[axis] {
                 1 => Index::default(),
                 _ => kernel.b.define_index(names[axis].0, steps[axis].times(outputs as i64)),
@@ -270,66 +303,96 @@ impl Winograd {
         }
     }
 
-    /// Transforms the elements that a tile meets.
-    fn elements(&self, kernel: &mut KernelWriter<'_>, place: &Place, to: Var, pitch: usize) {
-        let [row, column] = place.first.clone();
+    /// Transforms the elements that a tile meets, to where those of each group are.
+    fn elements(&self, kernel: &mut KernelWriter<'_>, place: &Place, to: &[Var], tiles: usize) {
+        let strides = self.windows.strides;
+        let [row, column] = [0, 1].map(|axis| place.first[axis].times(strides[axis] as i64));
         let start = self.x.address(&[place.item.clone(), row, column, Index::default()]);
         let x = Argument { pointer: kernel.b.pointer("xp", self.x.pointer, start), ..self.x.clone() };
-        let sizes = self.filters.map(|filter| filter.size());
+        let phases = self.windows.phases();
         self.for_vectors(kernel, self.channels, |kernel, channel, lanes| {
-            let column = |kernel: &mut KernelWriter<'_>, column: usize| -> Vec<Expr> {
-                let values = (0..sizes[0]).map(|row| {
-                    let indices = [Index::default(), Index::from(row), Index::from(column), channel.clone()];
-                    let value = kernel.load(&x, &indices, lanes.width, lanes.valid);
-                    kernel.b.define("x", value)
-                });
-                let values: Vec<Expr> = values.collect();
-                transform_elements(kernel, &self.filters[0], &values, lanes.width)
-            };
-            let columns: Vec<Vec<Expr>> = (0..sizes[1]).map(|number| column(kernel, number)).collect();
-            for row in 0..sizes[0] {
-                let values: Vec<Expr> = columns.iter().map(|column| column[row].clone()).collect();
-                let values = transform_elements(kernel, &self.filters[1], &values, lanes.width);
-                for (number, value) in values.into_iter().enumerate() {
-                    let index = channel.offset(((row * sizes[1] + number) * pitch) as i64);
-                    kernel.b.push(Stmt::Store { pointer: to, index, stride: 1, valid: lanes.valid, value });
+            for &phase in &phases {
+                let sizes = [0, 1].map(|axis| self.windows.reach(phase, axis));
+                let column = |kernel: &mut KernelWriter<'_>, column: usize| -> Vec<Expr> {
+                    let values = (0..sizes[0]).map(|row| {
+                        let [row, column] =
+                            [(0, row), (1, column)].map(|(axis, at)| Index::from(at * strides[axis] + phase[axis]));
+                        let value = kernel.load(
+                            &x,
+                            &[Index::default(), row, column, channel.clone()],
+                            lanes.width,
+                            lanes.valid,
+                        );
+                        kernel.b.define("x", value)
+                    });
+                    let values: Vec<Expr> = values.collect();
+                    transform_elements(kernel, &self.windows.filters[0], &values, lanes.width)
+                };
+                let columns: Vec<Vec<Expr>> = (0..sizes[1]).map(|number| column(kernel, number)).collect();
+                for row in 0..sizes[0] {
+                    let values: Vec<Expr> = columns.iter().map(|column| column[row].clone()).collect();
+                    let values = transform_elements(kernel, &self.windows.filters[1], &values, lanes.width);
+                    for (number, value) in values.into_iter().enumerate() {
+                        let Some((group, place)) = self.transformed_place([row, number], phase, tiles) else {
+                            continue;
+                        };
+                        let (pointer, index) = (to[group], channel.offset(place as i64));
+                        kernel.b.push(Stmt::Store { pointer, index, stride: 1, valid: lanes.valid, value });
+                    }
                 }
             }
         });
     }
 
-    /// Multiplies what was transformed by the transformed weights.
+    /// Where a product has what a phase brings to it, of the first channel and tile: the group, and elements behind its first.
+    fn transformed_place(&self, product: [usize; 2], phase: [usize; 2], tiles: usize) -> Option<(usize, usize)> {
+        let turn = self.windows.turn(product, phase)?;
+        let places = self.groups.iter().map(|group| group.products.iter().position(|own| *own == product));
+        let (number, place) = places.enumerate().find_map(|(number, place)| Some((number, place?)))?;
+        let pitch = Self::pitch(tiles, self.depth(&self.groups[number]));
+        Some((number, place * pitch + turn * self.channels))
+    }
+
+    /// The number of a product.
+    fn number(&self, product: [usize; 2]) -> usize {
+        let all = self.groups.iter().flat_map(|group| &group.products);
+        all.take_while(|own| **own != product).count()
+    }
+
+    /// Multiplies what was transformed for a group's products by the transformed weights.
     fn multiply(
         &self,
         kernel: &mut KernelWriter<'_>,
         settings: &Settings,
-        (x, x_pitch): (Var, usize),
-        (y, y_pitch): (Var, usize),
+        group: &Group,
+        (x, y): (Var, Var),
         tiles: usize,
     ) -> Result<(), Diagnostic> {
-        let dense = |pointer: Var, pitch: usize, channels: usize| {
-            let shape = [self.size(), tiles, channels].as_slice().into();
-            let strides = [pitch as i64, channels as i64, 1].as_slice().into();
+        let count = group.products.len();
+        let depth = self.depth(group);
+        let dense = |pointer: Var, channels: usize| {
+            let shape = [count, tiles, channels].as_slice().into();
+            let strides = [Self::pitch(tiles, channels) as i64, channels as i64, 1].as_slice().into();
             let view = View { dtype: DType::F32, shape, strides, offset: 0 };
             Argument { pointer, view, constant: None, operand: None }
         };
-        let (channels, outputs) = (self.channels as i64, self.outputs as i64);
+        let x = dense(x, depth);
         let contraction = Contraction {
-            x: dense(x, x_pitch, self.channels),
             x_offset: 0,
             weights: self.weights.clone(),
             weights_offset: 0,
-            filters: Some(self.filters),
+            transform: Some((self.windows, group.clone())),
             band: None,
             outer: vec![
-                Axis { extent: self.size(), x: x_pitch as i64, weights: channels * outputs },
-                Axis { extent: tiles, x: channels, weights: 0 },
+                Axis { extent: count, x: x.view.strides[0], weights: (depth * self.outputs) as i64 },
+                Axis { extent: tiles, x: depth as i64, weights: 0 },
             ],
-            reduction: vec![Axis { extent: self.channels, x: 1, weights: outputs }],
+            x,
+            reduction: vec![Axis { extent: depth, x: 1, weights: self.outputs as i64 }],
             outputs: self.outputs,
             output_stride: 1,
         };
-        let result = std::mem::replace(&mut kernel.results[0], dense(y, y_pitch, self.outputs));
+        let result = std::mem::replace(&mut kernel.results[0], dense(y, self.outputs));
         let epilogue = kernel.epilogue.take();
         let written = contraction.write(settings, kernel);
         (kernel.results[0], kernel.epilogue) = (result, epilogue);
@@ -338,29 +401,29 @@ impl Winograd {
 
     /// Transforms the products of a tile and hands its results to the epilogue.
     fn results(&self, kernel: &mut KernelWriter<'_>, place: &Place, from: Var, pitch: usize) {
-        let sizes = self.filters.map(|filter| filter.size());
+        let sizes = self.windows.sizes();
         let stored = |axis: usize, at: usize| {
             let own = place.first[axis].offset(at as i64);
-            let is_whole = self.extents[axis].is_multiple_of(self.filters[axis].outputs);
+            let is_whole = self.extents[axis].is_multiple_of(self.windows.filters[axis].outputs);
             if is_whole { Vec::new() } else { vec![(own, Relation::GreaterEqual, place.fresh[axis].clone())] }
         };
-        let view = View::dense(DType::F32, &[sizes[0] * sizes[1] * pitch]);
+        let view = View::dense(DType::F32, &[self.windows.size() * pitch]);
         let products = Argument { pointer: from, view, constant: None, operand: None };
         self.for_vectors(kernel, self.outputs, |kernel, output, lanes| {
             let column = |kernel: &mut KernelWriter<'_>, column: usize| -> Vec<Expr> {
                 let values = (0..sizes[0]).map(|row| {
-                    let index = output.offset(((row * sizes[1] + column) * pitch) as i64);
+                    let index = output.offset((self.number([row, column]) * pitch) as i64);
                     let value = kernel.load(&products, &[index], lanes.width, lanes.valid);
                     kernel.b.define("m", value)
                 });
                 let values: Vec<Expr> = values.collect();
-                transform_products(kernel, &self.filters[0], &values, lanes.width)
+                transform_products(kernel, &self.windows.filters[0], &values, lanes.width)
             };
             let columns: Vec<Vec<Expr>> = (0..sizes[1]).map(|number| column(kernel, number)).collect();
-            for row in 0..self.filters[0].outputs {
+            for row in 0..self.windows.filters[0].outputs {
                 kernel.when(stored(0, row), |kernel| {
                     let values: Vec<Expr> = columns.iter().map(|column| column[row].clone()).collect();
-                    let values = transform_products(kernel, &self.filters[1], &values, lanes.width);
+                    let values = transform_products(kernel, &self.windows.filters[1], &values, lanes.width);
                     for (column, value) in values.into_iter().enumerate() {
                         kernel.when(stored(1, column), |kernel| {
                             let [first_row, first_column] = &place.first;
@@ -388,76 +451,4 @@ fn beside_fetching(kernel: &KernelWriter<'_>, computing: f64, bytes: usize, turn
     let time = |bytes: usize, fill: f64| bytes as f64 / fill / machine.instructions.multiply_add;
     let fetching = time(bytes, first_fill) + time(bytes * (turns - 1), again_fill);
     computing.max(fetching) + costs.unhidden * computing.min(fetching)
-}
-
-/// The values behind a filter's elements.
-fn transform_elements(kernel: &mut KernelWriter<'_>, filter: &Filter, values: &[Expr], lanes: usize) -> Vec<Expr> {
-    if filter.is_identity() {
-        return values.to_vec();
-    }
-    let rows = filter.elements();
-    let terms = |row: &[f64], parity: Option<usize>, divisor: f64| -> Vec<(f64, Expr)> {
-        let places = (0..values.len()).filter(|place| parity.is_none_or(|parity| place % 2 == parity));
-        places.map(|place| (row[place] / divisor, values[place].clone())).collect()
-    };
-    let mut list = vec![sum(kernel, terms(&rows[0], None, 1.0), lanes)];
-    for (pair, &point) in filter.points.iter().enumerate() {
-        // A point's negative differs in the sign of every other term.
-        let row = &rows[1 + 2 * pair];
-        let odd_place = (values.len() - 1) % 2;
-        let same = sum(kernel, terms(row, Some(1 - odd_place), 1.0), lanes);
-        let other = sum(kernel, terms(row, Some(odd_place), point), lanes);
-        for sign in [1.0, -1.0] {
-            list.push(sum(kernel, vec![(1.0, same.clone()), (sign * point, other.clone())], lanes));
-        }
-    }
-    list.push(sum(kernel, terms(&rows[rows.len() - 1], None, 1.0), lanes));
-    list
-}
-
-/// The results of a filter's products.
-fn transform_products(kernel: &mut KernelWriter<'_>, filter: &Filter, values: &[Expr], lanes: usize) -> Vec<Expr> {
-    if filter.is_identity() {
-        return values.to_vec();
-    }
-    let mut pairs = Vec::new();
-    for pair in values[1..values.len() - 1].chunks_exact(2) {
-        let of = |kernel: &mut KernelWriter<'_>, sign: f64| {
-            sum(kernel, vec![(1.0, pair[0].clone()), (sign, pair[1].clone())], lanes)
-        };
-        pairs.push([of(kernel, 1.0), of(kernel, -1.0)]);
-    }
-    let mut list = Vec::new();
-    for output in 0..filter.outputs {
-        let mut terms = Vec::new();
-        if output == 0 {
-            terms.push((1.0, values[0].clone()));
-        }
-        if output + 1 == filter.outputs {
-            terms.push((1.0, values[values.len() - 1].clone()));
-        }
-        let of_pairs = filter.points.iter().zip(&pairs);
-        terms.extend(of_pairs.map(|(point, pair)| (point.powi(output as i32), pair[output % 2].clone())));
-        list.push(sum(kernel, terms, lanes));
-    }
-    list
-}
-
-/// A sum of multiples, as a variable. Those that needn't be multiplied come first.
-fn sum(kernel: &mut KernelWriter<'_>, terms: Vec<(f64, Expr)>, lanes: usize) -> Expr {
-    let mut terms: Vec<(f64, Expr)> = terms.into_iter().filter(|(factor, _)| *factor != 0.0).collect();
-    terms.sort_by_key(|(factor, _)| *factor != 1.0);
-    let of = |factor: f64| Expr::splat(Literal::float(DType::F32, factor), lanes);
-    let mut total: Option<Expr> = None;
-    for (factor, value) in terms {
-        total = Some(match total {
-            None if factor == 1.0 => value,
-            None => value.times(of(factor)),
-            Some(total) if factor == 1.0 => total.plus(value),
-            Some(total) if factor == -1.0 => total.minus(value),
-            Some(total) => total.plus(value.times(of(factor))),
-        });
-    }
-    let total = total.unwrap_or_else(|| Expr::zero(DType::F32, lanes));
-    kernel.b.define("t", total)
 }

@@ -5,8 +5,6 @@
 //! of elements and products are applied when code runs, that of weights when it is generated, in double precision. Which points are
 //! taken decides how much roundings grow: large numbers and small ones both make factors far from 1.
 
-use mlc_ir::{Attribute, DType, TensorType};
-
 /// A filter along one axis; one result of one tap is no filter at all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Filter {
@@ -65,7 +63,7 @@ impl Filter {
     }
 
     /// What each product takes of the taps.
-    fn weights(&self) -> Vec<Vec<f64>> {
+    pub fn weights(&self) -> Vec<Vec<f64>> {
         if self.is_identity() {
             return vec![vec![1.0]];
         }
@@ -86,43 +84,6 @@ fn times_linear(polynomial: &[f64], root: f64) -> Vec<f64> {
     let shifted = std::iter::once(0.0).chain(polynomial.iter().copied());
     let scaled = polynomial.iter().map(|factor| root * factor).chain([0.0]);
     shifted.zip(scaled).map(|(shifted, scaled)| shifted - scaled).collect()
-}
-
-/// Weights that are transformed at once, so that all their taps stay near.
-const CHUNK: usize = 256;
-
-/// The weights `[rows, columns, channels, outputs]` of a window as `[products, channels, outputs]`, one product for each row and column
-/// of the transformed window, each rounded once. Nothing if they aren't of single precision, or of another window.
-pub fn transformed_weights(filters: [Filter; 2], weights: &Attribute) -> Option<Attribute> {
-    let [rows, columns] = filters.map(|filter| filter.weights());
-    let [height, width, channels, outputs] = *weights.ty().shape.as_slice() else { return None };
-    if weights.ty().dtype != DType::F32 || [height, width] != filters.map(|filter| filter.taps) {
-        return None;
-    }
-    let plane = channels * outputs;
-    let mut transformed = vec![0; 4 * rows.len() * columns.len() * plane];
-    let mut values = vec![[0.0; CHUNK]; height * width];
-    for start in (0..plane).step_by(CHUNK) {
-        let part = 4 * start..4 * plane.min(start + CHUNK);
-        for (values, plane) in values.iter_mut().zip(weights.bytes().chunks_exact(4 * plane)) {
-            for (value, bytes) in values.iter_mut().zip(plane[part.clone()].as_chunks::<4>().0) {
-                *value = f64::from(f32::from_le_bytes(*bytes));
-            }
-        }
-        let factors = rows.iter().flat_map(|row| columns.iter().map(move |column| (row, column)));
-        for ((row, column), transformed) in factors.zip(transformed.chunks_exact_mut(4 * plane)) {
-            let mut sums = [0.0; CHUNK];
-            for (tap, values) in values.iter().enumerate() {
-                let factor = row[tap / width] * column[tap % width];
-                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
-            }
-            for (bytes, sum) in transformed[part.clone()].as_chunks_mut::<4>().0.iter_mut().zip(sums) {
-                *bytes = (sum as f32).to_le_bytes();
-            }
-        }
-    }
-    let ty = TensorType::new(DType::F32, [rows.len() * columns.len(), channels, outputs]);
-    Attribute::new(ty, transformed).ok()
 }
 
 #[cfg(test)]

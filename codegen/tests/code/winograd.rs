@@ -13,15 +13,27 @@ fn by(schedule: &str) -> ScheduleOptions {
 }
 
 fn convolution(x: [usize; 4], window: [usize; 2], outputs: usize, pads: [(usize, usize); 2]) -> (Op, Vec<TensorType>) {
-    let pads = pads.to_vec();
-    let op = Convolution { strides: vec![1; 2], dilations: vec![1; 2], pads, groups: 1, border: 0, sums: None };
+    moving([1, 1], x, window, outputs, pads)
+}
+
+/// One whose window moves by so many elements.
+fn moving(
+    strides: [usize; 2],
+    x: [usize; 4],
+    window: [usize; 2],
+    outputs: usize,
+    pads: [(usize, usize); 2],
+) -> (Op, Vec<TensorType>) {
+    let (strides, pads) = (strides.to_vec(), pads.to_vec());
+    let op = Convolution { strides, dilations: vec![1; 2], pads, groups: 1, border: 0, sums: None };
     let weights = TensorType::new(DType::F32, [window[0], window[1], x[3], outputs]);
     (op.into(), vec![TensorType::new(DType::F32, x), weights])
 }
 
 /// Results of a tile, and layers that such tiles fit: last tiles that are moved back along either axis and along both, several turns
 /// with fewer tiles in the last one, several items, channels and outputs that no vector divides, one of either, borders on one side
-/// only, windows of one row or column.
+/// only, windows of one row or column; windows that move by two along one axis or both, of odd and even numbers of taps, from elements of which
+/// the last are met or not.
 fn layers() -> Vec<(usize, Op, Vec<TensorType>)> {
     let ones = [(1, 1), (1, 1)];
     let of = |size: usize, (op, types): (Op, Vec<TensorType>)| (size, op, types);
@@ -41,13 +53,26 @@ fn layers() -> Vec<(usize, Op, Vec<TensorType>)> {
         of(2, convolution([2, 9, 5, 8], [7, 1], 20, [(3, 3), (0, 0)])),
         of(4, convolution([1, 9, 10, 3], [5, 5], 20, [(2, 2), (2, 2)])),
         of(2, convolution([1, 8, 7, 12], [5, 3], 17, [(2, 2), (1, 1)])),
+        of(3, convolution([1, 8, 9, 12], [2, 2], 17, [(0, 0), (0, 1)])),
+        of(5, convolution([2, 8, 9, 5], [4, 2], 12, [(1, 2), (0, 0)])),
+        of(3, moving([2, 2], [1, 16, 16, 16], [3, 3], 16, ones)),
+        of(5, moving([2, 2], [2, 17, 12, 21], [3, 3], 19, ones)),
+        of(3, moving([2, 2], [1, 9, 14, 6], [3, 3], 33, [(0, 0), (0, 1)])),
+        of(3, moving([2, 2], [1, 15, 18, 3], [7, 7], 20, [(3, 3), (3, 2)])),
+        of(5, moving([2, 2], [1, 12, 11, 8], [4, 4], 18, ones)),
+        of(4, moving([2, 2], [1, 13, 14, 7], [5, 5], 17, [(2, 2), (2, 2)])),
+        of(2, moving([2, 2], [1, 9, 8, 4], [6, 5], 20, [(2, 2), (2, 2)])),
+        of(3, moving([2, 1], [1, 9, 8, 7], [3, 2], 16, [(1, 1), (0, 0)])),
+        of(3, moving([1, 2], [1, 6, 17, 20], [1, 3], 18, [(0, 0), (1, 1)])),
+        of(3, moving([2, 2], [1, 9, 15, 20], [1, 3], 10, [(0, 0), (1, 1)])),
+        of(4, moving([1, 2], [1, 9, 10, 5], [3, 6], 18, [(1, 1), (2, 2)])),
     ]
 }
 
 #[test]
 fn tiles_of_every_edge_agree_with_the_evaluator() {
     let mut generator = Generator::new(5);
-    for size in [4, 2] {
+    for size in [5, 4, 3, 2] {
         let layers: Vec<_> = layers().into_iter().filter(|layer| layer.0 == size).collect();
         for (turn, bytes) in [16, 32, 64].into_iter().enumerate() {
             // Each layer has its epilogue for some vectors, and none for others.
@@ -65,16 +90,24 @@ fn tiles_of_every_edge_agree_with_the_evaluator() {
 /// A layer of so many rows and columns, 56 channels and 20 outputs, of x and weights that functions of their places give.
 struct Sums {
     window: [usize; 2],
+    stride: usize,
     x: Tensor,
     weights: Tensor,
 }
 
-const ROWS: usize = 10;
+/// Taps, and elements that the window moves by.
+type Window = ([usize; 2], usize);
+
+const ROWS: usize = 14;
 const CHANNELS: usize = 56;
 const OUTPUTS: usize = 20;
 
 impl Sums {
-    fn new(window: [usize; 2], x: impl Fn([usize; 2], f64) -> f64, weights: impl Fn([usize; 2], f64) -> f64) -> Sums {
+    fn new(
+        (window, stride): Window,
+        x: impl Fn([usize; 2], f64) -> f64,
+        weights: impl Fn([usize; 2], f64) -> f64,
+    ) -> Sums {
         let fill = |[rows, columns]: [usize; 2], rest: usize, seed: u64, value: &dyn Fn([usize; 2], f64) -> f64| {
             let mut generator = Generator::new(seed);
             let mut values = Vec::new();
@@ -89,11 +122,17 @@ impl Sums {
         let weights = fill(window, CHANNELS * OUTPUTS, 2, &weights);
         let of = |shape: [usize; 4], values: Vec<f64>| Tensor::from_floats(TensorType::new(DType::F32, shape), values);
         let [height, width] = window;
-        Sums { window, x: of([1, ROWS, ROWS, CHANNELS], x), weights: of([height, width, CHANNELS, OUTPUTS], weights) }
+        Sums {
+            window,
+            stride,
+            x: of([1, ROWS, ROWS, CHANNELS], x),
+            weights: of([height, width, CHANNELS, OUTPUTS], weights),
+        }
     }
 
     fn graph(&self) -> Graph {
-        let (op, _) = convolution([1, ROWS, ROWS, CHANNELS], self.window, OUTPUTS, [(0, 0), (0, 0)]);
+        let x = [1, ROWS, ROWS, CHANNELS];
+        let (op, _) = moving([self.stride; 2], x, self.window, OUTPUTS, [(0, 0), (0, 0)]);
         let mut graph = Graph::new("sums");
         let x = graph.add_input("x", self.x.ty().clone());
         let weights = graph.add_constant("weights", Attribute::from_tensor(&self.weights));
@@ -109,13 +148,13 @@ impl Sums {
         let sum = |row: usize, column: usize, output: usize| -> f64 {
             let product = |place: usize| {
                 let (tap, channel) = (place / CHANNELS, place % CHANNELS);
-                let at = (row + tap / width) * ROWS + column + tap % width;
+                let at = (row * self.stride + tap / width) * ROWS + column * self.stride + tap % width;
                 x[at * CHANNELS + channel] * weights[place * OUTPUTS + output]
             };
             (0..height * width * CHANNELS).map(product).sum()
         };
-        let columns = ROWS + 1 - width;
-        let places = (0..(ROWS + 1 - height) * columns).map(|place| (place / columns, place % columns));
+        let [rows, columns] = [height, width].map(|taps| (ROWS - taps) / self.stride + 1);
+        let places = (0..rows * columns).map(|place| (place / columns, place % columns));
         places
             .flat_map(|(row, column)| (0..OUTPUTS).map(move |output| (row, column, output)))
             .map(|(r, c, o)| sum(r, c, o))
@@ -141,18 +180,24 @@ fn module(graph: &Graph, target: &Target, schedules: ScheduleOptions) -> Result<
 #[test]
 fn errors_are_at_most_twenty_times_those_of_plain_convolutions() {
     // Windows, and the results of a tile along each axis of several taps.
-    for (window, outputs) in [([3, 3], 2), ([3, 3], 4), ([1, 7], 2), ([7, 1], 2), ([5, 5], 2), ([5, 5], 4)] {
+    let by_one: [([usize; 2], &[usize]); 5] =
+        [([3, 3], &[2, 4]), ([1, 7], &[2]), ([7, 1], &[2]), ([5, 5], &[2, 4]), ([2, 2], &[3, 5])];
+    let by_two: [([usize; 2], &[usize]); 3] = [([3, 3], &[3, 5]), ([5, 5], &[4]), ([7, 7], &[3])];
+    let windows = by_one.map(|(window, sizes)| ((window, 1), sizes)).into_iter();
+    for (window, sizes) in windows.chain(by_two.map(|(window, sizes)| ((window, 2), sizes))) {
         for (name, sums) in cases(window) {
             let Some(plain) = sums.error("tiles") else { return };
-            let error = sums.error(&format!("winograd:outputs={outputs}")).unwrap();
-            println!("{name}, {window:?}, {outputs} outputs: {:.2} times", error / plain);
-            assert!(error <= 20.0 * plain, "{name}, {window:?}, {outputs} outputs: {error}, plain {plain}");
+            for outputs in sizes {
+                let error = sums.error(&format!("winograd:outputs={outputs}")).unwrap();
+                println!("{name}, {window:?}, {outputs} outputs: {:.2} times", error / plain);
+                assert!(error <= 20.0 * plain, "{name}, {window:?}, {outputs} outputs: {error}, plain {plain}");
+            }
         }
     }
 }
 
 /// Sums that roundings could do much to.
-fn cases(window: [usize; 2]) -> [(&'static str, Sums); 6] {
+fn cases(window: Window) -> [(&'static str, Sums); 6] {
     let sign = |place: [usize; 2]| if place[0].abs_diff(place[1]).is_multiple_of(2) { 1.0 } else { -1.0 };
     [
         ("random", Sums::new(window, |_, random| random, |_, random| random)),
