@@ -244,12 +244,11 @@ impl Winograd {
                 let to: Vec<Var> = self.groups.iter().zip(&starts).map(to).collect();
                 self.elements(kernel, &place, &to, tiles);
             });
-            for (group, &start) in self.groups.iter().zip(&starts) {
+            result = self.groups.iter().zip(&starts).try_for_each(|(group, &start)| {
                 let x = kernel.b.pointer("gp", transformed, Index::from(start));
                 let y = kernel.b.pointer("gp", products, Index::from(group.first * pitch));
-                let written = self.multiply(kernel, settings, group, (x, y), tiles);
-                result = std::mem::replace(&mut result, Ok(())).and(written);
-            }
+                self.multiply(kernel, settings, group, (x, y), tiles)
+            });
             kernel.for_range("tile", Index::default(), count, 1, |kernel, tile| {
                 let place = self.place(kernel, &first.plus(&tile));
                 let from = kernel.b.pointer("mp", products, tile.times(self.outputs as i64));
@@ -347,16 +346,19 @@ impl Winograd {
     /// Where a product has what a phase brings to it, of the first channel and tile: the group, and elements behind its first.
     fn transformed_place(&self, product: [usize; 2], phase: [usize; 2], tiles: usize) -> Option<(usize, usize)> {
         let turn = self.windows.turn(product, phase)?;
+        let (group, place) = self.place_in_group(product)?;
+        Some((group, place * Self::pitch(tiles, self.depth(&self.groups[group])) + turn * self.channels))
+    }
+
+    /// The group of a product, and the products in front of it there.
+    fn place_in_group(&self, product: [usize; 2]) -> Option<(usize, usize)> {
         let places = self.groups.iter().map(|group| group.products.iter().position(|own| *own == product));
-        let (number, place) = places.enumerate().find_map(|(number, place)| Some((number, place?)))?;
-        let pitch = Self::pitch(tiles, self.depth(&self.groups[number]));
-        Some((number, place * pitch + turn * self.channels))
+        places.enumerate().find_map(|(number, place)| Some((number, place?)))
     }
 
     /// The number of a product.
     fn number(&self, product: [usize; 2]) -> usize {
-        let all = self.groups.iter().flat_map(|group| &group.products);
-        all.take_while(|own| **own != product).count()
+        self.place_in_group(product).map_or(0, |(group, place)| self.groups[group].first + place)
     }
 
     /// Multiplies what was transformed for a group's products by the transformed weights.

@@ -3,12 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout)]
 
 use mlc_import::ImportOptions;
-use mlc_ir::{DType, Tensor, TensorType, evaluate, verify};
+use mlc_ir::{DType, Tensor, TensorType, evaluate, parallel, verify};
 use mlc_pnnx as pnnx;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 /// Cases whose file doesn't describe the source model, as computing the file's own operators by hand shows.
 const DIFFERENT_EXPORTS: [(&str, &str); 2] = [
@@ -153,28 +151,15 @@ fn run_all(filter: impl Fn(&str) -> bool + Sync) -> Option<(usize, usize)> {
     }
     names.retain(|name| !DIFFERENT_EXPORTS.iter().any(|(other, _)| other == name));
     names.sort();
-    let next = Mutex::new(names.iter());
-    let outcomes = Mutex::new(BTreeMap::new());
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                loop {
-                    let Some(name) = next.lock().unwrap().next() else { return };
-                    let outcome = run(&suite.join(name));
-                    outcomes.lock().unwrap().insert(name.clone(), outcome);
-                }
-            });
-        }
-    });
-    let outcomes = outcomes.into_inner().unwrap();
-    for (name, outcome) in &outcomes {
+    let outcomes = parallel::map(&names, 2, |name| run(&suite.join(name)));
+    for (name, outcome) in names.iter().zip(&outcomes) {
         match outcome {
             Outcome::Passed => {}
             Outcome::Refused(reason) => println!("refused  {name}: {reason}"),
             Outcome::Wrong(reason) => println!("WRONG    {name}: {reason}"),
         }
     }
-    let count = |test: fn(&Outcome) -> bool| outcomes.values().filter(|outcome| test(outcome)).count();
+    let count = |test: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| test(outcome)).count();
     let passed = count(|outcome| matches!(outcome, Outcome::Passed));
     let refused = count(|outcome| matches!(outcome, Outcome::Refused(_)));
     let wrong = count(|outcome| matches!(outcome, Outcome::Wrong(_)));
