@@ -215,18 +215,20 @@ impl LoopWriter<'_, '_> {
             let [spare, written] = ["spare", "written"].map(|what| format!("{what}{number}{}", self.suffix));
             let [initial, last, other] =
                 [carried.initial, carried.last, carried.spare].map(|binding| self.address(binding));
-            // The last turn of a loop without a condition writes the result.
-            let (first, second) = if code.trip_count.is_none_or(|turns| turns.is_multiple_of(2)) {
-                (&other, &last)
-            } else {
-                (&last, &other)
-            };
             let _ = writeln!(text.before, "  const void *{state} = {initial};");
-            let _ = writeln!(text.before, "  void *{next} = {first};\n  void *{spare} = {second};");
-            let _ = writeln!(
-                text.turn,
-                "    void *const {written} = {next};\n    {next} = {spare};\n    {spare} = {written};\n    {state} = {written};"
-            );
+            if carried.stays() {
+                let _ = writeln!(text.before, "  void *const {next} = {last};");
+                let _ = writeln!(text.turn, "    {state} = {next};");
+            } else {
+                // The last turn of a loop without a condition writes the result.
+                let is_even = code.trip_count.is_none_or(|turns| turns.is_multiple_of(2));
+                let (first, second) = if is_even { (&other, &last) } else { (&last, &other) };
+                let _ = writeln!(text.before, "  void *{next} = {first};\n  void *{spare} = {second};");
+                let _ = writeln!(
+                    text.turn,
+                    "    void *const {written} = {next};\n    {next} = {spare};\n    {spare} = {written};\n    {state} = {written};"
+                );
+            }
             // Other turns, or none, have left it elsewhere.
             if code.conditional || code.trip_count == Some(0) {
                 let copy = format!("(void)memcpy({last}, {state}, {});", carried.bytes);

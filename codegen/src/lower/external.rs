@@ -58,7 +58,7 @@ impl Maker<'_> {
         let size = view.dtype.size();
         let guaranteed = match homes.buffers[buffer].kind {
             BufferKind::Arena | BufferKind::Persistent => usize::MAX,
-            BufferKind::Input(_) | BufferKind::Output(_) => self.interface_alignment.max(size),
+            BufferKind::Input(_) | BufferKind::Output(_) => homes.interface.alignment.max(size),
             BufferKind::State(_) | BufferKind::Constant(_) | BufferKind::Moving => size,
         };
         let begins_aligned = (view.offset.unsigned_abs() as usize * size).is_multiple_of(alignment);

@@ -84,15 +84,25 @@ pub struct Homes {
     apart: BTreeSet<Value>,
     /// Nodes that are computed row by row, in which nothing else lies.
     by_rows: BTreeSet<NodeId>,
+    /// What is known of inputs and outputs.
+    pub interface: Interface,
+}
+
+/// What is known of a graph's inputs and outputs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Interface {
+    /// Their alignment in bytes, where the elements' isn't larger.
+    pub alignment: usize,
+    /// How many values a loop's body hands on: input `k + 1` is what the turn before wrote to output `k`.
+    pub carried: usize,
 }
 
 impl Homes {
-    /// Decides the homes of all values of a legal graph, of which some nodes are computed row by row, and whose caller aligns inputs and
-    /// outputs to so many bytes.
-    pub fn assign(graph: &Graph, by_rows: BTreeSet<NodeId>, interface_alignment: usize) -> Homes {
+    /// Decides the homes of all values of a legal graph, of which some nodes are computed row by row.
+    pub fn assign(graph: &Graph, by_rows: BTreeSet<NodeId>, interface: Interface) -> Homes {
         let (materialized, dense) = (materialized(graph), dense(graph));
-        let apart = apart(graph, interface_alignment);
-        let mut homes = Homes { materialized, dense, apart, by_rows, ..Homes::default() };
+        let apart = apart(graph, interface.alignment);
+        let mut homes = Homes { materialized, dense, apart, by_rows, interface, ..Homes::default() };
         homes.place_outputs(graph);
         for id in graph.topological_order() {
             homes.place_parts(graph, id);
@@ -272,13 +282,19 @@ impl Homes {
     }
 
     /// A result's buffer and that of the operand of this number, of operands in these buffers, if the one can be written over the
-    /// other: both are of the arena and as large, and no other operand is there.
+    /// other: both are of the arena, or what turns of a loop hand on, and as large, and no other operand is there.
     pub fn overwritten(&self, operands: &[BufferId], number: usize, result: BufferId) -> Option<(BufferId, BufferId)> {
         let operand = operands[number];
         let alone = operands.iter().filter(|&&other| other == operand).count() == 1;
         let [over, under] = [result, operand].map(|id| &self.buffers[id]);
-        let planned = over.kind == BufferKind::Arena && under.kind == BufferKind::Arena;
-        (alone && planned && over.bytes == under.bytes).then_some((result, operand))
+        let can_meet = match (&over.kind, &under.kind) {
+            (BufferKind::Arena, BufferKind::Arena) => true,
+            (&BufferKind::Output(output), &BufferKind::Input(input)) => {
+                output < self.interface.carried && input == output + 1
+            }
+            _ => false,
+        };
+        (alone && can_meet && over.bytes == under.bytes).then_some((result, operand))
     }
 
     /// A new buffer.

@@ -1,8 +1,10 @@
 //! Nodes of the operator `loop`: the body becomes parts over the buffers around it.
 //!
 //! A slice of a scanned or stacked tensor is an address in it, for which legalisation puts the axis outermost. A carried value
-//! alternates between two places, one of which may be where its first value is. Captured values are where they are.
+//! alternates between two places, one of which may be where its first value is, unless a turn can write it where it has read it. Captured
+//! values are where they are.
 
+use super::entries::{Entry, entries};
 use super::homes::{Buffer, BufferId, BufferKind, Homes};
 use super::maker::{Body, Maker, bound};
 use super::part::{Binding, Carried, Label, Loop, Part, Walk};
@@ -15,7 +17,7 @@ impl Maker<'_> {
     /// The part of a loop. The homes of its operands and results are dense.
     pub(super) fn repeat(&mut self, homes: &mut Homes, id: NodeId, op: &ops::Loop) {
         let node = self.graph.node(id);
-        let body = match (self.lower_body)(&op.body, self.chooser, self.names) {
+        let body = match (self.lower_body)(&op.body, op.carried, self.chooser, self.names) {
             Ok(body) => body,
             Err(errors) => {
                 let note = format!("in the body of {} \"{}\"", node.op.name(), node.name);
@@ -46,15 +48,27 @@ impl Maker<'_> {
         let stacked = results[op.carried..].iter().zip((first..).zip(&op.stacked));
         let stacked: Vec<Walk> = stacked.map(|(&value, (whole, &way))| walk(value, whole, way)).collect();
         let turn = moving(size_of::<i64>());
+        let types = &node.results[..op.carried];
+        let moved = types.iter().map(|ty| [(), ()].map(|()| homes.buffer(BufferKind::Moving, ty.bytes())));
+        let moved: Vec<[BufferId; 2]> = moved.collect();
+        let inputs = [turn].into_iter().chain(moved.iter().map(|[read, _]| *read));
+        let inputs = inputs.chain(scanned.iter().map(|walk| walk.slice)).map(|buffer| (buffer, 0));
+        let captured = captured.iter().filter_map(|binding| match binding {
+            Binding::Buffer { buffer, offset, .. } => Some((*buffer, *offset)),
+            _ => None,
+        });
+        let inputs: Vec<(BufferId, i64)> = inputs.chain(captured).collect();
+        let outputs = moved.iter().map(|[_, written]| *written).chain(stacked.iter().map(|walk| walk.slice));
         let mut locals = BTreeSet::new();
+        let body = place(body, homes, &inputs, &outputs.collect::<Vec<_>>(), &mut locals);
         let (mut carried, mut in_place) = (Vec::new(), Vec::new());
-        for (number, ty) in node.results[..op.carried].iter().enumerate() {
+        for (number, (ty, [read, written])) in types.iter().zip(moved).enumerate() {
             let bytes = ty.bytes();
-            let [read, written] = [(), ()].map(|()| homes.buffer(BufferKind::Moving, bytes));
             let last = given.len() + number;
             let mut over = targets[number];
             let mut spare = last;
-            if op.trip_count.is_none_or(|turns| turns > 1) {
+            let stays = is_rewritten(&body, read, written);
+            if !stays && op.trip_count.is_none_or(|turns| turns > 1) {
                 let buffer = homes.buffer(BufferKind::Arena, bytes);
                 homes.buffers[buffer].values.push(format!("spare of {}", node.name));
                 spare = bindings.len();
@@ -65,20 +79,11 @@ impl Maker<'_> {
                     over = buffer;
                 }
             }
-            if op.trip_count != Some(1) {
+            if stays || op.trip_count != Some(1) {
                 in_place.extend(homes.overwritten(&sources, number, over));
             }
             carried.push(Carried { bytes, read, written, initial: number, last, spare });
         }
-        let inputs = [turn].into_iter().chain(carried.iter().map(|carried| carried.read));
-        let inputs = inputs.chain(scanned.iter().map(|walk| walk.slice)).map(|buffer| (buffer, 0));
-        let captured = captured.iter().filter_map(|binding| match binding {
-            Binding::Buffer { buffer, offset, .. } => Some((*buffer, *offset)),
-            _ => None,
-        });
-        let inputs: Vec<(BufferId, i64)> = inputs.chain(captured).collect();
-        let outputs = carried.iter().map(|carried| carried.written).chain(stacked.iter().map(|walk| walk.slice));
-        let body = place(body, homes, &inputs, &outputs.collect::<Vec<_>>(), &mut locals);
         let macs = node.op.work(&self.graph.operand_types(id), &node.results).macs;
         let what = match op.trip_count {
             Some(_) => "loop".to_owned(),
@@ -104,6 +109,16 @@ impl Maker<'_> {
         };
         self.push_part(id, Part::Loop(Box::new(code)));
     }
+}
+
+/// Whether a turn can write a value where it has read it: the one step that writes it can, and nothing reads it behind that.
+fn is_rewritten(body: &[Part], read: BufferId, written: BufferId) -> bool {
+    let walk = entries(body, 0);
+    let Some(own) = walk.iter().find(|entry| entry.part.in_place().contains(&(written, read))) else { return false };
+    let touches = |part: &Part, buffer| part.bindings().iter().any(|binding| binding.buffer() == Some(buffer));
+    let keeps =
+        |entry: &Entry<'_>| !touches(entry.part, written) && (entry.last < own.first || !touches(entry.part, read));
+    own.around.is_empty() && walk.iter().all(|entry| entry.first == own.first || keeps(entry))
 }
 
 /// Has the parts of a body be over the buffers around it: its inputs and outputs are some of them, the rest is added to them. What is

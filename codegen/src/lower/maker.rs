@@ -8,8 +8,8 @@ use crate::names::Names;
 use crate::target::Target;
 use mlc_ir::{Diagnostic, Graph, NodeId, Op, Value};
 
-/// Lowers the body of a loop.
-pub type Lower = fn(&Graph, &mut Chooser, &mut Names) -> Result<Body, Vec<Diagnostic>>;
+/// Lowers the body of a loop that hands on so many values.
+pub type Lower = fn(&Graph, usize, &mut Chooser, &mut Names) -> Result<Body, Vec<Diagnostic>>;
 
 /// The lowered body of a loop.
 #[derive(Debug)]
@@ -43,8 +43,6 @@ pub(super) struct Maker<'a> {
     pub items: Vec<Item>,
     /// Nodes that the target can't run.
     pub errors: Vec<Diagnostic>,
-    /// Alignment of inputs and outputs in bytes, where the elements' isn't larger.
-    pub interface_alignment: usize,
     /// Lowers the bodies of loops.
     pub lower_body: Lower,
 }

@@ -381,7 +381,7 @@ pub struct Act {
     pub body: Vec<Part>,
 }
 
-/// A carried value. It alternates between two places, so that a turn reads one and writes the other.
+/// A carried value. It alternates between two places, so that a turn reads one and writes the other, or stays in one.
 #[derive(Debug)]
 pub struct Carried {
     /// Its size in bytes.
@@ -394,8 +394,15 @@ pub struct Carried {
     pub initial: usize,
     /// Number of the binding of the place where its last value has to be.
     pub last: usize,
-    /// Number of the binding of its other place.
+    /// Number of the binding of its other place; `last` where it has none.
     pub spare: usize,
+}
+
+impl Carried {
+    /// Whether turns write the value where they have read it; the first one reads it at `initial`.
+    pub fn stays(&self) -> bool {
+        self.spare == self.last
+    }
 }
 
 /// How a tensor is walked, slice by slice.

@@ -10,7 +10,7 @@ use super::entries::entries;
 use super::legalize;
 use super::part::{Binding, Part};
 use super::point::Point;
-use super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
+use super::sequence::{OF_MODELS, Sequence, sequence};
 use crate::choice::{ByPixels, Chooser, Goal, is_better};
 use crate::names::Names;
 use crate::target::VectorSpelling;
@@ -121,12 +121,12 @@ impl Search<'_> {
         let Plan { graph, blocks, .. } = &self.plans[plan];
         let chooser = &mut *self.choosers[chooser];
         let fetched = chooser.fetched();
-        let mut sequence = sequence(graph, blocks, INTERFACE_ALIGNMENT, fetched, chooser, &mut names)?;
+        let mut sequence = sequence(graph, blocks, OF_MODELS, fetched, chooser, &mut names)?;
         if chooser.is_by_pixels() {
             // Where a result lies over no operand in the end, there is nothing to be paid for.
             let all = chooser.take_by_pixels(ByPixels::Nodes(overlaid(&sequence)));
             let mut own = self.names.clone();
-            let other = self::sequence(graph, blocks, INTERFACE_ALIGNMENT, fetched, chooser, &mut own);
+            let other = self::sequence(graph, blocks, OF_MODELS, fetched, chooser, &mut own);
             chooser.take_by_pixels(all);
             let other = other?;
             if other.cost() < sequence.cost() {

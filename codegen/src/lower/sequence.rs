@@ -4,7 +4,7 @@ use super::block::Block;
 use super::entries::{entries, time};
 use super::fetch::{Fetch, Fetched};
 use super::fetching;
-use super::homes::{Buffer, BufferId, Homes};
+use super::homes::{Buffer, BufferId, Homes, Interface};
 use super::layout::Layout;
 use super::maker::{Body, Item};
 use super::order::{self, Schedule};
@@ -21,6 +21,8 @@ use std::rc::Rc;
 
 /// Alignment in bytes of the inputs and outputs of a model, which its header demands.
 pub const INTERFACE_ALIGNMENT: usize = 16;
+/// The inputs and outputs of a model.
+pub const OF_MODELS: Interface = Interface { alignment: INTERFACE_ALIGNMENT, carried: 0 };
 
 /// A lowered graph, planned as if there were nothing else.
 pub struct Sequence {
@@ -53,15 +55,15 @@ impl Sequence {
     }
 }
 
-/// The parts of a graph without constant nodes, in the order whose arena is smallest; `blocks` are computed row by row, inputs and outputs lie
-/// at multiples of `interface_alignment` bytes. Constants of at least `fetched` bytes are copied into the arena before they are read.
+/// The parts of a graph without constant nodes, in the order whose arena is smallest; `blocks` are computed row by row. Constants of at
+/// least `fetched` bytes are copied into the arena before they are read.
 ///
 /// # Errors
 /// All nodes that the target can't run; an order that messages, or calls with effects, can't keep.
 pub fn sequence(
     graph: &Graph,
     blocks: &[Block],
-    interface_alignment: usize,
+    interface: Interface,
     fetched: Option<usize>,
     chooser: &mut Chooser,
     names: &mut Names,
@@ -71,9 +73,8 @@ pub fn sequence(
     let graph = legalize::legalize(graph, &target, |node| chooser.takes_band(node), in_stripe);
     let graph = graph.map_err(|error| vec![error])?;
     let by_rows = blocks.iter().flat_map(|block| block.found(&graph)).collect();
-    let mut homes = Homes::assign(&graph, by_rows, interface_alignment);
-    let (mut items, copies) =
-        steps::steps(&graph, blocks, &mut homes, interface_alignment, chooser, names, lower_body)?;
+    let mut homes = Homes::assign(&graph, by_rows, interface);
+    let (mut items, copies) = steps::steps(&graph, blocks, &mut homes, chooser, names, lower_body)?;
     let messages = exchange::messages(&graph, &homes, &copies);
     let mut buffers = homes.buffers;
     let fetched = fetching::take(&mut items, &mut buffers, fetched);
@@ -142,7 +143,13 @@ fn assembled(items: Vec<Item>, schedule: &Schedule, mut fetched: Vec<Vec<Fetched
 }
 
 /// Lowers the body of a loop: its inputs and outputs are slices, of which nobody knows more than the alignment of the elements.
-fn lower_body(graph: &Graph, chooser: &mut Chooser, names: &mut Names) -> Result<Body, Vec<Diagnostic>> {
-    let Sequence { parts, buffers, .. } = sequence(&legalize::simplify(graph)?, &[], 1, None, chooser, names)?;
+fn lower_body(
+    graph: &Graph,
+    carried: usize,
+    chooser: &mut Chooser,
+    names: &mut Names,
+) -> Result<Body, Vec<Diagnostic>> {
+    let interface = Interface { alignment: 1, carried };
+    let Sequence { parts, buffers, .. } = sequence(&legalize::simplify(graph)?, &[], interface, None, chooser, names)?;
     Ok(Body { parts, buffers })
 }

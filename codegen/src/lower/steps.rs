@@ -20,8 +20,7 @@ use mlc_ir::{Attribute, Code, DType, Diagnostic, Graph, Location, NodeId, Object
 use std::rc::Rc;
 
 /// Makes the parts of a legal graph, of which the nodes of each block become a stripe; adds the buffers of outputs that must be copied, and
-/// gives those of them that are sent, by number. `interface_alignment` is that of inputs and outputs in bytes; `lower_body` lowers the bodies
-/// of loops.
+/// gives those of them that are sent, by number. `lower_body` lowers the bodies of loops.
 ///
 /// # Errors
 /// All nodes that the target can't run.
@@ -29,14 +28,13 @@ pub fn steps(
     graph: &Graph,
     blocks: &[Block],
     homes: &mut Homes,
-    interface_alignment: usize,
     chooser: &mut Chooser,
     names: &mut Names,
     lower_body: Lower,
 ) -> Result<(Vec<Item>, Copies), Vec<Diagnostic>> {
     let target = &*Rc::clone(&chooser.target);
     let (items, errors) = (Vec::new(), Vec::new());
-    let mut maker = Maker { graph, target, chooser, names, items, errors, interface_alignment, lower_body };
+    let mut maker = Maker { graph, target, chooser, names, items, errors, lower_body };
     let blocks: Vec<(Vec<NodeId>, &Block)> = blocks.iter().map(|block| (block.found(graph), block)).collect();
     for id in graph.topological_order() {
         match blocks.iter().find(|(nodes, _)| nodes.contains(&id)) {

@@ -301,3 +301,63 @@ fn what_turns_hand_on_may_lie_where_its_first_value_was_unless_that_is_needed() 
         assert!(buffers(6) < buffers(0) && buffers(7) < buffers(1), "{:?}", modules[6].plan);
     }
 }
+
+/// Turns that hand on `h`, of `width` elements, and stack its sum before. What comes of it is made element by element where `kind` is 0;
+/// backwards (1); with `h` read behind it (2); of another value that is handed on, which comes of `h` (3).
+fn rewriting(kind: usize, trip_count: usize, width: usize) -> Graph {
+    let mut body = Graph::new("body");
+    body.add_input("turn", TensorType::new(DType::I64, []));
+    let h = body.add_input("h", f32(&[width]));
+    let other = body.add_input("other", f32(&[width]));
+    let sum = Reduce { function: ReduceFunction::Sum, axes: vec![0], keep_axes: false };
+    let sum = body.add(sum, &[h], "sum").unwrap();
+    let next = match kind {
+        1 => backwards(&mut body, h, width),
+        3 => apply(&mut body, BinaryFunction::Multiply, other, other),
+        _ => apply(&mut body, BinaryFunction::Add, h, other),
+    };
+    body.add_output("h", next);
+    match kind {
+        2 => {
+            let both = apply(&mut body, BinaryFunction::Multiply, h, next);
+            body.add_output("both", both);
+        }
+        3 => {
+            let other = apply(&mut body, BinaryFunction::Add, h, h);
+            body.add_output("other", other);
+        }
+        _ => {}
+    }
+    body.add_output("sum", sum.into());
+    let mut graph = Graph::new(format!("rewriting {kind} {trip_count}"));
+    let x = graph.add_input("x", f32(&[width]));
+    let first = backwards(&mut graph, x, width);
+    let (carried, stacked) = match kind {
+        2 => (1, vec![way(0, false); 2]),
+        3 => (2, vec![way(0, false)]),
+        _ => (1, vec![way(0, false)]),
+    };
+    let results = carried + stacked.len();
+    let (scanned, body) = (vec![], Subgraph::new(body));
+    let op = Loop { body, trip_count: Some(trip_count), carried, scanned, stacked, conditional: false };
+    let node = graph.add(op, &[first, x], "repeat").unwrap();
+    let last = backwards(&mut graph, node.into(), width);
+    graph.add_output("y", last);
+    for slot in 1..results {
+        graph.add_output(&format!("y{slot}"), Value { node, slot: slot as u32 });
+    }
+    graph
+}
+
+#[test]
+fn values_that_turns_write_where_they_have_read_them_have_one_place() {
+    let width = 64;
+    let cases = [(0, 1), (0, 2), (0, 5), (1, 5), (2, 5), (3, 5)];
+    let graphs = cases.map(|(kind, trip_count)| rewriting(kind, trip_count, width));
+    for target in targets() {
+        let modules = check(&graphs, &target, 1e-4);
+        let places = modules.iter().map(|module| module.plan.arena_bytes / (4 * width));
+        // The last one's other value begins with the caller and ends there, and has a place to alternate with.
+        assert_eq!(places.collect::<Vec<_>>(), [1, 1, 1, 2, 2, 3], "{}", target.name);
+    }
+}

@@ -3,7 +3,7 @@ use super::super::legalize::{legalize, simplify};
 use super::super::lower;
 use super::super::maker::Item;
 use super::super::patch::Halo;
-use super::super::sequence::{INTERFACE_ALIGNMENT, Sequence, sequence};
+use super::super::sequence::{OF_MODELS, Sequence, sequence};
 use super::super::steps::steps;
 use super::tags::Tags;
 use super::*;
@@ -143,9 +143,9 @@ fn items(graph: &Graph, blocks: &[crate::lower::block::Block], target: &Target) 
     let in_stripe = |node: &str| blocks.iter().any(|block| block.has(node));
     let graph = legalize(&simplify(graph).unwrap(), target, |_| false, in_stripe).unwrap();
     let by_rows = blocks.iter().flat_map(|block| block.found(&graph)).collect();
-    let mut homes = Homes::assign(&graph, by_rows, INTERFACE_ALIGNMENT);
-    let none = |_: &Graph, _: &mut Chooser, _: &mut Names| panic!("there are no loops");
-    let made = steps(&graph, blocks, &mut homes, INTERFACE_ALIGNMENT, &mut chooser, &mut Names::new("net"), none);
+    let mut homes = Homes::assign(&graph, by_rows, OF_MODELS);
+    let none = |_: &Graph, _: usize, _: &mut Chooser, _: &mut Names| panic!("there are no loops");
+    let made = steps(&graph, blocks, &mut homes, &mut chooser, &mut Names::new("net"), none);
     (made.unwrap().0, homes)
 }
 
@@ -345,8 +345,7 @@ fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_it
                 assert_eq!(found[0].to_floats(), expected[0].to_floats(), "{place}");
                 let mut chooser = Chooser::new(&target, 0, &ScheduleOptions::default());
                 let names = &mut Names::new("net");
-                let program =
-                    sequence(&plan.graph, &plan.blocks, INTERFACE_ALIGNMENT, None, &mut chooser, names).unwrap();
+                let program = sequence(&plan.graph, &plan.blocks, OF_MODELS, None, &mut chooser, names).unwrap();
                 if program.parts.iter().any(has_routines) {
                     continue;
                 }
@@ -384,7 +383,7 @@ fn every_read_of_a_program_with_rings_that_slide_finds_its_bytes() {
             for blocks in blocks::plans(&graph, &target, None).into_iter().take(3) {
                 let mut chooser = Chooser::new(&target, 0, &ScheduleOptions::default());
                 let names = &mut Names::new("net");
-                let program = sequence(&graph, &blocks, INTERFACE_ALIGNMENT, None, &mut chooser, names).unwrap();
+                let program = sequence(&graph, &blocks, OF_MODELS, None, &mut chooser, names).unwrap();
                 if program.parts.iter().any(has_routines) {
                     continue;
                 }

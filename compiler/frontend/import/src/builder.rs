@@ -24,6 +24,7 @@ mod reduction;
 mod regions;
 mod rescaling;
 mod sampling;
+mod suppression;
 mod window;
 
 pub use attention::{Band, Offset};
@@ -39,6 +40,7 @@ pub use recurrent::{RecurrentRun, RecurrentWeights};
 pub use regions::RegionPool;
 pub use rescaling::{Halves, Stored};
 pub use sampling::{SampleMode, SampleRim};
+pub use suppression::{Corners, KeptBoxes};
 pub use window::{PoolWindow, SlidingWindow, ceil_mode_pads};
 
 use mlc_ir::folding;

@@ -4,15 +4,16 @@
 use super::call::{Call, Table, Tensors};
 use super::convolution::positive;
 use mlc_import::Handler::Many;
+use mlc_import::builder::{Corners, KeptBoxes};
 use mlc_import::{Fault, Operand};
-use mlc_ir::ops::{ArgFunction, ArgReduce, PadMode, ReduceFunction};
+use mlc_ir::ops::{PadMode, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId, UnaryFunction as U};
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[("TFLite_Detection_PostProcess", Many(detections))];
 
-/// Most boxes that are kept, each of which is looked for by operators of its own.
-const MOST_DETECTIONS: usize = 256;
+/// Most boxes that are kept.
+const MOST_DETECTIONS: usize = 1 << 16;
 /// Corners of a box: its least and its greatest row, and columns.
 const CORNERS: usize = 4;
 
@@ -117,15 +118,13 @@ struct Found {
 fn whatever_the_class(
     call: &mut Call<'_, '_>,
     scores: Value,
-    corners: &[Value],
+    corners: &Corners,
     detector: &Detector,
 ) -> Result<Found, Fault> {
     let [scores, classes] = call.builder.sort(scores, 1, detector.told, true)?;
     let best = call.builder.pick(scores, 1, 0)?;
     let best = call.builder.insert_axis(best, 1)?;
-    let Kept { rows, best } = keep(call, best, corners, detector, detector.detections)?;
-    let rows = call.builder.reshape(rows, &[detector.detections])?;
-    let best = call.builder.reshape(best, &[detector.detections])?;
+    let (rows, best) = keep(call, best, corners, detector, detector.detections)?;
     let (classes, scores) = (call.builder.gather(classes, rows, 0)?, call.builder.gather(scores, rows, 0)?);
     Ok(Found { rows, found: is_found(call, best)?, classes, scores })
 }
@@ -134,17 +133,11 @@ fn whatever_the_class(
 fn class_by_class(
     call: &mut Call<'_, '_>,
     scores: Value,
-    corners: &[Value],
+    corners: &Corners,
     detector: &Detector,
     most: usize,
 ) -> Result<Found, Fault> {
-    let each = most.min(detector.detections);
-    let Kept { rows, best } = keep(call, scores, corners, detector, each)?;
-    let all = detector.classes * each;
-    let (rows, best) = (call.builder.reshape(rows, &[all])?, call.builder.reshape(best, &[all])?);
-    let behind = detector.detections.saturating_sub(all) as i64;
-    let best = call.builder.pad(best, &[(0, behind)], PadMode::Constant, NOTHING)?;
-    let rows = call.builder.pad(rows, &[(0, behind)], PadMode::Constant, 0.0)?;
+    let (rows, best) = keep(call, scores, corners, detector, most)?;
     let [best, places] = call.builder.sort(best, 0, detector.detections, true)?;
     let rows = call.builder.gather(rows, places, 0)?;
     let classes = call.builder.map(&[places], |b| {
@@ -159,121 +152,67 @@ fn class_by_class(
 /// 1 for scores of boxes, 0 for those of none.
 fn is_found(call: &mut Call<'_, '_>, best: Value) -> Result<Value, Fault> {
     Ok(call.builder.map(&[best], |b| {
-        let (score, nothing) = (b.operand(0), b.number(DType::F32, NOTHING));
+        let (score, nothing) = (b.operand(0), b.number(DType::F32, KeptBoxes::NO_SCORE));
         let is_found = b.binary(B::Greater, score, nothing);
         b.cast(DType::F32, is_found)
     })?)
 }
 
 /// Least row, least column, greatest row, greatest column of each box, [boxes] each.
-fn corners(
-    call: &mut Call<'_, '_>,
-    deviations: Value,
-    anchors: Value,
-    detector: &Detector,
-) -> Result<Vec<Value>, Fault> {
+fn corners(call: &mut Call<'_, '_>, deviations: Value, anchors: Value, detector: &Detector) -> Result<Corners, Fault> {
     let boxes = call.shape(anchors)[0];
     let deviations = call.builder.reshape(deviations, &[boxes, CORNERS])?;
     let mut columns =
         |x: Value| (0..CORNERS).map(|column| call.builder.pick(x, 1, column)).collect::<Result<Vec<Value>, _>>();
     let (deviations, anchors) = (columns(deviations)?, columns(anchors)?);
-    let mut corners = Vec::new();
-    for sign in [-0.5, 0.5] {
-        for axis in 0..2 {
-            let (scale, length) = (detector.scales[axis], detector.scales[axis + 2]);
-            let operands = [deviations[axis], deviations[axis + 2], anchors[axis], anchors[axis + 2]];
-            corners.push(call.builder.map(&operands, |b| {
-                let [place, size, centre, extent] = [0, 1, 2, 3].map(|operand| b.operand(operand));
-                let divided = |b: &mut ExpressionBuilder, x: ScalarId, divisor: f64| {
-                    let divisor = b.number(DType::F32, divisor);
-                    b.binary(B::Divide, x, divisor)
-                };
-                let (place, size) = (divided(b, place, scale), divided(b, size, length));
-                let moved = b.binary(B::Multiply, place, extent);
-                let centre = b.binary(B::Add, moved, centre);
-                let size = b.unary(U::Exp, size);
-                let half = b.number(DType::F32, sign);
-                let half = b.binary(B::Multiply, half, size);
-                let half = b.binary(B::Multiply, half, extent);
-                b.binary(B::Add, centre, half)
-            })?);
-        }
-    }
-    Ok(corners)
+    let mut corner = |sign: f64, axis: usize| {
+        let (scale, length) = (detector.scales[axis], detector.scales[axis + 2]);
+        let operands = [deviations[axis], deviations[axis + 2], anchors[axis], anchors[axis + 2]];
+        call.builder.map(&operands, |b| {
+            let [place, size, centre, extent] = [0, 1, 2, 3].map(|operand| b.operand(operand));
+            let divided = |b: &mut ExpressionBuilder, x: ScalarId, divisor: f64| {
+                let divisor = b.number(DType::F32, divisor);
+                b.binary(B::Divide, x, divisor)
+            };
+            let (place, size) = (divided(b, place, scale), divided(b, size, length));
+            let moved = b.binary(B::Multiply, place, extent);
+            let centre = b.binary(B::Add, moved, centre);
+            let size = b.unary(U::Exp, size);
+            let half = b.number(DType::F32, sign);
+            let half = b.binary(B::Multiply, half, size);
+            let half = b.binary(B::Multiply, half, extent);
+            b.binary(B::Add, centre, half)
+        })
+    };
+    Ok([corner(-0.5, 0)?, corner(-0.5, 1)?, corner(0.5, 0)?, corner(0.5, 1)?])
 }
 
-/// What is kept, best first: numbers of boxes, i64, and their scores, [NOTHING] where there are no more; [steps, groups] both.
-struct Kept {
-    rows: Value,
-    best: Value,
-}
-
-/// The score of a box that isn't there.
-const NOTHING: f64 = f32::MIN as f64;
-
-/// Takes the box of the best of the scores [boxes, groups] that are left, group by group, and leaves out those that it overlaps, as often
-/// as boxes are wanted.
+/// Numbers and scores of the boxes of the scores [boxes, groups] that are good enough and hardly overlap better ones, at most so many of
+/// each group: the best of all groups first, then the second ones. There are at least as many as are wanted in all, and those behind the
+/// last box have no score.
 fn keep(
     call: &mut Call<'_, '_>,
     scores: Value,
-    corners: &[Value],
+    corners: &Corners,
     detector: &Detector,
-    steps: usize,
-) -> Result<Kept, Fault> {
-    let boxes = call.shape(scores)[0];
-    let numbers = call.builder.counting(boxes)?;
-    let numbers = call.builder.reshape(numbers, &[boxes, 1])?;
-    let columns = corners.iter().map(|&corner| call.builder.reshape(corner, &[boxes, 1]));
-    let columns = columns.collect::<Result<Vec<_>, _>>()?;
-    let mut left = call.builder.map(&[scores], |b| {
+    most: usize,
+) -> Result<(Value, Value), Fault> {
+    let [boxes, groups] = call.shape(scores)[..] else { return Err(Fault::operands("scores have two axes")) };
+    let scores = call.builder.map(&[scores], |b| {
         let (score, least) = (b.operand(0), b.number(DType::F32, detector.least_score));
         let is_good = b.binary(B::GreaterEqual, score, least);
-        let nothing = b.number(DType::F32, NOTHING);
+        let nothing = b.number(DType::F32, KeptBoxes::NO_SCORE);
         b.select(is_good, score, nothing)
     })?;
-    let (mut rows, mut best) = (Vec::new(), Vec::new());
-    for _ in 0..steps {
-        let first = ArgReduce { function: ArgFunction::Maximum, axis: 0, keep_axis: true, last: false };
-        let row = call.builder.apply(first, &[left])?;
-        best.push(call.builder.reduce(ReduceFunction::Maximum, left, &[0], true)?);
-        rows.push(row);
-        let own = corners.iter().map(|&corner| call.builder.gather(corner, row, 0)).collect::<Result<Vec<_>, _>>()?;
-        let operands: Vec<Value> = [left, numbers, row].into_iter().chain(columns.iter().copied()).chain(own).collect();
-        left = call.builder.map(&operands, |b| still_left(b, detector.most_overlap))?;
-    }
-    Ok(Kept { rows: call.builder.concat(&rows, 0)?, best: call.builder.concat(&best, 0)? })
-}
-
-/// The score of a box that is left beside one that was taken: its score before, its number, the number of the one, and the corners of both.
-fn still_left(b: &mut ExpressionBuilder, most_overlap: f64) -> ScalarId {
-    let [left, number, taken] = [0, 1, 2].map(|operand| b.operand(operand));
-    let [this, that] = [3, 7].map(|first| [0, 1, 2, 3].map(|corner| b.operand(first + corner)));
-    let zero = b.number(DType::F32, 0.0);
-    let area = |b: &mut ExpressionBuilder, [top, start, bottom, end]: [ScalarId; CORNERS]| {
-        let (height, width) = (b.binary(B::Subtract, bottom, top), b.binary(B::Subtract, end, start));
-        b.binary(B::Multiply, height, width)
+    let most = most.min(detector.detections).min(boxes);
+    let kept = call.builder.suppress_overlapping(scores, corners, detector.most_overlap, most)?;
+    let all = most * groups;
+    let behind = detector.detections.saturating_sub(all) as i64;
+    let mut in_a_row = |x, value| -> Result<Value, Fault> {
+        let x = call.builder.reshape(x, &[all])?;
+        Ok(call.builder.pad(x, &[(0, behind)], PadMode::Constant, value)?)
     };
-    let (own, other) = (area(b, this), area(b, that));
-    let common = [0, 1, 2, 3].map(|corner| {
-        let function = if corner < 2 { B::Maximum } else { B::Minimum };
-        b.binary(function, this[corner], that[corner])
-    });
-    let (height, width) = (b.binary(B::Subtract, common[2], common[0]), b.binary(B::Subtract, common[3], common[1]));
-    let [height, width] = [height, width].map(|extent| b.binary(B::Maximum, extent, zero));
-    let common = b.binary(B::Multiply, height, width);
-    let both = b.binary(B::Add, own, other);
-    let union = b.binary(B::Subtract, both, common);
-    let share = b.binary(B::Divide, common, union);
-    let most = b.number(DType::F32, most_overlap);
-    let overlaps = b.binary(B::Greater, share, most);
-    // A box without an area overlaps none.
-    let least = b.binary(B::Minimum, own, other);
-    let has_areas = b.binary(B::Greater, least, zero);
-    let overlaps = b.binary(B::And, overlaps, has_areas);
-    let is_taken = b.binary(B::Equal, number, taken);
-    let is_out = b.binary(B::Or, overlaps, is_taken);
-    let nothing = b.number(DType::F32, NOTHING);
-    b.select(is_out, nothing, left)
+    Ok((in_a_row(kept.numbers, 0.0)?, in_a_row(kept.scores, KeptBoxes::NO_SCORE)?))
 }
 
 #[cfg(test)]
@@ -313,8 +252,8 @@ mod tests {
         assert!(said.contains("several classes of a box"), "{said}");
         let said = message(&[regular, ("detections_per_class", Setting::Int(0))], &[1, 3, 3]);
         assert!(said.contains("`detections_per_class` is 0"), "{said}");
-        let said = message(&[("max_detections", Setting::Int(1000))], &[1, 3, 3]);
-        assert!(said.contains("at most 256 are supported"), "{said}");
+        let said = message(&[("max_detections", Setting::Int(100_000))], &[1, 3, 3]);
+        assert!(said.contains("at most 65536 are supported"), "{said}");
         let said = message(&[("max_detections", Setting::Int(0))], &[1, 3, 3]);
         assert!(said.contains("`max_detections` is 0"), "{said}");
         // What isn't a number isn't there.

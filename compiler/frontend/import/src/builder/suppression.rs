@@ -1,0 +1,110 @@
+//! Non-maximum suppression: of boxes that overlap much, the one of the highest score is kept.
+
+use super::Builder;
+use mlc_ir::ops::{ArgFunction, ArgReduce, Loop, ReduceFunction, SliceAxis};
+use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId};
+use mlc_ir::{DType, OperatorError, Subgraph, TensorType, Value};
+
+/// Corners of boxes, f32 [boxes] each: where they begin along both axes, and where they end.
+pub type Corners = [Value; 4];
+
+/// The boxes that are kept in each group, best first.
+pub struct KeptBoxes {
+    /// Their numbers, i64 [most, groups]; any where there are no more.
+    pub numbers: Value,
+    /// Their scores, f32 [most, groups]; [`KeptBoxes::NO_SCORE`] where there are no more.
+    pub scores: Value,
+}
+
+impl KeptBoxes {
+    /// The score of a box that isn't there: the lowest number, for C compilers may be told that there is no infinity.
+    pub const NO_SCORE: f64 = f32::MIN as f64;
+}
+
+impl Builder {
+    /// Takes the box of the best of the scores f32 [boxes, groups] that are left, group by group, and leaves out those that have more than
+    /// a share of what both cover in common with it, `most` times. Boxes of the score [`KeptBoxes::NO_SCORE`] aren't there; those without
+    /// an area overlap none.
+    ///
+    /// It is a loop of `most` turns: neither the code nor what it takes to compile it grows with them.
+    ///
+    /// # Errors
+    /// When the shapes don't fit.
+    pub fn suppress_overlapping(
+        &mut self,
+        scores: Value,
+        corners: &Corners,
+        most_overlap: f64,
+        most: usize,
+    ) -> Result<KeptBoxes, OperatorError> {
+        let body = turn(&self.ty(scores).shape, most_overlap)?;
+        let stacked = vec![SliceAxis { axis: 0, reverse: false }; 2];
+        let op = Loop { body, trip_count: Some(most), carried: 1, scanned: Vec::new(), stacked, conditional: false };
+        let operands: Vec<Value> = [scores].into_iter().chain(*corners).collect();
+        let results = self.apply_all(op, &operands)?;
+        Ok(KeptBoxes { numbers: results[1], scores: results[2] })
+    }
+}
+
+/// One turn: the scores become those that the best boxes leave.
+fn turn(shape: &[usize], most_overlap: f64) -> Result<Subgraph, OperatorError> {
+    let (boxes, groups) = (shape[0], shape[1]);
+    let mut b = Builder::new("body");
+    b.begin("box");
+    b.input("turn", TensorType::new(DType::I64, []));
+    let scores = b.input("scores", TensorType::new(DType::F32, shape));
+    let corners = ["y1", "x1", "y2", "x2"].map(|name| b.input(name, TensorType::new(DType::F32, [boxes])));
+    let first = ArgReduce { function: ArgFunction::Maximum, axis: 0, keep_axis: true, last: false };
+    let taken = b.apply(first, &[scores])?;
+    let best = b.reduce(ReduceFunction::Maximum, scores, &[0], true)?;
+    let numbers = b.counting(boxes)?;
+    let mut operands = vec![scores, b.reshape(numbers, &[boxes, 1])?, taken];
+    for corner in corners {
+        operands.push(b.reshape(corner, &[boxes, 1])?);
+    }
+    for corner in corners {
+        operands.push(b.gather(corner, taken, 0)?);
+    }
+    let left = b.map(&operands, |b| left(b, most_overlap))?;
+    b.output("left", left);
+    for (name, told) in [("number", taken), ("score", best)] {
+        let told = b.reshape(told, &[groups])?;
+        b.output(name, told);
+    }
+    Ok(Subgraph::new(b.finish()))
+}
+
+/// The score of a box that is left beside one that was taken. Operands are its score before, its number, the number of the one, and the
+/// corners of both.
+fn left(b: &mut ExpressionBuilder, most_overlap: f64) -> ScalarId {
+    let [score, number, taken] = [0, 1, 2].map(|operand| b.operand(operand));
+    let share = overlap(b, [3, 7]);
+    let most = b.number(DType::F32, most_overlap);
+    let overlaps = b.binary(B::Greater, share, most);
+    let is_taken = b.binary(B::Equal, number, taken);
+    let is_out = b.binary(B::Or, overlaps, is_taken);
+    let nothing = b.number(DType::F32, KeptBoxes::NO_SCORE);
+    b.select(is_out, nothing, score)
+}
+
+/// The share of what two boxes cover that they have in common; 0 where one of them has no area. The operands that their corners begin with.
+fn overlap(b: &mut ExpressionBuilder, firsts: [u32; 2]) -> ScalarId {
+    let [this, that] = firsts.map(|first| [0, 1, 2, 3].map(|corner| b.operand(first + corner)));
+    let zero = b.number(DType::F32, 0.0);
+    let mut area = |[y1, x1, y2, x2]: [ScalarId; 4]| {
+        let (height, width) = (b.binary(B::Subtract, y2, y1), b.binary(B::Subtract, x2, x1));
+        b.binary(B::Multiply, height, width)
+    };
+    let (own, other) = (area(this), area(that));
+    let [y1, x1] = [0, 1].map(|corner| b.binary(B::Maximum, this[corner], that[corner]));
+    let [y2, x2] = [2, 3].map(|corner| b.binary(B::Minimum, this[corner], that[corner]));
+    let (height, width) = (b.binary(B::Subtract, y2, y1), b.binary(B::Subtract, x2, x1));
+    let [height, width] = [height, width].map(|extent| b.binary(B::Maximum, extent, zero));
+    let common = b.binary(B::Multiply, height, width);
+    let both = b.binary(B::Add, own, other);
+    let union = b.binary(B::Subtract, both, common);
+    let share = b.binary(B::Divide, common, union);
+    let smaller = b.binary(B::Minimum, own, other);
+    let has_areas = b.binary(B::Greater, smaller, zero);
+    b.select(has_areas, share, zero)
+}
