@@ -8,6 +8,7 @@ mod common;
 mod dense;
 mod executors;
 mod externs;
+mod extremes;
 mod generate;
 mod halves;
 mod integers;

@@ -2,8 +2,8 @@
 
 use super::case::{Case, Layout};
 use mlc_ir::ops::{
-    AdaptivePool, AveragePool, Convolution, Cumulative, CumulativeFunction, Gather, GatherElements, Kernel, Matmul,
-    MaxPool, Normalize, Pad, PadMode, PoolFunction, Reduce, ReduceFunction, Resize, Scatter, Softmax, Sort,
+    AdaptivePool, ArgReduce, AveragePool, Convolution, Cumulative, CumulativeFunction, Gather, GatherElements, Kernel,
+    Matmul, MaxPool, Normalize, Pad, PadMode, PoolFunction, Reduce, ReduceFunction, Resize, Scatter, Softmax, Sort,
 };
 use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{DType, Float, Generator, Literal, Op, OpKind, TensorType};
@@ -73,6 +73,7 @@ fn larger(kind: OpKind, generator: &mut Generator) -> Option<(Op, Vec<TensorType
             let x = f32(vec![generator.range(1, 2), generator.range(4, 9), generator.range(4, 9), channels]);
             (AdaptivePool { sizes: vec![generator.range(1, 7), generator.range(1, 5)], ..op }.into(), vec![x])
         }
+        Op::ArgReduce(op) => (ArgReduce { axis: generator.range(0, wide.len() - 1), ..op }.into(), vec![f32(wide)]),
         Op::Cumulative(op) => (Cumulative { axis: generator.range(0, wide.len() - 1), ..op }.into(), vec![f32(wide)]),
         Op::Gather(_) => {
             let indices = TensorType::new(DType::I32, generator.shape(0, 2));

@@ -78,17 +78,16 @@ fn turn(shape: &[usize], most_overlap: f64) -> Result<Subgraph, OperatorError> {
 /// corners of both.
 fn left(b: &mut ExpressionBuilder, most_overlap: f64) -> ScalarId {
     let [score, number, taken] = [0, 1, 2].map(|operand| b.operand(operand));
-    let share = overlap(b, [3, 7]);
-    let most = b.number(DType::F32, most_overlap);
-    let overlaps = b.binary(B::Greater, share, most);
+    let overlaps = overlaps(b, [3, 7], most_overlap);
     let is_taken = b.binary(B::Equal, number, taken);
     let is_out = b.binary(B::Or, overlaps, is_taken);
     let nothing = b.number(DType::F32, KeptBoxes::NO_SCORE);
     b.select(is_out, nothing, score)
 }
 
-/// The share of what two boxes cover that they have in common; 0 where one of them has no area. The operands that their corners begin with.
-fn overlap(b: &mut ExpressionBuilder, firsts: [u32; 2]) -> ScalarId {
+/// Whether two boxes, whose corners begin with these operands, have more than a share of what both cover in common, and areas. The truth
+/// values are joined, so that C compilers compute several boxes at once: behind a selection of the share they would compute one by one.
+fn overlaps(b: &mut ExpressionBuilder, firsts: [u32; 2], most: f64) -> ScalarId {
     let [this, that] = firsts.map(|first| [0, 1, 2, 3].map(|corner| b.operand(first + corner)));
     let zero = b.number(DType::F32, 0.0);
     let mut area = |[y1, x1, y2, x2]: [ScalarId; 4]| {
@@ -104,7 +103,9 @@ fn overlap(b: &mut ExpressionBuilder, firsts: [u32; 2]) -> ScalarId {
     let both = b.binary(B::Add, own, other);
     let union = b.binary(B::Subtract, both, common);
     let share = b.binary(B::Divide, common, union);
+    let most = b.number(DType::F32, most);
+    let is_more = b.binary(B::Greater, share, most);
     let smaller = b.binary(B::Minimum, own, other);
-    let has_areas = b.binary(B::Greater, smaller, zero);
-    b.select(has_areas, share, zero)
+    let have_areas = b.binary(B::Greater, smaller, zero);
+    b.binary(B::And, is_more, have_areas)
 }
