@@ -10,6 +10,7 @@ use crate::target::VectorSpelling;
 use mlc_ir::ops::{ArgFunction, ArgReduce};
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Diagnostic, Literal};
+use std::ops::Range;
 
 impl Scheduled for ArgReduce {
     const KINDS: &'static [Kind<Self>] = &[
@@ -23,7 +24,6 @@ impl Scheduled for ArgReduce {
 
 fn arg_reduce(op: &ArgReduce, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let x = kernel.operands[0].clone();
-    let dtype = x.view.dtype;
     let extent = x.view.shape[op.axis];
     let mut kept = x.view.shape.to_vec();
     kept.remove(op.axis);
@@ -40,17 +40,32 @@ fn arg_reduce(op: &ArgReduce, _: &Settings, kernel: &mut KernelWriter<'_>) -> Re
         let first = kernel.load(&x, &at(Index::default()), 1, 1);
         let best = kernel.b.mutable("best", first);
         let place = kernel.b.mutable("place", Literal::integer(DType::I32, 0).into());
-        kernel.for_range("r", Index::from(1usize), Index::from(extent), 1, |kernel, index| {
-            let value = kernel.load(&x, &at(index.clone()), 1, 1);
-            let value = kernel.b.define("value", value);
-            kernel.when_value(better(op, dtype, value.clone(), Expr::Var(best)), |kernel| {
-                kernel.b.assign(best, value);
-                kernel.b.assign(place, Expr::Index(DType::I32, index));
-            });
+        keep_better(op, kernel, 1..extent, &Best { value: best, place }, &|kernel, index| {
+            kernel.load(&x, &at(index), 1, 1)
         });
         kernel.finish(Expr::Cast(DType::I64, Box::new(Expr::Var(place))), &result, 1);
     });
     Ok(())
+}
+
+/// Looks for better elements than the best one so far, one by one.
+fn keep_better<'a>(
+    op: &ArgReduce,
+    kernel: &mut KernelWriter<'a>,
+    places: Range<usize>,
+    so_far: &Best,
+    load: &dyn Fn(&mut KernelWriter<'a>, Index) -> Expr,
+) {
+    let &Best { value: best, place } = so_far;
+    kernel.for_range("r", Index::from(places.start), Index::from(places.end), 1, |kernel, index| {
+        let value = load(kernel, index.clone());
+        let value = kernel.b.define("value", value);
+        let dtype = kernel.b.ty(&value).dtype;
+        kernel.when_value(better(op, dtype, value.clone(), Expr::Var(best)), |kernel| {
+            kernel.b.assign(best, value);
+            kernel.b.assign(place, Expr::Index(DType::I32, index));
+        });
+    });
 }
 
 /// Where C compilers know vectors of the type, whose places are in vectors as wide, and the axis that they run along fills one.
@@ -176,8 +191,7 @@ fn best_along<'a>(
         let both = |left, right| Expr::binary(BinaryFunction::And, left, right);
         let mut ties = Expr::binary(BinaryFunction::Equal, other.clone(), Expr::Var(best));
         if dtype.is_float() {
-            let are_none = [other.clone(), Expr::Var(best)].map(|x| Expr::unary(UnaryFunction::IsNan, x));
-            let [other, best] = are_none;
+            let [other, best] = [other.clone(), Expr::Var(best)].map(|x| Expr::unary(UnaryFunction::IsNan, x));
             ties = Expr::binary(BinaryFunction::Or, ties, both(other, best));
         }
         let is_better = better(op, dtype, other.clone(), Expr::Var(best));
@@ -187,14 +201,8 @@ fn best_along<'a>(
             kernel.b.assign(found, own);
         });
     }
-    kernel.for_range("r", Index::from(full), Index::from(extent), 1, |kernel, index| {
-        let value = load(kernel, index.clone(), 1);
-        let value = kernel.b.define("value", value);
-        kernel.when_value(better(op, dtype, value.clone(), Expr::Var(best)), |kernel| {
-            kernel.b.assign(best, value);
-            kernel.b.assign(found, Expr::Index(DType::I32, index));
-        });
-    });
+    let so_far = Best { value: best, place: found };
+    keep_better(op, kernel, full..extent, &so_far, &|kernel, place| load(kernel, place, 1));
     Expr::Cast(DType::I64, Box::new(Expr::Var(found)))
 }
 

@@ -4,7 +4,6 @@
 //! alternates between two places, one of which may be where its first value is, unless a turn can write it where it has read it. Captured
 //! values are where they are.
 
-use super::entries::{Entry, entries};
 use super::homes::{Buffer, BufferId, BufferKind, Homes};
 use super::maker::{Body, Maker, bound};
 use super::part::{Binding, Carried, Label, Loop, Part, Walk};
@@ -113,12 +112,10 @@ impl Maker<'_> {
 
 /// Whether a turn can write a value where it has read it: the one step that writes it can, and nothing reads it behind that.
 fn is_rewritten(body: &[Part], read: BufferId, written: BufferId) -> bool {
-    let walk = entries(body, 0);
-    let Some(own) = walk.iter().find(|entry| entry.part.in_place().contains(&(written, read))) else { return false };
-    let touches = |part: &Part, buffer| part.bindings().iter().any(|binding| binding.buffer() == Some(buffer));
-    let keeps =
-        |entry: &Entry<'_>| !touches(entry.part, written) && (entry.last < own.first || !touches(entry.part, read));
-    own.around.is_empty() && walk.iter().all(|entry| entry.first == own.first || keeps(entry))
+    let Some(own) = body.iter().position(|part| part.in_place().contains(&(written, read))) else { return false };
+    let touches = |part: &Part, buffer| part.touched().iter().any(|(other, _)| *other == buffer);
+    let keeps = |(number, part): (usize, &Part)| !touches(part, written) && (number < own || !touches(part, read));
+    body.iter().enumerate().filter(|(number, _)| *number != own).all(keeps)
 }
 
 /// Has the parts of a body be over the buffers around it: its inputs and outputs are some of them, the rest is added to them. What is

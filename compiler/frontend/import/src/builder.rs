@@ -40,7 +40,7 @@ pub use recurrent::{RecurrentRun, RecurrentWeights};
 pub use regions::RegionPool;
 pub use rescaling::{Halves, Stored};
 pub use sampling::{SampleMode, SampleRim};
-pub use suppression::{Corners, KeptBoxes};
+pub use suppression::{Corners, KeptBoxes, Suppression};
 pub use window::{PoolWindow, SlidingWindow, ceil_mode_pads};
 
 use mlc_ir::folding;

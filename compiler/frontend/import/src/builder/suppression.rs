@@ -19,14 +19,30 @@ pub struct KeptBoxes {
 impl KeptBoxes {
     /// The score of a box that isn't there: the lowest number, for C compilers may be told that there is no infinity.
     pub const NO_SCORE: f64 = f32::MIN as f64;
+
+    /// Whether a score is that of a box.
+    pub fn is_there(b: &mut ExpressionBuilder, score: ScalarId) -> ScalarId {
+        let nothing = b.number(DType::F32, KeptBoxes::NO_SCORE);
+        b.binary(B::Greater, score, nothing)
+    }
+}
+
+/// Which boxes are kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Suppression {
+    /// The comparison with a number that a score must stand to count.
+    pub counts: (B, f64),
+    /// The largest share of what a box and a better one cover that they may have in common.
+    pub most_overlap: f64,
+    /// The largest number of boxes in each group.
+    pub most: usize,
 }
 
 impl Builder {
-    /// Takes the box of the best of the scores f32 [boxes, groups] that are left, group by group, and leaves out those that have more than
-    /// a share of what both cover in common with it, `most` times. Boxes of the score [`KeptBoxes::NO_SCORE`] aren't there; those without
-    /// an area overlap none.
+    /// Takes the box of the best of the scores f32 [boxes, groups] that count and are left, group by group, and leaves out those that overlap
+    /// it too much, as often as boxes are kept. Boxes without an area overlap none.
     ///
-    /// It is a loop of `most` turns: neither the code nor what it takes to compile it grows with them.
+    /// It is a loop of so many turns: neither the code nor what it takes to compile it grows with them.
     ///
     /// # Errors
     /// When the shapes don't fit.
@@ -34,9 +50,15 @@ impl Builder {
         &mut self,
         scores: Value,
         corners: &Corners,
-        most_overlap: f64,
-        most: usize,
+        suppression: Suppression,
     ) -> Result<KeptBoxes, OperatorError> {
+        let Suppression { counts: (comparison, threshold), most_overlap, most } = suppression;
+        let scores = self.map(&[scores], |b| {
+            let (score, threshold) = (b.operand(0), b.number(DType::F32, threshold));
+            let counts = b.binary(comparison, score, threshold);
+            let nothing = b.number(DType::F32, KeptBoxes::NO_SCORE);
+            b.select(counts, score, nothing)
+        })?;
         let body = turn(&self.ty(scores).shape, most_overlap)?;
         let stacked = vec![SliceAxis { axis: 0, reverse: false }; 2];
         let op = Loop { body, trip_count: Some(most), carried: 1, scanned: Vec::new(), stacked, conditional: false };

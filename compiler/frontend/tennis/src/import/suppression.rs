@@ -3,7 +3,7 @@
 use super::call::{Call, Parameters, Table};
 use mlc_import::Fault;
 use mlc_import::Handler::One;
-use mlc_import::builder::{Corners, KeptBoxes};
+use mlc_import::builder::{Corners, KeptBoxes, Suppression};
 use mlc_ir::ops::PadMode;
 use mlc_ir::scalar::BinaryFunction as B;
 use mlc_ir::{DType, Value};
@@ -29,17 +29,12 @@ fn suppress(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     }
     let (count, kept) = (score_shape[0], (most as usize).min(score_shape[0]));
     let corners = corners(call, boxes, has_ends)?;
-    let scores = call.builder.map(&[scores], |b| {
-        let (score, threshold) = (b.operand(0), b.number(DType::F32, threshold));
-        let counts = b.binary(B::Greater, score, threshold);
-        let nothing = b.number(DType::F32, KeptBoxes::NO_SCORE);
-        b.select(counts, score, nothing)
-    })?;
     let scores = call.builder.reshape(scores, &[count, 1])?;
-    let found = call.builder.suppress_overlapping(scores, &corners, most_overlap, kept)?;
+    let suppression = Suppression { counts: (B::Greater, threshold), most_overlap, most: kept };
+    let found = call.builder.suppress_overlapping(scores, &corners, suppression)?;
     let numbers = call.builder.map(&[found.numbers, found.scores], |b| {
-        let (number, score, nothing) = (b.operand(0), b.operand(1), b.number(DType::F32, KeptBoxes::NO_SCORE));
-        let is_found = b.binary(B::Greater, score, nothing);
+        let (number, score) = (b.operand(0), b.operand(1));
+        let is_found = KeptBoxes::is_there(b, score);
         let none = b.number(DType::I64, -1.0);
         let number = b.select(is_found, number, none);
         b.cast(DType::I32, number)

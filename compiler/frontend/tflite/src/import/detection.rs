@@ -4,7 +4,7 @@
 use super::call::{Call, Table, Tensors};
 use super::convolution::positive;
 use mlc_import::Handler::Many;
-use mlc_import::builder::{Corners, KeptBoxes};
+use mlc_import::builder::{Corners, KeptBoxes, Suppression};
 use mlc_import::{Fault, Operand};
 use mlc_ir::ops::{PadMode, ReduceFunction};
 use mlc_ir::scalar::{BinaryFunction as B, ExpressionBuilder, ScalarId, UnaryFunction as U};
@@ -152,8 +152,8 @@ fn class_by_class(
 /// 1 for scores of boxes, 0 for those of none.
 fn is_found(call: &mut Call<'_, '_>, best: Value) -> Result<Value, Fault> {
     Ok(call.builder.map(&[best], |b| {
-        let (score, nothing) = (b.operand(0), b.number(DType::F32, KeptBoxes::NO_SCORE));
-        let is_found = b.binary(B::Greater, score, nothing);
+        let score = b.operand(0);
+        let is_found = KeptBoxes::is_there(b, score);
         b.cast(DType::F32, is_found)
     })?)
 }
@@ -198,14 +198,10 @@ fn keep(
     most: usize,
 ) -> Result<(Value, Value), Fault> {
     let [boxes, groups] = call.shape(scores)[..] else { return Err(Fault::operands("scores have two axes")) };
-    let scores = call.builder.map(&[scores], |b| {
-        let (score, least) = (b.operand(0), b.number(DType::F32, detector.least_score));
-        let is_good = b.binary(B::GreaterEqual, score, least);
-        let nothing = b.number(DType::F32, KeptBoxes::NO_SCORE);
-        b.select(is_good, score, nothing)
-    })?;
     let most = most.min(detector.detections).min(boxes);
-    let kept = call.builder.suppress_overlapping(scores, corners, detector.most_overlap, most)?;
+    let counts = (B::GreaterEqual, detector.least_score);
+    let suppression = Suppression { counts, most_overlap: detector.most_overlap, most };
+    let kept = call.builder.suppress_overlapping(scores, corners, suppression)?;
     let all = most * groups;
     let behind = detector.detections.saturating_sub(all) as i64;
     let mut in_a_row = |x, value| -> Result<Value, Fault> {
