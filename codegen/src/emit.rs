@@ -30,7 +30,7 @@ use crate::threads::{self, Phase};
 use constants::Constants;
 use emitter::Emitter;
 use mlc_ir::{Diagnostic, Graph, Objective, Quantization, TensorType};
-pub use prices::{prices, program_bytes, working_set};
+pub use prices::{in_all_turns, prices, program_bytes, working_set};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::Range;

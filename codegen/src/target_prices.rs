@@ -5,15 +5,16 @@
 //! of it is told twice. Equal questions are answered once.
 
 use crate::choice::Chooser;
-use crate::emit::{prices, working_set};
+use crate::emit::{in_all_turns, program_bytes, working_set};
 use crate::lower::homes::moved;
 use crate::lower::view::View;
 use crate::lower::{Binding, Part, is_view, lower};
 use crate::names::Names;
+use crate::price::WorkingSet;
 use crate::target::{ByteDots, Target};
 use indexmap::IndexMap;
 use mlc_ir::ops::{Kernel, Map};
-use mlc_ir::scalar::{Expression, ScalarNode, UnaryFunction};
+use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
 use mlc_ir::{
     Attribute, Category, Cost, DType, Graph, Known, NodeId, Op, OperatorError, PricedOperand, Prices, Shape, Tensor,
     TensorType, Value, Work,
@@ -48,6 +49,9 @@ const CALL_BYTES: u64 = 48;
 
 /// Scalar operations that a function counts as, see [`Work`].
 const FUNCTION: u64 = 10;
+
+/// Nodes of an expression beside which it hardly matters how one of its operands is read, let alone what is computed of it.
+const LARGE: usize = 16;
 
 /// See the module.
 pub struct TargetPrices {
@@ -117,6 +121,20 @@ impl TargetPrices {
         anchor + without(epilogue, copied) + read
     }
 
+    /// What it costs more that an operand of an expression comes from its source, whatever the expression: as there are as many large ones as
+    /// ways to fuse a graph, each operand of each would be a question of its own.
+    fn read_alone(&self, operands: &[PricedOperand], results: &[TensorType], source: Source) -> Cost {
+        let own = &operands[source.number];
+        let dtype = own.ty.dtype;
+        let results = [TensorType::new(dtype, results[0].shape.clone())];
+        let other = PricedOperand { ty: results[0].clone(), known: Known::Type };
+        let function = if dtype == DType::Bool { BinaryFunction::And } else { BinaryFunction::Add };
+        let op: Op = Map { expression: Expression::binary(function) }.into();
+        let question = |source| Question { op: op.clone(), operands: vec![own.clone(), other.clone()], source };
+        let apart = self.answer(question(Some(Source { number: 0, ..source })), &results);
+        without(apart, self.answer(question(None), &results))
+    }
+
     /// What the steps of an application cost; `None` where the target can't run it.
     fn lowered(&self, question: &Question) -> Option<Cost> {
         let (graph, around) = alone(question).ok()?;
@@ -127,8 +145,9 @@ impl TargetPrices {
             around.iter().any(|&id| *graph.node(id).name == *name)
         };
         let mut cost = Cost::default();
-        let entries = program.entries().into_iter().zip(prices(&program, &self.target));
-        for (entry, price) in entries.filter(|(entry, _)| !is_around(entry.part)) {
+        let whole = WorkingSet::from(program_bytes(&program));
+        for entry in program.entries().iter().filter(|entry| !is_around(entry.part)) {
+            let price = in_all_turns(entry, &whole, &self.target);
             let written = entry.part.bindings().iter().map(|binding| match binding {
                 Binding::Buffer { buffer, constant: false, .. } => program.buffers[*buffer].bytes as u64,
                 _ => 0,
@@ -137,6 +156,15 @@ impl TargetPrices {
             cost = cost + Cost { time: price.time, flash: price.code_bytes + CALL_BYTES, ram };
         }
         Some(cost)
+    }
+}
+
+/// Whether an operand is one of an expression that is [`LARGE`].
+fn is_large(op: &Op, number: usize) -> bool {
+    match op {
+        Op::Map(map) => map.expression.nodes().len() >= LARGE,
+        Op::Kernel(kernel) => number >= kernel.anchor_operands && kernel.expression.nodes().len() >= LARGE,
+        _ => false,
     }
 }
 
@@ -206,8 +234,11 @@ impl Prices for TargetPrices {
             return Cost::default();
         }
         let chain = source.iter().map(|(op, _)| (*op).clone()).collect();
-        let from = Some(Source { number, chain, ty: (*ty).clone() });
-        without(self.placed(op, operands, results, from), self.application(op, operands, results))
+        let from = Source { number, chain, ty: (*ty).clone() };
+        if is_large(op, number) {
+            return self.read_alone(operands, results, from);
+        }
+        without(self.placed(op, operands, results, Some(from)), self.application(op, operands, results))
     }
 }
 
@@ -286,3 +317,6 @@ fn alone(question: &Question) -> Result<(Graph, Vec<NodeId>), OperatorError> {
     }
     Ok((graph, around))
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,20 +29,21 @@ pub fn program_bytes(program: &Program) -> usize {
 /// What a program costs, kernel by kernel in all turns of the loops around it, and loops and stripes without their kernels. Loops turn as often as
 /// they can, functions that aren't mlc's own cost what they say, or else as much as to copy their operands and results.
 pub fn prices(program: &Program, target: &Target) -> Vec<Price> {
-    let entries = program.entries();
     let whole = WorkingSet::from(program_bytes(program));
-    let in_all = |entry: Entry<'_>| {
-        let stripe = entry.around.last().and_then(|around| match around.part {
-            Part::Stripe(code) => Some(StripeTurns { count: code.turns, bytes: code.turn_bytes }),
-            _ => None,
-        });
-        let working_set = whole.in_turns(stripe, &target.machine.caches);
-        let one = of_part(entry.part, target, &working_set);
-        let (time, traffic_bytes) =
-            (one.time.saturating_mul(entry.turns()), one.traffic_bytes.saturating_mul(entry.turns()));
-        Price { time, traffic_bytes, ..one }
-    };
-    entries.into_iter().map(in_all).collect()
+    program.entries().iter().map(|entry| in_all_turns(entry, &whole, target)).collect()
+}
+
+/// What a part costs in all turns around it, in a program that touches so much.
+pub fn in_all_turns(entry: &Entry<'_>, whole: &WorkingSet, target: &Target) -> Price {
+    let stripe = entry.around.last().and_then(|around| match around.part {
+        Part::Stripe(code) => Some(StripeTurns { count: code.turns, bytes: code.turn_bytes }),
+        _ => None,
+    });
+    let working_set = whole.in_turns(stripe, &target.machine.caches);
+    let one = of_part(entry.part, target, &working_set);
+    let (time, traffic_bytes) =
+        (one.time.saturating_mul(entry.turns()), one.traffic_bytes.saturating_mul(entry.turns()));
+    Price { time, traffic_bytes, ..one }
 }
 
 /// What one time of a part costs.

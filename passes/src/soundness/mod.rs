@@ -13,7 +13,7 @@ mod numbers;
 
 use crate::canonicalise::simplifier::{Provenance, Simplifier};
 use crate::rewrite::{Application, Class, Exactness, Match, Rule, Search, Term, View};
-use mlc_ir::{Generator, Graph, NodeId, Tensor, Value, text};
+use mlc_ir::{Generator, Graph, NodeId, Tensor, Value, parallel, text};
 use numbers::{Numbers, evaluate, excess, has_finite_constants, overflow};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -187,13 +187,16 @@ fn check_samples(rule: &Rule) -> Result<(), String> {
 
 /// Tries rules on all graphs of the corpus.
 fn check_corpus(rules: &[Rule], corpus: &[(String, Graph)]) -> Result<(), String> {
-    for (seed, (name, graph)) in corpus.iter().enumerate() {
+    let seeds: Vec<usize> = (0..corpus.len()).collect();
+    let tried = parallel::map(&seeds, 2, |&seed| {
+        let (name, graph) = &corpus[seed];
         let special = Numbers::ALL[seed % Numbers::ALL.len()];
-        for numbers in [Numbers::Ordinary, special] {
-            try_rules(rules, graph, seed as u64, numbers).map_err(|error| format!("{name}, {numbers:?}: {error}"))?;
-        }
-    }
-    Ok(())
+        [Numbers::Ordinary, special].into_iter().try_for_each(|numbers| {
+            let tried = try_rules(rules, graph, seed as u64, numbers);
+            tried.map(|_| ()).map_err(|error| format!("{name}, {numbers:?}: {error}"))
+        })
+    });
+    tried.into_iter().collect()
 }
 
 #[test]

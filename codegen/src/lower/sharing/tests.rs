@@ -246,7 +246,7 @@ fn at_the_distance_every_read_finds_its_bytes_and_with_a_byte_less_one_does_not(
 fn every_read_of_a_planned_program_finds_its_bytes() {
     let mut generator = Generator::new(11);
     let (mut used, mut down, mut stripes) = (0, 0, 0);
-    for round in 0..20 {
+    for round in 0..14 {
         let graph = random(&mut generator, 6, [9, 8]);
         for target in targets() {
             let mut chooser = Chooser::new(&target, 0, &ScheduleOptions::default());
@@ -330,7 +330,7 @@ fn behind_others(program: &Sequence) -> Vec<BufferId> {
 fn patches_compute_what_the_graph_does_and_every_read_of_their_programs_finds_its_bytes() {
     let mut generator = Generator::new(3);
     let (mut programs, mut keeping, mut overlaid, mut nearer, mut missed) = (0, 0, 0, 0, 0);
-    for round in 0..40 {
+    for round in 0..26 {
         let graph = random(&mut generator, 5, [9, 24]);
         let input = generator.tensor(&graph.node(graph.inputs()[0]).results[0]);
         let expected = evaluate(&graph, std::slice::from_ref(&input)).unwrap();

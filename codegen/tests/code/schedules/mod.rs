@@ -12,7 +12,7 @@ use mlc_codegen::Target;
 use mlc_codegen::lower::view::View;
 use mlc_ir::{Objective, OpKind};
 
-/// Builds under sanitizers, and optimised ones.
+/// Builds under sanitizers, a plain one and an optimised one.
 fn builds() -> Vec<Build> {
     let strict = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"];
     let generic = |text: &'static str| {
@@ -21,7 +21,11 @@ fn builds() -> Vec<Build> {
     };
     let mut builds = Vec::from(["-DMLC_VECTORS=1", "-DMLC_VECTORS=0"].map(generic));
     for bytes in [16, 32, 64] {
-        let how: &[&str] = if bytes == 32 { &SANITIZERS } else { &["-O1"] };
+        let how: &[&str] = match bytes {
+            16 => &["-O0"],
+            32 => &SANITIZERS,
+            _ => &["-O1"],
+        };
         let flags = ["-std=gnu99", "-Wall", "-Wextra", "-Wno-psabi", "-march=native", "-Werror"];
         let flags = flags.iter().chain(how).copied().collect();
         builds.push(Build { target: Target::host(bytes), flags, which: Which::All });
