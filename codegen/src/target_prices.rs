@@ -121,20 +121,6 @@ impl TargetPrices {
         anchor + without(epilogue, copied) + read
     }
 
-    /// What it costs more that an operand of an expression comes from its source, whatever the expression: as there are as many large ones as
-    /// ways to fuse a graph, each operand of each would be a question of its own.
-    fn read_alone(&self, operands: &[PricedOperand], results: &[TensorType], source: Source) -> Cost {
-        let own = &operands[source.number];
-        let dtype = own.ty.dtype;
-        let results = [TensorType::new(dtype, results[0].shape.clone())];
-        let other = PricedOperand { ty: results[0].clone(), known: Known::Type };
-        let function = if dtype == DType::Bool { BinaryFunction::And } else { BinaryFunction::Add };
-        let op: Op = Map { expression: Expression::binary(function) }.into();
-        let question = |source| Question { op: op.clone(), operands: vec![own.clone(), other.clone()], source };
-        let apart = self.answer(question(Some(Source { number: 0, ..source })), &results);
-        without(apart, self.answer(question(None), &results))
-    }
-
     /// What the steps of an application cost; `None` where the target can't run it.
     fn lowered(&self, question: &Question) -> Option<Cost> {
         let (graph, around) = alone(question).ok()?;
@@ -157,6 +143,15 @@ impl TargetPrices {
         }
         Some(cost)
     }
+}
+
+/// What is asked of operands of large expressions, whatever the expression: a sum with what is computed, and its type. As there are as many
+/// large ones as ways to fuse a graph, each operand of each would be a question of its own.
+fn sum_of(operand: &PricedOperand, shape: &Shape) -> (Op, [PricedOperand; 2], TensorType) {
+    let ty = TensorType::new(operand.ty.dtype, shape.clone());
+    let function = if ty.dtype == DType::Bool { BinaryFunction::And } else { BinaryFunction::Add };
+    let computed = PricedOperand { ty: ty.clone(), known: Known::Type };
+    (Map { expression: Expression::binary(function) }.into(), [operand.clone(), computed], ty)
 }
 
 /// Whether an operand is one of an expression that is [`LARGE`].
@@ -233,12 +228,13 @@ impl Prices for TargetPrices {
         if is_view(op) && strided(op, &results[0], &operands[number].ty, source).is_some() {
             return Cost::default();
         }
-        let chain = source.iter().map(|(op, _)| (*op).clone()).collect();
-        let from = Source { number, chain, ty: (*ty).clone() };
         if is_large(op, number) {
-            return self.read_alone(operands, results, from);
+            let (sum, operands, result) = sum_of(&operands[number], &results[0].shape);
+            return self.operand(&sum, &operands, &[result], 0, source);
         }
-        without(self.placed(op, operands, results, Some(from)), self.application(op, operands, results))
+        let chain = source.iter().map(|(op, _)| (*op).clone()).collect();
+        let from = Some(Source { number, chain, ty: (*ty).clone() });
+        without(self.placed(op, operands, results, from), self.application(op, operands, results))
     }
 }
 

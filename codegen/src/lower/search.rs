@@ -142,6 +142,12 @@ impl Search<'_> {
     fn considered(&self, found: &Found, fed: Option<NodeId>) -> Considered {
         let taken = found.by.0;
         let chooser = &self.choosers[found.by.1];
+        // Nobody asks why stripes end in what is only priced.
+        let cuts = if chooser.is_quick() {
+            Vec::new()
+        } else {
+            blocks::cuts(&self.graph, &chooser.target, fed, &self.plans[taken].given)
+        };
         let candidate = |(&plan, &least): (&usize, &(usize, u64))| {
             let (arena_bytes, time) = if plan == taken { found.sequence.cost() } else { least };
             Candidate { arena_bytes, time, stripes: self.plans[plan].given.iter().map(Block::span).collect() }
@@ -150,11 +156,7 @@ impl Search<'_> {
             asks_for_rows: self.asks_for_rows,
             programs: self.least.iter().map(candidate).collect(),
             taken: self.least.range(..taken).count(),
-            // Nobody asks why stripes end in what is only priced.
-            cuts: match chooser.is_quick() {
-                true => Vec::new(),
-                false => blocks::cuts(&self.graph, &chooser.target, fed, &self.plans[taken].given),
-            },
+            cuts,
         }
     }
 
