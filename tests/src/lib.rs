@@ -24,4 +24,5 @@ pub mod program;
 pub mod random;
 pub mod ranks;
 pub mod rows;
+pub mod sanitizers;
 pub mod structure;

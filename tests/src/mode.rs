@@ -1,6 +1,6 @@
 //! [`Mode`]: a target together with the flags that its code is compiled with for a test.
 
-use crate::program::{Build, SANITIZERS, STRICT};
+use crate::program::{Build, STRICT};
 use mlc_codegen::{FloatingPoint, Target, VectorSpelling};
 use mlc_ir::Objective;
 
@@ -18,8 +18,8 @@ pub struct Mode {
 impl Mode {
     /// The generic target: its code must be strict C99 without a warning.
     pub fn generic(sanitize: bool) -> Mode {
-        let sanitizers = if sanitize { &SANITIZERS[..] } else { &[] };
-        let build = Build::with(STRICT.iter().chain(sanitizers).copied());
+        let build = Build::with(STRICT);
+        let build = if sanitize { build.sanitized() } else { build };
         Mode { name: if sanitize { "generic, sanitized" } else { "generic" }.into(), target: Target::generic(), build }
     }
 
@@ -81,8 +81,8 @@ impl Mode {
     pub fn host(sanitize: bool) -> Mode {
         let target = host_target();
         let own = target.c_flags.iter().map(String::as_str).filter(|flag| !flag.starts_with("-O"));
-        let sanitizers = if sanitize { &SANITIZERS[..] } else { &[] };
-        let build = Build::with(own.chain(["-Wall", "-Wextra", "-Werror"]).chain(sanitizers.iter().copied()));
+        let build = Build::with(own.chain(["-Wall", "-Wextra", "-Werror"]));
+        let build = if sanitize { build.sanitized() } else { build };
         Mode { name: if sanitize { "host, sanitized" } else { "host" }.into(), target, build }
     }
 }

@@ -1,5 +1,8 @@
 //! Builds an archive the way a firmware project would: unpacked, compiled by a C compiler, called through its header alone.
 
+pub use crate::sanitizers::{SANITIZERS, c_compiler};
+
+use crate::sanitizers::sanitizing_compiler;
 use mlc::toolchain::Toolchain;
 use mlc_codegen::{Module, Pools, Port};
 use mlc_ir::Tensor;
@@ -19,21 +22,6 @@ pub struct Build {
 
 /// Flags under which strict C99 must compile without a warning.
 pub const STRICT: [&str; 6] = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"];
-/// Flags that make a program stop at undefined behaviour. Without optimisation, which takes half of the compiler's time and hides
-/// accesses, and without `-g`, which makes compilation four times as slow: what the sanitizers say names the line, or the
-/// function, all the same. Accesses are checked by calls, and other undefined behaviour is a trap without a text
-/// ([`UNDEFINED`]), which together take a third of the compiler's time. Clang doesn't know how to be told the former. What is read or written
-/// through a null pointer, or one that was moved too far, is found as an access; checks of the pointers themselves take half of what is left.
-pub const SANITIZERS: [&str; 7] = [
-    "-O0",
-    "-fsanitize=address,undefined",
-    "-fno-sanitize=null,object-size,pointer-overflow",
-    "-fno-sanitize-recover=all",
-    "-fsanitize-undefined-trap-on-error",
-    "--param=asan-instrumentation-with-call-threshold=0",
-    "-Wno-unused-command-line-argument",
-];
-
 /// The toolchain of a test of what code computes, and not of how fast it does: without optimisation it is there in a third of the time.
 pub fn hasty(toolchain: Toolchain) -> Toolchain {
     Toolchain { options: vec!["-O0".into()], ..toolchain }
@@ -53,6 +41,13 @@ impl Build {
     /// A build with these flags after `-O1`; another level among them takes its place.
     pub fn with<'a>(flags: impl IntoIterator<Item = &'a str>) -> Build {
         Build { compiler: c_compiler(), flags: ["-O1"].into_iter().chain(flags).map(String::from).collect() }
+    }
+
+    /// The same with a program that stops at undefined behaviour.
+    pub fn sanitized(self) -> Build {
+        let (compiler, option) = sanitizing_compiler();
+        let flags = self.flags.into_iter().chain(SANITIZERS.into_iter().chain(option).map(String::from));
+        Build { compiler: compiler.into(), flags: flags.collect() }
     }
 
     /// Whether the program stops at undefined behaviour.
@@ -113,11 +108,6 @@ impl Unpacked {
         }
         Ok(Program { path: program, folder: self.path().to_path_buf() })
     }
-}
-
-/// The C compiler: `CC`, or `cc`.
-pub fn c_compiler() -> String {
-    std::env::var("CC").unwrap_or_else(|_| "cc".into())
 }
 
 /// The line of a compiler's or program's output that says what is wrong.

@@ -230,43 +230,66 @@ impl Contraction {
         together: usize,
     ) -> Option<Attribute> {
         let size = constant.ty().dtype.size();
-        let bytes = constant.bytes();
-        let positions = offsets(weight_axes);
         let steps = offsets(&self.reduction);
-        let mut packed: Vec<u8> = Vec::with_capacity(bytes.len());
-        for position in &positions {
-            for block in blocks {
-                for number in 0..block.count {
-                    for steps in steps.chunks(together) {
-                        let mut output = (block.first + number * block.outputs()) as i64;
-                        for vector in &block.vectors {
-                            if let ([step], 1) = (steps, self.output_stride) {
-                                let element = self.weights_offset + position + step + output;
-                                let start = usize::try_from(element).ok()? * size;
-                                packed.extend_from_slice(bytes.get(start..start + vector.valid * size)?);
-                                packed.resize(packed.len() + (vector.width - vector.valid) * size, 0);
-                                output += vector.valid as i64;
-                                continue;
-                            }
-                            for lane in 0..vector.width {
-                                if lane >= vector.valid {
-                                    packed.extend(std::iter::repeat_n(0, size * steps.len()));
-                                    continue;
-                                }
-                                for step in steps {
-                                    let element = self.weights_offset + position + step + output * self.output_stride;
-                                    let start = usize::try_from(element).ok()? * size;
-                                    packed.extend_from_slice(bytes.get(start..start + size)?);
-                                }
-                                output += 1;
-                            }
+        let width: usize = blocks.iter().map(|block| block.count * block.width()).sum();
+        let positions = offsets(weight_axes);
+        let mut packed = vec![0; positions.len() * steps.len() * width * size];
+        let of_positions = packed.chunks_exact_mut((steps.len() * width * size).max(1));
+        for (position, packed) in positions.iter().zip(of_positions) {
+            // All blocks take a few steps before the next ones are read, so that neighbours are read while they are in the cache.
+            for first in (0..steps.len()).step_by(STEPS_AT_ONCE) {
+                let at_once = first..steps.len().min(first + STEPS_AT_ONCE);
+                let mut before = 0;
+                for block in blocks {
+                    for number in 0..block.count {
+                        let output = (block.first + number * block.outputs()) as i64;
+                        let from = self.weights_offset + position + output * self.output_stride;
+                        let packed = &mut packed[before * steps.len() * size..][..block.width() * steps.len() * size];
+                        let groups = steps[at_once.clone()].chunks(together);
+                        let packed =
+                            packed[at_once.start * block.width() * size..].chunks_mut(together * block.width() * size);
+                        for (steps, packed) in groups.zip(packed) {
+                            self.pack_group(constant.bytes(), block, from, steps, packed, size)?;
                         }
+                        before += block.width();
                     }
                 }
             }
         }
         let elements = packed.len() / size;
         Attribute::new(TensorType::new(constant.ty().dtype, [elements]), packed).ok()
+    }
+
+    /// Packs some steps of one block, side by side: [outputs of the block][steps], whose first output is element `from` at step 0.
+    fn pack_group(
+        &self,
+        bytes: &[u8],
+        block: &Block,
+        from: i64,
+        steps: &[i64],
+        packed: &mut [u8],
+        size: usize,
+    ) -> Option<()> {
+        let (mut output, mut lane) = (0, 0);
+        for vector in &block.vectors {
+            if let ([step], 1) = (steps, self.output_stride) {
+                let start = usize::try_from(from + step + output).ok()? * size;
+                let length = vector.valid * size;
+                packed[lane * size..][..length].copy_from_slice(bytes.get(start..start + length)?);
+            } else {
+                for valid in 0..vector.valid {
+                    for (turn, step) in steps.iter().enumerate() {
+                        let element = from + step + (output + valid as i64) * self.output_stride;
+                        let start = usize::try_from(element).ok()? * size;
+                        let to = ((lane + valid) * steps.len() + turn) * size;
+                        packed[to..to + size].copy_from_slice(bytes.get(start..start + size)?);
+                    }
+                }
+            }
+            output += vector.valid as i64;
+            lane += vector.width;
+        }
+        Some(())
     }
 
     /// Packs the weights of one block at run time.
@@ -295,6 +318,9 @@ impl Contraction {
         });
     }
 }
+
+/// Steps that all blocks are packed of before the next ones: an even number.
+const STEPS_AT_ONCE: usize = 16;
 
 /// Elements of the weights at all positions of axes, in row-major order.
 fn offsets(axes: &[Axis]) -> Vec<i64> {

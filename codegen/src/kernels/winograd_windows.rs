@@ -129,6 +129,10 @@ impl Windows {
                 for tap in (phase[0]..height).step_by(self.strides[0]) {
                     for other in (phase[1]..width).step_by(self.strides[1]) {
                         let factor = rows[row][tap / self.strides[0]] * columns[column][other / self.strides[1]];
+                        // So is half of them.
+                        if factor == 0.0 {
+                            continue;
+                        }
                         let values = &values[tap * width + other];
                         sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
                     }

@@ -14,14 +14,19 @@ pub use touched::Touched;
 use super::statement::{Function, Overlaps, Stmt};
 use super::variable::{Var, VarKind};
 use places::{Counter, Interval, Place, joined, product, sum};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use touched::Memories;
 
 /// Marks the loops of a function whose turns are independent.
 pub fn mark(function: &mut Function) {
     let kinds: Vec<VarKind> = function.vars.iter().map(|var| var.kind).collect();
-    let knowledge = knowledge(function, &kinds);
-    mark_block(&mut function.body, &knowledge);
+    let mut knowledge = knowledge(function, &kinds);
+    let mut independent = VecDeque::new();
+    let mut see = |var: Var, step: i64, touched: &Touched, inside: &Knowledge<'_>| {
+        independent.push_back(has_independent_turns((var, step), touched, inside, &BTreeSet::new()));
+    };
+    Touched::default().block_with_loops(&function.body, &mut knowledge, &mut see);
+    mark_block(&mut function.body, &mut independent);
 }
 
 /// What is known where a function begins, whose variables have these kinds.
@@ -48,20 +53,19 @@ pub fn most_turns(body: &[Stmt]) -> u64 {
     body.iter().map(turns).max().unwrap_or(1)
 }
 
-fn mark_block(body: &mut [Stmt], knowledge: &Knowledge<'_>) {
-    let mut knowledge = knowledge.clone();
+/// Marks loops, those inside of others first, as they were seen.
+fn mark_block(body: &mut [Stmt], independent: &mut VecDeque<bool>) {
     for statement in body {
-        knowledge.learn(statement);
         match statement {
-            Stmt::For { var, step, body, parallel, .. } => {
-                *parallel = is_independent(*var, *step, body, &knowledge, &BTreeSet::new());
-                mark_block(body, &knowledge);
+            Stmt::For { body, parallel, .. } => {
+                mark_block(body, independent);
+                *parallel = independent.pop_front().unwrap_or(false);
             }
             Stmt::If { then, otherwise, .. } => {
-                mark_block(then, &knowledge);
-                mark_block(otherwise, &knowledge);
+                mark_block(then, independent);
+                mark_block(otherwise, independent);
             }
-            Stmt::IfValue { then, .. } => mark_block(then, &knowledge),
+            Stmt::IfValue { then, .. } => mark_block(then, independent),
             _ => {}
         }
     }
@@ -71,15 +75,25 @@ fn mark_block(body: &mut [Stmt], knowledge: &Knowledge<'_>) {
 pub fn is_independent(var: Var, step: i64, body: &[Stmt], knowledge: &Knowledge<'_>, free: &BTreeSet<Var>) -> bool {
     let (mut touched, mut inside) = (Touched::default(), knowledge.clone());
     touched.block(body, &mut inside);
+    has_independent_turns((var, step), &touched, &inside, free)
+}
+
+/// The same of a loop's counter and step, by what its body touches and what is known behind it.
+fn has_independent_turns(
+    (var, step): (Var, i64),
+    touched: &Touched,
+    inside: &Knowledge<'_>,
+    free: &BTreeSet<Var>,
+) -> bool {
     if !touched.assigned.is_subset(&touched.begun) {
         return false;
     }
     let inner: BTreeSet<Var> = touched.begun.union(free).copied().collect();
-    let mut memories = touched.memories(&inside);
-    memories.retain(|memory, _| memory.is_none_or(|root| !knowledge.gathered.contains(&root)));
+    let mut memories = touched.memories(inside);
+    memories.retain(|memory, _| memory.is_none_or(|root| !inside.gathered.contains(&root)));
     written(&memories).all(|list| {
         let places: Option<Vec<&Place>> = list.iter().map(|(place, _)| place.as_ref()).collect();
-        places.is_some_and(|places| is_apart(var, step, &places, &inner, &inside))
+        places.is_some_and(|places| is_apart(var, step, &places, &inner, inside))
     })
 }
 

@@ -1,24 +1,13 @@
 //! Builds and runs generated C: many models in one program, so that the C compiler runs once.
 
+pub use crate::sanitizers::{SANITIZERS, c_compiler, sanitizing_compiler};
+
 use crate::unit::merged;
 use mlc_codegen::{Execution, Module, Options, ScheduleOptions, Target, VectorSpelling, generate};
 use mlc_ir::{DType, Generator, Graph, Tensor, Values};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
-
-/// Flags that make a program stop at undefined behaviour. Sanitizers see every access of code that isn't optimised, which takes half the time to
-/// compile; so do checks by calls, and traps instead of texts: `-fno-sanitize-undefined-trap-on-error` has the fault named. Pointers that lead
-/// nowhere are found where they are used.
-pub const SANITIZERS: [&str; 7] = [
-    "-fsanitize=address,undefined",
-    "-fno-sanitize=null,object-size,pointer-overflow",
-    "-fno-sanitize-recover=all",
-    "-O0",
-    "-fsanitize-undefined-trap-on-error",
-    "--param=asan-instrumentation-with-call-threshold=0",
-    "-Wno-unused-command-line-argument",
-];
 
 /// The targets that every test runs on.
 pub fn targets() -> Vec<Target> {
@@ -129,8 +118,9 @@ impl Machine {
         let strict = if has_vectors { "-std=gnu99" } else { "-std=c99 -pedantic -Wconversion" };
         let own = |flag: &&String| flag.starts_with("-ffp-contract=") || has_vectors && flag.starts_with("-m");
         let own = target.c_flags.iter().filter(own).map(String::as_str);
-        let flags = strict.split(' ').chain(SANITIZERS).chain(own);
-        Machine { compiler: "cc", flags: flags.map(String::from).collect(), emulator: Vec::new() }
+        let (compiler, option) = sanitizing_compiler();
+        let flags = strict.split(' ').chain(SANITIZERS).chain(option).chain(own);
+        Machine { compiler, flags: flags.map(String::from).collect(), emulator: Vec::new() }
     }
 
     /// A Cortex-M55 whose files are those of the folder it runs in.

@@ -16,6 +16,8 @@ mod loops;
 mod mathematics;
 mod recurrent;
 mod round_trips;
+#[path = "../../../tests/src/sanitizers.rs"]
+mod sanitizers;
 mod schedules;
 mod selections;
 mod shared_vectors;

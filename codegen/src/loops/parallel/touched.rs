@@ -10,6 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// `None`.
 pub type Memories = BTreeMap<Option<Var>, Vec<(Option<Place>, bool)>>;
 
+/// Takes a loop's counter and step, what its body touches, and what is known behind it.
+pub type SeeLoop<'a> = dyn FnMut(Var, i64, &Touched, &Knowledge<'_>) + 'a;
+
 /// What statements touch.
 #[derive(Debug, Default)]
 pub struct Touched {
@@ -36,14 +39,25 @@ impl Touched {
 
     /// Takes in statements, and has what is known follow them.
     pub fn block(&mut self, body: &[Stmt], knowledge: &mut Knowledge<'_>) {
+        self.block_with_loops(body, knowledge, &mut |_, _, _, _| ());
+    }
+
+    /// The same, where `see` is given each loop, those inside of it first: its counter and step, what its body touches, and what is known
+    /// behind it.
+    pub fn block_with_loops(&mut self, body: &[Stmt], knowledge: &mut Knowledge<'_>, see: &mut SeeLoop<'_>) {
         for statement in body {
             knowledge.learn(statement);
             match statement {
-                Stmt::For { var, start, end, body, .. } => {
+                Stmt::For { var, start, end, step, body, .. } => {
                     self.begun.insert(*var);
                     self.index(start, knowledge);
                     self.index(end, knowledge);
-                    self.block(body, knowledge);
+                    let mut inside = Touched::default();
+                    inside.block_with_loops(body, knowledge, see);
+                    see(*var, *step, &inside, knowledge);
+                    self.accesses.append(&mut inside.accesses);
+                    self.begun.append(&mut inside.begun);
+                    self.assigned.append(&mut inside.assigned);
                 }
                 Stmt::Define { var, value, .. } => {
                     self.begun.insert(*var);
@@ -63,12 +77,12 @@ impl Touched {
                         self.index(left, knowledge);
                         self.index(right, knowledge);
                     }
-                    self.block(then, knowledge);
-                    self.block(otherwise, knowledge);
+                    self.block_with_loops(then, knowledge, see);
+                    self.block_with_loops(otherwise, knowledge, see);
                 }
                 Stmt::IfValue { condition, then } => {
                     self.value(condition, knowledge);
-                    self.block(then, knowledge);
+                    self.block_with_loops(then, knowledge, see);
                 }
                 Stmt::Array { var, .. } => {
                     self.begun.insert(*var);

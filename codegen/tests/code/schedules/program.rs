@@ -1,6 +1,7 @@
 //! The C program of a batch: it reads the contents of all buffers, runs the kernels, and writes the buffers out again.
 
 use super::case::{Build, Built, Case, Role, Which, addresses, build, overwritable, schedules};
+use crate::common::{SANITIZERS, c_compiler, sanitizing_compiler};
 use mlc_codegen::kernels::{Schedule, is_by_pixels};
 use mlc_codegen::loops::spelling::c_type;
 use mlc_codegen::loops::{Intrinsics, print};
@@ -8,13 +9,9 @@ use mlc_ir::{DType, Tensor};
 use std::fmt::Write as _;
 use std::process::Command;
 
-fn compiler() -> String {
-    std::env::var("CC").unwrap_or_else(|_| "cc".into())
-}
-
 /// Whether there is a C compiler; says so when there isn't.
 pub fn compiler_is_there() -> bool {
-    let there = Command::new(compiler()).arg("--version").output().is_ok_and(|output| output.status.success());
+    let there = Command::new(c_compiler()).arg("--version").output().is_ok_and(|output| output.status.success());
     if !there {
         eprintln!("skipped: no C compiler");
     }
@@ -126,8 +123,11 @@ fn execute(text: &str, input: &[u8], how: &Build) -> Vec<u8> {
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("kernels.c"), text).unwrap();
     std::fs::write(path("in.bin"), input).unwrap();
-    let mut command = Command::new(compiler());
-    command.args(&how.flags).arg(path("kernels.c")).arg("-o").arg(path("program")).arg("-lm");
+    let is_sanitized = SANITIZERS.iter().all(|flag| how.flags.contains(flag));
+    let own = c_compiler();
+    let (compiler, option) = if is_sanitized { sanitizing_compiler() } else { (own.as_str(), None) };
+    let mut command = Command::new(compiler);
+    command.args(option).args(&how.flags).arg(path("kernels.c")).arg("-o").arg(path("program")).arg("-lm");
     let output = command.output().unwrap();
     if !output.status.success() {
         let kept = folder.keep();
