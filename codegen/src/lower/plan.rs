@@ -226,13 +226,13 @@ impl<'a> Requests<'a> {
         self.alignment.max(self.requests[number].alignment) as i64
     }
 
-    /// Where a request can't be since others are placed that live at the same time, in order.
-    fn barred(&self, offsets: &[Option<i64>], number: usize) -> Vec<Barred> {
-        let mut barred = Vec::with_capacity(self.beside[number].len());
+    /// Finds where a request can't be since others are placed that live at the same time, in order. Searches ask so often that `barred` is memory
+    /// that was used before.
+    fn find_barred(&self, offsets: &[Option<i64>], number: usize, barred: &mut Vec<Barred>) {
+        barred.clear();
         let placed = self.beside[number].iter().filter_map(|&(other, own)| Some((offsets[other]?, own)));
         barred.extend(placed.map(|(offset, (low, high))| (offset + low, offset + high)));
         barred.sort_unstable();
-        barred
     }
 
     /// The first place of a request that isn't barred.
@@ -247,11 +247,11 @@ impl<'a> Requests<'a> {
     }
 
     /// The last place of a request below `room` that isn't barred.
-    fn highest(mut barred: Vec<Barred>, bytes: usize, alignment: i64, room: usize) -> Option<i64> {
+    fn highest(barred: &mut [Barred], bytes: usize, alignment: i64, room: usize) -> Option<i64> {
         let down = |offset: i64| offset.div_euclid(alignment) * alignment;
         barred.sort_unstable_by_key(|&(low, high)| std::cmp::Reverse((high, low)));
         let mut offset = down(room as i64 - bytes as i64);
-        for (low, high) in barred {
+        for &mut (low, high) in barred {
             if low < offset && offset < high {
                 offset = down(low);
             }
@@ -260,9 +260,9 @@ impl<'a> Requests<'a> {
     }
 
     fn place(&self, order: &[usize]) -> Vec<usize> {
-        let mut offsets = vec![None; self.requests.len()];
+        let (mut offsets, mut barred) = (vec![None; self.requests.len()], Vec::new());
         for &index in order {
-            let barred = self.barred(&offsets, index);
+            self.find_barred(&offsets, index, &mut barred);
             offsets[index] = Some(Self::lowest(&barred, self.alignment_of(index)));
         }
         whole(&offsets)
@@ -306,10 +306,10 @@ impl<'a> Requests<'a> {
 
     /// Places all requests below `room` in an order; or the place in it of the one that finds none.
     fn place_below(&self, order: &[usize], is_high: &[bool], room: usize) -> Result<Vec<usize>, usize> {
-        let mut offsets = vec![None; self.requests.len()];
+        let (mut offsets, mut barred) = (vec![None; self.requests.len()], Vec::new());
         for (count, &index) in order.iter().enumerate() {
             let (bytes, alignment) = (self.requests[index].bytes, self.alignment_of(index));
-            let barred = self.barred(&offsets, index);
+            self.find_barred(&offsets, index, &mut barred);
             let laps = || self.lapped[index].iter().map(|&lap| &self.laps[lap]);
             let goes = |side: Side| {
                 let placed = laps().filter(|lap| offsets[lap.beside(index)].is_some());
@@ -319,7 +319,7 @@ impl<'a> Requests<'a> {
             let lowest = Self::lowest(&barred, alignment);
             let own = match is_over || is_high[index] && !is_under {
                 _ if lowest + bytes as i64 > room as i64 => None,
-                true => Self::highest(barred, bytes, alignment, room),
+                true => Self::highest(&mut barred, bytes, alignment, room),
                 false => Some(lowest),
             };
             offsets[index] = Some(own.ok_or(count)?);
@@ -330,7 +330,7 @@ impl<'a> Requests<'a> {
     /// Places all requests below `room`: each at the lowest or the highest free place, with a bounded number of second thoughts. What finds no
     /// place is the fault of those that live at the same time, the last of which moves up (conflict-directed backjumping, Prosser 1993).
     fn place_within(&self, order: &[usize], room: usize) -> Option<Vec<usize>> {
-        let mut offsets = vec![None; self.requests.len()];
+        let (mut offsets, mut barred) = (vec![None; self.requests.len()], Vec::new());
         let mut is_high = vec![false; order.len()];
         let mut faults = vec![BTreeSet::new(); order.len()];
         let mut place = vec![0; order.len()];
@@ -339,11 +339,11 @@ impl<'a> Requests<'a> {
         for _ in 0..MOST_TRIES + 4 * self.requests.len() {
             let Some(&index) = order.get(count) else { return Some(whole(&offsets)) };
             let (bytes, alignment) = (self.requests[index].bytes, self.alignment_of(index));
-            let barred = self.barred(&offsets, index);
+            self.find_barred(&offsets, index, &mut barred);
             let low = Self::lowest(&barred, alignment);
             let own = match is_high[count] {
                 _ if low + bytes as i64 > room as i64 => None,
-                true => Self::highest(barred, bytes, alignment, room).filter(|&high| high != low),
+                true => Self::highest(&mut barred, bytes, alignment, room).filter(|&high| high != low),
                 false => Some(low),
             };
             if let Some(offset) = own {
