@@ -22,6 +22,7 @@ pub struct Build {
 
 /// Flags under which strict C99 must compile without a warning.
 pub const STRICT: [&str; 6] = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"];
+
 /// The toolchain of a test of what code computes, and not of how fast it does: without optimisation it is there in a third of the time.
 pub fn hasty(toolchain: Toolchain) -> Toolchain {
     Toolchain { options: vec!["-O0".into()], ..toolchain }

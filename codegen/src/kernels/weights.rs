@@ -237,21 +237,19 @@ impl Contraction {
         let of_positions = packed.chunks_exact_mut((steps.len() * width * size).max(1));
         for (position, packed) in positions.iter().zip(of_positions) {
             // All blocks take a few steps before the next ones are read, so that neighbours are read while they are in the cache.
-            for first in (0..steps.len()).step_by(STEPS_AT_ONCE) {
-                let at_once = first..steps.len().min(first + STEPS_AT_ONCE);
+            for (turn, near) in steps.chunks(STEPS_AT_ONCE).enumerate() {
                 let mut before = 0;
                 for block in blocks {
+                    let width = block.width();
                     for number in 0..block.count {
                         let output = (block.first + number * block.outputs()) as i64;
                         let from = self.weights_offset + position + output * self.output_stride;
-                        let packed = &mut packed[before * steps.len() * size..][..block.width() * steps.len() * size];
-                        let groups = steps[at_once.clone()].chunks(together);
-                        let packed =
-                            packed[at_once.start * block.width() * size..].chunks_mut(together * block.width() * size);
-                        for (steps, packed) in groups.zip(packed) {
-                            self.pack_group(constant.bytes(), block, from, steps, packed, size)?;
+                        let place = before * steps.len() + turn * STEPS_AT_ONCE * width;
+                        let groups = packed[place * size..].chunks_mut(together * width * size);
+                        for (steps, group) in near.chunks(together).zip(groups) {
+                            self.pack_group(constant.bytes(), block, from, steps, group, size)?;
                         }
-                        before += block.width();
+                        before += width;
                     }
                 }
             }

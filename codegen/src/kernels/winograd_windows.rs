@@ -129,7 +129,7 @@ impl Windows {
                 for tap in (phase[0]..height).step_by(self.strides[0]) {
                     for other in (phase[1]..width).step_by(self.strides[1]) {
                         let factor = rows[row][tap / self.strides[0]] * columns[column][other / self.strides[1]];
-                        // So is half of them.
+                        // Half of them are: each is an element of two filters.
                         if factor == 0.0 {
                             continue;
                         }

@@ -1,6 +1,7 @@
 //! Runs schedules by themselves: each case is one kernel over arguments of random layouts, all kernels of a batch are one C
 //! program, and what the program leaves in the buffers is compared with the evaluator.
 
+use crate::common::SANITIZERS;
 use mlc_codegen::Target;
 use mlc_codegen::kernels::{self, Argument, Epilogue, KernelWriter, Schedule};
 use mlc_codegen::loops::{Function, Holds, LoopBuilder, Overlaps, Parameter, Var, downwards, mentioned};
@@ -16,6 +17,13 @@ pub struct Build {
     pub flags: Vec<&'static str>,
     /// What is run of each case.
     pub which: Which,
+}
+
+impl Build {
+    /// Whether the program stops at undefined behaviour.
+    pub fn is_sanitized(&self) -> bool {
+        SANITIZERS.iter().all(|flag| self.flags.contains(flag))
+    }
 }
 
 /// What of a case is run.

@@ -35,9 +35,8 @@ fn builds() -> Vec<Build> {
 
 /// The same where memory counts, under sanitizers. How vectors are spelled has nothing to do with it.
 fn builds_for_ram(which: Which) -> Vec<Build> {
-    let is_sanitized = |build: &Build| SANITIZERS.iter().all(|flag| build.flags.contains(flag));
     let has_vectors = |build: &Build| !build.flags.contains(&"-DMLC_VECTORS=0");
-    let sanitized = builds().into_iter().filter(|build| is_sanitized(build) && has_vectors(build));
+    let sanitized = builds().into_iter().filter(|build| build.is_sanitized() && has_vectors(build));
     sanitized.map(|build| Build { target: build.target.with_objective(Objective::Ram), which, ..build }).collect()
 }
 

@@ -1,7 +1,7 @@
 //! The C program of a batch: it reads the contents of all buffers, runs the kernels, and writes the buffers out again.
 
 use super::case::{Build, Built, Case, Role, Which, addresses, build, overwritable, schedules};
-use crate::common::{SANITIZERS, c_compiler, sanitizing_compiler};
+use crate::common::{c_compiler, sanitizing_compiler};
 use mlc_codegen::kernels::{Schedule, is_by_pixels};
 use mlc_codegen::loops::spelling::c_type;
 use mlc_codegen::loops::{Intrinsics, print};
@@ -123,9 +123,8 @@ fn execute(text: &str, input: &[u8], how: &Build) -> Vec<u8> {
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("kernels.c"), text).unwrap();
     std::fs::write(path("in.bin"), input).unwrap();
-    let is_sanitized = SANITIZERS.iter().all(|flag| how.flags.contains(flag));
     let own = c_compiler();
-    let (compiler, option) = if is_sanitized { sanitizing_compiler() } else { (own.as_str(), None) };
+    let (compiler, option) = if how.is_sanitized() { sanitizing_compiler() } else { (own.as_str(), None) };
     let mut command = Command::new(compiler);
     command.args(option).args(&how.flags).arg(path("kernels.c")).arg("-o").arg(path("program")).arg("-lm");
     let output = command.output().unwrap();
