@@ -1,9 +1,9 @@
 //! The constants of a module as C text. The text of large weights is several times their size, so it is written piece by piece
 //! and never held as a whole.
 
-use crate::hexadecimal;
 use crate::loops::spelling::{c_type, harmless, literal};
-use crate::module::{Module, PackedConstant};
+use crate::module::{ConstantForm, Module, PackedConstant};
+use crate::{hexadecimal, string_literals};
 use mlc_ir::{Attribute, DType, Literal, Tensor, TensorType, Values, parallel};
 use std::io::{self, Write};
 
@@ -15,11 +15,53 @@ const BLOCK: usize = hexadecimal::EACH_LINE << 10;
 const MANY: usize = 1024;
 /// Elements that are converted at once where that takes memory.
 const CONVERTED: usize = 4096;
+/// Bytes of a constant from which on it is a string: C compilers read fewer at once, and people may want to.
+const LONG: usize = 4096;
+/// Bytes of a string whose lines are written by one thread at once; behind them a line ends.
+const STRING_BLOCK: usize = string_literals::EACH_LINE << 10;
+
+/// What stands before strings. C99 promises 4,095 characters (5.2.4.1), which compilers of today exceed but tell of; and there is no 0 at their end.
+const STRINGS: &str = "\
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error \"the constants are little-endian: compile the model for the target 'generic'\"
+#endif
+#if defined(__GNUC__)
+#pragma GCC diagnostic ignored \"-Woverlength-strings\"
+#if defined(__clang__)
+#if __has_warning(\"-Wunterminated-string-initialization\")
+#pragma clang diagnostic ignored \"-Wunterminated-string-initialization\"
+#endif
+#elif __GNUC__ >= 15
+#pragma GCC diagnostic ignored \"-Wunterminated-string-initialization\"
+#endif
+#endif
+";
+
+/// What defines a constant in code for such machines.
+pub fn form(value: &Attribute, is_little_endian: bool) -> ConstantForm {
+    if is_little_endian && value.bytes().len() >= LONG { ConstantForm::String } else { ConstantForm::Numbers }
+}
 
 /// The C declaration of a constant, without a semicolon.
 pub fn declaration(constant: &PackedConstant) -> String {
-    let ty = constant.value.ty();
-    format!("extern const {} {}[{}]", c_type(ty.dtype), constant.symbol, ty.elements().max(1))
+    let (symbol, ty) = (&constant.symbol, constant.value.ty());
+    let (element, elements) = (c_type(ty.dtype), ty.elements().max(1));
+    match constant.form {
+        ConstantForm::Numbers => format!("extern const {element} {symbol}[{elements}]"),
+        ConstantForm::String => format!(
+            "union {symbol} {{\n  char bytes[{}];\n  {element} values[{elements}];\n}};\n\
+             extern const union {symbol} {symbol}",
+            ty.bytes()
+        ),
+    }
+}
+
+/// The C expression that is a constant's array of numbers.
+pub fn array(constant: &PackedConstant) -> String {
+    match constant.form {
+        ConstantForm::Numbers => constant.symbol.clone(),
+        ConstantForm::String => format!("{}.values", constant.symbol),
+    }
 }
 
 /// Writes the file that defines all constants of a module.
@@ -36,12 +78,21 @@ pub fn write_constants(module: &Module, out: &mut dyn Write) -> io::Result<()> {
         "#if defined(__GNUC__)\n#define MLC_CONSTANT __attribute__((aligned({})))\n#else\n#define MLC_CONSTANT\n#endif\n",
         module.plan.alignment
     )?;
+    if module.linked_constants().any(|constant| constant.form == ConstantForm::String) {
+        out.write_all(STRINGS.as_bytes())?;
+    }
     for constant in module.linked_constants() {
+        let (symbol, ty) = (&constant.symbol, constant.value.ty());
         let head = declaration(constant);
-        let bare = head.trim_start_matches("extern ");
-        let ty = constant.value.ty();
-        write!(out, "\n/* {} {ty} */\n{head};\n{bare} MLC_CONSTANT = {{\n", harmless(&constant.name))?;
-        write_values(&constant.value, out)?;
+        let own = match constant.form {
+            ConstantForm::Numbers => format!("{} {symbol}[{}]", c_type(ty.dtype), ty.elements().max(1)),
+            ConstantForm::String => format!("union {symbol} {symbol}"),
+        };
+        write!(out, "\n/* {} {ty} */\n{head};\nconst {own} MLC_CONSTANT = {{\n", harmless(&constant.name))?;
+        match constant.form {
+            ConstantForm::Numbers => write_values(&constant.value, out)?,
+            ConstantForm::String => write_string(&constant.value, out)?,
+        }
         out.write_all(b"};\n")?;
     }
     Ok(())
@@ -53,6 +104,13 @@ pub fn values(value: &Attribute) -> String {
     // Writing to memory doesn't fail, and the text is ASCII.
     let _ = write_values(value, &mut text);
     String::from_utf8(text).unwrap_or_default()
+}
+
+/// Writes the lines of a string while those of the next blocks are made.
+fn write_string(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
+    let blocks: Vec<&[u8]> = value.bytes().chunks(STRING_BLOCK).collect();
+    let threads = parallel::threads(value.bytes().len());
+    parallel::in_order(&blocks, threads, |block| string_literals::lines(block), |text| out.write_all(&text))
 }
 
 /// Writes the lines while those of the next blocks are made.
@@ -163,6 +221,7 @@ mod tests {
                 symbol: "tvmgen_m_w".into(),
                 name: "w */".into(),
                 value,
+                form: ConstantForm::Numbers,
                 in_code: true,
                 pool_offset: None,
             }],
@@ -174,6 +233,50 @@ mod tests {
         assert!(text.contains("/* w * / f32[5] */\nextern const float tvmgen_m_w[5];"), "{text}");
         assert!(text.contains("  0.1f, -1.5f, INFINITY, 3e-41f, 16777216.0f,\n};"), "{text}");
         assert!(text.lines().all(|line| line.len() <= COLUMNS));
+    }
+
+    #[test]
+    fn large_constants_are_strings_where_the_lowest_byte_comes_first() {
+        let of_bytes = |bytes: usize, is_little_endian| {
+            let value = Attribute::from_f32(&[bytes / 4], &vec![1.5; bytes / 4]).unwrap();
+            let form = form(&value, is_little_endian);
+            PackedConstant {
+                symbol: "tvmgen_m_w".into(),
+                name: "w".into(),
+                value,
+                form,
+                in_code: true,
+                pool_offset: None,
+            }
+        };
+        let text = |constant: PackedConstant| {
+            let module = Module { constants: vec![constant], ..Module::default() };
+            let mut text = Vec::new();
+            write_constants(&module, &mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        for constant in [of_bytes(LONG - 4, true), of_bytes(LONG, false)] {
+            assert_eq!(array(&constant), "tvmgen_m_w");
+            let text = text(constant);
+            assert!(
+                text.contains("\nconst float tvmgen_m_w[") && !text.contains("ORDER") && !text.contains("union"),
+                "{text}"
+            );
+        }
+        let constant = of_bytes(LONG, true);
+        assert_eq!(array(&constant), "tvmgen_m_w.values");
+        assert_eq!(
+            declaration(&constant),
+            "union tvmgen_m_w {\n  char bytes[4096];\n  float values[1024];\n};\nextern const union tvmgen_m_w tvmgen_m_w"
+        );
+        let text = text(constant);
+        assert!(text.contains("#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__"), "{text}");
+        // 0x3fc00000, of which 0x3f is a question mark.
+        let one = r"\000\000\300\?";
+        let string =
+            format!("  \"{}\"\n", one.repeat(string_literals::EACH_LINE / 4)).repeat(LONG / string_literals::EACH_LINE);
+        let definition = format!("const union tvmgen_m_w tvmgen_m_w MLC_CONSTANT = {{\n{string}}};\n");
+        assert!(text.ends_with(&definition), "{text}");
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub fn generate(graph: &Graph, options: &Options) -> Result<Module, Vec<Diagnost
         is_rank: graph.distribution.is_some(),
         states,
         variables: BTreeMap::new(),
-        constants: Constants::default(),
+        constants: Constants::for_target(&options.target),
         in_code_only: false,
         keeps_kernels_apart: options.target.keeps_kernels_apart(),
         shared,

@@ -20,6 +20,7 @@ pub mod package;
 pub mod price;
 pub mod quantized;
 mod source;
+mod string_literals;
 pub mod target;
 pub mod target_prices;
 pub mod threads;
@@ -32,9 +33,9 @@ pub use limits::{Contributor, Limits, ram_bytes, ram_contributors};
 pub use loops::spelling::c_type;
 pub use lower::{Point, front};
 pub use module::{
-    BranchSummary, Exchanged, FedRows, KeptState, KernelResult, KernelSummary, LaidOver, Level, MemoryPlan,
-    MessageSummary, Module, PackedConstant, PlannedBuffer, PlannedPool, Port, RankSummary, SourceFile, SplitSummary,
-    StatePlace,
+    BranchSummary, ConstantForm, Exchanged, FedRows, KeptState, KernelResult, KernelSummary, LaidOver, Level,
+    MemoryPlan, MessageSummary, Module, PackedConstant, PlannedBuffer, PlannedPool, Port, RankSummary, SourceFile,
+    SplitSummary, StatePlace,
 };
 pub use source::function;
 pub use target::{ByteDots, FloatingPoint, Memories, ObjectFormat, System, Target, Tools, VectorSpelling};

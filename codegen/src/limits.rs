@@ -142,7 +142,7 @@ pub fn ram_contributors(module: &Module) -> Vec<Contributor> {
 mod tests {
     use super::*;
     use crate::choice::Choice;
-    use crate::module::{KernelSummary, MemoryPlan, PlannedBuffer, Port};
+    use crate::module::{ConstantForm, KernelSummary, MemoryPlan, PlannedBuffer, Port};
     use crate::price::Price;
     use mlc_ir::{Attribute, DType, TensorType};
 
@@ -194,6 +194,7 @@ mod tests {
                     symbol: name.into(),
                     name: name.into(),
                     value: Attribute::from_f32(&[count], &vec![0.0; count]).unwrap(),
+                    form: ConstantForm::Numbers,
                     in_code: true,
                     pool_offset: None,
                 })

@@ -191,10 +191,21 @@ pub struct PackedConstant {
     pub name: String,
     /// The packed values.
     pub value: Attribute,
+    /// How the code defines it.
+    pub form: ConstantForm,
     /// Whether the code refers to it by its symbol.
     pub in_code: bool,
     /// Its offset in the pool of constants that the caller gives, if the code has it from there.
     pub pool_offset: Option<usize>,
+}
+
+/// What C text defines a constant by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConstantForm {
+    /// Its numbers: an array of them.
+    Numbers,
+    /// A string of its bytes, the lowest of each number first: a union of both.
+    String,
 }
 
 /// A value that the generated code keeps from one run to the next.

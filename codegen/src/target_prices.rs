@@ -62,6 +62,23 @@ pub struct TargetPrices {
 struct State {
     chooser: Chooser,
     known: IndexMap<Question, Cost>,
+    zeros: Zeros,
+}
+
+/// Constants of zeros, each type's once: weights are large, and many ways to compute with the same ones are asked for.
+#[derive(Default)]
+struct Zeros(IndexMap<TensorType, Attribute>);
+
+impl Zeros {
+    fn of(&mut self, ty: &TensorType) -> Result<Attribute, OperatorError> {
+        if let Some(known) = self.0.get(ty) {
+            return Ok(known.clone());
+        }
+        let zeros =
+            Attribute::new(ty.clone(), vec![0; ty.bytes()]).map_err(|error| OperatorError::types(error.to_string()))?;
+        self.0.insert(ty.clone(), zeros.clone());
+        Ok(zeros)
+    }
 }
 
 impl fmt::Debug for TargetPrices {
@@ -74,7 +91,7 @@ impl TargetPrices {
     /// The prices of a target for the applications of a graph, whose size says what caches can keep.
     pub fn new(target: &Target, graph: &Graph) -> TargetPrices {
         let chooser = Chooser::quick(target, working_set(graph));
-        let state = RefCell::new(State { chooser, known: IndexMap::new() });
+        let state = RefCell::new(State { chooser, known: IndexMap::new(), zeros: Zeros::default() });
         TargetPrices { target: target.clone(), state }
     }
 
@@ -123,9 +140,10 @@ impl TargetPrices {
 
     /// What the steps of an application cost; `None` where the target can't run it.
     fn lowered(&self, question: &Question) -> Option<Cost> {
-        let (graph, around) = alone(question).ok()?;
+        let state = &mut *self.state.borrow_mut();
+        let (graph, around) = alone(question, &mut state.zeros).ok()?;
         let mut names = Names::new("priced");
-        let program = lower(&graph, None, &mut self.state.borrow_mut().chooser, &mut names).ok()?;
+        let program = lower(&graph, None, &mut state.chooser, &mut names).ok()?;
         let is_around = |part: &Part| {
             let name = part.label().map_or("", |label| &label.node);
             around.iter().any(|&id| *graph.node(id).name == *name)
@@ -249,7 +267,7 @@ fn strided(op: &Op, result: &TensorType, operand: &TensorType, chain: &[(&Op, &T
 
 /// What a constant operand is taken to hold: factors by which sums become bytes where it has such, as only those are rescaled by
 /// lines or tables, and else zeros.
-fn assumed(op: &Op, number: usize, ty: &TensorType) -> Result<Attribute, OperatorError> {
+fn assumed(op: &Op, number: usize, ty: &TensorType, zeros: &mut Zeros) -> Result<Attribute, OperatorError> {
     let value = match op {
         Op::Kernel(kernel) => {
             number.checked_sub(kernel.anchor_operands).and_then(|k| factor(&kernel.expression, k + 1))
@@ -259,9 +277,7 @@ fn assumed(op: &Op, number: usize, ty: &TensorType) -> Result<Attribute, Operato
     };
     match value.filter(|_| ty.dtype == DType::I32) {
         Some(value) => Ok(Attribute::from_tensor(&Tensor::from_integers(ty.clone(), vec![value; ty.elements()]))),
-        None => {
-            Attribute::new(ty.clone(), vec![0; ty.bytes()]).map_err(|error| OperatorError::types(error.to_string()))
-        }
+        None => zeros.of(ty),
     }
 }
 
@@ -277,14 +293,14 @@ fn factor(expression: &Expression, operand: usize) -> Option<i64> {
 }
 
 /// A graph of one application, and the nodes around it, which aren't priced.
-fn alone(question: &Question) -> Result<(Graph, Vec<NodeId>), OperatorError> {
+fn alone(question: &Question, zeros: &mut Zeros) -> Result<(Graph, Vec<NodeId>), OperatorError> {
     let mut graph = Graph::new("priced");
     let mut around = Vec::new();
     let copy = || Map { expression: Expression::operand(0) };
     let mut operands: Vec<Value> = Vec::new();
     for (number, operand) in question.operands.iter().enumerate() {
         if operand.known != Known::Type {
-            let values = assumed(&question.op, number, &operand.ty)?;
+            let values = assumed(&question.op, number, &operand.ty, zeros)?;
             operands.push(graph.add_constant(&format!("constant{number}"), values));
             continue;
         }

@@ -1,12 +1,15 @@
-//! What a compilation costs: seconds and peak memory of networks of 20 linear layers, against the size of their weights.
+//! What a compilation costs: seconds and peak memory of networks of 20 linear layers, against the size of their weights, and the seconds that the C
+//! compiler takes for these.
 //!
 //! Each network is written as a PNNX model and compiled to a tarball by a process of its own, which reports the largest memory
 //! that the system ever saw it use.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
 
 use mlc::pipeline::{self, CompileOptions, LoadOptions};
+use mlc_codegen::constants::write_constants;
 use mlc_ir::Generator;
 use mlc_tests::mode::host_target;
+use mlc_tests::program::c_compiler;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -54,7 +57,7 @@ fn write_model(folder: &Path, width: usize) -> Outcome<usize> {
     Ok(bytes)
 }
 
-/// Compiles the model of a folder; prints seconds and peak memory in KiB.
+/// Compiles the model of a folder; prints seconds, peak memory in KiB, and the seconds of the C compiler for the constants.
 fn compile(folder: &Path) -> Outcome<()> {
     let text = |failure: pipeline::Failure| failure.diagnostics.first().map_or_else(String::new, ToString::to_string);
     let start = Instant::now();
@@ -67,12 +70,20 @@ fn compile(folder: &Path) -> Outcome<()> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak = peak.and_then(|line| line.split_whitespace().next()).ok_or("the system doesn't tell the peak memory")?;
-    println!("{seconds} {peak}");
+    let own = folder.join("constants.c");
+    write_constants(&compiled.module, &mut File::create(&own)?)?;
+    let start = Instant::now();
+    let status =
+        Command::new(c_compiler()).args(["-O3", "-c", "-o"]).arg(own.with_extension("o")).arg(&own).status()?;
+    if !status.success() {
+        return Err(format!("the C compiler refuses {}", own.display()).into());
+    }
+    println!("{seconds} {peak} {}", start.elapsed().as_secs_f64());
     Ok(())
 }
 
 fn measure() -> Outcome<()> {
-    println!("{:>12} {:>10} {:>12} {:>8}", "weights, KiB", "seconds", "memory, KiB", "ratio");
+    println!("{:>12} {:>10} {:>12} {:>8} {:>14}", "weights, KiB", "seconds", "memory, KiB", "ratio", "C compiler, s");
     for width in WIDTHS {
         let folder = tempfile::tempdir()?;
         let weights = write_model(folder.path(), width)? / 1024;
@@ -81,9 +92,9 @@ fn measure() -> Outcome<()> {
             return Err(String::from_utf8_lossy(&output.stderr).into());
         }
         let text = String::from_utf8(output.stdout)?;
-        let (seconds, peak) = text.trim().split_once(' ').ok_or("no figures")?;
-        let (seconds, peak): (f64, usize) = (seconds.parse()?, peak.parse()?);
-        println!("{weights:>12} {seconds:>10.3} {peak:>12} {:>8.2}", peak as f64 / weights as f64);
+        let figures: Vec<f64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+        let [seconds, peak, of_c] = figures[..] else { return Err("no figures".into()) };
+        println!("{weights:>12} {seconds:>10.3} {peak:>12} {:>8.2} {of_c:>14.2}", peak / weights as f64);
     }
     Ok(())
 }

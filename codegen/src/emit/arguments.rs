@@ -1,6 +1,7 @@
 //! The arguments of kernels, as C expressions over the variables of the function that calls them.
 
 use super::emitter::{Emitter, Scope};
+use crate::constants::array;
 use crate::execution::WeightsAs;
 use crate::graph::Place;
 use crate::loops::spelling::c_type;
@@ -104,11 +105,11 @@ impl Emitter {
         CallArgument::own(self.linked(number))
     }
 
-    /// The symbol of a constant that is part of the code.
+    /// The array of a constant that is part of the code.
     pub(super) fn linked(&mut self, number: usize) -> String {
         let constant = &mut self.constants.list[number];
         constant.in_code = true;
-        constant.symbol.clone()
+        array(constant)
     }
 
     /// The address that a parameter of a kernel gets, by its position and number.

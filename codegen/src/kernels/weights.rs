@@ -11,6 +11,7 @@ use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::target::VectorSpelling;
 use mlc_ir::types::row_major_strides;
 use mlc_ir::{Attribute, DType, TensorType};
+use std::borrow::Cow;
 
 /// Where a tile's weights are: strides and a pointer at the first output of its block.
 #[derive(Clone)]
@@ -111,13 +112,7 @@ impl Store {
                 let (contraction, constant) = (contraction.clone(), constant.clone());
                 let (blocks, weight_axes) = (blocks.to_vec(), weight_axes.to_vec());
                 let steps = if contraction.pairs(kernel.target) { 2 } else { 1 };
-                let values = move || match &contraction.transform {
-                    Some((windows, group)) => {
-                        let constant = windows.transformed_weights(group, &constant)?;
-                        contraction.packed(&constant, &blocks, &weight_axes, steps)
-                    }
-                    None => contraction.packed(&constant, &blocks, &weight_axes, steps),
-                };
+                let values = move || contraction.packed(&constant, &blocks, &weight_axes, steps);
                 Store::Packed { pointer: kernel.pack(operand, "packed", ty, values), copied: false, ahead }
             }
             _ if settings.is("weights", "copied") => {
@@ -234,20 +229,22 @@ impl Contraction {
         let width: usize = blocks.iter().map(|block| block.count * block.width()).sum();
         let positions = offsets(weight_axes);
         let mut packed = vec![0; positions.len() * steps.len() * width * size];
-        let of_positions = packed.chunks_exact_mut((steps.len() * width * size).max(1));
-        for (position, packed) in positions.iter().zip(of_positions) {
-            // All blocks take a few steps before the next ones are read, so that neighbours are read while they are in the cache.
-            for (turn, near) in steps.chunks(STEPS_AT_ONCE).enumerate() {
+        // All blocks take a few steps before the next ones are read, so that neighbours are read while they are in the cache.
+        for (turn, near) in steps.chunks(STEPS_AT_ONCE).enumerate() {
+            let first = turn * STEPS_AT_ONCE;
+            let part = self.part(constant, &positions, near, first)?;
+            let of_positions = packed.chunks_exact_mut((steps.len() * width * size).max(1));
+            for (position, packed) in part.positions.iter().zip(of_positions) {
                 let mut before = 0;
                 for block in blocks {
                     let width = block.width();
                     for number in 0..block.count {
                         let output = (block.first + number * block.outputs()) as i64;
-                        let from = self.weights_offset + position + output * self.output_stride;
-                        let place = before * steps.len() + turn * STEPS_AT_ONCE * width;
+                        let from = position + output * self.output_stride;
+                        let place = before * steps.len() + first * width;
                         let groups = packed[place * size..].chunks_mut(together * width * size);
-                        for (steps, group) in near.chunks(together).zip(groups) {
-                            self.pack_group(constant.bytes(), block, from, steps, group, size)?;
+                        for (steps, group) in part.steps.chunks(together).zip(groups) {
+                            self.pack_group(&part.bytes, block, from, steps, group, size)?;
                         }
                         before += width;
                     }
@@ -256,6 +253,28 @@ impl Contraction {
         }
         let elements = packed.len() / size;
         Attribute::new(TensorType::new(constant.ty().dtype, [elements]), packed).ok()
+    }
+
+    /// Where the weights of some steps are, the first of which is step `first`: in the constant, or transformed, so that no more of these than
+    /// the cache holds are there at a time.
+    fn part<'c>(
+        &self,
+        constant: &'c Attribute,
+        positions: &[i64],
+        steps: &'c [i64],
+        first: usize,
+    ) -> Option<WeightsPart<'c>> {
+        let Some((windows, group)) = &self.transform else {
+            let positions = positions.iter().map(|position| self.weights_offset + position).collect();
+            return Some(WeightsPart { bytes: Cow::Borrowed(constant.bytes()), positions, steps: steps.into() });
+        };
+        let transformed = windows.transformed_weights(group, constant, first..first + steps.len())?;
+        let places = |count: usize, stride: usize| (0..count).map(|number| (number * stride) as i64).collect();
+        Some(WeightsPart {
+            bytes: transformed.into(),
+            positions: places(positions.len(), steps.len() * self.outputs),
+            steps: Cow::Owned(places(steps.len(), self.outputs)),
+        })
     }
 
     /// Packs some steps of one block, side by side: [outputs of the block][steps], whose first output is element `from` at step 0.
@@ -315,6 +334,15 @@ impl Contraction {
             }
         });
     }
+}
+
+/// The weights of some steps before they are packed.
+struct WeightsPart<'c> {
+    bytes: Cow<'c, [u8]>,
+    /// Elements before those of each position of the weight axes.
+    positions: Vec<i64>,
+    /// Elements before those of each step.
+    steps: Cow<'c, [i64]>,
 }
 
 /// Steps that all blocks are packed of before the next ones: an even number.

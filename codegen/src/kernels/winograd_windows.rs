@@ -6,7 +6,8 @@
 //! that has one tap less along an axis takes no part in what belongs to the point at infinity, which is a multiple of its last tap.
 
 use super::winograd_filter::Filter;
-use mlc_ir::{Attribute, DType, TensorType};
+use mlc_ir::{Attribute, DType};
+use std::ops::Range;
 
 /// A window along both axes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -102,48 +103,65 @@ impl Windows {
         self.phases_of(product).iter().position(|own| *own == phase)
     }
 
-    /// The weights `[rows, columns, channels, outputs]` of a window as `[products, phases, channels, outputs]` of a group, each rounded once.
-    /// Nothing if they aren't of single precision, or of another window.
-    pub fn transformed_weights(&self, group: &Group, weights: &Attribute) -> Option<Attribute> {
-        let [rows, columns] = self.filters.map(|filter| filter.weights());
+    /// The weights `[rows, columns, channels, outputs]` of a window as `[products, depths, outputs]` of a group, each rounded once: of some
+    /// depths, which are the channels of one phase after the other. Nothing if they aren't of single precision, or of another window.
+    pub fn transformed_weights(&self, group: &Group, weights: &Attribute, depths: Range<usize>) -> Option<Vec<u8>> {
         let [height, width, channels, outputs] = *weights.ty().shape.as_slice() else { return None };
         if weights.ty().dtype != DType::F32 || [height, width] != self.taps {
             return None;
         }
-        let plane = channels * outputs;
-        let mut transformed = vec![0; 4 * group.products.len() * group.phases * plane];
+        let terms = self.terms(group);
+        let mut transformed = vec![0; 4 * group.products.len() * depths.len() * outputs];
         let mut values = vec![[0.0; CHUNK]; height * width];
-        for start in (0..plane).step_by(CHUNK) {
-            let part = 4 * start..4 * plane.min(start + CHUNK);
-            for (values, plane) in values.iter_mut().zip(weights.bytes().chunks_exact(4 * plane)) {
-                for (value, bytes) in values.iter_mut().zip(plane[part.clone()].as_chunks::<4>().0) {
-                    *value = f64::from(f32::from_le_bytes(*bytes));
-                }
-            }
-            let own = group
-                .products
-                .iter()
-                .flat_map(|&product| self.phases_of(product).into_iter().map(move |phase| (product, phase)));
-            for (([row, column], phase), transformed) in own.zip(transformed.chunks_exact_mut(4 * plane)) {
-                let mut sums = [0.0; CHUNK];
-                for tap in (phase[0]..height).step_by(self.strides[0]) {
-                    for other in (phase[1]..width).step_by(self.strides[1]) {
-                        let factor = rows[row][tap / self.strides[0]] * columns[column][other / self.strides[1]];
-                        // Half of them are: each is an element of two filters.
-                        if factor == 0.0 {
-                            continue;
-                        }
-                        let values = &values[tap * width + other];
-                        sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += factor * value);
+        let of_products = 4 * depths.len() * outputs;
+        for number in 0..group.phases {
+            // Of the depths, those of this phase.
+            let own = depths.start.max(number * channels)..depths.end.min((number + 1) * channels);
+            let first = 4 * own.start.saturating_sub(number * channels) * outputs;
+            let before = 4 * own.start.saturating_sub(depths.start) * outputs;
+            let bytes = 4 * own.len() * outputs;
+            for start in (0..bytes).step_by(4 * CHUNK) {
+                let end = bytes.min(start + 4 * CHUNK);
+                let planes = weights.bytes().chunks_exact(4 * channels * outputs);
+                for (values, plane) in values.iter_mut().zip(planes) {
+                    let singles = plane[first + start..first + end].as_chunks::<4>().0;
+                    for (value, bytes) in values.iter_mut().zip(singles) {
+                        *value = f64::from(f32::from_le_bytes(*bytes));
                     }
                 }
-                for (bytes, sum) in transformed[part.clone()].as_chunks_mut::<4>().0.iter_mut().zip(sums) {
-                    *bytes = (sum as f32).to_le_bytes();
+                for (terms, transformed) in terms.iter().zip(transformed.chunks_exact_mut(of_products)) {
+                    let mut sums = [0.0; CHUNK];
+                    for &(factor, tap) in &terms[number] {
+                        sums.iter_mut().zip(values[tap]).for_each(|(sum, value)| *sum += factor * value);
+                    }
+                    let to = transformed[before + start..before + end].as_chunks_mut::<4>().0;
+                    for (bytes, sum) in to.iter_mut().zip(sums) {
+                        *bytes = (sum as f32).to_le_bytes();
+                    }
                 }
             }
         }
-        let ty = TensorType::new(DType::F32, [group.products.len(), group.phases, channels, outputs]);
-        Attribute::new(ty, transformed).ok()
+        Some(transformed)
+    }
+
+    /// The taps that each phase of each product of a group is a sum of, and their factors. Half of a filter's elements are zeros: they aren't here.
+    fn terms(&self, group: &Group) -> Vec<Vec<Vec<(f64, usize)>>> {
+        let [rows, columns] = self.filters.map(|filter| filter.weights());
+        let [height, width] = self.taps;
+        let of_phase = |[row, column]: [usize; 2], phase: [usize; 2]| {
+            let taps = (phase[0]..height).step_by(self.strides[0]).flat_map(|tap| {
+                let others = (phase[1]..width).step_by(self.strides[1]);
+                others.map(move |other| (tap, other))
+            });
+            let term = |(tap, other): (usize, usize)| {
+                let factor = rows[row][tap / self.strides[0]] * columns[column][other / self.strides[1]];
+                (factor, tap * width + other)
+            };
+            taps.map(term).filter(|&(factor, _)| factor != 0.0).collect()
+        };
+        let of_product =
+            |&product: &[usize; 2]| self.phases_of(product).into_iter().map(|phase| of_phase(product, phase)).collect();
+        group.products.iter().map(of_product).collect()
     }
 }
 

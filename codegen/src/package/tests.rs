@@ -1,6 +1,6 @@
 use super::*;
 use crate::choice::Choice;
-use crate::module::{KernelSummary, MemoryPlan, PackedConstant, PlannedBuffer, SourceFile};
+use crate::module::{ConstantForm, KernelSummary, MemoryPlan, PackedConstant, PlannedBuffer, SourceFile};
 use crate::price::Price;
 use crate::{Module, Port};
 use mlc_ir::{Attribute, DType, TensorType};
@@ -62,6 +62,7 @@ fn module() -> Module {
             symbol: "tvmgen_tiny_one".into(),
             name: "one".into(),
             value: Attribute::from_f32(&[1], &[1.0]).unwrap(),
+            form: ConstantForm::Numbers,
             in_code: true,
             pool_offset: None,
         }],
@@ -240,4 +241,42 @@ fn a_model_without_inputs_arena_or_constants_is_valid_c() {
     let strict = "-std=c99 -pedantic -Wall -Wextra -Werror -fsyntax-only -Icodegen/host/include \
         codegen/host/src/tiny_lib0.c example/main.c";
     succeed(Command::new("cc").args(strict.split_whitespace()).current_dir(folder.path()));
+}
+
+#[test]
+fn c_compiler_takes_strings_for_the_numbers_that_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut generator = mlc_ir::Generator::new(3);
+    let bytes: Vec<u8> = (0..8192).map(|_| generator.range(0, 255) as u8).collect();
+    let constant = |symbol: &str, dtype: DType| {
+        let value = Attribute::new(TensorType::new(dtype, [bytes.len() / dtype.size()]), bytes.clone()).unwrap();
+        let form = crate::constants::form(&value, true);
+        assert_eq!(form, ConstantForm::String);
+        PackedConstant { symbol: symbol.into(), name: symbol.into(), value, form, in_code: true, pool_offset: None }
+    };
+    let constants: Vec<PackedConstant> =
+        [("a", DType::F32), ("b", DType::I8), ("c", DType::I64)].map(|(symbol, dtype)| constant(symbol, dtype)).into();
+    let write = |constant: &PackedConstant| {
+        let array = crate::constants::array(constant);
+        format!(
+            "{};\n#define WRITE_{} fwrite({array}, sizeof({array}), 1, stdout)\n",
+            crate::constants::declaration(constant),
+            constant.symbol
+        )
+    };
+    let main = format!(
+        "#include <stdint.h>\n#include <stdio.h>\n{}int main(void) {{\n  return WRITE_a == 1 && WRITE_b == 1 && WRITE_c == 1 ? 0 : 1;\n}}\n",
+        constants.iter().map(write).collect::<String>()
+    );
+    std::fs::write(folder.path().join("main.c"), main).unwrap();
+    let mut text = Vec::new();
+    crate::constants::write_constants(&Module { constants, ..module() }, &mut text).unwrap();
+    std::fs::write(folder.path().join("constants.c"), text).unwrap();
+    for options in ["-std=c99", "-std=gnu11 -O3 -flto"] {
+        let strict = "-pedantic -Wall -Wextra -Werror -Wconversion -o program main.c constants.c";
+        let arguments = options.split(' ').chain(strict.split(' '));
+        succeed(Command::new("cc").args(arguments).current_dir(folder.path()));
+        let written = Command::new(folder.path().join("program")).output().unwrap();
+        assert!(written.status.success() && written.stdout == bytes.repeat(3), "{options}");
+    }
 }

@@ -275,6 +275,11 @@ impl Target {
         self.tools.is_none() && self.object_format().is_none_or(is_x86)
     }
 
+    /// Whether all machines that code for it runs on keep the lowest byte of a number first; code says so to C compilers of others.
+    pub fn is_little_endian(&self) -> bool {
+        self.vectors != VectorSpelling::Either
+    }
+
     /// Whether its C compilers know more than C99.
     pub fn has_extensions(&self) -> bool {
         self.c_flags.iter().any(|flag| flag.starts_with("-std=gnu"))

@@ -224,20 +224,43 @@ impl Attribute {
     /// FNV-1a over type and bytes: the same on every machine. Computed once.
     pub fn content_hash(&self) -> u64 {
         *self.hash.get_or_init(|| {
-            let mut sum = Fnv::default();
-            sum.feed(self.ty.to_string().as_bytes());
+            let mut sum = self.hash_of_type();
             sum.feed(&self.bytes);
             sum.sum()
         })
     }
 
-    /// A hash of the bytes alone, the same on every machine: eight bytes at once, where [`Attribute::content_hash`] takes one after the other.
-    /// Bytes that differ in one word have different ones. Computed once.
+    /// Finds the [content hashes](Attribute::content_hash) of constants, of which at most four are hashed at once.
+    pub fn hash_together(values: &[&Attribute]) {
+        let unknown: Vec<&&Attribute> = values.iter().filter(|value| value.hash.get().is_none()).collect();
+        for group in unknown.chunks(4) {
+            let mut sums: Vec<Fnv> = group.iter().map(|value| value.hash_of_type()).collect();
+            Fnv::feed_together(sums.iter_mut().zip(group.iter().map(|value| &*value.bytes)).collect());
+            group.iter().zip(sums).for_each(|(value, sum)| _ = value.hash.get_or_init(|| sum.sum()));
+        }
+    }
+
+    /// The beginning of a content hash.
+    fn hash_of_type(&self) -> Fnv {
+        let mut sum = Fnv::default();
+        sum.feed(self.ty.to_string().as_bytes());
+        sum
+    }
+
+    /// A hash of the bytes alone, the same on every machine: words of eight bytes in four sums, where [`Attribute::content_hash`] takes one byte
+    /// after the other. Bytes that differ in one word have different ones. Computed once.
     pub fn word_hash(&self) -> u64 {
         *self.words.get_or_init(|| {
-            let (words, rest) = self.bytes.as_chunks::<8>();
+            let (groups, rest) = self.bytes.as_chunks::<32>();
             let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let hash = words.iter().fold(rest.len() as u64, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+            let mut sums = [0, 1, 2, rest.len() as u64];
+            for group in groups {
+                for (sum, word) in sums.iter_mut().zip(group.as_chunks::<8>().0) {
+                    *sum = mix(*sum, u64::from_le_bytes(*word));
+                }
+            }
+            let [first, others @ ..] = sums;
+            let hash = others.into_iter().fold(first, mix);
             rest.iter().fold(hash, |hash, &byte| mix(hash, byte.into()))
         })
     }

@@ -4,14 +4,18 @@ use super::arguments::Compile;
 use super::modes::Emit;
 use super::words::{bytes, count, short};
 use crate::pipeline::Compiled;
-use mlc_codegen::{Contributor, KernelSummary, Module, WeightsAs, ram_bytes, ram_contributors};
+use mlc_codegen::{
+    ConstantForm, Contributor, KernelSummary, Module, PackedConstant, WeightsAs, ram_bytes, ram_contributors,
+};
 use std::path::Path;
 
 /// How many contributors of each kind are told.
 const TOLD: usize = 3;
 
-/// Bytes of constants from which on C compilers take long to read them as text.
+/// Bytes of numbers in C text from which on C compilers take long to read them.
 const LARGE_BYTES: usize = 10_000_000;
+/// Bytes of strings that C compilers read while they read one of numbers.
+const STRING_BYTES: usize = 10;
 
 /// What was written, RAM, flash, time, and the largest contributors to each.
 pub(super) fn summary(path: &Path, compiled: &Compiled) -> String {
@@ -115,13 +119,17 @@ fn time_list(module: &Module, whole: u64) -> Vec<String> {
 
 /// What to say where constants are text that takes a C compiler long.
 pub(super) fn large_weights(arguments: &Compile, compiled: &Compiled) -> Option<String> {
-    let constants = compiled.module.constants_bytes();
+    let numbers = |constant: &PackedConstant| match constant.form {
+        ConstantForm::Numbers => constant.value.ty().bytes(),
+        ConstantForm::String => constant.value.ty().bytes() / STRING_BYTES,
+    };
+    let work: usize = compiled.module.linked_constants().map(numbers).sum();
     let is_text = compiled.module.execution.weights == WeightsAs::C && !arguments.packaging.emit_lib;
-    if constants <= LARGE_BYTES || !is_text || arguments.emit == Emit::Ir {
+    if work <= LARGE_BYTES || !is_text || arguments.emit == Emit::Ir {
         return None;
     }
     let object = if compiled.target().object_format().is_some() { " or 'object'" } else { "" };
-    let size = bytes(constants as u64);
+    let size = bytes(compiled.module.constants_bytes() as u64);
     Some(format!(
         "{size} of constants are C text, which C compilers read slowly: '--weights-as incbin'{object} builds in seconds"
     ))

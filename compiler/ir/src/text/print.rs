@@ -34,9 +34,12 @@ pub fn print_with_constants(graph: &Graph) -> (String, IndexMap<String, Attribut
 fn hash_constants(graph: &Graph) {
     let nodes = graph.node_ids().map(|id| &graph.node(id).op);
     let constants = nodes.filter_map(|op| if let Op::Constant(own) = op { Some(&own.value) } else { None });
-    let constants: Vec<&Attribute> = constants.filter(|value| is_stored(value)).collect();
+    let mut constants: Vec<&Attribute> = constants.filter(|value| is_stored(value)).collect();
     let bytes = constants.iter().map(|value| value.bytes().len()).sum();
-    parallel::map(&constants, parallel::threads(bytes), |value| value.content_hash());
+    // Those of about the same size are hashed together.
+    constants.sort_by_key(|value| std::cmp::Reverse(value.bytes().len()));
+    let groups: Vec<&[&Attribute]> = constants.chunks(4).collect();
+    parallel::map(&groups, parallel::threads(bytes), |group| Attribute::hash_together(group));
 }
 
 /// The line of one node, as [`print()`] has it; of an input its type.

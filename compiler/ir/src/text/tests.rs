@@ -96,6 +96,21 @@ fn mutated_texts_never_panic() {
 }
 
 #[test]
+fn constants_that_are_hashed_together_have_the_hashes_of_each() {
+    let sizes = [40, 700, 41, 3000, 90, 64, 700];
+    let lines: String = (0..).zip(sizes).fold(String::new(), |lines, (number, size)| {
+        lines + &format!("  %c{number} = constant f32[{size}] random(seed = {number})\n")
+    });
+    let graph = parse(&format!("mlc 1\ngraph @g() -> (\"y\": f32[40]) {{\n{lines}  return %c0\n}}\n"), &()).unwrap();
+    let (text, constants) = print_with_constants(&graph);
+    assert_eq!(constants.len(), sizes.len());
+    for (name, value) in constants {
+        let alone = Attribute::new(value.ty().clone(), value.bytes().to_vec()).unwrap().content_hash();
+        assert!(text.contains(&format!("@{name} #{alone:016x}\n")), "{name}: {alone:016x}\n{text}");
+    }
+}
+
+#[test]
 fn prints_what_the_documentation_shows() {
     let text = r#"mlc 1
 graph @keyword(%x: f32[1, 8, 8, 3]) -> ("y": f32[1, 8, 8, 8], "h": f32[2, 3]) {
