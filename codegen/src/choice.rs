@@ -99,6 +99,8 @@ pub struct Chooser {
     /// Bytes of scratch memory that there is room for, by node.
     room: BTreeMap<String, usize>,
     by_pixels: ByPixels,
+    /// Nodes whose kernels aren't written.
+    left_out: BTreeSet<String>,
     findings: Findings,
 }
 
@@ -108,8 +110,20 @@ impl Chooser {
         let (target, options) = (Rc::new(target.clone()), options.clone());
         let (seen, known, room) = (BTreeSet::new(), IndexMap::new(), BTreeMap::new());
         let (is_quick, is_for_threads, by_pixels) = (false, false, ByPixels::None);
-        let (findings, working_set) = (Findings::default(), WorkingSet::from(working_set));
-        Chooser { target, working_set, options, is_quick, is_for_threads, seen, known, room, by_pixels, findings }
+        let (left_out, findings, working_set) = (BTreeSet::new(), Findings::default(), WorkingSet::from(working_set));
+        Chooser {
+            target,
+            working_set,
+            options,
+            is_quick,
+            is_for_threads,
+            seen,
+            known,
+            room,
+            by_pixels,
+            left_out,
+            findings,
+        }
     }
 
     /// A chooser for callers who ask about far more kernels than will be written: it looks at one schedule of each, the one that is
@@ -125,8 +139,8 @@ impl Chooser {
     pub fn alternatives(&self, has_bands: bool, has_tiles: bool) -> Vec<Chooser> {
         let Target { borders, objective, .. } = *self.target;
         let like = |target: Target| {
-            let findings = self.findings.clone();
-            Chooser { findings, ..Chooser::new(&target, self.working_set.bytes, &self.options) }
+            let (left_out, findings) = (self.left_out.clone(), self.findings.clone());
+            Chooser { left_out, findings, ..Chooser::new(&target, self.working_set.bytes, &self.options) }
         };
         let banded = || like(Target { bands: true, ..(*self.target).clone() });
         let banded = (has_bands && !self.is_quick).then(banded).into_iter();
@@ -162,6 +176,16 @@ impl Chooser {
     /// Whether it looks at one schedule of each kernel, see [`Chooser::quick`].
     pub fn is_quick(&self) -> bool {
         self.is_quick
+    }
+
+    /// Has no kernels be written of some nodes from here on: their results are taken to be there, and to be read.
+    pub fn leave_out(&mut self, nodes: BTreeSet<String>) {
+        self.left_out = nodes;
+    }
+
+    /// Whether the kernel of a node isn't written.
+    pub fn leaves_out(&self, node: &str) -> bool {
+        self.left_out.contains(node)
     }
 
     /// From how many bytes on constants are copied into the arena before they are read, if they are.

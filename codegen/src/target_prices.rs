@@ -16,10 +16,11 @@ use indexmap::IndexMap;
 use mlc_ir::ops::{Kernel, Map};
 use mlc_ir::scalar::{BinaryFunction, Expression, ScalarNode, UnaryFunction};
 use mlc_ir::{
-    Attribute, Category, Cost, DType, Graph, Known, NodeId, Op, OperatorError, PricedOperand, Prices, Shape, Tensor,
+    Attribute, Category, Cost, DType, Graph, Known, Op, OperatorError, PricedOperand, Prices, Shape, Tensor,
     TensorType, Value, Work,
 };
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// An application in a place: what an operand is made by, and whether its result is where a caller wants an output.
@@ -143,11 +144,9 @@ impl TargetPrices {
         let state = &mut *self.state.borrow_mut();
         let (graph, around) = alone(question, &mut state.zeros).ok()?;
         let mut names = Names::new("priced");
+        state.chooser.leave_out(around.clone());
         let program = lower(&graph, None, &mut state.chooser, &mut names).ok()?;
-        let is_around = |part: &Part| {
-            let name = part.label().map_or("", |label| &label.node);
-            around.iter().any(|&id| *graph.node(id).name == *name)
-        };
+        let is_around = |part: &Part| part.label().is_some_and(|label| around.contains(&label.node));
         let mut cost = Cost::default();
         let whole = WorkingSet::from(program_bytes(&program));
         for entry in program.entries().iter().filter(|entry| !is_around(entry.part)) {
@@ -292,10 +291,10 @@ fn factor(expression: &Expression, operand: usize) -> Option<i64> {
     })
 }
 
-/// A graph of one application, and the nodes around it, which aren't priced.
-fn alone(question: &Question, zeros: &mut Zeros) -> Result<(Graph, Vec<NodeId>), OperatorError> {
+/// A graph of one application, and the names of the nodes around it, which aren't priced.
+fn alone(question: &Question, zeros: &mut Zeros) -> Result<(Graph, BTreeSet<String>), OperatorError> {
     let mut graph = Graph::new("priced");
-    let mut around = Vec::new();
+    let mut around = BTreeSet::new();
     let copy = || Map { expression: Expression::operand(0) };
     let mut operands: Vec<Value> = Vec::new();
     for (number, operand) in question.operands.iter().enumerate() {
@@ -312,7 +311,7 @@ fn alone(question: &Question, zeros: &mut Zeros) -> Result<(Graph, Vec<NodeId>),
             Some((Op::Input(_), views)) => (input, views),
             _ => {
                 let made = graph.add(copy(), &[input], &format!("operand{number}"))?;
-                around.push(made);
+                around.insert(graph.node(made).name.to_string());
                 (made.into(), chain)
             }
         };
@@ -324,7 +323,7 @@ fn alone(question: &Question, zeros: &mut Zeros) -> Result<(Graph, Vec<NodeId>),
     let node = graph.add(question.op.clone(), &operands, "own")?;
     for slot in 0..graph.node(node).results.len() {
         let user = graph.add(copy(), &[Value { node, slot: slot as u32 }], &format!("user{slot}"))?;
-        around.push(user);
+        around.insert(graph.node(user).name.to_string());
         graph.add_output(&format!("output{slot}"), user.into());
     }
     Ok((graph, around))

@@ -214,6 +214,9 @@ impl Maker<'_> {
 
     fn computed(&mut self, homes: &Homes, id: NodeId, operands: &[Value]) {
         let node = self.graph.node(id);
+        if self.chooser.leaves_out(&node.name) {
+            return;
+        }
         let results = (0..node.results.len()).map(|slot| homes.view(Value { node: id, slot: slot as u32 }).clone());
         let operands = operands.iter().map(|&operand| (homes.view(operand).clone(), Some(operand))).collect();
         let results = results.collect();

@@ -41,3 +41,22 @@ fn an_operand_costs_the_same_in_all_large_expressions_and_is_asked_for_once() {
     assert!(cost(&expression(1, 1)).time > 0);
     assert!(prices.state.borrow().known.len() > known);
 }
+
+#[test]
+fn kernels_around_an_application_are_not_written() {
+    let prices = TargetPrices::new(&Target::host(32), &Graph::new("empty"));
+    let op = Map { expression: Expression::binary(BinaryFunction::Add) }.into();
+    let question = Question { op, operands: vec![computed(), computed()], source: None };
+    let state = &mut *prices.state.borrow_mut();
+    let (graph, around) = alone(&question, &mut state.zeros).unwrap();
+    let written = |chooser: &mut Chooser| {
+        let program = lower(&graph, None, chooser, &mut Names::new("priced")).unwrap();
+        let entries = program.entries();
+        entries.iter().filter_map(|entry| Some(entry.part.label()?.node.clone())).collect::<BTreeSet<String>>()
+    };
+    let all = written(&mut state.chooser);
+    state.chooser.leave_out(around.clone());
+    let own = written(&mut state.chooser);
+    assert_eq!(own, BTreeSet::from(["own".to_owned()]));
+    assert!(around.len() == 3 && all == &own | &around, "{all:?}, {around:?}");
+}
