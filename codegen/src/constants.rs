@@ -37,22 +37,37 @@ const STRINGS: &str = "\
 #endif
 ";
 
-/// What defines a constant in code for such machines.
+/// What defines a constant in code for machines that all keep the lowest byte of a number first, or for others.
 pub fn form(value: &Attribute, is_little_endian: bool) -> ConstantForm {
     if is_little_endian && value.bytes().len() >= LONG { ConstantForm::String } else { ConstantForm::Numbers }
 }
 
 /// The C declaration of a constant, without a semicolon.
 pub fn declaration(constant: &PackedConstant) -> String {
-    let (symbol, ty) = (&constant.symbol, constant.value.ty());
-    let (element, elements) = (c_type(ty.dtype), ty.elements().max(1));
-    match constant.form {
-        ConstantForm::Numbers => format!("extern const {element} {symbol}[{elements}]"),
+    let union = match constant.form {
+        ConstantForm::Numbers => String::new(),
         ConstantForm::String => format!(
-            "union {symbol} {{\n  char bytes[{}];\n  {element} values[{elements}];\n}};\n\
-             extern const union {symbol} {symbol}",
-            ty.bytes()
+            "union {} {{\n  char bytes[{}];\n  {};\n}};\n",
+            constant.symbol,
+            constant.value.ty().bytes(),
+            numbers(constant, "values")
         ),
+    };
+    format!("{union}extern {}", object(constant))
+}
+
+/// An array of a constant's numbers by some name.
+fn numbers(constant: &PackedConstant, name: &str) -> String {
+    let ty = constant.value.ty();
+    format!("{} {name}[{}]", c_type(ty.dtype), ty.elements().max(1))
+}
+
+/// What C declares a constant as, and defines it as.
+fn object(constant: &PackedConstant) -> String {
+    let symbol = &constant.symbol;
+    match constant.form {
+        ConstantForm::Numbers => format!("const {}", numbers(constant, symbol)),
+        ConstantForm::String => format!("const union {symbol} {symbol}"),
     }
 }
 
@@ -82,16 +97,14 @@ pub fn write_constants(module: &Module, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(STRINGS.as_bytes())?;
     }
     for constant in module.linked_constants() {
-        let (symbol, ty) = (&constant.symbol, constant.value.ty());
-        let head = declaration(constant);
-        let own = match constant.form {
-            ConstantForm::Numbers => format!("{} {symbol}[{}]", c_type(ty.dtype), ty.elements().max(1)),
-            ConstantForm::String => format!("union {symbol} {symbol}"),
-        };
-        write!(out, "\n/* {} {ty} */\n{head};\nconst {own} MLC_CONSTANT = {{\n", harmless(&constant.name))?;
+        let (name, ty) = (harmless(&constant.name), constant.value.ty());
+        let (head, own) = (declaration(constant), object(constant));
+        write!(out, "\n/* {name} {ty} */\n{head};\n{own} MLC_CONSTANT = {{\n")?;
         match constant.form {
             ConstantForm::Numbers => write_values(&constant.value, out)?,
-            ConstantForm::String => write_string(&constant.value, out)?,
+            ConstantForm::String => {
+                write_blocks(constant.value.bytes(), STRING_BLOCK, string_literals::lines, out)?;
+            }
         }
         out.write_all(b"};\n")?;
     }
@@ -106,23 +119,25 @@ pub fn values(value: &Attribute) -> String {
     String::from_utf8(text).unwrap_or_default()
 }
 
-/// Writes the lines of a string while those of the next blocks are made.
-fn write_string(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
-    let blocks: Vec<&[u8]> = value.bytes().chunks(STRING_BLOCK).collect();
-    let threads = parallel::threads(value.bytes().len());
-    parallel::in_order(&blocks, threads, |block| string_literals::lines(block), |text| out.write_all(&text))
-}
-
-/// Writes the lines while those of the next blocks are made.
 fn write_values(value: &Attribute, out: &mut dyn Write) -> io::Result<()> {
     let (dtype, bytes) = (value.ty().dtype, value.bytes());
     if bytes.is_empty() {
         return out.write_all(b"  0,\n");
     }
     let are_many = value.ty().elements() >= MANY;
-    let blocks: Vec<&[u8]> = bytes.chunks(BLOCK * dtype.size()).collect();
+    write_blocks(bytes, BLOCK * dtype.size(), |block| lines(dtype, block, are_many), out)
+}
+
+/// Writes the lines of blocks of so many bytes while those of the next ones are made.
+fn write_blocks(
+    bytes: &[u8],
+    block_bytes: usize,
+    lines: impl Fn(&[u8]) -> Vec<u8> + Sync,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let blocks: Vec<&[u8]> = bytes.chunks(block_bytes).collect();
     let threads = parallel::threads(bytes.len());
-    parallel::in_order(&blocks, threads, |block| lines(dtype, block, are_many), |text| out.write_all(&text))
+    parallel::in_order(&blocks, threads, |block| lines(block), |text| out.write_all(&text))
 }
 
 /// The lines of some elements.

@@ -8,7 +8,7 @@ use crate::choice::Chooser;
 use crate::emit::{in_all_turns, program_bytes, working_set};
 use crate::lower::homes::moved;
 use crate::lower::view::View;
-use crate::lower::{Binding, Part, is_view, lower};
+use crate::lower::{Binding, is_view, lower};
 use crate::names::Names;
 use crate::price::WorkingSet;
 use crate::target::{ByteDots, Target};
@@ -144,13 +144,12 @@ impl TargetPrices {
         let state = &mut *self.state.borrow_mut();
         let (graph, around) = alone(question, &mut state.zeros).ok()?;
         let mut names = Names::new("priced");
-        state.chooser.leave_out(around.clone());
+        state.chooser.leave_out(around);
         let program = lower(&graph, None, &mut state.chooser, &mut names).ok()?;
-        let is_around = |part: &Part| part.label().is_some_and(|label| around.contains(&label.node));
         let mut cost = Cost::default();
         let whole = WorkingSet::from(program_bytes(&program));
-        for entry in program.entries().iter().filter(|entry| !is_around(entry.part)) {
-            let price = in_all_turns(entry, &whole, &self.target);
+        for entry in program.entries() {
+            let price = in_all_turns(&entry, &whole, &self.target);
             let written = entry.part.bindings().iter().map(|binding| match binding {
                 Binding::Buffer { buffer, constant: false, .. } => program.buffers[*buffer].bytes as u64,
                 _ => 0,
