@@ -1,33 +1,88 @@
 //! Recurrent layers: a loop over time; each step is a product of the hidden state and the recurrent weights, whose gates of the
-//! same units stay in registers until the state is computed from them.
+//! same units stay in registers until the state is computed from them, or, where steps are pipelined, go to memory, and the state is computed amid
+//! the products of the next units: what the gates' functions wait for and what weights are fetched for don't add up then.
 //!
 //! The states live in the memory of the last states, which are results. Constant weights are packed so that a step reads them
 //! from start to end; where a cache holds a part of them, every second step reads them from end to start, and finds there what the step before it
 //! has read last.
 
+mod gates;
 mod matrix;
 
-use super::schedule::{Kind, Scheduled, Settings};
+use super::schedule::{Kind, Preferences, Scheduled, Settings};
 use super::space::for_vectors;
 use super::writer::vector_dtype;
 use super::{Argument, KernelWriter};
 use crate::loops::{Expr, Index, Nest, Relation};
 use crate::lower::view::View;
 use crate::target::{Cache, VectorSpelling};
-use matrix::{Matrix, Way};
+use gates::Gates;
+use matrix::{Groups, Matrix, Take, Way};
 use mlc_ir::ops::{Recurrent, RecurrentCell, RecurrentOperand};
 use mlc_ir::scalar::{BinaryFunction, Expression};
 use mlc_ir::{DType, Diagnostic, Literal};
+use std::ops::Range;
 
 /// What a cache holds of weights that are more than so many times as large isn't worth code for two kinds of steps.
 const MOST_PARTS_OF_CACHE: usize = 16;
 
 impl Scheduled for Recurrent {
-    const KINDS: &'static [Kind<Self>] = &[Kind::only("steps", recurrent)];
+    const KINDS: &'static [Kind<Self>] = &[
+        Kind::new("pipelined-steps", pipelined, |op, _, kernel| recurrent(op, true, kernel)),
+        Kind::new("steps", |_, _| vec![(1, Settings::default())], |op, _, kernel| recurrent(op, false, kernel)),
+    ];
 }
 
-fn recurrent(op: &Recurrent, _: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
-    let layer = Layer::new(kernel, op);
+/// Machines that look ahead fetch weights while they compute gates, if they come to them. It pays where weights come from behind the nearest cache, and where
+/// all gates are computed in vectors: functions of single elements are calls, which are longer than what a machine sees ahead.
+fn pipelined(op: &Recurrent, kernel: &KernelWriter<'_>) -> Preferences {
+    let target = kernel.target;
+    let (dtype, lanes) = (kernel.operands[0].view.dtype, lanes(op, kernel));
+    let units = kernel.operands[0].view.shape[2] / op.cell.gates();
+    let mut products = together(op.cell).into_iter();
+    let has_blocks = products.any(|groups| matrix::has_several_blocks(kernel, units, groups.len(), lanes, dtype));
+    if !target.machine.looks_ahead() || target.vectors == VectorSpelling::Either || lanes == 1 || !has_blocks {
+        return Preferences::new();
+    }
+    let nearest = kernel.target.machine.caches.first();
+    let is_far = nearest.is_some_and(|cache| cache.bytes < weight_bytes(op, kernel));
+    vec![(if is_far { 0 } else { 2 }, Settings::default())]
+}
+
+/// The gates whose products are computed together: all at once, but for a gru's that applies r before the product, where n follows the others.
+fn together(cell: RecurrentCell) -> Vec<Range<usize>> {
+    match cell {
+        RecurrentCell::ResetFirstGru => vec![0..2, 2..3],
+        _ => vec![0..cell.gates()],
+    }
+}
+
+/// Units that are computed as one vector.
+fn lanes(op: &Recurrent, kernel: &KernelWriter<'_>) -> usize {
+    let dtype = kernel.operands[0].view.dtype;
+    let vectorizable = |activation: &Expression| vector_dtype(activation, &[dtype]) == Some(dtype);
+    if op.activations.iter().all(vectorizable) { kernel.lanes(dtype) } else { 1 }
+}
+
+/// Bytes of the constant weights that a step reads.
+fn weight_bytes(op: &Recurrent, kernel: &KernelWriter<'_>) -> usize {
+    let matrices = [Some(1), op.operand(RecurrentOperand::Projection)].into_iter().flatten();
+    let constant = matrices.filter_map(|place| kernel.operands[place].constant.as_ref());
+    constant.map(|values| values.ty().bytes()).sum()
+}
+
+/// Whether every second step goes through the weights from end to start. It adds up the products of those steps in another order, and is
+/// written apart from the others; code for any machine is for those without caches, too.
+fn turns_back(op: &Recurrent, kernel: &KernelWriter<'_>, time: usize) -> bool {
+    let bytes = weight_bytes(op, kernel);
+    let holds_a_part = |cache: &Cache| cache.bytes < bytes && bytes <= MOST_PARTS_OF_CACHE * cache.bytes;
+    let target = kernel.target;
+    let may = time > 1 && !target.is_strict() && target.vectors != VectorSpelling::Either;
+    may && target.machine.caches.iter().any(holds_a_part)
+}
+
+fn recurrent(op: &Recurrent, is_pipelined: bool, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    let layer = Layer::new(kernel, op, is_pipelined);
     let shape = kernel.operands[0].view.shape.to_vec();
     let (time, batch) = (shape[0], shape[1]);
     kernel.for_each("item", batch, |kernel, item| {
@@ -39,7 +94,7 @@ fn recurrent(op: &Recurrent, _: &Settings, kernel: &mut KernelWriter<'_>) -> Res
             layer.project(kernel, &item, way);
             layer.publish(kernel, &step, &item);
         };
-        if layer.turns_back(kernel, time) {
+        if turns_back(op, kernel, time) {
             kernel.for_range("t", Index::default(), length.clone(), 2, |kernel, step| {
                 run(kernel, step.clone(), Way::Forth);
                 let next = step.offset(1);
@@ -106,25 +161,26 @@ impl Place<'_> {
 }
 
 impl Layer {
-    fn new(kernel: &mut KernelWriter<'_>, op: &Recurrent) -> Layer {
+    fn new(kernel: &mut KernelWriter<'_>, op: &Recurrent, is_pipelined: bool) -> Layer {
         let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
         let dtype = x.view.dtype;
-        let (state, gates) = (weights.view.shape[0], op.cell.gates());
-        let units = x.view.shape[2] / gates;
-        let vectorizable = |activation: &Expression| vector_dtype(activation, &[dtype]) == Some(dtype);
-        let lanes = if op.activations.iter().all(vectorizable) { kernel.lanes(dtype) } else { 1 };
+        let (state, units) = (weights.view.shape[0], x.view.shape[2] / op.cell.gates());
+        let lanes = lanes(op, kernel);
         let next = scratch(kernel, "next", dtype, units);
         let optional =
             |kernel: &KernelWriter<'_>, operand| op.operand(operand).map(|place| kernel.operands[place].clone());
         let projection = optional(kernel, RecurrentOperand::Projection);
-        let projection =
-            projection.map(|weights| Matrix::new(kernel, weights, "projection_packed", 0..1, state, lanes));
-        let reset_first = (op.cell == RecurrentCell::ResetFirstGru).then(|| ResetFirst {
-            candidate: Matrix::new(kernel, weights.clone(), "candidate_packed", 2..3, units, lanes),
+        let projection = projection.map(|weights| {
+            Matrix::new(kernel, weights, "projection_packed", Groups { range: 0..1, columns: state }, lanes, false)
+        });
+        let of_units = |range| Groups { range, columns: units };
+        let mut products = together(op.cell).into_iter().map(of_units);
+        let gates = products.next().unwrap_or_else(|| of_units(0..0));
+        let reset_first = products.next().map(|groups| ResetFirst {
+            candidate: Matrix::new(kernel, weights.clone(), "candidate_packed", groups, lanes, is_pipelined),
             reset: scratch(kernel, "reset", dtype, units),
             update: scratch(kernel, "update", dtype, units),
         });
-        let together = if reset_first.is_some() { 0..2 } else { 0..gates };
         Layer {
             cell: op.cell,
             activations: op.activations.clone(),
@@ -136,25 +192,13 @@ impl Layer {
             hidden: kernel.results[1].clone(),
             cells: kernel.results.get(2).cloned(),
             next,
-            gates: Matrix::new(kernel, weights, "weights_packed", together, units, lanes),
+            gates: Matrix::new(kernel, weights, "weights_packed", gates, lanes, is_pipelined),
             reset_first,
             projection,
             peepholes: optional(kernel, RecurrentOperand::Peepholes),
             lengths: optional(kernel, RecurrentOperand::Lengths),
             x,
         }
-    }
-
-    /// Whether every second step goes through the weights from end to start. It adds up the products of those steps in another order, and is
-    /// written apart from the others; code for any machine is for those without caches, too.
-    fn turns_back(&self, kernel: &KernelWriter<'_>, time: usize) -> bool {
-        let candidate = self.reset_first.as_ref().map(|own| &own.candidate);
-        let matrices = [Some(&self.gates), candidate, self.projection.as_ref()].into_iter().flatten();
-        let bytes: usize = matrices.map(Matrix::packed_bytes).sum();
-        let holds_a_part = |cache: &Cache| cache.bytes < bytes && bytes <= MOST_PARTS_OF_CACHE * cache.bytes;
-        let target = kernel.target;
-        let may = time > 1 && !target.is_strict() && target.vectors != VectorSpelling::Either;
-        may && target.machine.caches.iter().any(holds_a_part)
     }
 
     /// Copies the initial states.
@@ -194,30 +238,29 @@ impl Layer {
         let state =
             |kernel: &mut KernelWriter<'_>, row: &Index| kernel.load(&self.hidden, &[item.clone(), row.clone()], 1, 1);
         let Some(ResetFirst { candidate, reset, update }) = &self.reset_first else {
-            return self.gates.product(kernel, way, &start, &state, &|kernel, unit, sums, lanes| {
-                let value = self.unit(kernel, &Place { step, item, unit: &unit, lanes }, sums);
-                kernel.store(&self.next, value, &[unit], lanes);
-            });
+            let write = |kernel: &mut KernelWriter<'_>, number: usize, unit: &Index, gates: &mut Gates| {
+                self.unit(kernel, number, &Place { step, item, unit, lanes: gates.lanes }, gates);
+            };
+            return self.gates.product(kernel, way, &start, &state, &Take { steps: self.cell.gates(), step: &write });
         };
-        self.gates.product(kernel, way, &start, &state, &|kernel, unit, sums, lanes| {
-            let before = kernel.load(&self.hidden, &[item.clone(), unit.clone()], lanes, lanes);
-            let mut sums = sums.into_iter();
-            let mut sum = || sums.next().unwrap_or_else(|| Expr::zero(self.dtype, lanes));
-            let gate = self.gate(kernel, "reset_gate", sum(), lanes);
-            kernel.store(reset, gate.times(before), std::slice::from_ref(&unit), lanes);
-            let gate = self.gate(kernel, "update_gate", sum(), lanes);
-            kernel.store(update, gate, &[unit], lanes);
-        });
+        let write = |kernel: &mut KernelWriter<'_>, number: usize, unit: &Index, gates: &mut Gates| {
+            let lanes = gates.lanes;
+            if number == 0 {
+                let gate = self.gate(kernel, "reset_gate", 0, gates);
+                let before = kernel.load(&self.hidden, &[item.clone(), unit.clone()], lanes, lanes);
+                return kernel.store(reset, gate.times(before), std::slice::from_ref(unit), lanes);
+            }
+            let gate = self.gate(kernel, "update_gate", 1, gates);
+            kernel.store(update, gate, std::slice::from_ref(unit), lanes);
+        };
+        self.gates.product(kernel, way, &start, &state, &Take { steps: 2, step: &write });
         let start = |kernel: &mut KernelWriter<'_>, _: usize, unit: &Index, lanes: usize| start(kernel, 2, unit, lanes);
         let scaled = |kernel: &mut KernelWriter<'_>, row: &Index| kernel.load(reset, std::slice::from_ref(row), 1, 1);
-        candidate.product(kernel, way, &start, &scaled, &|kernel, unit, sums, lanes| {
-            let place = Place { step, item, unit: &unit, lanes };
-            let update = kernel.load(update, std::slice::from_ref(&unit), lanes, lanes);
-            for sum in sums {
-                let value = self.mixed(kernel, &place, sum, update.clone());
-                kernel.store(&self.next, value, std::slice::from_ref(&unit), lanes);
-            }
-        });
+        let write = |kernel: &mut KernelWriter<'_>, _: usize, unit: &Index, gates: &mut Gates| {
+            let update = kernel.load(update, std::slice::from_ref(unit), gates.lanes, gates.lanes);
+            self.mixed(kernel, &Place { step, item, unit, lanes: gates.lanes }, gates.get(0), update);
+        };
+        candidate.product(kernel, way, &start, &scaled, &Take { steps: 1, step: &write });
     }
 
     fn gate_index(&self, gate: usize, unit: &Index) -> Index {
@@ -233,66 +276,83 @@ impl Layer {
         kernel.expression(&self.activations[which], vec![x], lanes)
     }
 
-    /// A named gate that the first activation is for.
-    fn gate(&self, kernel: &mut KernelWriter<'_>, name: &str, sum: Expr, lanes: usize) -> Expr {
-        let value = self.activated(kernel, 0, sum, lanes);
-        kernel.b.define(name, value)
+    /// Makes a sum the gate that the first activation is for.
+    fn gate(&self, kernel: &mut KernelWriter<'_>, name: &str, group: usize, gates: &mut Gates) -> Expr {
+        let value = self.activated(kernel, 0, gates.get(group), gates.lanes);
+        gates.set(kernel, group, name, value)
     }
 
-    /// The output of some units from the sums of their gates.
-    fn unit(&self, kernel: &mut KernelWriter<'_>, place: &Place<'_>, sums: Vec<Expr>) -> Expr {
-        let lanes = place.lanes;
-        let mut sums = sums.into_iter();
-        let mut sum = || sums.next().unwrap_or_else(|| Expr::zero(self.dtype, lanes));
+    /// A step, of as many as there are gates, on the way from the sums of some units' gates to their outputs.
+    fn unit(&self, kernel: &mut KernelWriter<'_>, step: usize, place: &Place<'_>, gates: &mut Gates) {
         match self.cell {
-            RecurrentCell::Lstm | RecurrentCell::CoupledLstm => self.lstm(kernel, place, &mut sum),
-            RecurrentCell::Gru | RecurrentCell::ResetFirstGru => {
-                let reset = self.gate(kernel, "reset_gate", sum(), lanes);
-                let update = self.gate(kernel, "update_gate", sum(), lanes);
-                let new = self.input(kernel, 2, place).plus(reset.times(sum()));
-                self.mixed(kernel, place, new, update)
+            RecurrentCell::Lstm | RecurrentCell::CoupledLstm => self.lstm(kernel, step, place, gates),
+            RecurrentCell::Gru | RecurrentCell::ResetFirstGru => match step {
+                0 => drop(self.gate(kernel, "reset_gate", 0, gates)),
+                1 => drop(self.gate(kernel, "update_gate", 1, gates)),
+                _ => {
+                    let new = self.input(kernel, 2, place).plus(gates.get(0).times(gates.get(2)));
+                    self.mixed(kernel, place, new, gates.get(1));
+                }
+            },
+            RecurrentCell::Rnn => {
+                let value = self.activated(kernel, 0, gates.get(0), place.lanes);
+                self.put(kernel, place, value);
             }
-            RecurrentCell::Rnn => self.activated(kernel, 0, sum(), lanes),
         }
     }
 
+    /// Outputs of some units.
+    fn put(&self, kernel: &mut KernelWriter<'_>, place: &Place<'_>, value: Expr) {
+        kernel.store(&self.next, value, std::slice::from_ref(place.unit), place.lanes);
+    }
+
     /// (1 - z) * activation(n) + z * h
-    fn mixed(&self, kernel: &mut KernelWriter<'_>, place: &Place<'_>, new: Expr, update: Expr) -> Expr {
+    fn mixed(&self, kernel: &mut KernelWriter<'_>, place: &Place<'_>, new: Expr, update: Expr) {
         let new = self.activated(kernel, 1, new, place.lanes);
         let new = kernel.b.define("candidate", new);
         let before = kernel.load(&self.hidden, &place.state(), place.lanes, place.lanes);
-        new.clone().plus(update.times(before.minus(new)))
+        self.put(kernel, place, new.clone().plus(update.times(before.minus(new))));
     }
 
-    fn lstm(&self, kernel: &mut KernelWriter<'_>, place: &Place<'_>, sum: &mut dyn FnMut() -> Expr) -> Expr {
-        let Some(cells) = &self.cells else { return sum() };
+    /// A step of an lstm: the input gate, the forget gate where it has its own, the cell state, and the outputs.
+    fn lstm(&self, kernel: &mut KernelWriter<'_>, step: usize, place: &Place<'_>, gates: &mut Gates) {
+        let Some(cells) = &self.cells else { return };
         let lanes = place.lanes;
-        let coupled = self.cell == RecurrentCell::CoupledLstm;
-        let before = kernel.load(cells, &place.state(), lanes, lanes);
-        let before = if self.peepholes.is_some() { kernel.b.define("cell_before", before) } else { before };
-        let input = self.peeped(kernel, place, 0, sum(), &before);
-        let input = self.gate(kernel, "input_gate", input, lanes);
-        let forget = if coupled {
-            let one = Expr::splat(Literal::of(self.dtype, 1.0), lanes);
-            kernel.b.define("forget_gate", one.minus(input.clone()))
+        let output = self.cell.gates() - 1;
+        let candidate = output - 1;
+        if step < candidate {
+            let before = kernel.load(cells, &place.state(), lanes, lanes);
+            self.peep(kernel, place, step, gates, before);
+            self.gate(kernel, if step == 0 { "input_gate" } else { "forget_gate" }, step, gates);
+        } else if step == candidate {
+            let forget = if self.cell == RecurrentCell::CoupledLstm {
+                let one = Expr::splat(Literal::of(self.dtype, 1.0), lanes);
+                kernel.b.define("forget_gate", one.minus(gates.get(0)))
+            } else {
+                gates.get(1)
+            };
+            let before = kernel.load(cells, &place.state(), lanes, lanes);
+            let new = self.activated(kernel, 1, gates.get(candidate), lanes);
+            let value = forget.times(before).plus(gates.get(0).times(new));
+            let value = gates.set(kernel, candidate, "cell_state", value);
+            kernel.store(cells, value, &place.state(), lanes);
         } else {
-            let forget = self.peeped(kernel, place, 1, sum(), &before);
-            self.gate(kernel, "forget_gate", forget, lanes)
-        };
-        let candidate = self.activated(kernel, 1, sum(), lanes);
-        let cell = kernel.b.define("cell_state", forget.times(before).plus(input.times(candidate)));
-        let output = self.peeped(kernel, place, self.cell.peepholes() - 1, sum(), &cell);
-        let output = self.gate(kernel, "output_gate", output, lanes);
-        kernel.store(cells, cell.clone(), &place.state(), lanes);
-        let activated = self.activated(kernel, 2, cell, lanes);
-        output.times(activated)
+            self.peep(kernel, place, output, gates, gates.get(candidate));
+            let gate = self.activated(kernel, 0, gates.get(output), lanes);
+            let gate = kernel.b.define("output_gate", gate);
+            let activated = self.activated(kernel, 2, gates.get(candidate), lanes);
+            self.put(kernel, place, gate.times(activated));
+        }
     }
 
-    /// A gate's sum with the product of the cell state and the gate's peephole weights, where there are such.
-    fn peeped(&self, kernel: &KernelWriter<'_>, place: &Place<'_>, which: usize, sum: Expr, cell: &Expr) -> Expr {
-        let Some(peepholes) = &self.peepholes else { return sum };
+    /// Adds to a gate's sum the product of a cell state and the gate's peephole weights, where there are such.
+    fn peep(&self, kernel: &mut KernelWriter<'_>, place: &Place<'_>, gate: usize, gates: &mut Gates, cell: Expr) {
+        let Some(peepholes) = &self.peepholes else { return };
+        // Of all gates the candidate, the last but one, has none.
+        let which = gate.min(self.cell.peepholes() - 1);
         let weights = kernel.load(peepholes, &[self.gate_index(which, place.unit)], place.lanes, place.lanes);
-        sum.plus(weights.times(cell.clone()))
+        let sum = gates.get(gate).plus(weights.times(cell));
+        gates.set(kernel, gate, "peeped", sum);
     }
 
     /// Computes the hidden state from the units' outputs by the projection weights.
@@ -301,11 +361,10 @@ impl Layer {
         let start = |_: &mut KernelWriter<'_>, _: usize, _: &Index, lanes: usize| Expr::zero(self.dtype, lanes);
         let output =
             |kernel: &mut KernelWriter<'_>, row: &Index| kernel.load(&self.next, std::slice::from_ref(row), 1, 1);
-        projection.product(kernel, way, &start, &output, &|kernel, column, sums, lanes| {
-            for sum in sums {
-                kernel.store(&self.hidden, sum, &[item.clone(), column.clone()], lanes);
-            }
-        });
+        let write = |kernel: &mut KernelWriter<'_>, _: usize, column: &Index, sums: &mut Gates| {
+            kernel.store(&self.hidden, sums.get(0), &[item.clone(), column.clone()], sums.lanes);
+        };
+        projection.product(kernel, way, &start, &output, &Take { steps: 1, step: &write });
     }
 
     /// Makes the step's outputs the hidden state, and writes them to the sequence.

@@ -24,6 +24,19 @@ pub trait Nest: Sized {
 
     /// A loop from `start` while below `end`. A loop of one turn is its body, one of no turn is nothing.
     fn for_range(&mut self, name: &str, start: Index, end: Index, step: i64, body: impl FnOnce(&mut Self, Index)) {
+        self.for_turns(name, [start, end], step, false, body);
+    }
+
+    /// The same, where C compilers can be kept from writing the turns one after the other: what each turn of a loop around several such loops reads
+    /// at the same places, clang would read before that loop, into more registers than there are.
+    fn for_turns(
+        &mut self,
+        name: &str,
+        [start, end]: [Index; 2],
+        step: i64,
+        rolled: bool,
+        body: impl FnOnce(&mut Self, Index),
+    ) {
         if let (Some(first), Some(bound)) = (start.as_constant(), end.as_constant()) {
             if first >= bound {
                 return;
@@ -34,7 +47,7 @@ pub trait Nest: Sized {
         }
         let var = self.builder().variable(name, VarKind::Index);
         let body = self.block(|writer| body(writer, Index::var(var)));
-        self.builder().push(Stmt::For { var, start, end, step, parallel: false, descends: false, body });
+        self.builder().push(Stmt::For { var, start, end, step, parallel: false, descends: false, rolled, body });
     }
 
     /// Nested loops over all positions of a shape; the body gets an index per axis.

@@ -58,6 +58,8 @@ pub enum Intrinsic {
     QuadDot(usize),
     /// A routine.
     Routine(Routine),
+    /// What stands before a loop whose turns aren't to be written one after the other.
+    Rolled,
 }
 
 /// Keeps what a file needs.

@@ -8,7 +8,8 @@ use super::lane_types::{mask_dtype, mask_name, signed_of_size, unsigned_dtype, u
 use super::scalar_helpers::{saturating_cast, scalar_binary, scalar_unary};
 use super::scalar_text::{binary_text, unary_text};
 use super::spelling::{
-    COMPILERS, VECTORS, VECTORS_TEXT, c_type, held_text, unparenthesised, value_type_name, vector_type_text,
+    COMPILERS, ROLLED, ROLLED_TEXT, VECTORS, VECTORS_TEXT, c_type, held_text, unparenthesised, value_type_name,
+    vector_type_text,
 };
 use super::{
     byte_dots, circular, extremes, half_number_text, half_text, masks, mathematics, mve, mve_mathematics, quads,
@@ -124,6 +125,7 @@ impl Helpers for Intrinsics {
             Intrinsic::Pair => ("mlc_pair".to_owned(), word),
             Intrinsic::Dot => ("mlc_dot".to_owned(), word),
             Intrinsic::Routine(routine) => (routine.name(), word),
+            Intrinsic::Rolled => (ROLLED.to_owned(), word),
             Intrinsic::RescaleLanes(own) => (quads::rescale_name(own).to_owned(), quads::QUAD),
             Intrinsic::Quad => ("mlc_quad".to_owned(), word),
             Intrinsic::QuadDot(lanes) => (byte_dots::name(lanes), ValueType::vector(DType::I32, lanes)),
@@ -279,6 +281,7 @@ impl Intrinsics {
             Intrinsic::Pair => routine_text::pair(name),
             Intrinsic::Dot => routine_text::dot(name),
             Intrinsic::Routine(routine) => routine_text::definition(routine),
+            Intrinsic::Rolled => ROLLED_TEXT.to_owned(),
             Intrinsic::RescaleLanes(own) => quads::rescale(name, own),
             Intrinsic::Quad => byte_dots::quad(name),
             Intrinsic::QuadDot(lanes) => byte_dots::dot(name, lanes),

@@ -138,7 +138,7 @@ impl Writer<'_> {
         body.append(&mut self.all_at_counter(statements, place));
         self.moved.clear();
         let (start, end) = (Index::default(), Index::from(lanes));
-        list.push(Stmt::For { var, start, end, step: 1, parallel: false, descends: false, body });
+        list.push(Stmt::For { var, start, end, step: 1, parallel: false, descends: false, rolled: false, body });
     }
 
     /// Definitions of what points to a lane's elements behind a pointer.

@@ -113,7 +113,11 @@ impl Printer<'_> {
 
     fn statement(&mut self, statement: &Stmt) {
         match statement {
-            Stmt::For { var, start, end, step, descends, body, .. } => {
+            Stmt::For { var, start, end, step, descends, rolled, body, .. } => {
+                if *rolled {
+                    let hint = self.intrinsics.call(Intrinsic::Rolled);
+                    self.line(&hint);
+                }
                 let head = self.loop_head(*var, (start, end), *step, *descends);
                 self.nested(&head, body);
             }

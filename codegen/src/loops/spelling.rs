@@ -33,6 +33,17 @@ pub(super) const COMPILERS: &str = "#if defined(__clang__)
 
 ";
 
+/// The macro that stands before a loop whose turns aren't to be written one after the other.
+pub(super) const ROLLED: &str = "MLC_ROLLED";
+
+/// The macro's definition: what clang is asked; others leave such loops as they are.
+pub(super) const ROLLED_TEXT: &str = "#if defined(__clang__)
+#define MLC_ROLLED _Pragma(\"clang loop unroll(disable)\")
+#else
+#define MLC_ROLLED
+#endif
+";
+
 /// The C type that elements of a data type have in memory.
 pub fn c_type(dtype: DType) -> &'static str {
     match dtype {

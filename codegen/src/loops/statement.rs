@@ -45,6 +45,8 @@ pub enum Stmt {
         parallel: bool,
         /// Whether the turns run from the last to the first ([`super::downwards()`]).
         descends: bool,
+        /// Whether C compilers are asked not to write the turns one after the other.
+        rolled: bool,
         /// What is done.
         body: Vec<Stmt>,
     },

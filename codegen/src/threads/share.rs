@@ -278,7 +278,7 @@ impl Writer<'_> {
 
     /// A loop over the turns of a share.
     fn turns(&mut self, code: &Stmt, cuts: &[i64]) -> Vec<Stmt> {
-        let Stmt::For { var, start, end, step, parallel, descends, body } = code else { return Vec::new() };
+        let Stmt::For { var, start, end, step, parallel, descends, rolled, body } = code else { return Vec::new() };
         let first = start.as_constant().unwrap_or(0);
         let bound = |turn: i64| first + turn * step;
         let ends: Vec<i64> = cuts.iter().map(|&turn| bound(turn)).collect();
@@ -311,6 +311,7 @@ impl Writer<'_> {
             step: *step,
             parallel: *parallel,
             descends: *descends,
+            rolled: *rolled,
             body: body.clone(),
         });
         text

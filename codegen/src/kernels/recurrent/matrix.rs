@@ -3,8 +3,9 @@
 
 use super::super::space::{Stretch, stretches};
 use super::super::{Argument, KernelWriter};
-use crate::loops::{Expr, Index, Nest, ValueType, Var};
-use mlc_ir::{Attribute, Tensor, TensorType};
+use super::gates::Gates;
+use crate::loops::{Expr, Index, Nest, Relation, ValueType, Var};
+use mlc_ir::{Attribute, DType, Tensor, TensorType};
 use std::ops::Range;
 
 /// Sums that a product keeps going at once, at most.
@@ -49,28 +50,61 @@ pub(super) struct Matrix {
     stretches: Vec<Stretch>,
     /// Where the packed values are: for each block of columns, all rows of all groups of it.
     packed: Option<Var>,
+    /// Where the sums of a block are while the next one's are added up, if products are pipelined.
+    kept: Option<Var>,
+}
+
+/// The columns of a matrix that products are with.
+pub(super) struct Groups {
+    pub range: Range<usize>,
+    /// Columns of each group.
+    pub columns: usize,
+}
+
+/// The stretches of columns of so many groups of them.
+fn stretches_of(kernel: &KernelWriter<'_>, columns: usize, groups: usize, lanes: usize, dtype: DType) -> Vec<Stretch> {
+    stretches(columns, lanes, (accumulators(kernel, lanes) / groups).max(1), dtype)
+}
+
+/// Whether a stretch has more blocks than one.
+fn is_several_blocks(stretch: &Stretch) -> bool {
+    stretch.end - stretch.start >= 2 * stretch.vectors * stretch.lanes
+}
+
+/// Whether products with so many groups of columns have stretches of more blocks than one.
+pub(super) fn has_several_blocks(
+    kernel: &KernelWriter<'_>,
+    columns: usize,
+    groups: usize,
+    lanes: usize,
+    dtype: DType,
+) -> bool {
+    stretches_of(kernel, columns, groups, lanes, dtype).iter().any(is_several_blocks)
 }
 
 impl Matrix {
-    /// The groups of a range, each of some columns, of an operand.
+    /// Some groups of an operand, whose products are pipelined on demand, if there are blocks for that.
     pub fn new(
         kernel: &mut KernelWriter<'_>,
         argument: Argument,
         name: &str,
-        groups: Range<usize>,
-        columns: usize,
+        Groups { range: groups, columns }: Groups,
         lanes: usize,
+        is_pipelined: bool,
     ) -> Matrix {
         let (rows, width) = (argument.view.shape[0], argument.view.shape[1]);
         let dtype = argument.view.dtype;
         let (first, groups) = (groups.start * columns, groups.len());
-        let stretches = stretches(columns, lanes, (accumulators(kernel, lanes) / groups).max(1), dtype);
-        let mut matrix = Matrix { argument, rows, width, first, groups, columns, stretches, packed: None };
+        let stretches = stretches_of(kernel, columns, groups, lanes, dtype);
+        let mut matrix = Matrix { argument, rows, width, first, groups, columns, stretches, packed: None, kept: None };
         if let (Some(values), Some(operand)) = (matrix.argument.constant.clone(), matrix.argument.operand) {
             let own = matrix.clone();
             let ty = TensorType::new(values.ty().dtype, [rows * matrix.groups * columns]);
             matrix.packed = Some(kernel.pack(operand, name, ty, move || Some(own.pack(&values.to_tensor()))));
         }
+        let several = matrix.stretches.iter().filter(|stretch| is_pipelined && is_several_blocks(stretch));
+        let widest = several.map(|stretch| stretch.vectors * stretch.lanes * matrix.groups).max();
+        matrix.kept = widest.map(|elements| kernel.scratch("kept", dtype, elements));
         matrix
     }
 
@@ -111,13 +145,8 @@ impl Matrix {
         }
     }
 
-    /// Bytes of the packed values; 0 where they aren't packed.
-    pub fn packed_bytes(&self) -> usize {
-        self.packed.map_or(0, |_| self.rows * self.groups * self.columns * self.argument.view.dtype.size())
-    }
-
     /// Multiplies a row, given by its elements, with the matrix. `start` is what a sum of a group and columns starts from;
-    /// `take` gets columns and the sums of all groups there.
+    /// The steps of `take` get columns and the sums of all groups there.
     pub fn product(
         &self,
         kernel: &mut KernelWriter<'_>,
@@ -131,23 +160,51 @@ impl Matrix {
             stretches.reverse();
         }
         for stretch in stretches {
-            let Stretch { start: first, end, vectors, lanes } = *stretch;
-            let step = (vectors * lanes) as i64;
-            kernel.for_range("u", Index::from(first), Index::from(end), step, |kernel, column| {
-                let column = way.place(column, (first + end) as i64 - step);
-                let block = Block { stretch, column: &column };
-                let sums = self.sums(kernel, &block, start);
-                self.rows(kernel, way, &block, &sums, element);
-                for vector in 0..vectors {
-                    let total = |group: usize| {
-                        let parts = sums.iter().map(|part| Expr::Var(part[vector][group]));
-                        parts.reduce(Expr::plus)
-                    };
-                    let totals = (0..self.groups).filter_map(total).collect();
-                    take(kernel, block.at(vector), totals, lanes);
-                }
-            });
+            let own = Product { way, stretch, start, element, take };
+            if let Some(kept) = self.kept.filter(|_| is_several_blocks(stretch)) {
+                self.pipelined(kernel, &own, kept);
+            } else {
+                let (first, end) = (Index::from(stretch.start), Index::from(stretch.end));
+                kernel.for_range("u", first, end, own.width() as i64, |kernel, counted| {
+                    let block = Block { stretch, column: &own.column(counted) };
+                    let sums = self.sums(kernel, &block, start);
+                    self.rows(kernel, &own, &block, &sums, &Cuts { vectors: 1, steps: 1, amid: &|_, _, _| () });
+                    for (vector, totals) in self.totals(&sums).into_iter().enumerate() {
+                        let mut gates = Gates::in_registers(totals, stretch.lanes);
+                        (0..take.steps).for_each(|step| (take.step)(kernel, step, &block.at(vector), &mut gates));
+                    }
+                });
+            }
         }
+    }
+
+    /// The product of a stretch of several blocks. The sums of a block go to memory; the rows of the next block are cut into as many parts as there
+    /// is to do with them, and behind each part a piece of it follows, few enough instructions for a machine that looks ahead to fetch the
+    /// next part's weights meanwhile.
+    fn pipelined(&self, kernel: &mut KernelWriter<'_>, own: &Product<'_>, kept: Var) {
+        let Stretch { start, end, vectors, lanes } = *own.stretch;
+        let (dtype, width, steps) = (self.argument.view.dtype, own.width() as i64, own.take.steps);
+        let finish = |kernel: &mut KernelWriter<'_>, column: &Index, vector: &Index, step: usize| {
+            let mut gates = Gates::in_memory(kept, vector.times((self.groups * lanes) as i64), dtype, lanes);
+            (own.take.step)(kernel, step, &column.plus(&vector.times(lanes as i64)), &mut gates);
+        };
+        kernel.for_range("u", Index::from(start), Index::from(end), width, |kernel, counted| {
+            let block = Block { stretch: own.stretch, column: &own.column(counted.clone()) };
+            let before = own.column(counted.offset(-width));
+            let is_behind_another = (counted, Relation::GreaterEqual, Index::from(start).offset(width));
+            let amid = |kernel: &mut KernelWriter<'_>, vector: &Index, step: usize| {
+                kernel.when(vec![is_behind_another.clone()], |kernel| finish(kernel, &before, vector, step));
+            };
+            let sums = self.sums(kernel, &block, own.start);
+            self.rows(kernel, own, &block, &sums, &Cuts { vectors, steps, amid: &amid });
+            for (place, total) in self.totals(&sums).into_iter().flatten().enumerate() {
+                kernel.b.store(kept, Index::from(place * lanes), total);
+            }
+        });
+        let last = own.column(Index::from(end).offset(-width));
+        kernel.for_each("vector", vectors, |kernel, vector| {
+            (0..steps).for_each(|step| finish(kernel, &last, &vector, step));
+        });
     }
 
     /// Accumulators: the first part of the sums starts from `start`, others, where there are few sums, from 0.
@@ -175,10 +232,21 @@ impl Matrix {
         sums
     }
 
+    /// Of each vector the sums of all groups.
+    fn totals(&self, sums: &Sums) -> Vec<Vec<Expr>> {
+        let total = |vector: usize, group: usize| {
+            let parts = sums.iter().map(|part| Expr::Var(part[vector][group]));
+            parts.reduce(Expr::plus)
+        };
+        let of_vector = |vector: usize| (0..self.groups).filter_map(|group| total(vector, group)).collect();
+        (0..sums[0].len()).map(of_vector).collect()
+    }
+
     /// Adds the products of all rows, each part of the sums taking its turn.
-    fn rows(&self, kernel: &mut KernelWriter<'_>, way: Way, block: &Block<'_>, sums: &Sums, element: &Element<'_>) {
+    fn rows(&self, kernel: &mut KernelWriter<'_>, own: &Product<'_>, block: &Block<'_>, sums: &Sums, cuts: &Cuts<'_>) {
+        let way = own.way;
         let add = |kernel: &mut KernelWriter<'_>, row: &Index, part: &[Vec<Var>]| {
-            let value = element(kernel, row);
+            let value = (own.element)(kernel, row);
             let value = kernel.b.define("h", value);
             for group in 0..self.groups {
                 for (vector, own) in part.iter().enumerate() {
@@ -198,10 +266,20 @@ impl Matrix {
         if way == Way::Back {
             rest(kernel);
         }
-        kernel.for_range("k", Index::default(), Index::from(full), parts as i64, |kernel, row| {
-            let row = way.place(row, (full - parts) as i64);
-            for (turn, part) in sums.iter().enumerate() {
-                add(kernel, &row.offset(turn as i64), part);
+        let all = cuts.vectors * cuts.steps;
+        let rows = (full / parts).div_ceil(all) * parts;
+        kernel.for_each("vector", cuts.vectors, |kernel, vector| {
+            for step in 0..cuts.steps {
+                let first = vector.times(cuts.steps as i64).offset(step as i64).times(rows as i64);
+                let end = first.offset(rows as i64);
+                let end = if rows * all == full { end } else { end.minimum(&Index::from(full)) };
+                kernel.for_turns("k", [first, end], parts as i64, all > 1, |kernel, row| {
+                    let row = way.place(row, (full - parts) as i64);
+                    for (turn, part) in sums.iter().enumerate() {
+                        add(kernel, &row.offset(turn as i64), part);
+                    }
+                });
+                (cuts.amid)(kernel, &vector, step);
             }
         });
         if way == Way::Forth {
@@ -219,8 +297,44 @@ pub(super) type Start<'a> = dyn Fn(&mut KernelWriter<'_>, usize, &Index, usize) 
 /// An element of the row that a matrix is multiplied with.
 pub(super) type Element<'a> = dyn Fn(&mut KernelWriter<'_>, &Index) -> Expr + 'a;
 
-/// Takes the sums of all groups at columns: their first one, the sums, the lanes.
-pub(super) type Take<'a> = dyn Fn(&mut KernelWriter<'_>, Index, Vec<Expr>, usize) + 'a;
+/// What the sums of all groups at columns are for.
+pub(super) struct Take<'a> {
+    /// How many steps that takes, one after the other; those of other columns may be done between them.
+    pub steps: usize,
+    /// Writes one of them: its number, the first of the columns, and the sums or what steps have made of them.
+    pub step: &'a TakeStep<'a>,
+}
+
+/// What rows are cut for: behind each part of them, one for each step of each vector, something else is written.
+struct Cuts<'a> {
+    vectors: usize,
+    steps: usize,
+    amid: &'a dyn Fn(&mut KernelWriter<'_>, &Index, usize),
+}
+
+/// See [`Take::step`].
+pub(super) type TakeStep<'a> = dyn Fn(&mut KernelWriter<'_>, usize, &Index, &mut Gates) + 'a;
+
+/// A product of one stretch.
+struct Product<'a> {
+    way: Way,
+    stretch: &'a Stretch,
+    start: &'a Start<'a>,
+    element: &'a Element<'a>,
+    take: &'a Take<'a>,
+}
+
+impl Product<'_> {
+    /// Columns of a block.
+    fn width(&self) -> usize {
+        self.stretch.vectors * self.stretch.lanes
+    }
+
+    /// The first column of the block that is counted as the one there.
+    fn column(&self, counted: Index) -> Index {
+        self.way.place(counted, (self.stretch.start + self.stretch.end - self.width()) as i64)
+    }
+}
 
 /// Columns that a product computes at once.
 struct Block<'a> {

@@ -19,9 +19,15 @@ fn text(op: impl Into<Op>, shapes: &[&[usize]], target: &Target) -> String {
 }
 
 fn typed_text(op: Op, types: &[TensorType], target: &Target) -> String {
+    text_by("", op, types, target)
+}
+
+/// The text of the first schedule of a kind; of the first of all where none is given.
+fn text_by(kind: &str, op: Op, types: &[TensorType], target: &Target) -> String {
     let mut case = Case::new(op, types, Layout::Dense, &mut Generator::new(1));
     case.constants = (0..types.len()).map(|operand| operand == 1).collect();
-    let schedule = schedules(&case, target).unwrap().remove(0);
+    let mut all = schedules(&case, target).unwrap().into_iter();
+    let schedule = all.find(|own| kind.is_empty() || own.is_named(kind)).unwrap();
     let mut function = build(&case, &schedule, target).unwrap().function;
     function.comment = Vec::new();
     print::function(&function, false, &mut Intrinsics::default())
@@ -160,6 +166,9 @@ fn recurrent_layers_are_as_reviewed() {
     let lstm = Recurrent { reverse: true, with, ..Recurrent::new(RecurrentCell::CoupledLstm) };
     let types = lstm.operand_types(DType::F32, DType::I32, [9, 1, 4, 4]);
     reviewed("coupled_lstm_with_peepholes", &typed_text(lstm.into(), &types, &Target::generic()));
+    let gru = Recurrent::new(RecurrentCell::Gru);
+    let types = gru.operand_types(DType::F32, DType::I32, [9, 1, 32, 32]);
+    reviewed("gru_pipelined", &text_by("pipelined-steps", gru.into(), &types, &Target::host(32)));
 }
 
 #[test]
