@@ -39,7 +39,8 @@ fn pipelined(op: &Recurrent, kernel: &KernelWriter<'_>) -> Preferences {
     let target = kernel.target;
     let (dtype, lanes) = (kernel.operands[0].view.dtype, lanes(op, kernel));
     let units = kernel.operands[0].view.shape[2] / op.cell.gates();
-    let mut products = together(op.cell).into_iter();
+    let (first, second) = together(op.cell);
+    let mut products = std::iter::once(first).chain(second);
     let has_blocks = products.any(|groups| matrix::has_several_blocks(kernel, units, groups.len(), lanes, dtype));
     if !target.machine.looks_ahead() || target.vectors == VectorSpelling::Either || lanes == 1 || !has_blocks {
         return Preferences::new();
@@ -50,10 +51,10 @@ fn pipelined(op: &Recurrent, kernel: &KernelWriter<'_>) -> Preferences {
 }
 
 /// The gates whose products are computed together: all at once, but for a gru's that applies r before the product, where n follows the others.
-fn together(cell: RecurrentCell) -> Vec<Range<usize>> {
+fn together(cell: RecurrentCell) -> (Range<usize>, Option<Range<usize>>) {
     match cell {
-        RecurrentCell::ResetFirstGru => vec![0..2, 2..3],
-        _ => vec![0..cell.gates()],
+        RecurrentCell::ResetFirstGru => (0..2, Some(2..3)),
+        _ => (0..cell.gates(), None),
     }
 }
 
@@ -174,9 +175,8 @@ impl Layer {
             Matrix::new(kernel, weights, "projection_packed", Groups { range: 0..1, columns: state }, lanes, false)
         });
         let of_units = |range| Groups { range, columns: units };
-        let mut products = together(op.cell).into_iter().map(of_units);
-        let gates = products.next().unwrap_or_else(|| of_units(0..0));
-        let reset_first = products.next().map(|groups| ResetFirst {
+        let (gates, behind) = together(op.cell);
+        let reset_first = behind.map(of_units).map(|groups| ResetFirst {
             candidate: Matrix::new(kernel, weights.clone(), "candidate_packed", groups, lanes, is_pipelined),
             reset: scratch(kernel, "reset", dtype, units),
             update: scratch(kernel, "update", dtype, units),
@@ -192,7 +192,7 @@ impl Layer {
             hidden: kernel.results[1].clone(),
             cells: kernel.results.get(2).cloned(),
             next,
-            gates: Matrix::new(kernel, weights, "weights_packed", gates, lanes, is_pipelined),
+            gates: Matrix::new(kernel, weights, "weights_packed", of_units(gates), lanes, is_pipelined),
             reset_first,
             projection,
             peepholes: optional(kernel, RecurrentOperand::Peepholes),
