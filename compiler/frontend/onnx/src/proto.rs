@@ -252,7 +252,23 @@ pub struct TypeProto {
     pub sparse_tensor_type: Option<EmptyProto>,
     /// A value that may be absent.
     #[prost(message, optional, tag = "9")]
-    pub optional_type: Option<EmptyProto>,
+    pub optional_type: Option<OptionalTypeProto>,
+}
+
+/// Type of a value that may be absent.
+#[derive(Clone, PartialEq, Message)]
+pub struct OptionalTypeProto {
+    /// What it is if it is there.
+    #[prost(message, optional, tag = "1")]
+    pub elem_type: Option<ElementTypeProto>,
+}
+
+/// Type of what is inside of a value. Types other than tensors are left out.
+#[derive(Clone, PartialEq, Message)]
+pub struct ElementTypeProto {
+    /// A tensor.
+    #[prost(message, optional, tag = "1")]
+    pub tensor_type: Option<TensorTypeProto>,
 }
 
 /// A message whose fields don't matter.

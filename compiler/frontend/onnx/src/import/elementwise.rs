@@ -269,14 +269,15 @@ fn number(call: &Call<'_, '_>, limit: Option<Value>, absent: f64) -> Option<f64>
     }
 }
 
-/// Nothing is dropped at inference; the mask says that everything is kept.
+/// Nothing is dropped at inference, nor at a ratio of 0; the mask says that everything is kept.
 fn dropout(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = operand(call)?;
     call.ignore(&["is_test", "ratio", "seed"]);
     if call.version() >= 12 {
-        call.optional(1)?;
+        let ratio = call.optional(1)?;
+        let drops = number(call, ratio, 0.5) != Some(0.0);
         let training = call.constant(2, "training_mode")?;
-        if training.is_some_and(|training| training.to_tensor().to_integers().contains(&1)) {
+        if drops && training.is_some_and(|training| training.to_tensor().to_integers().contains(&1)) {
             return Err(
                 Fault::variant("in training mode its result is random").with_help("export the model for inference")
             );

@@ -128,8 +128,11 @@ fn dimension_text(dimension: &DimensionProto) -> String {
     }
 }
 
+/// The type of a tensor, also of one that may be absent: the caller of a program gives all inputs.
 fn tensor_type(value: &ValueInfoProto) -> Option<&TensorTypeProto> {
-    value.r#type.as_ref()?.tensor_type.as_ref()
+    let ty = value.r#type.as_ref()?;
+    let optional = || ty.optional_type.as_ref()?.elem_type.as_ref()?.tensor_type.as_ref();
+    ty.tensor_type.as_ref().or_else(optional)
 }
 
 fn kind(ty: Option<&TypeProto>) -> &'static str {

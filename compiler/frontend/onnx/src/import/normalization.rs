@@ -10,7 +10,7 @@ use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
 use mlc_ir::{DType, Value};
 
 pub(super) const OPERATORS: Table = &[
-    ("BatchNormalization", 1, One(batch)),
+    ("BatchNormalization", 1, Many(batch)),
     ("GroupNormalization", 18, One(group)),
     ("InstanceNormalization", 1, One(instance)),
     ("LRN", 1, One(local_response)),
@@ -21,26 +21,28 @@ pub(super) const OPERATORS: Table = &[
     ("RMSNormalization", 23, One(root_mean_square)),
 ];
 
-/// Version 7 says by the mode of the whole model what versions before say by `is_test`, 14 has `training_mode`.
-fn refuse_training(call: &mut Call<'_, '_>) -> Result<(), Fault> {
-    let training = match call.version() {
-        ..7 => call.int_or("is_test", 0)? == 0,
-        7..14 => false,
-        _ => call.int_or("training_mode", 0)? != 0,
+/// Whether statistics are those of the data. Version 7 says by the mode of the whole model what versions before say by `is_test`, 14 has `training_mode`; before
+/// 14, results of training aren't supported.
+fn is_training(call: &mut Call<'_, '_>) -> Result<bool, Fault> {
+    let (is_training, is_supported) = match call.version() {
+        ..7 => (call.int_or("is_test", 0)? == 0, false),
+        7..14 => (false, false),
+        _ => (call.int_or("training_mode", 0)? != 0, true),
     };
-    if training || (1..call.results()).any(|result| call.wants(result)) {
-        return Err(Fault::variant("statistics of a batch while training aren't supported")
+    if (is_training && !is_supported) || (!is_training && (1..call.results()).any(|result| call.wants(result))) {
+        return Err(Fault::variant("statistics of a batch while training aren't supported before version 14")
             .with_help("export the model for inference, with training_mode = 0 and one result"));
     }
-    Ok(())
+    Ok(is_training)
 }
 
-fn batch(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+fn batch(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     let x = call.input(0)?;
     let parts = [call.input(1)?, call.input(2)?, call.input(3)?, call.input(4)?];
     let epsilon = call.float_or("epsilon", 1e-5)?;
-    call.ignore(&["momentum", "consumed_inputs"]);
-    refuse_training(call)?;
+    let momentum = call.float_or("momentum", 0.9)?;
+    call.ignore(&["consumed_inputs"]);
+    let is_training = is_training(call)?;
     let per_feature = call.version() < 9 && call.int_or("spatial", 1)? == 0;
     // Since version 15 statistics may be more exact than the input; the result has the input's type.
     let dtype = call.dtype_of(x);
@@ -53,6 +55,13 @@ fn batch(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     let [weight, bias, mean, variance] = [cast(parts[0])?, cast(parts[1])?, cast(parts[2])?, cast(parts[3])?];
     let x = call.builder.cast(x, widest)?;
     let affine = Affine { weight: Some(weight), bias: Some(bias) };
+    if is_training {
+        let [y, mean, variance] = by_own_statistics(call, x, Statistics { mean, variance, epsilon }, affine, momentum)?;
+        let mut stored = |value: Value, part: Value| call.builder.cast(value, call.dtype_of(part));
+        let running = [stored(mean, parts[2])?, stored(variance, parts[3])?];
+        let y = call.builder.cast(y, dtype)?;
+        return Ok(vec![Item::Tensor(y), Item::Tensor(running[0]), Item::Tensor(running[1])]);
+    }
     let statistics = Statistics { mean, variance, epsilon };
     let y = if per_feature {
         // Every place has statistics of its own: places are channels then.
@@ -64,7 +73,36 @@ fn batch(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
     } else {
         call.builder.stored_statistics(x, statistics, affine)?
     };
-    Ok(call.builder.cast(y, dtype)?)
+    Ok(vec![Item::Tensor(call.builder.cast(y, dtype)?)])
+}
+
+/// Normalises each channel by the mean and variance of its data; also what becomes of the statistics that are stored: so much is kept of them, the rest is those of
+/// the data.
+fn by_own_statistics(
+    call: &mut Call<'_, '_>,
+    x: Value,
+    stored: Statistics,
+    affine: Affine,
+    momentum: f64,
+) -> Result<[Value; 3], Fault> {
+    let channels = channels(call, x)?;
+    let parts = [stored.mean, stored.variance].into_iter().chain(affine.weight).chain(affine.bias);
+    for part in parts.filter(|&part| call.shape(part)[..] != [channels]) {
+        let found = call.builder.ty(part);
+        return Err(Fault::operands(format!("a statistic or weight {found} doesn't fit {channels} channels")));
+    }
+    let axes: Vec<usize> = (0..call.rank(x)).filter(|&axis| axis != 1).collect();
+    let normalized = call.builder.normalize(x, axes.clone(), stored.epsilon, true)?;
+    let y = call.builder.apply_affine(normalized, affine)?;
+    let (mean, centred) = centred(call, x, &axes)?;
+    let variance = mean_of_squares(call, centred, axes)?;
+    let mut moved = |own: Value, before: Value| -> Result<Value, Fault> {
+        let own = call.builder.reshape(own, &[channels])?;
+        let own = call.builder.binary_number(BinaryFunction::Multiply, own, 1.0 - momentum)?;
+        let before = call.builder.binary_number(BinaryFunction::Multiply, before, momentum)?;
+        Ok(call.builder.binary(BinaryFunction::Add, own, before)?)
+    };
+    Ok([y, moved(mean, stored.mean)?, moved(variance, stored.variance)?])
 }
 
 /// Checks that factor and term have an element each for so many channels or groups.

@@ -3,11 +3,14 @@
 use super::call::{Call, Item, Table, TensorAttributes};
 use mlc_import::Fault;
 use mlc_import::Handler::{Many, One};
-use mlc_ir::{Attribute, Tensor, TensorType, Value};
+use mlc_ir::{Attribute, DType, Tensor, TensorType, Value};
 
 pub(super) const OPERATORS: Table = &[
     ("Constant", 1, One(constant)),
     ("Identity", 1, Many(identity)),
+    ("Optional", 15, Many(optional)),
+    ("OptionalGetElement", 15, Many(optional_element)),
+    ("OptionalHasElement", 15, One(has_element)),
     ("SequenceAt", 11, One(sequence_at)),
     ("SequenceConstruct", 11, Many(sequence_construct)),
     ("SequenceEmpty", 11, Many(sequence_empty)),
@@ -32,11 +35,11 @@ fn constant(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
 fn plain_constant(call: &mut Call<'_, '_>) -> Result<Attribute, Fault> {
     let floats = |shape: &[usize], values: &[f64]| {
         let values = values.to_vec();
-        Attribute::from_tensor(&Tensor::from_floats(TensorType::new(mlc_ir::DType::F32, shape), values))
+        Attribute::from_tensor(&Tensor::from_floats(TensorType::new(DType::F32, shape), values))
     };
     let ints = |shape: &[usize], values: &[i64]| {
         let values = values.to_vec();
-        Attribute::from_tensor(&Tensor::from_integers(TensorType::new(mlc_ir::DType::I64, shape), values))
+        Attribute::from_tensor(&Tensor::from_integers(TensorType::new(DType::I64, shape), values))
     };
     if let Some(value) = call.float("value_float")? {
         return Ok(floats(&[], &[value]));
@@ -58,6 +61,25 @@ fn plain_constant(call: &mut Call<'_, '_>) -> Result<Attribute, Fault> {
 
 fn identity(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
     Ok(vec![call.item(0)])
+}
+
+/// What may be absent is what it is, or nothing.
+fn optional(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
+    call.ignore(&["type"]);
+    Ok(vec![call.item(0)])
+}
+
+fn optional_element(call: &mut Call<'_, '_>) -> Result<Vec<Item>, Fault> {
+    match call.item(0) {
+        Item::Absent => Err(Fault::operands("the optional value is absent, it has no element")),
+        item => Ok(vec![item]),
+    }
+}
+
+fn has_element(call: &mut Call<'_, '_>) -> Result<Value, Fault> {
+    let found = call.item(0) != Item::Absent;
+    let found = Tensor::from_integers(TensorType::new(DType::Bool, []), vec![i64::from(found)]);
+    Ok(call.builder.constant("found", Attribute::from_tensor(&found)))
 }
 
 /// The extents from `start` to `end`; both count from the end when negative, and are clamped.

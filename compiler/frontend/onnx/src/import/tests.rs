@@ -1,7 +1,7 @@
 use super::*;
 use crate::proto::{
-    AttributeProto, DimensionProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
-    TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
+    AttributeProto, DimensionProto, ElementTypeProto, FunctionProto, GraphProto, ModelProto, NodeProto,
+    OperatorSetIdProto, OptionalTypeProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
 };
 use crate::read;
 use indexmap::IndexMap;
@@ -210,6 +210,36 @@ fn sequences_are_taken_apart_while_importing() {
         node("Shape", &["e"], &["z"]),
     ];
     assert_eq!(folded(&model(vec![input("x", &["2"]), input("y", &["3"])], nodes, &["z"])), [3]);
+}
+
+#[test]
+fn optional_values_are_what_they_hold_or_nothing() {
+    let asks = |operand: &str| {
+        let nodes = vec![
+            node("Optional", &["x"], &["present"]),
+            node("Optional", &[], &["absent"]),
+            node("OptionalHasElement", &[operand], &["y"]),
+        ];
+        folded(&model(vec![input("x", &["2"])], nodes, &["y"]))
+    };
+    assert_eq!(asks("present"), [1]);
+    assert_eq!(asks("x"), [1]);
+    assert_eq!(asks("absent"), [0]);
+    assert_eq!(asks(""), [0]);
+    let nodes = vec![node("Optional", &[], &["absent"]), node("OptionalGetElement", &["absent"], &["y"])];
+    let texts = messages(import_with(&model(vec![], nodes, &["y"]), &ImportOptions::default()));
+    assert!(texts[0].contains("the optional value is absent, it has no element"), "{texts:?}");
+}
+
+#[test]
+fn an_input_that_may_be_absent_is_given() {
+    let mut x = input("x", &["2"]);
+    let ty = x.r#type.as_mut().unwrap();
+    let elem_type = Some(ElementTypeProto { tensor_type: ty.tensor_type.take() });
+    ty.optional_type = Some(OptionalTypeProto { elem_type });
+    let nodes = vec![node("OptionalGetElement", &["x"], &["y"])];
+    let graph = import_with(&model(vec![x], nodes, &["y"]), &ImportOptions::default()).unwrap().graph;
+    assert_eq!(graph.ty(graph.outputs()[0].value), &TensorType::new(DType::F32, [2]));
 }
 
 #[test]
