@@ -5,6 +5,7 @@ use super::band::{self, Band};
 use super::clipped::{Clipped, Columns};
 use super::contraction::{Axis, Contraction};
 use super::dots::Reach;
+use super::grain::Grain;
 use super::order::with_pixels_first;
 use super::products::{weight_strides, with_views};
 use super::schedule::{Kind, Preferences, Scheduled, Settings};
@@ -71,7 +72,8 @@ impl Scheduled for Convolution {
             .in_place()
             .by_routines(),
         Kind::new("direct-dots", direct_dots, write_direct_dots).by_routines(),
-        Kind::new("quads", quads, write_quads).in_place(),
+        Kind::new("quads", |op, kernel| words(op, Grain::Quads, kernel), write_words).in_place(),
+        Kind::new("word-pairs", |op, kernel| words(op, Grain::Pairs, kernel), write_words).in_place(),
         Kind::new("channel-quads", depthwise_quads::list, |op, _, kernel| depthwise_quads::write(op, kernel)),
         Kind::new("winograd", winograd::list, winograd::write).saves_products(),
         Kind::new(
@@ -250,17 +252,17 @@ fn write_routines(
     with_views(kernel, |view| groups_first(view, 1), |kernel| write(contraction, kernel))
 }
 
-fn quads(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
+fn words(op: &Convolution, grain: Grain, kernel: &KernelWriter<'_>) -> Preferences {
     let Parts { contraction, is_clipped, .. } = parts(op, kernel);
     if is_clipped || op.groups != 1 {
         return Preferences::new();
     }
-    with_views(&mut kernel.clone(), |view| groups_first(view, 1), |kernel| contraction.quad_schedules(kernel))
+    with_views(&mut kernel.clone(), |view| groups_first(view, 1), |kernel| contraction.word_schedules(grain, kernel))
 }
 
-fn write_quads(op: &Convolution, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+fn write_words(op: &Convolution, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
     let contraction = parts(op, kernel).contraction;
-    with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_quads(settings, kernel))
+    with_views(kernel, |view| groups_first(view, 1), |kernel| contraction.write_words(settings, kernel))
 }
 
 fn rolled(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {

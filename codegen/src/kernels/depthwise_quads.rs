@@ -4,11 +4,12 @@
 use super::KernelWriter;
 use super::depthwise::{Depthwise, with_depthwise};
 use super::depthwise_window::positions;
+use super::grain::{QUAD, quad};
 use super::lines::Lines;
 use super::scales::numbers;
 use super::schedule::{Preferences, Settings};
 use super::tile::spans;
-use super::vector_quads::{BIAS, QUAD, first_terms, has_quads, quad, quad_machine};
+use super::vector_quads::{BIAS, first_terms, has_quads, quad_machine};
 use super::walk::for_span;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::ops::Convolution;

@@ -3,6 +3,7 @@
 use super::KernelWriter;
 use super::contraction::{Axis, Contraction};
 use super::dots::Reach;
+use super::grain::Grain;
 use super::order::with_pixels_first;
 use super::products::weight_strides;
 use super::schedule::{Kind, Preferences, Scheduled};
@@ -42,8 +43,14 @@ impl Scheduled for Matmul {
         .by_routines(),
         Kind::new(
             "quads",
-            |op, kernel| contraction(op, kernel).quad_schedules(kernel),
-            |op, settings, kernel| contraction(op, kernel).write_quads(settings, kernel),
+            |op, kernel| contraction(op, kernel).word_schedules(Grain::Quads, kernel),
+            |op, settings, kernel| contraction(op, kernel).write_words(settings, kernel),
+        )
+        .in_place(),
+        Kind::new(
+            "word-pairs",
+            |op, kernel| contraction(op, kernel).word_schedules(Grain::Pairs, kernel),
+            |op, settings, kernel| contraction(op, kernel).write_words(settings, kernel),
         )
         .in_place(),
         Kind::new(

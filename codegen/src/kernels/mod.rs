@@ -26,6 +26,7 @@ mod dots;
 mod elementwise;
 mod fold;
 mod gather;
+mod grain;
 mod half_vectors;
 mod helium;
 mod lines;

@@ -1,12 +1,16 @@
-//! Sums of products of bytes in vectors of outputs, four products of a lane at once ([`Expr::QuadDot`]): what x holds is copied into
-//! scratch memory as unsigned bytes, four of which are one word in all lanes, and weights are words of four bytes.
+//! Sums of products of bytes in vectors of outputs, several products of a lane at once: what x holds is copied into scratch memory, words of it are
+//! the same in all lanes, and weights are words, too.
 //!
-//! Signed bytes get 128 more as they are copied; what that adds to a sum is a constant of its output, which the sum starts from.
+//! Where machines multiply four bytes at once ([`Expr::QuadDot`]), the copy is of unsigned bytes. Signed bytes get 128 more as they are copied; what
+//! that adds to a sum is a constant of its output, which the sum starts from. Where they multiply two numbers of 16 bits at once ([`Expr::Dot`]), the
+//! copy is of such numbers, and weights are bytes that become such as they are loaded: to split words of four bytes takes more
+//! instructions than their products, and more registers than there are.
 
 use super::bounds;
 use super::contraction::{Axis, Contraction};
 use super::dots::{runs, take_bias};
 use super::elementwise::nest;
+use super::grain::{Grain, QUAD, quad};
 use super::lines::Lines;
 use super::products::{finish, machine};
 use super::scales::{Sums, numbers};
@@ -18,11 +22,8 @@ use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::lower::view::merge_axes;
 use crate::target::{ByteDots, Tuning};
 use mlc_ir::scalar::BinaryFunction;
-use mlc_ir::{Attribute, DType, Diagnostic, Literal, TensorType};
+use mlc_ir::{Attribute, DType, Diagnostic, Literal, Tensor, TensorType};
 use std::collections::BTreeMap;
-
-/// Bytes of a word.
-pub const QUAD: usize = 4;
 
 /// What signed bytes get as they become unsigned.
 pub const BIAS: i64 = 128;
@@ -31,10 +32,14 @@ pub const BIAS: i64 = 128;
 const MOST_PIXELS: usize = 16;
 
 impl Contraction {
-    /// The tiles that a kernel can be cut into, where the machine has such instructions for the types and the layout.
-    pub fn quad_schedules(&self, kernel: &KernelWriter<'_>) -> Preferences {
+    /// The tiles that a kernel can be cut into, where the machine multiplies such words of the types and the layout.
+    pub fn word_schedules(&self, grain: Grain, kernel: &KernelWriter<'_>) -> Preferences {
         let merged = self.clone().merged(kernel).0;
-        if !has_quads(kernel, &self.x, &self.weights) || self.steps() == 0 || !merged.has_runs() {
+        if grain != Grain::of(kernel)
+            || !has_quads(kernel, &self.x, &self.weights)
+            || self.steps() == 0
+            || !merged.has_runs()
+        {
             return Preferences::new();
         }
         let machine = quad_machine(kernel);
@@ -59,13 +64,13 @@ impl Contraction {
     /// Writes the kernel.
     ///
     /// # Errors
-    /// None: the types are those of [`Contraction::quad_schedules`].
-    pub fn write_quads(self, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
+    /// None: the types are those of [`Contraction::word_schedules`].
+    pub fn write_words(self, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
         let (merged, result, epilogue) = self.merged(kernel);
         let old =
             (std::mem::replace(&mut kernel.results[0], result), std::mem::replace(&mut kernel.epilogue, epilogue));
         let bounds = kernel.bounds.clone();
-        Quads::new(&merged, settings.number("vectors"), kernel).write(kernel);
+        Words::new(&merged, settings.number("vectors"), kernel).write(kernel);
         (kernel.results[0], kernel.epilogue) = old;
         kernel.bounds = bounds;
         Ok(())
@@ -124,10 +129,11 @@ pub fn first_terms(
 }
 
 /// A contraction, and the memory of its words.
-struct Quads<'c> {
+struct Words<'c> {
     contraction: &'c Contraction,
+    grain: Grain,
     blocks: Vec<Block>,
-    /// Where x is as unsigned bytes.
+    /// Where x is, copied.
     x: Var,
     weights: Var,
     first: Var,
@@ -139,25 +145,27 @@ struct Quads<'c> {
     runs: usize,
 }
 
-impl<'c> Quads<'c> {
-    fn new(contraction: &'c Contraction, vectors: usize, kernel: &mut KernelWriter<'_>) -> Quads<'c> {
+impl<'c> Words<'c> {
+    fn new(contraction: &'c Contraction, vectors: usize, kernel: &mut KernelWriter<'_>) -> Words<'c> {
         let machine = quad_machine(kernel);
         let (rows, columns, _) = contraction.places();
         let blocks = tile::plan(rows, columns, contraction.outputs, machine, vectors);
         let (run, starts) = runs(contraction);
-        let words = run.div_ceil(QUAD);
+        let grain = Grain::of(kernel);
+        let words = run.div_ceil(grain.count());
         let padded: usize = blocks.iter().map(|block| block.count * block.width()).sum();
         let operand = contraction.weights.operand.unwrap_or(1);
         let dtype = kernel.b.element_dtype(contraction.x.pointer);
         let (packed, own) = (contraction.clone(), blocks.clone());
-        let ty = TensorType::new(DType::I32, [padded * words * starts.len()]);
-        let weights = kernel.pack(operand, "packed", ty, move || packed.weight_words(&own));
-        let added = if dtype == DType::I8 { BIAS } else { 0 };
+        let (stored, size) = grain.weights();
+        let ty = TensorType::new(stored, [padded * words * starts.len() * size]);
+        let weights = kernel.pack(operand, "packed", ty, move || packed.weight_words(&own, grain));
+        let added = if grain == Grain::Quads && dtype == DType::I8 { BIAS } else { 0 };
         let list = contraction.clone();
         let (first, lines) =
             first_terms(kernel, (contraction.outputs, padded), (operand, added), move || list.weight_sums());
-        let x = unsigned_copy(kernel, &contraction.x, dtype);
-        Quads { contraction, blocks, x, weights, first, lines, words, runs: starts.len() }
+        let x = copy(kernel, &contraction.x, dtype, grain);
+        Words { contraction, grain, blocks, x, weights, first, lines, words, runs: starts.len() }
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>) {
@@ -167,7 +175,7 @@ impl<'c> Quads<'c> {
             kernel.for_each("block", block.count, |kernel, number| {
                 let output = number.times(block.outputs() as i64).offset(block.first as i64);
                 let padded = number.times(block.width() as i64).offset(section as i64);
-                let start = padded.times((self.words * self.runs) as i64);
+                let start = padded.times((self.words * self.runs * self.grain.weights().1) as i64);
                 let weights = kernel.b.pointer("wp", self.weights, start);
                 kernel.for_shape(&["n", "m"], &above, &mut |kernel, outer| {
                     for rows in &block.rows {
@@ -177,7 +185,7 @@ impl<'c> Quads<'c> {
                                     let both = [row.clone(), column];
                                     let own = &both[2 - (self.contraction.outer.len() - outer.len()).min(2)..];
                                     let origin = [outer, own].concat();
-                                    let tile = QuadTile { block, origin, size: (rows, columns), weights };
+                                    let tile = WordTile { block, origin, size: (rows, columns), weights };
                                     self.tile(kernel, &tile, (&output, &padded));
                                 });
                             }
@@ -190,7 +198,7 @@ impl<'c> Quads<'c> {
     }
 
     /// Sums of some pixels of some vectors of outputs, the first of which is `output`, and number `padded` with the padding of all.
-    fn tile(&self, kernel: &mut KernelWriter<'_>, tile: &QuadTile<'_>, (output, padded): (&Index, &Index)) {
+    fn tile(&self, kernel: &mut KernelWriter<'_>, tile: &WordTile<'_>, (output, padded): (&Index, &Index)) {
         let outer = &self.contraction.outer;
         let mut start = Index::from(self.contraction.x_offset);
         for (index, axis) in tile.origin.iter().zip(outer) {
@@ -228,7 +236,7 @@ impl<'c> Quads<'c> {
     }
 
     /// Adds all products to the sums of a tile: loops over the axes above a run, and over its words where they are many.
-    fn accumulate(&self, kernel: &mut KernelWriter<'_>, x: Var, own: (&QuadTile<'_>, &[i64]), sums: &[Var]) {
+    fn accumulate(&self, kernel: &mut KernelWriter<'_>, x: Var, own: (&WordTile<'_>, &[i64]), sums: &[Var]) {
         let tuning = kernel.target.machine.tuning;
         let above: &[Axis] = self.contraction.reduction.split_last().map_or(&[], |(_, above)| above);
         let mut written_out = above.len();
@@ -266,8 +274,12 @@ impl<'c> Quads<'c> {
         });
     }
 
-    /// After how many words of a run a pixel meets those that its neighbour began with; all, where that isn't at a word's end.
+    /// After how many words of a run a pixel meets those that its neighbour began with; all, where that isn't at a word's end, or where words are loaded
+    /// more easily than kept.
     fn period(&self) -> usize {
+        if self.grain == Grain::Pairs {
+            return self.words;
+        }
         let apart = self.contraction.outer.last().map_or(0, |axis| axis.x.unsigned_abs() as usize);
         let words = apart / QUAD;
         let is_shared =
@@ -280,7 +292,7 @@ impl<'c> Quads<'c> {
         &self,
         kernel: &mut KernelWriter<'_>,
         x: Var,
-        (tile, pixels): (&QuadTile<'_>, &[i64]),
+        (tile, pixels): (&WordTile<'_>, &[i64]),
         sums: &[Var],
         (from, start): (&Index, &Index),
         (k, count): (&Index, usize),
@@ -294,19 +306,17 @@ impl<'c> Quads<'c> {
                 let mut at = start.plus(&k.times(tile.block.width() as i64));
                 let mut weights = Vec::new();
                 for vector in vectors {
-                    let ty = ValueType::vector(DType::I32, vector.width);
-                    let load = Expr::Load { pointer: tile.weights, index: at.clone(), ty };
-                    weights.push(kernel.shared("w", load));
+                    weights.push(self.grain.load(kernel, tile.weights, &at, vector.width));
                     at = at.offset(vector.width as i64);
                 }
                 for (pixel, sums) in pixels.iter().zip(sums.chunks(vectors.len())) {
-                    let place = pixel + (word * QUAD) as i64;
-                    let index = from.plus(&k.times(QUAD as i64)).offset(*pixel);
-                    let load = || kernel.b.define("v", Expr::Quad { pointer: x, index });
+                    let count = self.grain.count();
+                    let place = pixel + (word * count) as i64;
+                    let index = from.plus(&k.times(count as i64)).offset(*pixel);
+                    let load = || kernel.b.define("v", self.grain.word(x, index));
                     let word = words.entry(place).or_insert_with(load).clone();
                     for ((&sum, weight), vector) in sums.iter().zip(&weights).zip(vectors) {
-                        let lanes = Expr::Splat(Box::new(word.clone()), vector.width);
-                        kernel.b.assign(sum, Expr::QuadDot(Box::new([Expr::Var(sum), lanes, weight.clone()])));
+                        kernel.b.assign(sum, self.grain.dot(sum, word.clone(), weight.clone(), vector.width));
                     }
                 }
             }
@@ -315,7 +325,7 @@ impl<'c> Quads<'c> {
 }
 
 /// Neighbouring pixels of a block of outputs.
-struct QuadTile<'t> {
+struct WordTile<'t> {
     block: &'t Block,
     /// The first pixel.
     origin: Vec<Index>,
@@ -324,7 +334,7 @@ struct QuadTile<'t> {
     weights: Var,
 }
 
-impl QuadTile<'_> {
+impl WordTile<'_> {
     /// The pixels from the first one on, along all axes.
     fn places(&self, rank: usize) -> Vec<Vec<usize>> {
         let mut places = Vec::new();
@@ -364,10 +374,11 @@ impl Contraction {
         (0..self.outputs).map(sum).collect()
     }
 
-    /// Words of four weights, block by block, word by word, output by output; outputs that aren't there have zeros.
-    fn weight_words(&self, blocks: &[Block]) -> Option<Attribute> {
+    /// Words of weights, block by block, word by word, output by output; outputs that aren't there have zeros.
+    fn weight_words(&self, blocks: &[Block], grain: Grain) -> Option<Attribute> {
         let bytes = self.weights.constant.as_ref()?.bytes();
         let (run, starts) = runs(self);
+        let (count, (dtype, size)) = (grain.count(), grain.weights());
         let mut words: Vec<i64> = Vec::new();
         let mut output = 0;
         for block in blocks {
@@ -377,41 +388,48 @@ impl Contraction {
                     .collect::<Option<_>>()?;
                 output += block.outputs();
                 for number in 0..starts.len() {
-                    for word in 0..run.div_ceil(QUAD) {
-                        let part = word * QUAD..run.min((word + 1) * QUAD);
-                        words.extend(own.iter().map(|runs| quad(&runs[number][part.clone()])));
-                        words.extend(std::iter::repeat_n(0, block.width() - block.outputs()));
+                    for word in 0..run.div_ceil(count) {
+                        let part = word * count..run.min((word + 1) * count);
+                        for runs in &own {
+                            let part = &runs[number][part.clone()];
+                            match grain {
+                                Grain::Quads => words.push(quad(part)),
+                                Grain::Pairs => {
+                                    words.extend(part.iter().map(|&byte| i64::from(byte)));
+                                    words.extend(std::iter::repeat_n(0, count - part.len()));
+                                }
+                            }
+                        }
+                        words.extend(std::iter::repeat_n(0, (block.width() - block.outputs()) * size));
                     }
                 }
             }
         }
-        Some(numbers(words))
+        let ty = TensorType::new(dtype, [words.len()]);
+        Some(Attribute::from_tensor(&Tensor::from_integers(ty, words)))
     }
 }
 
-/// Up to four bytes as a word, the first in its lowest bits.
-pub fn quad(bytes: &[i8]) -> i64 {
-    let mut word = [0; QUAD];
-    word.iter_mut().zip(bytes).for_each(|(place, &byte)| *place = byte as u8);
-    i32::from_le_bytes(word).into()
-}
-
-/// Copies what x shows into scratch memory of the same layout, as unsigned bytes. Behind the last there is room for a word.
-fn unsigned_copy(kernel: &mut KernelWriter<'_>, x: &Argument, dtype: DType) -> Var {
+/// Copies what x shows into scratch memory of the same layout, as unsigned bytes or as numbers of 16 bits. Behind the last there is room for a word.
+fn copy(kernel: &mut KernelWriter<'_>, x: &Argument, dtype: DType, grain: Grain) -> Var {
     let last: usize =
         x.view.shape.iter().zip(&x.view.strides).map(|(&extent, &stride)| (extent - 1) * stride as usize).sum();
-    let copy = kernel.scratch("bytes", dtype, last + QUAD);
+    let own = if grain == Grain::Quads { dtype } else { DType::I16 };
+    let copy = kernel.scratch(if grain == Grain::Quads { "bytes" } else { "wide" }, own, last + grain.count());
     let view = merge_axes(std::slice::from_ref(&x.view)).remove(0);
     let is_dense = view.strides.last().is_none_or(|&stride| stride == 1);
-    let lanes = if is_dense { kernel.lanes(dtype) } else { 1 };
+    let lanes = if is_dense { kernel.lanes(own) } else { 1 };
     nest(kernel, &view, lanes, |kernel, indices, lanes| {
         let mut index = Index::default();
         for (place, &stride) in indices.iter().zip(&view.strides) {
             index = index.plus(&place.times(stride));
         }
         let value = Expr::Load { pointer: x.pointer, index: index.clone(), ty: ValueType::vector(dtype, lanes) };
-        let value = match dtype {
-            DType::I8 => Expr::binary(BinaryFunction::Xor, value, Expr::splat(Literal::integer(dtype, -BIAS), lanes)),
+        let value = match (grain, dtype) {
+            (Grain::Pairs, _) => Expr::Cast(own, Box::new(value)),
+            (_, DType::I8) => {
+                Expr::binary(BinaryFunction::Xor, value, Expr::splat(Literal::integer(dtype, -BIAS), lanes))
+            }
             _ => value,
         };
         kernel.b.store(copy, index, value);

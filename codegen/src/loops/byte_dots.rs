@@ -1,7 +1,7 @@
 //! Sums of products of bytes in vectors as C: by the intrinsics of x86 where there are any, the same in GNU vectors anywhere else.
 //!
 //! A *quad* is a word of four bytes, the first in its lowest bits. A lane's sum gets four products at once: unsigned bytes times signed
-//! ones, exact, wrapping as 32 bits.
+//! ones, exact, wrapping as 32 bits. A *pair* is a word of two numbers of 16 bits, of which a lane gets two products at once.
 
 use super::ValueType;
 use super::spelling::value_type_name;
@@ -98,7 +98,7 @@ pub fn dot(name: &str, lanes: usize) -> String {
                const {u} low = ({u})x & 0xff00ffu, high = (({u})x >> 8) & 0xff00ffu;\n  \
                const {u} first = ({u}){prefix}_madd_epi16(({register})low, even);\n  \
                const {u} second = ({u}){prefix}_madd_epi16(({register})high, odd);\n  \
-               return ({t})(({u})sum + first + second);\n\
+               {t} y = ({t})(({u})sum + first + second);\n{KEPT_APART}  return y;\n\
              #else\n"
         );
     }
@@ -111,6 +111,51 @@ pub fn dot(name: &str, lanes: usize) -> String {
     let products: Vec<String> = (0..4).map(product).collect();
     text += &format!("  return ({t})(({u})sum + {});\n", products.join("\n    + "));
     text + if opening == "#elif" { "#endif\n}\n" } else { "}\n" }
+}
+
+/// What keeps gcc from adding the products of several words before they are added to a sum: there would be more of them than registers.
+const KEPT_APART: &str = "  __asm__(\"\" : \"+v\"(y));\n";
+
+/// The name of the function that adds the products of pairs of so many lanes.
+pub fn pair_name(lanes: usize) -> String {
+    format!("mlc_pair_dot_{}", value_type_name(ValueType::vector(DType::I32, lanes)))
+}
+
+/// The function.
+pub fn pair_dot(name: &str, lanes: usize) -> String {
+    let t = value_type_name(ValueType::vector(DType::I32, lanes));
+    let u = value_type_name(ValueType::vector(DType::U32, lanes));
+    let head = format!("static inline {t} {name}({t} sum, {t} x, {t} w) {{\n");
+    let low = |word: &str| format!("({u})(({t})(({u}){word} << 16) >> 16)");
+    let high = |word: &str| format!("({u})({word} >> 16)");
+    let portable = format!("  return ({t})(({u})sum + {} * {} + {} * {});\n", low("x"), low("w"), high("x"), high("w"));
+    let Some(Width { prefix, register, integers, .. }) = width(lanes) else { return format!("{head}{portable}}}\n") };
+    format!(
+        "{head}#if {integers}\n  \
+           {t} y = ({t})(({u})sum + ({u}){prefix}_madd_epi16(({register})x, ({register})w));\n{KEPT_APART}  return y;\n\
+         #else\n{portable}#endif\n}}\n"
+    )
+}
+
+/// The name of the function that widens bytes to pairs of so many lanes.
+pub fn wide_pairs_name(lanes: usize) -> String {
+    format!("mlc_wide_pairs_{}", value_type_name(ValueType::vector(DType::I32, lanes)))
+}
+
+/// The function.
+pub fn wide_pairs(name: &str, lanes: usize) -> String {
+    let t = value_type_name(ValueType::vector(DType::I32, lanes));
+    let bytes = value_type_name(ValueType::vector(DType::I8, 2 * lanes));
+    let wide = value_type_name(ValueType::vector(DType::I16, 2 * lanes));
+    let head = format!("static inline {t} {name}(const int8_t *bytes) {{\n");
+    let portable = format!("  return ({t})__builtin_convertvector(*(const {bytes}_unaligned *)bytes, {wide});\n");
+    let Some(Width { prefix, bits, integers, .. }) = width(lanes) else { return format!("{head}{portable}}}\n") };
+    let load = match bits {
+        128 => "_mm_loadl_epi64((const __m128i *)(const void *)bytes)",
+        256 => "_mm_loadu_si128((const __m128i *)(const void *)bytes)",
+        _ => "_mm256_loadu_si256((const __m256i *)(const void *)bytes)",
+    };
+    format!("{head}#if {integers}\n  return ({t}){prefix}_cvtepi8_epi16({load});\n#else\n{portable}#endif\n}}\n")
 }
 
 /// A conversion between vectors of bytes and of words, `steps` of smaller ones where there is no instruction for it.

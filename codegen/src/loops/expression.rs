@@ -49,8 +49,17 @@ pub enum Expr {
         /// The word, an [`Expr::Pair`] of halves.
         pair: Box<Expr>,
     },
-    /// A sum of 32 bits and the products of the halves of two words, as numbers of 16 bits.
+    /// Of each lane a sum of 32 bits and the products of the halves of two words, as numbers of 16 bits.
     Dot(Box<[Expr; 3]>),
+    /// Neighbouring signed bytes, two for each lane, as words of two numbers of 16 bits.
+    WidePairs {
+        /// Where they are.
+        pointer: Var,
+        /// Elements behind the pointer.
+        index: Index,
+        /// How many words.
+        lanes: usize,
+    },
     /// Four neighbouring bytes as one word, the first in its lowest bits.
     Quad {
         /// Where they are.
@@ -183,6 +192,7 @@ impl Expr {
             | Expr::Load { .. }
             | Expr::Gather { .. }
             | Expr::Pair { .. }
+            | Expr::WidePairs { .. }
             | Expr::Quad { .. }
             | Expr::Index(..) => [None; 3],
             Expr::Unary(_, x)
@@ -211,6 +221,7 @@ impl Expr {
             | Expr::Load { .. }
             | Expr::Gather { .. }
             | Expr::Pair { .. }
+            | Expr::WidePairs { .. }
             | Expr::Quad { .. }
             | Expr::Index(..) => [None, None, None],
             Expr::Unary(_, x)
@@ -234,6 +245,7 @@ impl Expr {
         let (pointer, index, elements) = match self {
             Expr::Load { pointer, index, ty } => (pointer, index, (1, ty.lanes)),
             Expr::Pair { pointer, index } => (pointer, index, (1, 2)),
+            Expr::WidePairs { pointer, index, lanes } => (pointer, index, (1, 2 * lanes)),
             Expr::Quad { pointer, index } => (pointer, index, (1, 4)),
             Expr::Gather { pointer, index, stride, valid, .. } => (pointer, index, (*stride, *valid)),
             Expr::Index(_, index) => return index.reads(visit),
@@ -387,6 +399,7 @@ pub(super) fn visit_expr(expr: &Expr, visit: &mut dyn FnMut(Var)) {
         Expr::Load { pointer, index, .. }
         | Expr::Gather { pointer, index, .. }
         | Expr::Pair { pointer, index }
+        | Expr::WidePairs { pointer, index, .. }
         | Expr::Quad { pointer, index } => {
             visit(*pointer);
             visit_index(index, visit);
@@ -448,6 +461,7 @@ pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
         Expr::Dot(children) | Expr::QuadDot(children) | Expr::Line(children) => value_type(vars, &children[0]),
         Expr::HalfOf { .. } => ValueType::scalar(DType::F32),
         Expr::Pair { .. } | Expr::Quad { .. } => ValueType::scalar(DType::I32),
+        Expr::WidePairs { lanes, .. } => ValueType::vector(DType::I32, *lanes),
         Expr::Index(dtype, _) => ValueType::scalar(*dtype),
     }
 }

@@ -50,8 +50,10 @@ pub enum Intrinsic {
     Line(usize),
     /// Two neighbouring numbers of 16 bits as a word.
     Pair,
-    /// A sum and the products of the halves of two words.
-    Dot,
+    /// Sums and the products of the halves of two words, in vectors of so many lanes.
+    Dot(usize),
+    /// Neighbouring bytes as words of two numbers of 16 bits, in vectors of so many lanes.
+    WidePairs(usize),
     /// Four neighbouring bytes as a word.
     Quad,
     /// Sums and the products of the bytes of two words, in vectors of so many lanes.

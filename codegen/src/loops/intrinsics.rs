@@ -123,7 +123,13 @@ impl Helpers for Intrinsics {
                 (format!("mlc_saturate_{}", value_type_name(ty)), ValueType::vector(DType::I32, lanes))
             }
             Intrinsic::Pair => ("mlc_pair".to_owned(), word),
-            Intrinsic::Dot => ("mlc_dot".to_owned(), word),
+            Intrinsic::Dot(1) => ("mlc_dot".to_owned(), word),
+            Intrinsic::Dot(lanes) => (byte_dots::pair_name(lanes), ValueType::vector(DType::I32, lanes)),
+            Intrinsic::WidePairs(lanes) => {
+                self.use_type(ValueType::vector(DType::I8, 2 * lanes));
+                self.use_type(ValueType::vector(DType::I16, 2 * lanes));
+                (byte_dots::wide_pairs_name(lanes), ValueType::vector(DType::I32, lanes))
+            }
             Intrinsic::Routine(routine) => (routine.name(), word),
             Intrinsic::Rolled => (ROLLED.to_owned(), word),
             Intrinsic::RescaleLanes(own) => (quads::rescale_name(own).to_owned(), quads::QUAD),
@@ -279,7 +285,9 @@ impl Intrinsics {
             Intrinsic::Saturate(dtype, lanes) if lanes > 1 => self.vector_saturation(name, dtype, lanes),
             Intrinsic::Saturate(dtype, _) => rescaling_text::saturation(name, dtype),
             Intrinsic::Pair => routine_text::pair(name),
-            Intrinsic::Dot => routine_text::dot(name),
+            Intrinsic::Dot(1) => routine_text::dot(name),
+            Intrinsic::Dot(lanes) => byte_dots::pair_dot(name, lanes),
+            Intrinsic::WidePairs(lanes) => byte_dots::wide_pairs(name, lanes),
             Intrinsic::Routine(routine) => routine_text::definition(routine),
             Intrinsic::Rolled => ROLLED_TEXT.to_owned(),
             Intrinsic::RescaleLanes(own) => quads::rescale(name, own),

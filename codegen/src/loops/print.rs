@@ -317,6 +317,7 @@ impl Printer<'_> {
             | Expr::Pair { .. }
             | Expr::HalfOf { .. }
             | Expr::Dot(_)
+            | Expr::WidePairs { .. }
             | Expr::Quad { .. }
             | Expr::QuadDot(_)
             | Expr::Line(_)

@@ -353,6 +353,7 @@ impl Walker<'_> {
         match value {
             Expr::Load { pointer, index, ty } => self.access(*pointer, index, ty.lanes, 1, ty.dtype),
             Expr::Pair { pointer, index } => self.access(*pointer, index, 2, 1, DType::I16),
+            Expr::WidePairs { pointer, index, lanes } => self.access(*pointer, index, 2 * lanes, 1, DType::I8),
             Expr::Quad { pointer, index } => self.access(*pointer, index, 4, 1, DType::I8),
             Expr::Gather { pointer, index, stride, valid, ty } => {
                 self.access(*pointer, index, *valid, *stride, ty.dtype);

@@ -1,5 +1,5 @@
-//! Layers of bytes in vectors, four products of a lane at once, bit for bit: by the instructions for that, by those for two products of
-//! 16 bits, and by the C for machines that have neither. Needs a C compiler.
+//! Layers of bytes in vectors, four products of a lane at once, or two of 16 bits, bit for bit: by the instructions for that, and by the C for
+//! machines that have neither. Needs a C compiler.
 
 use crate::common::{check, targets, text_of};
 use crate::integers::{constant, convolution, layer, layers, least, numbers, product};
@@ -310,6 +310,19 @@ fn machines_with_four_products_at_once_use_them() {
     assert!(dense.contains("^ mlc_splat_i8x64(-128)"), "{dense}");
     let depthwise = text(convolution([6, 5, 32], [3, 3], 32, 1, 32), (64, -128), ByteDots::Quads);
     assert!(depthwise.contains("mlc_quad_dot_i32x16(") && depthwise.contains("mlc_saturate_i8x16("), "{depthwise}");
+    // Pairs are loaded as they are multiplied: what is copied once is wider, weights are bytes until then, and no sum waits for another's products.
+    let pairs = text(square(), (32, -128), ByteDots::Pairs);
+    for part in [
+        "const int8_t *restrict packed,",
+        "= __builtin_convertvector(*(const i8x16_unaligned *)(x + i), i16x16);",
+        "_mm256_cvtepi8_epi16(",
+        "= mlc_pair_dot_i32x8(sum_0_0, mlc_splat_i32x8(v), w);",
+        "_mm256_madd_epi16(",
+        "__asm__(\"\" : \"+v\"(y));",
+    ] {
+        assert!(pairs.contains(part), "{part}: {pairs}");
+    }
+    assert!(!pairs.contains("mlc_quad") && !pairs.contains("^ mlc_splat_i8"), "{pairs}");
     let plain = text(square(), (64, -128), ByteDots::None);
     assert!(!plain.contains("mlc_quad") && !plain.contains("immintrin"), "{plain}");
 }

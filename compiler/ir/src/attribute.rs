@@ -2,6 +2,7 @@
 
 use crate::checksum::Fnv;
 use crate::literal::Literal;
+use crate::parallel;
 use crate::tensor::{Tensor, Values};
 use crate::transposition::transposed;
 use crate::types::{DType, Shape, TensorType};
@@ -230,14 +231,18 @@ impl Attribute {
         })
     }
 
-    /// Finds the [content hashes](Attribute::content_hash) of constants, of which at most four are hashed at once.
-    pub fn hash_together(values: &[&Attribute]) {
-        let unknown: Vec<&&Attribute> = values.iter().filter(|value| value.hash.get().is_none()).collect();
-        for group in unknown.chunks(4) {
+    /// Finds the [content hashes](Attribute::content_hash) of constants, in several threads where they are large.
+    pub fn hash_together(mut values: Vec<&Attribute>) {
+        values.retain(|value| value.hash.get().is_none());
+        // Those of about the same size are hashed together.
+        values.sort_by_key(|value| std::cmp::Reverse(value.bytes.len()));
+        let bytes = values.iter().map(|value| value.bytes.len()).sum();
+        let groups: Vec<&[&Attribute]> = values.chunks(Fnv::TOGETHER).collect();
+        parallel::map(&groups, parallel::threads(bytes), |group| {
             let mut sums: Vec<Fnv> = group.iter().map(|value| value.hash_of_type()).collect();
             Fnv::feed_together(sums.iter_mut().zip(group.iter().map(|value| &*value.bytes)).collect());
             group.iter().zip(sums).for_each(|(value, sum)| _ = value.hash.get_or_init(|| sum.sum()));
-        }
+        });
     }
 
     /// The beginning of a content hash.

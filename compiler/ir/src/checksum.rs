@@ -18,7 +18,10 @@ impl Fnv {
         bytes.iter().for_each(|&byte| self.add(byte));
     }
 
-    /// Adds to each of at most four checksums bytes of its own, in less time than one after the other: while a byte waits for the product of the
+    /// How many are fed together at most.
+    pub const TOGETHER: usize = 4;
+
+    /// Adds to each of at most [`Fnv::TOGETHER`] checksums bytes of its own, in less time than one after the other: while a byte waits for the product of the
     /// one before, those of the others are multiplied.
     pub fn feed_together(mut pairs: Vec<(&mut Fnv, &[u8])>) {
         pairs.sort_by_key(|(_, bytes)| std::cmp::Reverse(bytes.len()));
@@ -27,7 +30,7 @@ impl Fnv {
             let part = start..shortest.len();
             start = part.end;
             match pairs.len() {
-                4 => feed_each::<4>(&mut pairs, part),
+                Fnv::TOGETHER => feed_each::<{ Fnv::TOGETHER }>(&mut pairs, part),
                 3 => feed_each::<3>(&mut pairs, part),
                 2 => feed_each::<2>(&mut pairs, part),
                 _ => pairs.iter_mut().for_each(|(sum, bytes)| sum.feed(&bytes[part.clone()])),

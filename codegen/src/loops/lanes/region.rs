@@ -271,6 +271,7 @@ fn visit_loads(value: &Expr, found: &mut dyn FnMut(Var, &Index, i64)) {
             found(*pointer, index, if ty.lanes > 1 { *stride } else { 0 })
         }
         Expr::Pair { pointer, index } | Expr::Quad { pointer, index } => found(*pointer, index, 0),
+        Expr::WidePairs { pointer, index, .. } => found(*pointer, index, 1),
         other => other.children().for_each(|child| visit_loads(child, found)),
     }
 }

@@ -28,11 +28,14 @@ impl Printer<'_> {
                 (intrinsic, Some(self.address(*pointer, index)))
             }
             Expr::HalfOf { is_upper, .. } => (Intrinsic::HalfOf { is_upper: *is_upper }, None),
+            Expr::WidePairs { pointer, index, lanes } => {
+                (Intrinsic::WidePairs(*lanes), Some(self.address(*pointer, index)))
+            }
             Expr::Quad { pointer, index } => (Intrinsic::Quad, Some(self.address(*pointer, index))),
             Expr::QuadDot(_) => (Intrinsic::QuadDot(self.ty(expr).lanes), None),
             Expr::Line(_) => (Intrinsic::Line(self.ty(expr).lanes), None),
             Expr::Saturate(dtype, _) => (Intrinsic::Saturate(*dtype, self.ty(expr).lanes), None),
-            _ => (Intrinsic::Dot, None),
+            _ => (Intrinsic::Dot(self.ty(expr).lanes), None),
         };
         let name = self.intrinsics.call(intrinsic);
         let lanes = self.ty(expr).lanes;

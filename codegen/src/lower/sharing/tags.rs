@@ -226,6 +226,7 @@ impl Run<'_, '_, '_> {
         match value {
             Expr::Load { pointer, index, ty } => self.touch(*pointer, index, (1, ty.lanes), false),
             Expr::Pair { pointer, index } => self.touch(*pointer, index, (1, 2), false),
+            Expr::WidePairs { pointer, index, lanes } => self.touch(*pointer, index, (1, 2 * lanes), false),
             Expr::Quad { pointer, index } => self.touch(*pointer, index, (1, 4), false),
             Expr::Gather { pointer, index, stride, valid, .. } => self.touch(*pointer, index, (*stride, *valid), false),
             other => other.children().for_each(|child| self.value(child)),

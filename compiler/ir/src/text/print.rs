@@ -8,7 +8,6 @@ use crate::distribution::Transfer;
 use crate::fields::FieldValue;
 use crate::graph::{Graph, Node, NodeId, Value};
 use crate::ops::Op;
-use crate::parallel;
 use crate::types::{Quantization, TensorType};
 use indexmap::IndexMap;
 use std::fmt::Write;
@@ -34,12 +33,7 @@ pub fn print_with_constants(graph: &Graph) -> (String, IndexMap<String, Attribut
 fn hash_constants(graph: &Graph) {
     let nodes = graph.node_ids().map(|id| &graph.node(id).op);
     let constants = nodes.filter_map(|op| if let Op::Constant(own) = op { Some(&own.value) } else { None });
-    let mut constants: Vec<&Attribute> = constants.filter(|value| is_stored(value)).collect();
-    let bytes = constants.iter().map(|value| value.bytes().len()).sum();
-    // Those of about the same size are hashed together.
-    constants.sort_by_key(|value| std::cmp::Reverse(value.bytes().len()));
-    let groups: Vec<&[&Attribute]> = constants.chunks(4).collect();
-    parallel::map(&groups, parallel::threads(bytes), |group| Attribute::hash_together(group));
+    Attribute::hash_together(constants.filter(|value| is_stored(value)).collect());
 }
 
 /// The line of one node, as [`print()`] has it; of an input its type.

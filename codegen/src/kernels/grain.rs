@@ -1,0 +1,75 @@
+//! What the words hold that vectors of sums are made of ([`super::vector_quads`]): how many products of a lane there are at once.
+
+use super::KernelWriter;
+use crate::loops::{Expr, Index, ValueType, Var};
+use crate::target::ByteDots;
+use mlc_ir::DType;
+
+/// Bytes of a word.
+pub const QUAD: usize = 4;
+
+/// What a word holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grain {
+    /// Four bytes.
+    Quads,
+    /// Two numbers of 16 bits.
+    Pairs,
+}
+
+impl Grain {
+    /// What the machine multiplies at once.
+    pub fn of(kernel: &KernelWriter<'_>) -> Grain {
+        if kernel.target.byte_dots == ByteDots::Quads { Grain::Quads } else { Grain::Pairs }
+    }
+
+    /// Products of a lane.
+    pub fn count(self) -> usize {
+        match self {
+            Grain::Quads => QUAD,
+            Grain::Pairs => 2,
+        }
+    }
+
+    /// The type in which weights are stored, and how many of it are those of a lane.
+    pub fn weights(self) -> (DType, usize) {
+        match self {
+            Grain::Quads => (DType::I32, 1),
+            Grain::Pairs => (DType::I8, self.count()),
+        }
+    }
+
+    /// A word of what is copied.
+    pub fn word(self, pointer: Var, index: Index) -> Expr {
+        match self {
+            Grain::Quads => Expr::Quad { pointer, index },
+            Grain::Pairs => Expr::Pair { pointer, index },
+        }
+    }
+
+    /// Weights of some lanes, the first of which is behind as many words as the index says.
+    pub fn load(self, kernel: &mut KernelWriter<'_>, pointer: Var, index: &Index, lanes: usize) -> Expr {
+        let ty = ValueType::vector(DType::I32, lanes);
+        let index = index.times(self.weights().1 as i64);
+        match self {
+            Grain::Quads => kernel.shared("w", Expr::Load { pointer, index, ty }),
+            Grain::Pairs => kernel.b.define("w", Expr::WidePairs { pointer, index, lanes }),
+        }
+    }
+
+    /// A sum and the products of a word, the same in all lanes, with those of weights.
+    pub fn dot(self, sum: Var, word: Expr, weights: Expr, lanes: usize) -> Expr {
+        let children = Box::new([Expr::Var(sum), Expr::Splat(Box::new(word), lanes), weights]);
+        match self {
+            Grain::Quads => Expr::QuadDot(children),
+            Grain::Pairs => Expr::Dot(children),
+        }
+    }
+}
+
+/// Up to four bytes as a word, the first in its lowest bits.
+pub fn quad(bytes: &[i8]) -> i64 {
+    let mut word = [0; QUAD];
+    word.iter_mut().zip(bytes).for_each(|(place, &byte)| *place = byte as u8);
+    i32::from_le_bytes(word).into()
+}
