@@ -12,7 +12,7 @@ use mlc_ir::scalar::BinaryFunction;
 pub const INTRINSICS: &str = "_mm";
 
 /// The lines that declare them.
-pub const INCLUDES: &str = "#if defined(__AVX2__)\n#include <immintrin.h>\n#endif\n";
+pub const INCLUDES: &str = "#if defined(__SSE4_1__)\n#include <immintrin.h>\n#endif\n";
 
 /// A width of registers: what names of intrinsics and types begin with, and how C compilers say which instructions there are.
 pub struct Width {
@@ -37,7 +37,7 @@ const WIDTHS: [Width; 3] = [
             ("defined(__AVX512VNNI__) && defined(__AVX512VL__)", "dpbusd"),
             ("defined(__AVXVNNI__)", "dpbusd_avx"),
         ],
-        integers: "defined(__AVX2__)",
+        integers: "defined(__SSE4_1__)",
     },
     Width {
         prefix: "_mm256",
@@ -201,10 +201,13 @@ pub fn rounded(ty: ValueType, steps: &str) -> Option<String> {
     );
     let value = match bits {
         512 => format!("{prefix}_maskz_cvtps_epi32({prefix}_cmp_ps_mask(({register})x, ({register})x, _CMP_ORD_Q), y)"),
-        _ => format!(
-            "{prefix}_and_si{bits}({prefix}_cvtps_epi32(y), \
-             {prefix}_castps_si{bits}({prefix}_cmp_ps(({register})x, ({register})x, _CMP_ORD_Q)))"
-        ),
+        _ => {
+            let ordered = match bits {
+                128 => "_mm_cmpord_ps((__m128)x, (__m128)x)".to_owned(),
+                _ => format!("{prefix}_cmp_ps(({register})x, ({register})x, _CMP_ORD_Q)"),
+            };
+            format!("{prefix}_and_si{bits}({prefix}_cvtps_epi32(y), {prefix}_castps_si{bits}({ordered}))")
+        }
     };
     Some(format!("#if {integers}\n{limited}  return ({t}){value};\n#else\n{steps}#endif\n"))
 }

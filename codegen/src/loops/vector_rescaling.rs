@@ -59,7 +59,7 @@ fn by_halves(width: &Width, rescaling: Rescaling, ty: ValueType) -> String {
     let blend = match bits {
         512 => format!("{prefix}_mask_blend_epi32(0xaaaa, low, high)"),
         256 => format!("{prefix}_blend_epi32(low, high, 0xaa)"),
-        _ => format!("{prefix}_blend_epi32(low, high, 0xa)"),
+        _ => format!("{prefix}_blend_epi16(low, high, 0xcc)"),
     };
     let suffix = if *bits == 512 { "" } else { "x" };
     let product = |name: &str, x: &str, multiplier: &str| {
@@ -126,17 +126,26 @@ fn at_once(width: &Width, known: Known, ty: ValueType) -> String {
         ),
     };
     let odd = |value: &str| format!("{prefix}_srli_epi64(({register}){value}, 32)");
+    // Before AVX2, both lanes are shifted by the lower count.
+    let shifted = |places: &str| match bits {
+        128 => format!(
+            "{prefix}_blend_epi16({prefix}_sll_epi64(both, {places}),\n      \
+             {prefix}_sll_epi64(both, {prefix}_srli_si128({places}, 8)), 0xf0)"
+        ),
+        _ => format!("{prefix}_sllv_epi64(both, {places})"),
+    };
     let even = format!("{prefix}_and_si{bits}(({register})places, {})", all("4294967295"));
     let sum = |name: &str, x: &str, multiplier: &str, places: &str| {
         format!(
             "  const {register} {name} = {prefix}_add_epi64({prefix}_mul_epi32({x}, {multiplier}),\n    \
-             {prefix}_add_epi64(half, {prefix}_sllv_epi64(both, {places})));\n"
+             {prefix}_add_epi64(half, {}));\n",
+            shifted(places)
         )
     };
     let upper = match bits {
         512 => format!("{prefix}_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xf5)"),
         256 => format!("{prefix}_blend_epi32({prefix}_srli_epi64(even, 32), odd, 0xaa)"),
-        _ => format!("{prefix}_blend_epi32({prefix}_srli_epi64(even, 32), odd, 0xa)"),
+        _ => format!("{prefix}_blend_epi16({prefix}_srli_epi64(even, 32), odd, 0xcc)"),
     };
     format!(
         "  const {register} half = {}, both = {};\n  const {t} places = {places};\n{twice}{}{}  \

@@ -66,6 +66,7 @@ const COMPUTERS: [Computer; 11] = [
         name: "x86-64-v2",
         summary: "x86-64 with SSE4.2: vectors of 16 bytes",
         registers: 16,
+        byte_dots: ByteDots::Pairs,
         machine_flags: &["-march=x86-64-v2"],
         processor: Some(ProcessorBits::X86_64_V2),
         ..COMPUTER

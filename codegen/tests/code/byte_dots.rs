@@ -17,7 +17,7 @@ fn machines() -> Vec<Target> {
         use std::arch::is_x86_feature_detected as has;
         let v3 = has!("avx2") && has!("fma") && has!("bmi2") && has!("f16c");
         let v4 = v3 && has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
-        for (name, is_there) in [("x86-64-v3", v3), ("x86-64-v4", v4)] {
+        for (name, is_there) in [("x86-64-v2", has!("sse4.2")), ("x86-64-v3", v3), ("x86-64-v4", v4)] {
             match Target::computers().into_iter().find(|target| target.name == name) {
                 Some(target) if is_there => machines.push(target),
                 _ => eprintln!("skipped: this processor is no {name}"),
@@ -218,7 +218,7 @@ fn every_rounding_of_vectors_agrees_with_the_evaluator_in_every_bit() {
     for target in machines() {
         let module = check(std::slice::from_ref(&graph), &target, 0.0).remove(0);
         let text = text_of(&module);
-        assert!(text.contains("mlc_round_to_integer_f32x8("), "{}: {text}", target.name);
+        assert!(text.contains("mlc_round_to_integer_f32x"), "{}: {text}", target.name);
     }
 }
 
