@@ -86,8 +86,8 @@ fn by_own_statistics(
     momentum: f64,
 ) -> Result<[Value; 3], Fault> {
     let channels = channels(call, x)?;
-    let parts = [stored.mean, stored.variance].into_iter().chain(affine.weight).chain(affine.bias);
-    for part in parts.filter(|&part| call.shape(part)[..] != [channels]) {
+    let mut parts = [stored.mean, stored.variance].into_iter().chain(affine.weight).chain(affine.bias);
+    if let Some(part) = parts.find(|&part| call.shape(part)[..] != [channels]) {
         let found = call.builder.ty(part);
         return Err(Fault::operands(format!("a statistic or weight {found} doesn't fit {channels} channels")));
     }
