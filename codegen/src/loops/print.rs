@@ -114,10 +114,7 @@ impl Printer<'_> {
     fn statement(&mut self, statement: &Stmt) {
         match statement {
             Stmt::For { var, start, end, step, descends, rolled, body, .. } => {
-                if *rolled {
-                    let hint = self.intrinsics.call(Intrinsic::Rolled);
-                    self.line(&hint);
-                }
+                self.hint(*rolled);
                 let head = self.loop_head(*var, (start, end), *step, *descends);
                 self.nested(&head, body);
             }

@@ -47,4 +47,12 @@ impl Printer<'_> {
         arguments.extend(last);
         format!("{name}({})", arguments.join(", "))
     }
+
+    /// The line before a loop whose turns aren't to be written one after the other; none before others.
+    pub(super) fn hint(&mut self, is_rolled: bool) {
+        if is_rolled {
+            let hint = self.intrinsics.call(Intrinsic::Rolled);
+            self.line(&hint);
+        }
+    }
 }
