@@ -39,6 +39,14 @@ impl Grain {
         }
     }
 
+    /// What the memory is called, and of which type its elements are, that bytes of a type are copied to.
+    pub fn copied(self, dtype: DType) -> (&'static str, DType) {
+        match self {
+            Grain::Quads => ("bytes", dtype),
+            Grain::Pairs => ("wide", DType::I16),
+        }
+    }
+
     /// A word of what is copied.
     pub fn word(self, pointer: Var, index: Index) -> Expr {
         match self {

@@ -414,8 +414,8 @@ impl Contraction {
 fn copy(kernel: &mut KernelWriter<'_>, x: &Argument, dtype: DType, grain: Grain) -> Var {
     let last: usize =
         x.view.shape.iter().zip(&x.view.strides).map(|(&extent, &stride)| (extent - 1) * stride as usize).sum();
-    let own = if grain == Grain::Quads { dtype } else { DType::I16 };
-    let copy = kernel.scratch(if grain == Grain::Quads { "bytes" } else { "wide" }, own, last + grain.count());
+    let (name, own) = grain.copied(dtype);
+    let copy = kernel.scratch(name, own, last + grain.count());
     let view = merge_axes(std::slice::from_ref(&x.view)).remove(0);
     let is_dense = view.strides.last().is_none_or(|&stride| stride == 1);
     let lanes = if is_dense { kernel.lanes(own) } else { 1 };

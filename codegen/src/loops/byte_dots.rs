@@ -63,9 +63,9 @@ pub fn width(lanes: usize) -> Option<&'static Width> {
     WIDTHS.iter().find(|width| width.bits == 32 * lanes)
 }
 
-/// The name of the function that adds quads of so many lanes.
-pub fn name(lanes: usize) -> String {
-    format!("mlc_quad_dot_{}", value_type_name(ValueType::vector(DType::I32, lanes)))
+/// The name of the function that does something with vectors of so many lanes.
+pub fn name(what: &str, lanes: usize) -> String {
+    format!("mlc_{what}_{}", value_type_name(ValueType::vector(DType::I32, lanes)))
 }
 
 /// Four bytes as a word.
@@ -78,7 +78,7 @@ pub fn quad(name: &str) -> String {
     )
 }
 
-/// The function. Even and odd bytes of a word are two pairs of 16 bits each, whose sums of products don't saturate.
+/// The function that adds quads. Even and odd bytes of a word are two pairs of 16 bits each, whose sums of products don't saturate.
 pub fn dot(name: &str, lanes: usize) -> String {
     let t = value_type_name(ValueType::vector(DType::I32, lanes));
     let u = value_type_name(ValueType::vector(DType::U32, lanes));
@@ -116,12 +116,7 @@ pub fn dot(name: &str, lanes: usize) -> String {
 /// What keeps gcc from adding the products of several words before they are added to a sum: there would be more of them than registers.
 const KEPT_APART: &str = "  __asm__(\"\" : \"+v\"(y));\n";
 
-/// The name of the function that adds the products of pairs of so many lanes.
-pub fn pair_name(lanes: usize) -> String {
-    format!("mlc_pair_dot_{}", value_type_name(ValueType::vector(DType::I32, lanes)))
-}
-
-/// The function.
+/// The function that adds the products of pairs.
 pub fn pair_dot(name: &str, lanes: usize) -> String {
     let t = value_type_name(ValueType::vector(DType::I32, lanes));
     let u = value_type_name(ValueType::vector(DType::U32, lanes));
@@ -137,12 +132,7 @@ pub fn pair_dot(name: &str, lanes: usize) -> String {
     )
 }
 
-/// The name of the function that widens bytes to pairs of so many lanes.
-pub fn wide_pairs_name(lanes: usize) -> String {
-    format!("mlc_wide_pairs_{}", value_type_name(ValueType::vector(DType::I32, lanes)))
-}
-
-/// The function.
+/// The function that widens bytes to pairs.
 pub fn wide_pairs(name: &str, lanes: usize) -> String {
     let t = value_type_name(ValueType::vector(DType::I32, lanes));
     let bytes = value_type_name(ValueType::vector(DType::I8, 2 * lanes));

@@ -124,17 +124,17 @@ impl Helpers for Intrinsics {
             }
             Intrinsic::Pair => ("mlc_pair".to_owned(), word),
             Intrinsic::Dot(1) => ("mlc_dot".to_owned(), word),
-            Intrinsic::Dot(lanes) => (byte_dots::pair_name(lanes), ValueType::vector(DType::I32, lanes)),
+            Intrinsic::Dot(lanes) => (byte_dots::name("pair_dot", lanes), ValueType::vector(DType::I32, lanes)),
             Intrinsic::WidePairs(lanes) => {
                 self.use_type(ValueType::vector(DType::I8, 2 * lanes));
                 self.use_type(ValueType::vector(DType::I16, 2 * lanes));
-                (byte_dots::wide_pairs_name(lanes), ValueType::vector(DType::I32, lanes))
+                (byte_dots::name("wide_pairs", lanes), ValueType::vector(DType::I32, lanes))
             }
             Intrinsic::Routine(routine) => (routine.name(), word),
             Intrinsic::Rolled => (ROLLED.to_owned(), word),
             Intrinsic::RescaleLanes(own) => (quads::rescale_name(own).to_owned(), quads::QUAD),
             Intrinsic::Quad => ("mlc_quad".to_owned(), word),
-            Intrinsic::QuadDot(lanes) => (byte_dots::name(lanes), ValueType::vector(DType::I32, lanes)),
+            Intrinsic::QuadDot(lanes) => (byte_dots::name("quad_dot", lanes), ValueType::vector(DType::I32, lanes)),
             Intrinsic::Line(lanes) => (vector_rescaling::line_name(lanes), ValueType::vector(DType::I32, lanes)),
             Intrinsic::Rescale(rescaling, ty) => (rescaling_text::name(rescaling, ty), ty),
         };

@@ -235,7 +235,7 @@ pub struct ValueInfoProto {
     pub r#type: Option<TypeProto>,
 }
 
-/// A type. Types other than tensors are read for their presence only.
+/// A type. Types other than tensors and optional values are read for their presence only.
 #[derive(Clone, PartialEq, Message)]
 pub struct TypeProto {
     /// A tensor.
@@ -259,16 +259,8 @@ pub struct TypeProto {
 #[derive(Clone, PartialEq, Message)]
 pub struct OptionalTypeProto {
     /// What it is if it is there.
-    #[prost(message, optional, tag = "1")]
-    pub elem_type: Option<ElementTypeProto>,
-}
-
-/// Type of what is inside of a value. Types other than tensors are left out.
-#[derive(Clone, PartialEq, Message)]
-pub struct ElementTypeProto {
-    /// A tensor.
-    #[prost(message, optional, tag = "1")]
-    pub tensor_type: Option<TensorTypeProto>,
+    #[prost(message, optional, boxed, tag = "1")]
+    pub elem_type: Option<Box<TypeProto>>,
 }
 
 /// A message whose fields don't matter.

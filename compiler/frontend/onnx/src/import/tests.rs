@@ -1,7 +1,7 @@
 use super::*;
 use crate::proto::{
-    AttributeProto, DimensionProto, ElementTypeProto, FunctionProto, GraphProto, ModelProto, NodeProto,
-    OperatorSetIdProto, OptionalTypeProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
+    AttributeProto, DimensionProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+    OptionalTypeProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
 };
 use crate::read;
 use indexmap::IndexMap;
@@ -235,7 +235,7 @@ fn optional_values_are_what_they_hold_or_nothing() {
 fn an_input_that_may_be_absent_is_given() {
     let mut x = input("x", &["2"]);
     let ty = x.r#type.as_mut().unwrap();
-    let elem_type = Some(ElementTypeProto { tensor_type: ty.tensor_type.take() });
+    let elem_type = Some(Box::new(std::mem::take(ty)));
     ty.optional_type = Some(OptionalTypeProto { elem_type });
     let nodes = vec![node("OptionalGetElement", &["x"], &["y"])];
     let graph = import_with(&model(vec![x], nodes, &["y"]), &ImportOptions::default()).unwrap().graph;
