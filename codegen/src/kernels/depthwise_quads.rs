@@ -9,7 +9,7 @@ use super::lines::Lines;
 use super::scales::numbers;
 use super::schedule::{Preferences, Settings};
 use super::tile::spans;
-use super::vector_quads::{BIAS, first_terms, has_quads, quad_machine};
+use super::vector_quads::{first_terms, has_quads, multiplied, quad_machine};
 use super::walk::for_span;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::ops::Convolution;
@@ -31,6 +31,7 @@ pub fn list(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
     let shape = &weights.view.shape;
     let taps: usize = shape[..spatial].iter().product();
     let fits = has_quads(kernel, x, weights)
+        && kernel.target.byte_dots.has_own_words()
         && shape[spatial] == 1
         && op.groups > 1
         && shape[spatial + 1] == op.groups
@@ -65,7 +66,8 @@ struct Quads<'d> {
     first: Var,
     /// How sums are rescaled, if not by the epilogue.
     lines: Option<Lines>,
-    dtype: DType,
+    /// Whether bytes that are loaded become those of the other kind.
+    biased: bool,
 }
 
 /// A tile of pixels of a row, and of a vector of channels.
@@ -93,10 +95,10 @@ impl<'d> Quads<'d> {
         let bytes = constant.clone();
         let weights = kernel.pack(operand, "packed", ty, move || own.words(bytes.as_ref()?));
         let dtype = kernel.b.element_dtype(depthwise.window.x.pointer);
-        let added = if dtype == DType::I8 { BIAS } else { 0 };
+        let (_, added) = multiplied(kernel, dtype);
         let (first, lines) =
             first_terms(kernel, (channels, channels), (operand, added), move || own.sums(constant.as_ref()?));
-        Quads { depthwise, rows, words, weights, first, lines, dtype }
+        Quads { depthwise, rows, words, weights, first, lines, biased: added != 0 }
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>) {
@@ -202,10 +204,10 @@ impl<'d> Quads<'d> {
         });
         let all = part.reduce(|all, own| Expr::binary(BinaryFunction::Or, all, own));
         let all = all.unwrap_or_else(|| Expr::zero(DType::I32, lanes));
-        if self.dtype != DType::I8 {
+        if !self.biased {
             return all;
         }
-        let signs = Literal::integer(DType::I32, i64::from(i32::from_le_bytes([BIAS as u8; QUAD])));
+        let signs = Literal::integer(DType::I32, i64::from(i32::from_le_bytes([0x80; QUAD])));
         Expr::binary(BinaryFunction::Xor, all, Expr::splat(signs, lanes))
     }
 

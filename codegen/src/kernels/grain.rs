@@ -20,7 +20,7 @@ pub enum Grain {
 impl Grain {
     /// What the machine multiplies at once.
     pub fn of(kernel: &KernelWriter<'_>) -> Grain {
-        if kernel.target.byte_dots == ByteDots::Quads { Grain::Quads } else { Grain::Pairs }
+        if kernel.target.byte_dots == ByteDots::Pairs { Grain::Pairs } else { Grain::Quads }
     }
 
     /// Products of a lane.
@@ -73,6 +73,16 @@ impl Grain {
             Grain::Pairs => Expr::Dot(children),
         }
     }
+}
+
+/// The words of four lanes as machines take them that add the products of a lane's first and second pair of bytes before those of neighbours: all
+/// first pairs, then all second ones, of every second lane the other way round, so that x only has to be turned by a pair.
+pub fn swapped(words: &[i64]) -> [i64; QUAD] {
+    let pair = |lane: usize, second: bool| words[lane] >> (16 * i64::from(second)) & 0xffff;
+    std::array::from_fn(|place| {
+        let (second, even) = (place / 2 == 1, place % 2 * 2);
+        i64::from((pair(even, second) | pair(even + 1, !second) << 16) as i32)
+    })
 }
 
 /// Up to four bytes as a word, the first in its lowest bits.

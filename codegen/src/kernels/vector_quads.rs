@@ -1,8 +1,8 @@
 //! Sums of products of bytes in vectors of outputs, several products of a lane at once: what x holds is copied into scratch memory, words of it are
 //! the same in all lanes, and weights are words, too.
 //!
-//! Where machines multiply four bytes at once ([`Expr::QuadDot`]), the copy is of unsigned bytes. Signed bytes get 128 more as they are copied; what
-//! that adds to a sum is a constant of its output, which the sum starts from. Where they multiply two numbers of 16 bits at once ([`Expr::Dot`]), the
+//! Where machines multiply four bytes at once ([`Expr::QuadDot`]), the copy is of unsigned bytes, or of signed ones on Arm. Bytes of the other kind get
+//! 128 more or less as they are copied; what that adds to a sum is a constant of its output, which the sum starts from. Where they multiply two numbers of 16 bits at once ([`Expr::Dot`]), the
 //! copy is of such numbers, and weights are bytes that become such as they are loaded: to split words of four bytes takes more
 //! instructions than their products, and more registers than there are.
 
@@ -10,7 +10,7 @@ use super::bounds;
 use super::contraction::{Axis, Contraction};
 use super::dots::{runs, take_bias};
 use super::elementwise::nest;
-use super::grain::{Grain, QUAD, quad};
+use super::grain::{Grain, QUAD, quad, swapped};
 use super::lines::Lines;
 use super::products::{finish, machine};
 use super::scales::{Sums, numbers};
@@ -25,8 +25,18 @@ use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{Attribute, DType, Diagnostic, Literal, Tensor, TensorType};
 use std::collections::BTreeMap;
 
-/// What signed bytes get as they become unsigned.
-pub const BIAS: i64 = 128;
+/// What bytes get as signed ones become unsigned, or lose as unsigned ones become signed.
+const BIAS: i64 = 128;
+
+/// The type of the bytes that the machine multiplies, and what those of another type have got more as they become such.
+pub fn multiplied(kernel: &KernelWriter<'_>, stored: DType) -> (DType, i64) {
+    match (kernel.target.byte_dots.is_arm(), stored) {
+        (true, DType::U8) => (DType::I8, -BIAS),
+        (true, _) => (DType::I8, 0),
+        (false, DType::I8) => (DType::U8, BIAS),
+        (false, _) => (DType::U8, 0),
+    }
+}
 
 /// Most pixels of a tile of one vector, which share words with their neighbours.
 const MOST_PIXELS: usize = 16;
@@ -85,18 +95,27 @@ pub fn has_quads(kernel: &KernelWriter<'_>, x: &Argument, weights: &Argument) ->
         && x.view.dtype == DType::I32
         && stored(x).is_byte()
         && stored(weights) == DType::I8
-        && weights.constant.is_some()
+        && weights.constant.as_ref().is_some_and(|constant| fits(kernel, constant))
         && weights.operand.is_some()
         && x.view.strides.iter().all(|&stride| stride >= 0)
         && kernel.results[0].view.elements() > 0
 }
 
+/// Whether two products of constant weights can be added as numbers of 16 bits, if that is what the machine does.
+fn fits(kernel: &KernelWriter<'_>, weights: &Attribute) -> bool {
+    kernel.target.byte_dots != ByteDots::SwappedQuads || !weights.bytes().contains(&(i8::MIN as u8))
+}
+
 /// What tiles of sums can use: vectors of half a register at least. Where registers are many, half of them hold words and weights, as C compilers
-/// load these long before they are multiplied.
+/// load these long before they are multiplied; steps of products take another eighth.
 pub fn quad_machine(kernel: &KernelWriter<'_>) -> Machine {
     let machine = machine(DType::I32, kernel);
     let tuning = Tuning { narrow_pixels: MOST_PIXELS, ..machine.tuning };
-    let sums = if machine.registers > 16 { machine.registers / 2 } else { machine.sums };
+    let sums = match kernel.target.byte_dots {
+        ByteDots::SwappedQuads => machine.registers * 3 / 8,
+        _ if machine.registers > 16 => machine.registers / 2,
+        _ => machine.sums,
+    };
     Machine { narrowest: machine.lanes.min(8), tuning, sums, ..machine }
 }
 
@@ -143,6 +162,8 @@ struct Words<'c> {
     words: usize,
     /// How many such runs there are.
     runs: usize,
+    /// Whether registers keep the words that neighbouring pixels share.
+    shares: bool,
 }
 
 impl<'c> Words<'c> {
@@ -158,14 +179,16 @@ impl<'c> Words<'c> {
         let dtype = kernel.b.element_dtype(contraction.x.pointer);
         let (packed, own) = (contraction.clone(), blocks.clone());
         let (stored, size) = grain.weights();
+        let swaps = kernel.target.byte_dots == ByteDots::SwappedQuads;
         let ty = TensorType::new(stored, [padded * words * starts.len() * size]);
-        let weights = kernel.pack(operand, "packed", ty, move || packed.weight_words(&own, grain));
-        let added = if grain == Grain::Quads && dtype == DType::I8 { BIAS } else { 0 };
+        let weights = kernel.pack(operand, "packed", ty, move || packed.weight_words(&own, grain, swaps));
+        let added = if grain == Grain::Quads { multiplied(kernel, dtype).1 } else { 0 };
         let list = contraction.clone();
         let (first, lines) =
             first_terms(kernel, (contraction.outputs, padded), (operand, added), move || list.weight_sums());
         let x = copy(kernel, &contraction.x, dtype, grain);
-        Words { contraction, grain, blocks, x, weights, first, lines, words, runs: starts.len() }
+        let shares = grain == Grain::Quads && !swaps;
+        Words { contraction, grain, blocks, x, weights, first, lines, words, runs: starts.len(), shares }
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>) {
@@ -277,7 +300,7 @@ impl<'c> Words<'c> {
     /// After how many words of a run a pixel meets those that its neighbour began with; all, where that isn't at a word's end, or where words are loaded
     /// more easily than kept.
     fn period(&self) -> usize {
-        if self.grain == Grain::Pairs {
+        if !self.shares {
             return self.words;
         }
         let apart = self.contraction.outer.last().map_or(0, |axis| axis.x.unsigned_abs() as usize);
@@ -374,8 +397,9 @@ impl Contraction {
         (0..self.outputs).map(sum).collect()
     }
 
-    /// Words of weights, block by block, word by word, output by output; outputs that aren't there have zeros.
-    fn weight_words(&self, blocks: &[Block], grain: Grain) -> Option<Attribute> {
+    /// Words of weights, block by block, word by word, output by output; outputs that aren't there have zeros. Vectors of words may have
+    /// their pairs [swapped](swapped).
+    fn weight_words(&self, blocks: &[Block], grain: Grain, swaps: bool) -> Option<Attribute> {
         let bytes = self.weights.constant.as_ref()?.bytes();
         let (run, starts) = runs(self);
         let (count, (dtype, size)) = (grain.count(), grain.weights());
@@ -401,6 +425,12 @@ impl Contraction {
                             }
                         }
                         words.extend(std::iter::repeat_n(0, (block.width() - block.outputs()) * size));
+                        if swaps {
+                            let first = words.len() - block.width();
+                            words[first..]
+                                .chunks_exact_mut(QUAD)
+                                .for_each(|lanes| lanes.copy_from_slice(&swapped(lanes)));
+                        }
                     }
                 }
             }
@@ -410,7 +440,7 @@ impl Contraction {
     }
 }
 
-/// Copies what x shows into scratch memory of the same layout, as unsigned bytes or as numbers of 16 bits. Behind the last there is room for a word.
+/// Copies what x shows into scratch memory of the same layout, as bytes that the machine multiplies or as numbers of 16 bits. Behind the last there is room for a word.
 fn copy(kernel: &mut KernelWriter<'_>, x: &Argument, dtype: DType, grain: Grain) -> Var {
     let last: usize =
         x.view.shape.iter().zip(&x.view.strides).map(|(&extent, &stride)| (extent - 1) * stride as usize).sum();
@@ -425,12 +455,13 @@ fn copy(kernel: &mut KernelWriter<'_>, x: &Argument, dtype: DType, grain: Grain)
             index = index.plus(&place.times(stride));
         }
         let value = Expr::Load { pointer: x.pointer, index: index.clone(), ty: ValueType::vector(dtype, lanes) };
-        let value = match (grain, dtype) {
-            (Grain::Pairs, _) => Expr::Cast(own, Box::new(value)),
-            (_, DType::I8) => {
-                Expr::binary(BinaryFunction::Xor, value, Expr::splat(Literal::integer(dtype, -BIAS), lanes))
+        let value = match grain {
+            Grain::Pairs => Expr::Cast(own, Box::new(value)),
+            Grain::Quads if multiplied(kernel, dtype).1 != 0 => {
+                let bias = if dtype.is_signed() { -BIAS } else { BIAS };
+                Expr::binary(BinaryFunction::Xor, value, Expr::splat(Literal::integer(dtype, bias), lanes))
             }
-            _ => value,
+            Grain::Quads => value,
         };
         kernel.b.store(copy, index, value);
     });

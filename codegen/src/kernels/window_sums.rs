@@ -8,18 +8,17 @@ use super::tile::Lanes;
 use super::walk::for_full_vectors;
 use super::{depthwise_rows::strided, products};
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
-use crate::target::ByteDots;
 use mlc_ir::ops::Convolution;
 use mlc_ir::{Attribute, DType, TensorType};
 
 /// Elements of the last axis of a window that are added up without a loop, at most.
 const WRITTEN_OUT: usize = 8;
 
-/// The one schedule of this kind, where all taps of a channel have the same weight and no instructions add up products of bytes.
+/// The one schedule of this kind, where all taps of a channel have the same weight and no instructions add up products of a channel's bytes.
 pub fn list(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
     let weights = &kernel.operands[1];
     let spatial = op.strides.len();
-    let fits = kernel.target.byte_dots == ByteDots::None
+    let fits = !kernel.target.byte_dots.has_own_words()
         && op.groups > 1
         && weights.view.shape[spatial] == 1
         && op.sums.is_some_and(DType::is_integer)

@@ -202,15 +202,20 @@ pub fn rounded(ty: ValueType, steps: &str) -> Option<String> {
     Some(format!("#if {integers}\n{limited}  return ({t}){value};\n#else\n{steps}#endif\n"))
 }
 
-/// Words as bytes: the nearest end of their range where they are outside. `least` and `most` name the functions that give the larger and
-/// the smaller of two vectors, `steps` converts what is `limited`.
-pub fn saturation(name: &str, to: ValueType, (least, most): (&str, &str), steps: &str) -> String {
+/// The lines that limit words to the range of a type and convert them by `steps`.
+pub fn limited(to: ValueType, (least, most): (&str, &str), steps: &str) -> String {
     let wide = value_type_name(ValueType { dtype: DType::I32, ..to });
-    let target = value_type_name(to);
     let (low, high) = to.dtype.integer_range(8);
     let splat = |number: f64| format!("({wide}){{0}} + ({number})");
-    let limited =
-        format!("  const {wide} limited = {most}({least}(x, {}), {});\n  return {steps};\n", splat(low), splat(high));
+    format!("  const {wide} limited = {most}({least}(x, {}), {});\n  return {steps};\n", splat(low), splat(high))
+}
+
+/// Words as bytes: the nearest end of their range where they are outside. `least` and `most` name the functions that give the larger and
+/// the smaller of two vectors, `steps` converts what is `limited`.
+pub fn saturation(name: &str, to: ValueType, extremes: (&str, &str), steps: &str) -> String {
+    let wide = value_type_name(ValueType { dtype: DType::I32, ..to });
+    let target = value_type_name(to);
+    let limited = limited(to, extremes, steps);
     let own = width(to.lanes).filter(|_| to.dtype == DType::I8 && to.lanes >= 8);
     let Some(Width { prefix, register, .. }) = own else {
         return format!("static inline {target} {name}({wide} x) {{\n{limited}}}\n");

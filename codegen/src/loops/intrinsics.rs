@@ -12,7 +12,7 @@ use super::spelling::{
     vector_type_text,
 };
 use super::{
-    byte_dots, circular, extremes, half_number_text, half_text, masks, mathematics, mve, mve_mathematics, quads,
+    byte_dots, circular, extremes, half_number_text, half_text, masks, mathematics, mve, mve_mathematics, neon, quads,
     rescaling_text, rounding, routine_text, vector_rescaling,
 };
 use crate::target::{ByteDots, Target, VectorSpelling};
@@ -38,8 +38,8 @@ pub struct Intrinsics {
     half_lanes: usize,
     /// Whether code is C99 and nothing else.
     plain: bool,
-    /// Whether vectors of bytes and of words are converted in one step.
-    converts_bytes: bool,
+    /// What multiplies bytes: where anything does, vectors of bytes and of words are converted in one step.
+    byte_dots: ByteDots,
     /// Whether code may be compiled for x86.
     x86: bool,
 }
@@ -48,11 +48,11 @@ impl Intrinsics {
     /// None yet; functions are those of the C library if code must be strict, else vectors have polynomials.
     pub fn new(target: &Target) -> Intrinsics {
         let mve = target.vectors == VectorSpelling::Mve;
-        let (plain, converts_bytes) = (!target.has_extensions(), target.byte_dots != ByteDots::None);
+        let (plain, byte_dots) = (!target.has_extensions(), target.byte_dots);
         let half_lanes = if target.half_vectors { target.vector_bytes / DType::F16.size() } else { 0 };
         let (strict, two_texts) = (target.is_strict(), target.vectors == VectorSpelling::Either);
         let x86 = target.may_be_x86();
-        Intrinsics { strict, mve, two_texts, half_lanes, plain, converts_bytes, x86, ..Intrinsics::default() }
+        Intrinsics { strict, mve, two_texts, half_lanes, plain, byte_dots, x86, ..Intrinsics::default() }
     }
 
     /// Whether functions with vectors have a second text without them, between which C compilers choose.
@@ -165,11 +165,20 @@ impl Intrinsics {
             return format!("__builtin_convertvector({}, {})", unparenthesised(&text), value_type_name(to));
         }
         let sizes = (from.size(), to.dtype.size());
-        if self.converts_bytes && matches!(sizes, (1, 4) | (4, 1)) && byte_dots::width(to.lanes).is_some() {
+        if self.converts_bytes(to.lanes) && matches!(sizes, (1, 4) | (4, 1)) {
             let name = self.call(Intrinsic::Cast(from, to));
             return format!("{name}({})", unparenthesised(&text));
         }
         self.converted_by_steps(text, from, to)
+    }
+
+    /// Whether vectors of bytes of so many lanes become words in one step.
+    fn converts_bytes(&self, lanes: usize) -> bool {
+        match self.byte_dots {
+            ByteDots::None => false,
+            dots if dots.is_arm() => neon::has(lanes),
+            _ => byte_dots::width(lanes).is_some(),
+        }
     }
 
     fn converted_by_steps(&mut self, mut text: String, from: DType, to: ValueType) -> String {
@@ -195,6 +204,9 @@ impl Intrinsics {
         }
         if self.definitions.values().any(|definition| definition.contains(byte_dots::INTRINSICS)) {
             text += byte_dots::INCLUDES;
+        }
+        if self.definitions.values().any(|definition| definition.contains(neon::INTRINSICS)) {
+            text += neon::INCLUDES;
         }
         if self.mve && !self.vectors.is_empty() {
             text += mve::INCLUDES;
@@ -276,7 +288,8 @@ impl Intrinsics {
             }
             Intrinsic::Cast(from, to) if to.lanes > 1 => {
                 let steps = self.converted_by_steps("x".to_owned(), from, to);
-                byte_dots::conversion(name, from, to, &steps)
+                let conversion = if self.byte_dots.is_arm() { neon::conversion } else { byte_dots::conversion };
+                conversion(name, from, to, &steps)
             }
             Intrinsic::Cast(from, to) => saturating_cast(name, from, to.dtype),
             Intrinsic::Half => mve::number(),
@@ -292,12 +305,13 @@ impl Intrinsics {
             Intrinsic::Rolled => ROLLED_TEXT.to_owned(),
             Intrinsic::RescaleLanes(own) => quads::rescale(name, own),
             Intrinsic::Quad => byte_dots::quad(name),
+            Intrinsic::QuadDot(_) if self.byte_dots.is_arm() => neon::dot(name, self.byte_dots),
             Intrinsic::QuadDot(lanes) => byte_dots::dot(name, lanes),
             Intrinsic::Line(lanes) => vector_rescaling::line(self, name, lanes),
             Intrinsic::Rescale(rescaling, ty) if ty.lanes > 1 => {
                 let own = vector_rescaling::of_lanes(rescaling);
                 let scalar = self.call(Intrinsic::Rescale(own, ValueType::scalar(ty.dtype)));
-                vector_rescaling::definition(name, &scalar, rescaling, ty)
+                vector_rescaling::definition(name, &scalar, rescaling, ty, self.byte_dots.is_arm())
             }
             Intrinsic::Rescale(rescaling, ty) => rescaling_text::definition(name, rescaling, ty.dtype),
             Intrinsic::BitCast(from, to) => format!(
@@ -345,7 +359,11 @@ impl Intrinsics {
         let [least, most] = [BinaryFunction::Maximum, BinaryFunction::Minimum]
             .map(|function| self.call(Intrinsic::Binary(function, wide)));
         let steps = self.converted_by_steps("limited".to_owned(), DType::I32, ValueType { dtype, ..wide });
-        byte_dots::saturation(name, ValueType { dtype, ..wide }, (&least, &most), &steps)
+        let to = ValueType { dtype, ..wide };
+        if self.byte_dots.is_arm() && neon::has(lanes) && dtype.is_byte() {
+            return neon::saturation(name, to, &byte_dots::limited(to, (&least, &most), &steps));
+        }
+        byte_dots::saturation(name, to, (&least, &most), &steps)
     }
 
     /// The definition of a helper of numbers that are halves, if it is one.
@@ -436,7 +454,11 @@ impl Intrinsics {
             "  const {mask} first = (x {order} y){nan};\n  \
              return ({t})((first & ({mask})x) | (~first & ({mask})y));\n"
         );
-        let own = if self.converts_bytes { byte_dots::extreme(function, ty, &body) } else { None };
+        let own = match self.byte_dots {
+            ByteDots::None => None,
+            dots if dots.is_arm() => neon::extreme(function, ty, &body),
+            _ => byte_dots::extreme(function, ty, &body),
+        };
         let body = own.unwrap_or_else(|| extremes::of_vectors(function, ty, &body, self.x86));
         format!("static inline {t} {name}({t} x, {t} y) {{\n{body}}}\n")
     }

@@ -30,6 +30,7 @@ mod masks;
 mod mathematics;
 pub mod mve;
 pub mod mve_mathematics;
+mod neon;
 pub mod parallel;
 mod pixel_pairs_text;
 pub mod print;

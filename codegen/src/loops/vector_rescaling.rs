@@ -5,6 +5,7 @@ use super::ValueType;
 use super::byte_dots::{Width, width};
 use super::expression::{Known, Rescaling};
 use super::helper::Helpers;
+use super::neon;
 use super::spelling::value_type_name;
 use mlc_ir::DType;
 use mlc_ir::scalar::Rounding;
@@ -20,12 +21,23 @@ pub fn of_lanes(rescaling: Rescaling) -> Rescaling {
 }
 
 /// The function; lane by lane by the function `scalar` where nothing better is known.
-pub fn definition(name: &str, scalar: &str, rescaling: Rescaling, ty: ValueType) -> String {
+pub fn definition(name: &str, scalar: &str, rescaling: Rescaling, ty: ValueType, is_arm: bool) -> String {
     let t = value_type_name(ty);
     let (parameter, added) = if rescaling.known.takes_added() { (", int32_t added", ", added") } else { ("", "") };
     let mut text = format!("static inline {t} {name}({t} x, {t} multiplier, {t} shift{parameter}) {{\n");
     // Lanes that don't exist have zeros.
     let bit = if matches!(rescaling.known, Known::Nothing | Known::Middle) { "" } else { " | 32" };
+    let lanes = format!(
+        "  {t} y = x;\n  \
+           for (int lane = 0; lane < {}; ++lane) {{\n    \
+             y[lane] = {scalar}(x[lane], multiplier[lane], shift[lane]{bit}{added});\n  \
+           }}\n  \
+           return y;\n",
+        ty.lanes
+    );
+    if is_arm {
+        return text + &neon::rescaling(rescaling, ty, &lanes).unwrap_or(lanes) + "}\n";
+    }
     let own = width(ty.lanes).filter(|_| rescaling.known != Known::Nothing && ty.dtype == DType::I32);
     if let Some(width) = own {
         let body = match rescaling.known {
@@ -34,15 +46,7 @@ pub fn definition(name: &str, scalar: &str, rescaling: Rescaling, ty: ValueType)
         };
         text += &format!("#if {}\n{body}#else\n", width.integers);
     }
-    text += &format!(
-        "  {t} y = x;\n  \
-           for (int lane = 0; lane < {}; ++lane) {{\n    \
-             y[lane] = {scalar}(x[lane], multiplier[lane], shift[lane]{bit}{added});\n  \
-           }}\n  \
-           return y;\n",
-        ty.lanes
-    );
-    text + if own.is_some() { "#endif\n}\n" } else { "}\n" }
+    text + &lanes + if own.is_some() { "#endif\n}\n" } else { "}\n" }
 }
 
 /// By shifts of 32 bits at least. Of each product of 64 bits the 32 from number 31 on are taken, and all but one of the bits that are left

@@ -21,7 +21,8 @@ impl Ceilings {
         let lanes = (target.vector_bytes / 4).max(1) as f64;
         let per_lane = match (dtype.size(), target.vectors, target.byte_dots) {
             (1, VectorSpelling::Mve, _) => 4.0,
-            (1, _, ByteDots::Quads) => 4.0,
+            (1, _, ByteDots::Quads | ByteDots::SignedQuads) => 4.0,
+            (1, _, ByteDots::SwappedQuads) => 4.0 / 3.0,
             (1 | 2, _, ByteDots::Pairs) => 2.0,
             (1 | 2, ..) if target.dsp => 2.0,
             (2, VectorSpelling::Mve, _) => 2.0,

@@ -225,8 +225,11 @@ impl Counter<'_> {
                 self.index(index, counts);
             }
             // Products of pairs are two, each of which is added by itself.
-            Expr::QuadDot(_) if self.target.byte_dots == ByteDots::Quads => {
+            Expr::QuadDot(_) if matches!(self.target.byte_dots, ByteDots::Quads | ByteDots::SignedQuads) => {
                 counts.multiply_add += self.slots(self.ty(expr), 1.0, counts)
+            }
+            Expr::QuadDot(_) if self.target.byte_dots == ByteDots::SwappedQuads => {
+                counts.multiply_add += self.slots(self.ty(expr), 3.0, counts)
             }
             Expr::QuadDot(_) => counts.multiply_add += self.slots(self.ty(expr), 4.0, counts),
             Expr::Rescale(rescaling, _) if self.ty(expr).lanes > 1 && self.target.byte_dots != ByteDots::None => {

@@ -103,6 +103,7 @@ const COMPUTERS: [Computer; 11] = [
     Computer {
         name: "aarch64",
         summary: "64-bit Arm with NEON, any of them",
+        byte_dots: ByteDots::SwappedQuads,
         machine_flags: &["-march=armv8-a"],
         tool_prefix: AARCH64,
         ..COMPUTER
@@ -110,6 +111,7 @@ const COMPUTERS: [Computer; 11] = [
     Computer {
         name: "cortex-a53",
         summary: "Arm Cortex-A53, such as a Raspberry Pi 3's",
+        byte_dots: ByteDots::SwappedQuads,
         machine: Machine::little,
         machine_flags: &["-mcpu=cortex-a53"],
         tool_prefix: AARCH64,
@@ -118,6 +120,7 @@ const COMPUTERS: [Computer; 11] = [
     Computer {
         name: "cortex-a76",
         summary: "Arm Cortex-A76, such as a Raspberry Pi 5's",
+        byte_dots: ByteDots::SignedQuads,
         half_vectors: true,
         machine_flags: &["-mcpu=cortex-a76"],
         tool_prefix: AARCH64,
@@ -127,6 +130,7 @@ const COMPUTERS: [Computer; 11] = [
         name: "armv7-neon",
         summary: "32-bit Arm with NEON, such as a Cortex-A7",
         registers: 16,
+        byte_dots: ByteDots::SwappedQuads,
         machine: Machine::little,
         machine_flags: &["-march=armv7-a", "-mfpu=neon-vfpv4", "-mfloat-abi=hard"],
         fast_flags: &NEON_FLAGS,

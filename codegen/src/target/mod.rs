@@ -45,6 +45,23 @@ pub enum ByteDots {
     Pairs,
     /// Four products of an unsigned and a signed byte: `vpdpbusd` of AVX-VNNI and AVX512-VNNI.
     Quads,
+    /// Four products of signed bytes: `sdot` of Armv8.2.
+    SignedQuads,
+    /// Four products of signed bytes in three steps of NEON: `smull` and `smlal` of bytes to 16 bits, and `sadalp`, which adds neighbours of these to
+    /// 32 bits. Every second lane has its two pairs of weights in the other order.
+    SwappedQuads,
+}
+
+impl ByteDots {
+    /// Whether they are Arm's, which multiply signed bytes.
+    pub fn is_arm(self) -> bool {
+        matches!(self, ByteDots::SignedQuads | ByteDots::SwappedQuads)
+    }
+
+    /// Whether each lane has bytes of its own on both sides, in one order.
+    pub fn has_own_words(self) -> bool {
+        !matches!(self, ByteDots::None | ByteDots::SwappedQuads)
+    }
 }
 
 /// General registers of a machine of 16, beside pointers and counters.

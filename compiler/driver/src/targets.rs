@@ -53,5 +53,10 @@ fn byte_dots() -> ByteDots {
             return ByteDots::Pairs;
         }
     }
-    ByteDots::None
+    #[cfg(target_arch = "aarch64")]
+    let least =
+        if std::arch::is_aarch64_feature_detected!("dotprod") { ByteDots::SignedQuads } else { ByteDots::SwappedQuads };
+    #[cfg(not(target_arch = "aarch64"))]
+    let least = ByteDots::None;
+    least
 }
