@@ -2,7 +2,7 @@
 //! machines that have neither. Needs a C compiler.
 
 use crate::common::{check, targets, text_of};
-use crate::integers::{constant, convolution, layer, layers, least, numbers, product};
+use crate::integers::{constant, convolution, layer, layer_with, layers, least, numbers, product};
 use mlc_codegen::{ByteDots, Target};
 use mlc_ir::ops::{Convolution, Kernel, Map, Reshape};
 use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, Rounding, ScalarId};
@@ -61,7 +61,9 @@ fn layers_in_vectors_agree_with_the_evaluator_in_every_bit() {
         };
         let (x, weights) = (TensorType::new(taken, &x), TensorType::new(DType::I8, &weights));
         let low = if number % 2 == 0 { least(stored) } else { 3 };
-        graphs.push(layer(&format!("{op:?} {x} {stored}"), op, &x, &weights, (stored, low)));
+        // Products of the least number of all can't be added in pairs of 16 bits.
+        let weight = if number % 5 == 0 { -128 } else { -127 };
+        graphs.push(layer_with(&format!("{op:?} {x} {stored}"), op, &x, &weights, (weight, (stored, low))));
     }
     for (number, target) in machines().into_iter().enumerate() {
         // One machine computes all, others as many as have whole vectors and rests.
@@ -326,6 +328,19 @@ fn machines_with_four_products_at_once_use_them() {
         assert!(pairs.contains(part), "{part}: {pairs}");
     }
     assert!(!pairs.contains("mlc_quad") && !pairs.contains("^ mlc_splat_i8"), "{pairs}");
+    // Arm's multiply signed bytes, so that these are copied as they are.
+    let signed = text(square(), (16, -128), ByteDots::SignedQuads);
+    assert!(signed.contains("mlc_quad_dot_i32x4(") && signed.contains("vdotq_s32("), "{signed}");
+    assert!(signed.contains("vqrdmulhq_s32(") && !signed.contains("^ mlc_splat_i8"), "{signed}");
+    // Where products are added as 16 bits first, the least of all weights has them computed in words.
+    let machine = Target::host(16).with_byte_dots(ByteDots::SwappedQuads);
+    let [any, some] = [-128, -127].map(|least| {
+        let (op, [x, weights]) = square();
+        let (x, weights) = (TensorType::new(DType::I8, &x), TensorType::new(DType::I8, &weights));
+        let graph = layer_with("t", op, &x, &weights, (least, (DType::I8, -128)));
+        text_of(&check(&[graph], &machine, 0.0).remove(0))
+    });
+    assert!(!any.contains("mlc_quad_dot") && some.contains("vpadalq_s16("), "{any}{some}");
     let plain = text(square(), (64, -128), ByteDots::None);
     assert!(!plain.contains("mlc_quad") && !plain.contains("immintrin"), "{plain}");
 }

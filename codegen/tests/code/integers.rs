@@ -17,14 +17,25 @@ pub fn numbers(generator: &mut Generator, count: usize, low: i64, high: i64) -> 
 }
 
 /// A layer with constant weights, whose sums get a bias and are rescaled by factors of the outputs, stored as bytes from `low` on.
-pub fn layer(name: &str, op: Op, x: &TensorType, weights: &TensorType, (stored, low): (DType, i64)) -> Graph {
+pub fn layer(name: &str, op: Op, x: &TensorType, weights: &TensorType, results: (DType, i64)) -> Graph {
+    layer_with(name, op, x, weights, (i8::MIN.into(), results))
+}
+
+/// The same with weights from a number on.
+pub fn layer_with(
+    name: &str,
+    op: Op,
+    x: &TensorType,
+    weights: &TensorType,
+    (least_weight, (stored, low)): (i64, (DType, i64)),
+) -> Graph {
     let mut generator = Generator::new(5);
     let mut graph = Graph::new(name);
     let input = graph.add_input("x", x.clone());
     let result = op.infer(&[x.clone(), weights.clone()]).unwrap().remove(0);
     let outputs = *result.shape.last().unwrap();
     let (least, most) = weights.dtype.integer_range(8);
-    let values = numbers(&mut generator, weights.elements(), (least as i64).max(-128), (most as i64).min(127));
+    let values = numbers(&mut generator, weights.elements(), (least as i64).max(least_weight), (most as i64).min(127));
     let weights = constant(&mut graph, "weights", weights.dtype, &weights.shape, values);
     let list = numbers(&mut generator, outputs, -5000, 5000);
     let bias = constant(&mut graph, "bias", DType::I32, &[outputs], list);
