@@ -3,7 +3,9 @@
 
 use mlc::toolchain::{Toolchain, guests};
 use mlc_ir::parallel;
+use mlc_tests::case::Case;
 use mlc_tests::firmware::{Built, build, find, missing, run};
+use mlc_tests::paths;
 use std::process::Command;
 
 /// Convolutions with and without vectors across channels, matrix products, attention, recurrence, windows with borders, resizing.
@@ -46,6 +48,35 @@ fn networks_compute_golden_outputs() {
         });
         for result in results {
             assert!(result.unwrap_or_else(|fault| panic!("{fault}")).is_none(), "no cost is told");
+        }
+    }
+}
+
+/// Products of bytes in tiles and by channels, rescaled, added to others, limited, and through tables.
+const OF_BYTES: [&str; 6] = [
+    "conv2d_same_3x3_s2_even_int8",
+    "depthwise_valid_3x3_s2_int8",
+    "fully_connected_3d_int8",
+    "add_relu6_int8",
+    "mul_bcast_both_int8",
+    "hard_swish_int8",
+];
+
+#[test]
+fn bytes_compute_golden_outputs_on_arm() {
+    for machine in ["aarch64", "cortex-a76", "armv7-neon"] {
+        if let Some(reason) = lacking(machine) {
+            eprintln!("skipped on {machine}: {reason}");
+            continue;
+        }
+        for name in OF_BYTES {
+            let case = Case::read(&paths::data().join("tflite").join(name)).unwrap();
+            let Built { program, compiled, .. } = build(&case, machine, machine).unwrap();
+            run(&case, machine, &program).unwrap_or_else(|fault| panic!("{fault}"));
+            let text: String = compiled.module.sources.iter().map(|source| source.text.as_str()).collect();
+            let instruction = if machine == "cortex-a76" { "vdotq_s32(" } else { "vpadalq_s16(" };
+            let is_dense = name.starts_with("conv2d") || name.starts_with("fully");
+            assert!(!is_dense || text.contains(instruction), "{machine} {name}");
         }
     }
 }
