@@ -9,7 +9,7 @@ use super::lines::Lines;
 use super::scales::numbers;
 use super::schedule::{Preferences, Settings};
 use super::tile::spans;
-use super::vector_quads::{first_terms, has_quads, multiplied, quad_machine};
+use super::vector_quads::{added_bias, first_terms, has_quads, quad_machine};
 use super::walk::for_span;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use mlc_ir::ops::Convolution;
@@ -30,8 +30,8 @@ pub fn list(op: &Convolution, kernel: &KernelWriter<'_>) -> Preferences {
     let spatial = op.strides.len();
     let shape = &weights.view.shape;
     let taps: usize = shape[..spatial].iter().product();
-    let fits = has_quads(kernel, x, weights)
-        && kernel.target.byte_dots.has_own_words()
+    let fits = kernel.target.byte_dots.has_own_words()
+        && has_quads(kernel, x, weights)
         && shape[spatial] == 1
         && op.groups > 1
         && shape[spatial + 1] == op.groups
@@ -95,7 +95,7 @@ impl<'d> Quads<'d> {
         let bytes = constant.clone();
         let weights = kernel.pack(operand, "packed", ty, move || own.words(bytes.as_ref()?));
         let dtype = kernel.b.element_dtype(depthwise.window.x.pointer);
-        let (_, added) = multiplied(kernel, dtype);
+        let added = added_bias(kernel, dtype);
         let (first, lines) =
             first_terms(kernel, (channels, channels), (operand, added), move || own.sums(constant.as_ref()?));
         Quads { depthwise, rows, words, weights, first, lines, biased: added != 0 }

@@ -75,8 +75,8 @@ impl Grain {
     }
 }
 
-/// The words of four lanes as machines take them that add the products of a lane's first and second pair of bytes before those of neighbours: all
-/// first pairs, then all second ones, of every second lane the other way round, so that x only has to be turned by a pair.
+/// The words of four lanes as machines take them that add the products of a lane's first and second pair of bytes before those of
+/// neighbours: all first pairs, then all second ones, of every second lane the other way round, so that x only has to be turned by a pair.
 pub fn swapped(words: &[i64]) -> [i64; QUAD] {
     let pair = |lane: usize, second: bool| words[lane] >> (16 * i64::from(second)) & 0xffff;
     std::array::from_fn(|place| {

@@ -2,9 +2,9 @@
 //! the same in all lanes, and weights are words, too.
 //!
 //! Where machines multiply four bytes at once ([`Expr::QuadDot`]), the copy is of unsigned bytes, or of signed ones on Arm. Bytes of the other kind get
-//! 128 more or less as they are copied; what that adds to a sum is a constant of its output, which the sum starts from. Where they multiply two numbers of 16 bits at once ([`Expr::Dot`]), the
-//! copy is of such numbers, and weights are bytes that become such as they are loaded: to split words of four bytes takes more
-//! instructions than their products, and more registers than there are.
+//! 128 more or less as they are copied; what that adds to a sum is a constant of its output, which the sum starts from. Where they
+//! multiply two numbers of 16 bits at once ([`Expr::Dot`]), the copy is of such numbers, and weights are bytes that become such as they
+//! are loaded: to split words of four bytes takes more instructions than their products, and more registers than there are.
 
 use super::bounds;
 use super::contraction::{Axis, Contraction};
@@ -28,13 +28,12 @@ use std::collections::BTreeMap;
 /// What bytes get as signed ones become unsigned, or lose as unsigned ones become signed.
 const BIAS: i64 = 128;
 
-/// The type of the bytes that the machine multiplies, and what those of another type have got more as they become such.
-pub fn multiplied(kernel: &KernelWriter<'_>, stored: DType) -> (DType, i64) {
-    match (kernel.target.byte_dots.is_arm(), stored) {
-        (true, DType::U8) => (DType::I8, -BIAS),
-        (true, _) => (DType::I8, 0),
-        (false, DType::I8) => (DType::U8, BIAS),
-        (false, _) => (DType::U8, 0),
+/// What bytes of a type get as they become those that the machine multiplies, which are signed on Arm and unsigned elsewhere.
+pub fn added_bias(kernel: &KernelWriter<'_>, stored: DType) -> i64 {
+    match (stored.is_signed(), kernel.target.byte_dots.is_arm()) {
+        (false, true) => -BIAS,
+        (true, false) => BIAS,
+        _ => 0,
     }
 }
 
@@ -182,7 +181,7 @@ impl<'c> Words<'c> {
         let swaps = kernel.target.byte_dots == ByteDots::SwappedQuads;
         let ty = TensorType::new(stored, [padded * words * starts.len() * size]);
         let weights = kernel.pack(operand, "packed", ty, move || packed.weight_words(&own, grain, swaps));
-        let added = if grain == Grain::Quads { multiplied(kernel, dtype).1 } else { 0 };
+        let added = if grain == Grain::Quads { added_bias(kernel, dtype) } else { 0 };
         let list = contraction.clone();
         let (first, lines) =
             first_terms(kernel, (contraction.outputs, padded), (operand, added), move || list.weight_sums());
@@ -440,7 +439,8 @@ impl Contraction {
     }
 }
 
-/// Copies what x shows into scratch memory of the same layout, as bytes that the machine multiplies or as numbers of 16 bits. Behind the last there is room for a word.
+/// Copies what x shows into scratch memory of the same layout, as bytes that the machine multiplies or as numbers of 16 bits. Behind the
+/// last there is room for a word.
 fn copy(kernel: &mut KernelWriter<'_>, x: &Argument, dtype: DType, grain: Grain) -> Var {
     let last: usize =
         x.view.shape.iter().zip(&x.view.strides).map(|(&extent, &stride)| (extent - 1) * stride as usize).sum();
@@ -457,7 +457,7 @@ fn copy(kernel: &mut KernelWriter<'_>, x: &Argument, dtype: DType, grain: Grain)
         let value = Expr::Load { pointer: x.pointer, index: index.clone(), ty: ValueType::vector(dtype, lanes) };
         let value = match grain {
             Grain::Pairs => Expr::Cast(own, Box::new(value)),
-            Grain::Quads if multiplied(kernel, dtype).1 != 0 => {
+            Grain::Quads if added_bias(kernel, dtype) != 0 => {
                 let bias = if dtype.is_signed() { -BIAS } else { BIAS };
                 Expr::binary(BinaryFunction::Xor, value, Expr::splat(Literal::integer(dtype, bias), lanes))
             }

@@ -1,5 +1,5 @@
-//! What Arm's NEON has for vectors of four words, and bytes of as many lanes, where C compilers don't find it ([`super::byte_dots`] has that of x86). Each
-//! function has a text in GNU vectors beside it, for compilers of other machines.
+//! What Arm's NEON has for vectors of four words, and bytes of as many lanes, where C compilers don't find it ([`super::byte_dots`] has
+//! that of x86). Each function has a text in GNU vectors beside it, for compilers of other machines.
 
 use super::ValueType;
 use super::expression::{Known, Rescaling};
@@ -59,6 +59,16 @@ pub fn dot(name: &str, dots: ByteDots) -> String {
     format!("{head}{body}}}\n")
 }
 
+/// The lines that return the four bytes that an instruction makes of the lanes of `half`.
+fn narrowed(instruction: &str, target: &str) -> String {
+    format!(
+        "  const uint32_t bytes = vget_lane_u32((uint32x2_t){instruction}(vcombine_s16(half, half)), 0);\n  \
+           {target} y;\n  \
+           __builtin_memcpy(&y, &bytes, 4);\n  \
+           return y;\n"
+    )
+}
+
 /// A conversion between vectors of bytes and of words, `steps` of smaller ones elsewhere.
 pub fn conversion(name: &str, from: DType, to: ValueType, steps: &str) -> String {
     let (source, target) = (value_type_name(ValueType { dtype: from, ..to }), value_type_name(to));
@@ -72,13 +82,7 @@ pub fn conversion(name: &str, from: DType, to: ValueType, steps: &str) -> String
         )
     } else {
         // Words that are cut: of each the lowest byte.
-        format!(
-            "  const int16x4_t half = vmovn_s32((int32x4_t)x);\n  \
-               const uint32_t bytes = vget_lane_u32((uint32x2_t)vmovn_s16(vcombine_s16(half, half)), 0);\n  \
-               {target} y;\n  \
-               __builtin_memcpy(&y, &bytes, 4);\n  \
-               return y;\n"
-        )
+        format!("  const int16x4_t half = vmovn_s32((int32x4_t)x);\n{}", narrowed("vmovn_s16", &target))
     };
     format!("static inline {target} {name}({source} x) {{\n{}}}\n", either(&own, &format!("  return {steps};\n")))
 }
@@ -96,20 +100,13 @@ pub fn extreme(function: BinaryFunction, ty: ValueType, steps: &str) -> Option<S
 /// Words as bytes: the nearest end of their range where they are outside.
 pub fn saturation(name: &str, to: ValueType, limited: &str) -> String {
     let (wide, target) = (value_type_name(ValueType { dtype: DType::I32, ..to }), value_type_name(to));
-    let (sign, narrow) = if to.dtype.is_signed() { ("", "vqmovn_s16") } else { ("u", "vqmovun_s16") };
-    let own = format!(
-        "  const int16x4_t half = vqmovn_s32((int32x4_t)x);\n  \
-           const {sign}int8x8_t narrow = {narrow}(vcombine_s16(half, half));\n  \
-           const uint32_t bytes = vget_lane_u32((uint32x2_t)narrow, 0);\n  \
-           {target} y;\n  \
-           __builtin_memcpy(&y, &bytes, 4);\n  \
-           return y;\n"
-    );
+    let narrow = if to.dtype.is_signed() { "vqmovn_s16" } else { "vqmovun_s16" };
+    let own = format!("  const int16x4_t half = vqmovn_s32((int32x4_t)x);\n{}", narrowed(narrow, &target));
     format!("static inline {target} {name}({wide} x) {{\n{}}}\n", either(&own, limited))
 }
 
-/// A function that changes the scale of words, if more is known of it than nothing; `steps` do it elsewhere. Instructions take the 32 bits of a doubled
-/// product from number 32 on, rounded or cut, and shift what that gives with a rounding of its own.
+/// The body of a function that changes the scale of words, if more is known of it than nothing; `steps` do it elsewhere. Instructions take
+/// the 32 bits of a doubled product from number 32 on, rounded or cut, and shift what that gives with a rounding of its own.
 pub fn rescaling(rescaling: Rescaling, ty: ValueType, steps: &str) -> Option<String> {
     if ty.dtype != DType::I32 || !has(ty.lanes) {
         return None;

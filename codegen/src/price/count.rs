@@ -224,14 +224,15 @@ impl Counter<'_> {
                 counts.convert += self.slots(self.ty(expr), 1.0, counts);
                 self.index(index, counts);
             }
-            // Products of pairs are two, each of which is added by itself.
-            Expr::QuadDot(_) if matches!(self.target.byte_dots, ByteDots::Quads | ByteDots::SignedQuads) => {
-                counts.multiply_add += self.slots(self.ty(expr), 1.0, counts)
+            Expr::QuadDot(_) => {
+                let steps = match self.target.byte_dots {
+                    ByteDots::Quads | ByteDots::SignedQuads => 1.0,
+                    ByteDots::SwappedQuads => 3.0,
+                    // Products of pairs are two, each of which is added by itself.
+                    ByteDots::Pairs | ByteDots::None => 4.0,
+                };
+                counts.multiply_add += self.slots(self.ty(expr), steps, counts);
             }
-            Expr::QuadDot(_) if self.target.byte_dots == ByteDots::SwappedQuads => {
-                counts.multiply_add += self.slots(self.ty(expr), 3.0, counts)
-            }
-            Expr::QuadDot(_) => counts.multiply_add += self.slots(self.ty(expr), 4.0, counts),
             Expr::Rescale(rescaling, _) if self.ty(expr).lanes > 1 && self.target.byte_dots != ByteDots::None => {
                 counts.integer += self.slots(self.ty(expr), steps_of_lanes(rescaling.known), counts);
             }

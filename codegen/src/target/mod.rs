@@ -47,8 +47,8 @@ pub enum ByteDots {
     Quads,
     /// Four products of signed bytes: `sdot` of Armv8.2.
     SignedQuads,
-    /// Four products of signed bytes in three steps of NEON: `smull` and `smlal` of bytes to 16 bits, and `sadalp`, which adds neighbours of these to
-    /// 32 bits. Every second lane has its two pairs of weights in the other order.
+    /// Four products of signed bytes in three steps of NEON: `smull` and `smlal` of bytes to 16 bits, and `sadalp`, which adds neighbours
+    /// of these to 32 bits. Every second lane has its two pairs of weights in the other order.
     SwappedQuads,
 }
 

@@ -8,8 +8,8 @@ use mlc_ir::ops::{Convolution, Kernel, Map, Reshape};
 use mlc_ir::scalar::{BinaryFunction, Expression, ExpressionBuilder, Rounding, ScalarId};
 use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Op, Tensor, TensorType, Value};
 
-/// Machines with such vectors: this one, whatever it has, as x86 and as Arm would compute; and, where this one can run their code, those that only have pairs, and one
-/// whose C compiler knows neither.
+/// Machines with such vectors: this one, whatever it has, as x86 and as Arm would compute; and, where this one can run their code, those
+/// that only have pairs, and one whose C compiler knows neither.
 fn machines() -> Vec<Target> {
     let mut machines: Vec<Target> =
         [(64, ByteDots::Quads), (32, ByteDots::Quads), (16, ByteDots::SignedQuads), (16, ByteDots::SwappedQuads)]
