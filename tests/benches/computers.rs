@@ -1,7 +1,7 @@
 //! What code for machines of Linux class takes, against code for `generic` that is compiled with the same options:
 //! `cargo bench -p mlc-tests --bench computers`. Executed instructions of a run under QEMU, or, where the machine is this one's
 //! kind, its time; then the same of single layers against plain loops in C. With `--write` it writes the tables of `docs/computers.md`, with
-//! `--machine NAME` it looks at one machine only, and with `--layers` at layers only.
+//! `--machine NAME` it looks at one machine only, with `--layers` or `--networks` at those only.
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, reason = "a benchmark prints its figures")]
 
 #[path = "computers/guests.rs"]
@@ -9,12 +9,12 @@ mod guests;
 #[path = "computers/layers.rs"]
 mod layers;
 
-use guests::{counts, instructions, machines};
+use guests::{counts, instructions, lacking, machines};
 use mlc::toolchain::Guest;
 use mlc_ir::Tensor;
 use mlc_tests::case::Case;
-use mlc_tests::firmware::{build, find, missing, run};
-use mlc_tests::paths;
+use mlc_tests::firmware::{build, find, run};
+use mlc_tests::{micro, paths};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -27,8 +27,13 @@ const NETWORKS: [(&str, &str); 5] = [
     ("LSTM", "net_lstm_classifier"),
 ];
 
-/// What the table begins with, on the page and here.
+/// What the tables begin with, on the page and here.
 const TABLE: &str = "\n| machine |";
+
+/// What the page says of networks of bytes.
+const OF_BYTES: &str = "
+The same of networks whose numbers are bytes, those of MLPerf Tiny in `int8`:
+";
 
 /// Names the file that the plugin adds its counts to.
 const FIGURES: &str = "MLC_INSTRUCTIONS";
@@ -57,8 +62,17 @@ fn report(figures: &Path) {
     let only = arguments.iter().position(|argument| argument == "--machine").and_then(|at| arguments.get(at + 1));
     let only = only.map(String::as_str);
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
-    let networks = if has("--layers") { String::new() } else { networks(figures, only) };
-    let text = networks + &layers::table(figures, only);
+    let mut text = String::new();
+    if !has("--layers") {
+        let of_floats = NETWORKS.iter().filter_map(|&(name, folder)| Some((name, find(folder)?)));
+        let of_bytes = micro::NETWORKS.iter().filter_map(|network| Some((network.name(), micro::find(network)?)));
+        text += &networks(&of_floats.collect::<Vec<_>>(), figures, only);
+        text += OF_BYTES;
+        text += &networks(&of_bytes.collect::<Vec<_>>(), figures, only);
+    }
+    if !has("--networks") {
+        text += &layers::table(figures, only);
+    }
     print!("{text}");
     if has("--write") {
         let page = paths::repository().join("docs/computers.md");
@@ -69,19 +83,12 @@ fn report(figures: &Path) {
 }
 
 /// The table of whole networks.
-fn networks(figures: &Path, only: Option<&str>) -> String {
-    let networks: Vec<(&str, Case)> =
-        NETWORKS.iter().filter_map(|&(name, folder)| Some((name, find(folder)?))).collect();
+fn networks(networks: &[(&str, Case)], figures: &Path, only: Option<&str>) -> String {
     let mut text = String::new();
     let names: Vec<&str> = networks.iter().map(|(name, _)| *name).collect();
     let _ = writeln!(text, "{TABLE} {} |\n|---|{}", names.join(" | "), "---:|".repeat(names.len()));
     for guest in machines(only) {
-        let reason = match guest {
-            guest if guest.is_beyond_emulator() => Some("the emulator has no AVX-512".into()),
-            guest if counts(guest) || !guest.is_emulated() => missing(guest.target),
-            _ => Some("nothing counts".into()),
-        };
-        if let Some(reason) = reason {
+        if let Some(reason) = lacking(guest) {
             eprintln!("left out: {}, {reason}", guest.target);
             continue;
         }
@@ -104,7 +111,7 @@ fn measured(case: &Case, target: &str, guest: &Guest, figures: &Path) -> f64 {
     run(case, guest.target, &built.program).unwrap();
     let macs: u64 = built.compiled.module.kernels.iter().map(|kernel| kernel.macs).sum();
     let inputs: Vec<Tensor> = case.inputs.iter().map(|input| input.value.clone()).collect();
-    if !guest.is_emulated() {
+    if !counts(guest) {
         let times = built.program.bench(&inputs, 0).unwrap();
         return times.into_iter().min().unwrap() as f64 * 1000.0 / macs as f64;
     }

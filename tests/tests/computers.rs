@@ -63,8 +63,14 @@ const OF_BYTES: [&str; 6] = [
 ];
 
 #[test]
-fn bytes_compute_golden_outputs_on_arm() {
-    for machine in ["aarch64", "cortex-a76", "armv7-neon"] {
+fn bytes_compute_golden_outputs_by_instructions_for_them() {
+    let instructions = [
+        ("aarch64", "vpadalq_s16("),
+        ("cortex-a76", "vdotq_s32("),
+        ("armv7-neon", "vpadalq_s16("),
+        ("wasm32-simd128", "wasm_i32x4_dot_i16x8("),
+    ];
+    for (machine, instruction) in instructions {
         if let Some(reason) = lacking(machine) {
             eprintln!("skipped on {machine}: {reason}");
             continue;
@@ -74,7 +80,6 @@ fn bytes_compute_golden_outputs_on_arm() {
             let Built { program, compiled, .. } = build(&case, machine, machine).unwrap();
             run(&case, machine, &program).unwrap_or_else(|fault| panic!("{fault}"));
             let text: String = compiled.module.sources.iter().map(|source| source.text.as_str()).collect();
-            let instruction = if machine == "cortex-a76" { "vdotq_s32(" } else { "vpadalq_s16(" };
             let is_dense = name.starts_with("conv2d") || name.starts_with("fully");
             assert!(!is_dense || text.contains(instruction), "{machine} {name}");
         }

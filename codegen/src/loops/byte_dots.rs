@@ -4,7 +4,7 @@
 //! ones, exact, wrapping as 32 bits. A *pair* is a word of two numbers of 16 bits, of which a lane gets two products at once.
 
 use super::ValueType;
-use super::spelling::value_type_name;
+use super::spelling::{either, value_type_name};
 use mlc_ir::DType;
 use mlc_ir::scalar::BinaryFunction;
 
@@ -78,11 +78,31 @@ pub fn quad(name: &str) -> String {
     )
 }
 
+/// The first line of the function that adds the products of quads or pairs.
+pub fn dot_head(name: &str, lanes: usize) -> String {
+    let t = value_type_name(ValueType::vector(DType::I32, lanes));
+    format!("static inline {t} {name}({t} sum, {t} x, {t} w) {{\n")
+}
+
+/// The body of the function that adds quads, where there is no instruction for it.
+pub fn quad_steps(lanes: usize) -> String {
+    let t = value_type_name(ValueType::vector(DType::I32, lanes));
+    let u = value_type_name(ValueType::vector(DType::U32, lanes));
+    let product = |byte: usize| {
+        let (up, down) = (24 - 8 * byte, 8 * byte);
+        let left = if down == 0 { format!("(({u})x & 0xffu)") } else { format!("((({u})x >> {down}) & 0xffu)") };
+        let right = if up == 0 { format!("({u})(w >> 24)") } else { format!("({u})(({t})(({u})w << {up}) >> 24)") };
+        format!("{left} * {right}")
+    };
+    let products: Vec<String> = (0..4).map(product).collect();
+    format!("  return ({t})(({u})sum + {});\n", products.join("\n    + "))
+}
+
 /// The function that adds quads. Even and odd bytes of a word are two pairs of 16 bits each, whose sums of products don't saturate.
 pub fn dot(name: &str, lanes: usize) -> String {
     let t = value_type_name(ValueType::vector(DType::I32, lanes));
     let u = value_type_name(ValueType::vector(DType::U32, lanes));
-    let mut text = format!("static inline {t} {name}({t} sum, {t} x, {t} w) {{\n");
+    let mut text = dot_head(name, lanes);
     let mut opening = "#if";
     if let Some(Width { prefix, register, quads, integers, .. }) = width(lanes) {
         for (condition, middle) in *quads {
@@ -102,50 +122,57 @@ pub fn dot(name: &str, lanes: usize) -> String {
              #else\n"
         );
     }
-    let product = |byte: usize| {
-        let (up, down) = (24 - 8 * byte, 8 * byte);
-        let left = if down == 0 { format!("(({u})x & 0xffu)") } else { format!("((({u})x >> {down}) & 0xffu)") };
-        let right = if up == 0 { format!("({u})(w >> 24)") } else { format!("({u})(({t})(({u})w << {up}) >> 24)") };
-        format!("{left} * {right}")
-    };
-    let products: Vec<String> = (0..4).map(product).collect();
-    text += &format!("  return ({t})(({u})sum + {});\n", products.join("\n    + "));
+    text += &quad_steps(lanes);
     text + if opening == "#elif" { "#endif\n}\n" } else { "}\n" }
 }
 
 /// What keeps gcc from adding the products of several words before they are added to a sum: there would be more of them than registers.
 const KEPT_APART: &str = "  __asm__(\"\" : \"+v\"(y));\n";
 
+/// The body of the function that adds the products of pairs, where there is no instruction for it.
+pub fn pair_steps(lanes: usize) -> String {
+    let t = value_type_name(ValueType::vector(DType::I32, lanes));
+    let u = value_type_name(ValueType::vector(DType::U32, lanes));
+    let low = |word: &str| format!("({u})(({t})(({u}){word} << 16) >> 16)");
+    let high = |word: &str| format!("({u})({word} >> 16)");
+    format!("  return ({t})(({u})sum + {} * {} + {} * {});\n", low("x"), low("w"), high("x"), high("w"))
+}
+
 /// The function that adds the products of pairs.
 pub fn pair_dot(name: &str, lanes: usize) -> String {
     let t = value_type_name(ValueType::vector(DType::I32, lanes));
     let u = value_type_name(ValueType::vector(DType::U32, lanes));
-    let head = format!("static inline {t} {name}({t} sum, {t} x, {t} w) {{\n");
-    let low = |word: &str| format!("({u})(({t})(({u}){word} << 16) >> 16)");
-    let high = |word: &str| format!("({u})({word} >> 16)");
-    let portable = format!("  return ({t})(({u})sum + {} * {} + {} * {});\n", low("x"), low("w"), high("x"), high("w"));
-    let Some(Width { prefix, register, integers, .. }) = width(lanes) else { return format!("{head}{portable}}}\n") };
-    format!(
-        "{head}#if {integers}\n  \
-           {t} y = ({t})(({u})sum + ({u}){prefix}_madd_epi16(({register})x, ({register})w));\n{KEPT_APART}  return y;\n\
-         #else\n{portable}#endif\n}}\n"
-    )
+    let (head, steps) = (dot_head(name, lanes), pair_steps(lanes));
+    let Some(Width { prefix, register, integers, .. }) = width(lanes) else { return format!("{head}{steps}}}\n") };
+    let own = format!(
+        "  {t} y = ({t})(({u})sum + ({u}){prefix}_madd_epi16(({register})x, ({register})w));\n{KEPT_APART}  return y;\n"
+    );
+    format!("{head}{}}}\n", either(integers, &own, &steps))
+}
+
+/// The first line of the function that widens bytes to pairs, and its body where there is no instruction for it.
+pub fn widening(name: &str, lanes: usize) -> [String; 2] {
+    let t = value_type_name(ValueType::vector(DType::I32, lanes));
+    let bytes = value_type_name(ValueType::vector(DType::I8, 2 * lanes));
+    let wide = value_type_name(ValueType::vector(DType::I16, 2 * lanes));
+    [
+        format!("static inline {t} {name}(const int8_t *bytes) {{\n"),
+        format!("  return ({t})__builtin_convertvector(*(const {bytes}_unaligned *)bytes, {wide});\n"),
+    ]
 }
 
 /// The function that widens bytes to pairs.
 pub fn wide_pairs(name: &str, lanes: usize) -> String {
     let t = value_type_name(ValueType::vector(DType::I32, lanes));
-    let bytes = value_type_name(ValueType::vector(DType::I8, 2 * lanes));
-    let wide = value_type_name(ValueType::vector(DType::I16, 2 * lanes));
-    let head = format!("static inline {t} {name}(const int8_t *bytes) {{\n");
-    let portable = format!("  return ({t})__builtin_convertvector(*(const {bytes}_unaligned *)bytes, {wide});\n");
-    let Some(Width { prefix, bits, integers, .. }) = width(lanes) else { return format!("{head}{portable}}}\n") };
+    let [head, steps] = widening(name, lanes);
+    let Some(Width { prefix, bits, integers, .. }) = width(lanes) else { return format!("{head}{steps}}}\n") };
     let load = match bits {
         128 => "_mm_loadl_epi64((const __m128i *)(const void *)bytes)",
         256 => "_mm_loadu_si128((const __m128i *)(const void *)bytes)",
         _ => "_mm256_loadu_si256((const __m256i *)(const void *)bytes)",
     };
-    format!("{head}#if {integers}\n  return ({t}){prefix}_cvtepi8_epi16({load});\n#else\n{portable}#endif\n}}\n")
+    let own = format!("  return ({t}){prefix}_cvtepi8_epi16({load});\n");
+    format!("{head}{}}}\n", either(integers, &own, &steps))
 }
 
 /// A conversion between vectors of bytes and of words, `steps` of smaller ones where there is no instruction for it.
@@ -168,21 +195,18 @@ pub fn conversion(name: &str, from: DType, to: ValueType, steps: &str) -> String
     }
 }
 
-/// The body of a function that gives the larger or the smaller of two words, `body` where there is no instruction for it: C compilers
-/// don't find it.
-pub fn extreme(function: BinaryFunction, ty: ValueType, body: &str) -> Option<String> {
-    let Width { prefix, register, integers, .. } = width(ty.lanes).filter(|_| ty.dtype == DType::I32)?;
+/// The body of a function that gives the larger or the smaller of two words, `steps` where there is no instruction for it.
+pub fn extreme(function: BinaryFunction, ty: ValueType, steps: &str) -> String {
+    let Some(Width { prefix, register, integers, .. }) = width(ty.lanes) else { return steps.to_owned() };
     let middle = if function == BinaryFunction::Maximum { "max" } else { "min" };
     let t = value_type_name(ty);
-    Some(format!(
-        "#if {integers}\n  return ({t}){prefix}_{middle}_epi32(({register})x, ({register})y);\n#else\n{body}#endif\n"
-    ))
+    either(integers, &format!("  return ({t}){prefix}_{middle}_epi32(({register})x, ({register})y);\n"), steps)
 }
 
 /// The body of a function that rounds singles to integers of 23 bits, `steps` where there is no instruction for it. The larger of NaN and
 /// a limit is the limit, so that lanes of NaN are taken out.
-pub fn rounded(ty: ValueType, steps: &str) -> Option<String> {
-    let Width { prefix, bits, integers, .. } = width(ty.lanes)?;
+pub fn rounded(ty: ValueType, steps: &str) -> String {
+    let Some(Width { prefix, bits, integers, .. }) = width(ty.lanes) else { return steps.to_owned() };
     let t = value_type_name(ValueType { dtype: DType::I32, ..ty });
     let register = format!("__m{bits}");
     let limited = format!(
@@ -199,7 +223,7 @@ pub fn rounded(ty: ValueType, steps: &str) -> Option<String> {
             format!("{prefix}_and_si{bits}({prefix}_cvtps_epi32(y), {prefix}_castps_si{bits}({ordered}))")
         }
     };
-    Some(format!("#if {integers}\n{limited}  return ({t}){value};\n#else\n{steps}#endif\n"))
+    either(integers, &format!("{limited}  return ({t}){value};\n"), steps)
 }
 
 /// The lines that limit words to the range of a type and convert them by `steps`.
@@ -227,9 +251,7 @@ pub fn saturation(name: &str, to: ValueType, extremes: (&str, &str), steps: &str
              __builtin_memcpy(&y, &bytes, sizeof(y));\n  return y;\n"
         ),
     };
-    format!(
-        "static inline {target} {name}({wide} x) {{\n#if defined(__AVX512VL__)\n{bytes}#else\n{limited}#endif\n}}\n"
-    )
+    format!("static inline {target} {name}({wide} x) {{\n{}}}\n", either("defined(__AVX512VL__)", &bytes, &limited))
 }
 
 /// A shift of the lanes of a vector by those of another; by more bits than there are, all are lost.

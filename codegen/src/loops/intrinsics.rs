@@ -4,6 +4,7 @@
 use super::ValueType;
 use super::halves::is_half;
 use super::helper::{Helpers, Intrinsic};
+use super::instruction_set::InstructionSet;
 use super::lane_types::{mask_dtype, mask_name, signed_of_size, unsigned_dtype, unsigned_name, unsigned_of_size};
 use super::scalar_helpers::{saturating_cast, scalar_binary, scalar_unary};
 use super::scalar_text::{binary_text, unary_text};
@@ -12,10 +13,10 @@ use super::spelling::{
     vector_type_text,
 };
 use super::{
-    byte_dots, circular, extremes, half_number_text, half_text, masks, mathematics, mve, mve_mathematics, neon, quads,
+    byte_dots, circular, extremes, half_number_text, half_text, masks, mathematics, mve, mve_mathematics, quads,
     rescaling_text, rounding, routine_text, vector_rescaling,
 };
-use crate::target::{ByteDots, Target, VectorSpelling};
+use crate::target::{Target, VectorSpelling};
 use indexmap::IndexMap;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -38,8 +39,8 @@ pub struct Intrinsics {
     half_lanes: usize,
     /// Whether code is C99 and nothing else.
     plain: bool,
-    /// What multiplies bytes: where anything does, vectors of bytes and of words are converted in one step.
-    byte_dots: ByteDots,
+    /// Whose vectors multiply bytes: where any do, those of bytes and of words are converted in one step.
+    instruction_set: Option<InstructionSet>,
     /// Whether code may be compiled for x86.
     x86: bool,
 }
@@ -48,11 +49,16 @@ impl Intrinsics {
     /// None yet; functions are those of the C library if code must be strict, else vectors have polynomials.
     pub fn new(target: &Target) -> Intrinsics {
         let mve = target.vectors == VectorSpelling::Mve;
-        let (plain, byte_dots) = (!target.has_extensions(), target.byte_dots);
+        let (plain, instruction_set) = (!target.has_extensions(), InstructionSet::of(target));
         let half_lanes = if target.half_vectors { target.vector_bytes / DType::F16.size() } else { 0 };
         let (strict, two_texts) = (target.is_strict(), target.vectors == VectorSpelling::Either);
         let x86 = target.may_be_x86();
-        Intrinsics { strict, mve, two_texts, half_lanes, plain, byte_dots, x86, ..Intrinsics::default() }
+        Intrinsics { strict, mve, two_texts, half_lanes, plain, instruction_set, x86, ..Intrinsics::default() }
+    }
+
+    /// Whose intrinsics helpers have beside a text for all others: those of x86 where no vectors multiply bytes.
+    fn own_instructions(&self) -> InstructionSet {
+        self.instruction_set.unwrap_or(InstructionSet::X86)
     }
 
     /// Whether functions with vectors have a second text without them, between which C compilers choose.
@@ -165,20 +171,11 @@ impl Intrinsics {
             return format!("__builtin_convertvector({}, {})", unparenthesised(&text), value_type_name(to));
         }
         let sizes = (from.size(), to.dtype.size());
-        if self.converts_bytes(to.lanes) && matches!(sizes, (1, 4) | (4, 1)) {
+        if self.instruction_set.is_some_and(|set| set.has(to.lanes)) && matches!(sizes, (1, 4) | (4, 1)) {
             let name = self.call(Intrinsic::Cast(from, to));
             return format!("{name}({})", unparenthesised(&text));
         }
         self.converted_by_steps(text, from, to)
-    }
-
-    /// Whether vectors of bytes of so many lanes become words in one step.
-    fn converts_bytes(&self, lanes: usize) -> bool {
-        match self.byte_dots {
-            ByteDots::None => false,
-            dots if dots.is_arm() => neon::has(lanes),
-            _ => byte_dots::width(lanes).is_some(),
-        }
     }
 
     fn converted_by_steps(&mut self, mut text: String, from: DType, to: ValueType) -> String {
@@ -202,11 +199,9 @@ impl Intrinsics {
         } else if self.definitions.keys().any(|name| name.starts_with(BIT_CAST) || name == mve::NUMBER) {
             text += "#include <string.h>\n";
         }
-        if self.definitions.values().any(|definition| definition.contains(byte_dots::INTRINSICS)) {
-            text += byte_dots::INCLUDES;
-        }
-        if self.definitions.values().any(|definition| definition.contains(neon::INTRINSICS)) {
-            text += neon::INCLUDES;
+        let [intrinsics, includes] = self.own_instructions().includes();
+        if self.definitions.values().any(|definition| definition.contains(intrinsics)) {
+            text += includes;
         }
         if self.mve && !self.vectors.is_empty() {
             text += mve::INCLUDES;
@@ -288,8 +283,7 @@ impl Intrinsics {
             }
             Intrinsic::Cast(from, to) if to.lanes > 1 => {
                 let steps = self.converted_by_steps("x".to_owned(), from, to);
-                let conversion = if self.byte_dots.is_arm() { neon::conversion } else { byte_dots::conversion };
-                conversion(name, from, to, &steps)
+                self.own_instructions().conversion(name, from, to, &steps)
             }
             Intrinsic::Cast(from, to) => saturating_cast(name, from, to.dtype),
             Intrinsic::Half => mve::number(),
@@ -299,19 +293,18 @@ impl Intrinsics {
             Intrinsic::Saturate(dtype, _) => rescaling_text::saturation(name, dtype),
             Intrinsic::Pair => routine_text::pair(name),
             Intrinsic::Dot(1) => routine_text::dot(name),
-            Intrinsic::Dot(lanes) => byte_dots::pair_dot(name, lanes),
-            Intrinsic::WidePairs(lanes) => byte_dots::wide_pairs(name, lanes),
+            Intrinsic::Dot(lanes) => self.own_instructions().pair_dot(name, lanes),
+            Intrinsic::WidePairs(lanes) => self.own_instructions().wide_pairs(name, lanes),
             Intrinsic::Routine(routine) => routine_text::definition(routine),
             Intrinsic::Rolled => ROLLED_TEXT.to_owned(),
             Intrinsic::RescaleLanes(own) => quads::rescale(name, own),
             Intrinsic::Quad => byte_dots::quad(name),
-            Intrinsic::QuadDot(_) if self.byte_dots.is_arm() => neon::dot(name, self.byte_dots),
-            Intrinsic::QuadDot(lanes) => byte_dots::dot(name, lanes),
+            Intrinsic::QuadDot(lanes) => self.own_instructions().quad_dot(name, lanes),
             Intrinsic::Line(lanes) => vector_rescaling::line(self, name, lanes),
             Intrinsic::Rescale(rescaling, ty) if ty.lanes > 1 => {
                 let own = vector_rescaling::of_lanes(rescaling);
                 let scalar = self.call(Intrinsic::Rescale(own, ValueType::scalar(ty.dtype)));
-                vector_rescaling::definition(name, &scalar, rescaling, ty, self.byte_dots.is_arm())
+                self.own_instructions().rescaling(name, &scalar, rescaling, ty)
             }
             Intrinsic::Rescale(rescaling, ty) => rescaling_text::definition(name, rescaling, ty.dtype),
             Intrinsic::BitCast(from, to) => format!(
@@ -360,10 +353,7 @@ impl Intrinsics {
             .map(|function| self.call(Intrinsic::Binary(function, wide)));
         let steps = self.converted_by_steps("limited".to_owned(), DType::I32, ValueType { dtype, ..wide });
         let to = ValueType { dtype, ..wide };
-        if self.byte_dots.is_arm() && neon::has(lanes) && dtype.is_byte() {
-            return neon::saturation(name, to, &byte_dots::limited(to, (&least, &most), &steps));
-        }
-        byte_dots::saturation(name, to, (&least, &most), &steps)
+        self.own_instructions().saturation(name, to, (&least, &most), &steps)
     }
 
     /// The definition of a helper of numbers that are halves, if it is one.
@@ -397,7 +387,7 @@ impl Intrinsics {
                 format!("static inline {t} {name}({t} x) {{\n  return ({t})(({mask})x & {sign});\n}}\n")
             }
             _ => {
-                if let Some(definition) = rounding::definition(name, function, ty) {
+                if let Some(definition) = rounding::definition(name, function, ty, self.own_instructions()) {
                     return definition;
                 }
                 if !self.strict && ty.dtype == DType::F32 {
@@ -454,11 +444,7 @@ impl Intrinsics {
             "  const {mask} first = (x {order} y){nan};\n  \
              return ({t})((first & ({mask})x) | (~first & ({mask})y));\n"
         );
-        let own = match self.byte_dots {
-            ByteDots::None => None,
-            dots if dots.is_arm() => neon::extreme(function, ty, &body),
-            _ => byte_dots::extreme(function, ty, &body),
-        };
+        let own = self.instruction_set.and_then(|set| set.extreme(function, ty, &body));
         let body = own.unwrap_or_else(|| extremes::of_vectors(function, ty, &body, self.x86));
         format!("static inline {t} {name}({t} x, {t} y) {{\n{body}}}\n")
     }

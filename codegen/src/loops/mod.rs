@@ -21,6 +21,7 @@ pub mod halves;
 pub mod helium;
 mod helium_text;
 mod helper;
+mod instruction_set;
 mod intrinsics;
 mod lane_types;
 pub mod lanes;
@@ -47,6 +48,7 @@ pub mod spelling;
 mod statement;
 mod variable;
 mod vector_rescaling;
+mod wasm;
 
 pub use builder::{LoopBuilder, Nest, remove_all_unused};
 pub use downwards::downwards;

@@ -3,7 +3,7 @@
 
 use super::ValueType;
 use super::expression::{Known, Rescaling};
-use super::spelling::value_type_name;
+use super::spelling::{either, value_type_name};
 use crate::target::ByteDots;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, Rounding};
@@ -16,16 +16,6 @@ pub const INCLUDES: &str = "#if defined(__ARM_NEON)\n#include <arm_neon.h>\n#end
 
 /// Lanes of the vectors.
 const LANES: usize = 4;
-
-/// Whether vectors are of the size that all of this is about.
-pub fn has(lanes: usize) -> bool {
-    lanes == LANES
-}
-
-/// One text where the compiler has NEON, another elsewhere.
-fn either(own: &str, steps: &str) -> String {
-    format!("#if {INTRINSICS}\n{own}#else\n{steps}#endif\n")
-}
 
 /// The function that adds the products of signed bytes; pairs of weights are where [`ByteDots`] says.
 pub fn dot(name: &str, dots: ByteDots) -> String {
@@ -42,6 +32,7 @@ pub fn dot(name: &str, dots: ByteDots) -> String {
     };
     let body = match dots {
         ByteDots::SwappedQuads => either(
+            INTRINSICS,
             &format!(
                 "  const int8x16_t turned = vreinterpretq_s8_s16(vrev32q_s16((int16x8_t)x)), all = (int8x16_t)w;\n  \
                    const int16x8_t first = vmull_s8(vget_low_s8((int8x16_t)x), vget_low_s8(all));\n  \
@@ -84,17 +75,27 @@ pub fn conversion(name: &str, from: DType, to: ValueType, steps: &str) -> String
         // Words that are cut: of each the lowest byte.
         format!("  const int16x4_t half = vmovn_s32((int32x4_t)x);\n{}", narrowed("vmovn_s16", &target))
     };
-    format!("static inline {target} {name}({source} x) {{\n{}}}\n", either(&own, &format!("  return {steps};\n")))
+    format!(
+        "static inline {target} {name}({source} x) {{\n{}}}\n",
+        either(INTRINSICS, &own, &format!("  return {steps};\n"))
+    )
 }
 
 /// The body of a function that gives the larger or the smaller of two words.
-pub fn extreme(function: BinaryFunction, ty: ValueType, steps: &str) -> Option<String> {
-    if ty.dtype != DType::I32 || !has(ty.lanes) {
-        return None;
-    }
+pub fn extreme(function: BinaryFunction, ty: ValueType, steps: &str) -> String {
     let middle = if function == BinaryFunction::Maximum { "max" } else { "min" };
     let t = value_type_name(ty);
-    Some(either(&format!("  return ({t})v{middle}q_s32((int32x4_t)x, (int32x4_t)y);\n"), steps))
+    either(INTRINSICS, &format!("  return ({t})v{middle}q_s32((int32x4_t)x, (int32x4_t)y);\n"), steps)
+}
+
+/// The body of a function that rounds singles to integers of 23 bits; NaN becomes 0. NEON of 32 bits only cuts.
+pub fn rounded(steps: &str) -> String {
+    let t = value_type_name(ValueType::vector(DType::I32, LANES));
+    let own = format!(
+        "  const float32x4_t y = vminq_f32(vmaxq_f32((float32x4_t)x, vdupq_n_f32(-4194304.0f)), vdupq_n_f32(4194303.0f));\n  \
+           return ({t})vcvtnq_s32_f32(y);\n"
+    );
+    either(&format!("{INTRINSICS} && defined(__aarch64__)"), &own, steps)
 }
 
 /// Words as bytes: the nearest end of their range where they are outside.
@@ -102,19 +103,15 @@ pub fn saturation(name: &str, to: ValueType, limited: &str) -> String {
     let (wide, target) = (value_type_name(ValueType { dtype: DType::I32, ..to }), value_type_name(to));
     let narrow = if to.dtype.is_signed() { "vqmovn_s16" } else { "vqmovun_s16" };
     let own = format!("  const int16x4_t half = vqmovn_s32((int32x4_t)x);\n{}", narrowed(narrow, &target));
-    format!("static inline {target} {name}({wide} x) {{\n{}}}\n", either(&own, limited))
+    format!("static inline {target} {name}({wide} x) {{\n{}}}\n", either(INTRINSICS, &own, limited))
 }
 
-/// The body of a function that changes the scale of words, if more is known of it than nothing; `steps` do it elsewhere. Instructions take
+/// The body of a function that changes the scale of words, of which more is known than nothing; `steps` do it elsewhere. Instructions take
 /// the 32 bits of a doubled product from number 32 on, rounded or cut, and shift what that gives with a rounding of its own.
-pub fn rescaling(rescaling: Rescaling, ty: ValueType, steps: &str) -> Option<String> {
-    if ty.dtype != DType::I32 || !has(ty.lanes) {
-        return None;
-    }
+pub fn rescaling(rescaling: Rescaling, ty: ValueType, steps: &str) -> String {
     let t = value_type_name(ty);
     let twice = rescaling.rounding == Rounding::Twice;
     let own = match rescaling.known {
-        Known::Nothing => return None,
         // Saturated, the product of the least numbers would be another one.
         Known::Middle => format!(
             "  const int32x4_t number = (int32x4_t)x, factor = (int32x4_t)multiplier;\n  \
@@ -139,5 +136,5 @@ pub fn rescaling(rescaling: Rescaling, ty: ValueType, steps: &str) -> Option<Str
             )
         }
     };
-    Some(either(&own, steps))
+    either(INTRINSICS, &own, steps)
 }

@@ -2,20 +2,20 @@
 //! above there is none.
 
 use super::ValueType;
-use super::byte_dots;
+use super::instruction_set::InstructionSet;
 use super::spelling::value_type_name;
 use mlc_ir::DType;
 use mlc_ir::scalar::UnaryFunction;
 
 /// The definition of a vector function as C, or `None` for other functions and types.
-pub fn definition(name: &str, function: UnaryFunction, ty: ValueType) -> Option<String> {
+pub fn definition(name: &str, function: UnaryFunction, ty: ValueType, set: InstructionSet) -> Option<String> {
     if ty.dtype != DType::F32 {
         return None;
     }
     let t = value_type_name(ty);
     let mask = value_type_name(ValueType::vector(DType::I32, ty.lanes));
     if function == UnaryFunction::RoundToInteger {
-        return Some(lanes_to_integer(name, ty, &t, &mask));
+        return Some(lanes_to_integer(name, ty, [&t, &mask], set));
     }
     // The nearest integer may be one too far.
     let step =
@@ -40,13 +40,13 @@ pub fn definition(name: &str, function: UnaryFunction, ty: ValueType) -> Option<
 }
 
 /// [`to_integer`] of the lanes of vectors: the limits by their bits, and NaN as 0.
-fn lanes_to_integer(name: &str, ty: ValueType, t: &str, integers: &str) -> String {
+fn lanes_to_integer(name: &str, ty: ValueType, [t, integers]: [&str; 2], set: InstructionSet) -> String {
     let steps = format!(
         "  const {integers} low = x < -4194304.0f, high = x > 4194303.0f;\n  \
          const {t} y = ({t})((~(low | high) & ({integers})x) | (low & -897581056) | (high & 0x4a7ffffc));\n  \
          return (x == x) & (({integers})(y + 12582912.0f) - 0x4b400000);\n"
     );
-    let body = byte_dots::rounded(ty, &steps).unwrap_or(steps);
+    let body = set.rounded(ty, &steps);
     format!("static inline {integers} {name}({t} x) {{\n{body}}}\n")
 }
 

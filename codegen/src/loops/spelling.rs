@@ -44,6 +44,11 @@ pub(super) const ROLLED_TEXT: &str = "#if defined(__clang__)
 #endif
 ";
 
+/// One text where the compiler has what a condition says, another elsewhere.
+pub fn either(condition: &str, own: &str, steps: &str) -> String {
+    format!("#if {condition}\n{own}#else\n{steps}#endif\n")
+}
+
 /// The C type that elements of a data type have in memory.
 pub fn c_type(dtype: DType) -> &'static str {
     match dtype {

@@ -5,8 +5,7 @@ use super::ValueType;
 use super::byte_dots::{Width, width};
 use super::expression::{Known, Rescaling};
 use super::helper::Helpers;
-use super::neon;
-use super::spelling::value_type_name;
+use super::spelling::{either, value_type_name};
 use mlc_ir::DType;
 use mlc_ir::scalar::Rounding;
 
@@ -20,33 +19,44 @@ pub fn of_lanes(rescaling: Rescaling) -> Rescaling {
     Rescaling { known, ..rescaling }
 }
 
-/// The function; lane by lane by the function `scalar` where nothing better is known.
-pub fn definition(name: &str, scalar: &str, rescaling: Rescaling, ty: ValueType, is_arm: bool) -> String {
-    let t = value_type_name(ty);
-    let (parameter, added) = if rescaling.known.takes_added() { (", int32_t added", ", added") } else { ("", "") };
-    let mut text = format!("static inline {t} {name}({t} x, {t} multiplier, {t} shift{parameter}) {{\n");
-    // Lanes that don't exist have zeros.
-    let bit = if matches!(rescaling.known, Known::Nothing | Known::Middle) { "" } else { " | 32" };
-    let lanes = format!(
-        "  {t} y = x;\n  \
-           for (int lane = 0; lane < {}; ++lane) {{\n    \
-             y[lane] = {scalar}(x[lane], multiplier[lane], shift[lane]{bit}{added});\n  \
-           }}\n  \
-           return y;\n",
-        ty.lanes
-    );
-    if is_arm {
-        return text + &neon::rescaling(rescaling, ty, &lanes).unwrap_or(lanes) + "}\n";
-    }
-    let own = width(ty.lanes).filter(|_| rescaling.known != Known::Nothing && ty.dtype == DType::I32);
-    if let Some(width) = own {
-        let body = match rescaling.known {
-            Known::Near | Known::Cut => at_once(width, rescaling.known, ty),
-            _ => by_halves(width, rescaling, ty),
-        };
-        text += &format!("#if {}\n{body}#else\n", width.integers);
-    }
-    text + &lanes + if own.is_some() { "#endif\n}\n" } else { "}\n" }
+/// The body of a function that changes the scale of words, of which more is known than nothing, by the instructions of x86; `lanes`
+/// elsewhere.
+pub fn of_x86(rescaling: Rescaling, ty: ValueType, lanes: &str) -> String {
+    let Some(width) = width(ty.lanes) else { return lanes.to_owned() };
+    let own = match rescaling.known {
+        Known::Near | Known::Cut => at_once(width, rescaling.known, ty),
+        _ => by_halves(width, rescaling, ty),
+    };
+    either(width.integers, &own, lanes)
+}
+
+/// The lines that round what is left of a product, a `value` of words, and return it: by the second rounding or by one alone.
+pub fn rounded(rescaling: Rescaling, ty: ValueType) -> String {
+    let (t, unsigned) = (value_type_name(ty), value_type_name(ValueType { dtype: DType::U32, ..ty }));
+    let is_middle = rescaling.known == Known::Middle;
+    let negative = if rescaling.rounding == Rounding::Twice && !is_middle {
+        format!("  value = ({t})(({unsigned})value + ({unsigned})(value >> 31));\n")
+    } else {
+        String::new()
+    };
+    let rounded = match rescaling.known {
+        Known::Middle => "value",
+        Known::Small => "((value >> (shift & 31)) + (2 * added + 1)) >> 1",
+        _ => "(value >> 1) + (value & 1)",
+    };
+    let shifted = if is_middle {
+        "  (void)shift;\n"
+    } else if rescaling.known == Known::Small {
+        ""
+    } else {
+        "  value = value >> (shift & 31);\n"
+    };
+    format!("{negative}{shifted}  return {rounded};\n")
+}
+
+/// Whether half of the first 31 bits is added to a product: it is rounded there. Rounded once, half of what all of the shift drops is.
+pub fn adds_half(rescaling: Rescaling) -> bool {
+    rescaling.rounding == Rounding::Twice || rescaling.known == Known::Middle
 }
 
 /// By shifts of 32 bits at least. Of each product of 64 bits the 32 from number 31 on are taken, and all but one of the bits that are left
@@ -54,11 +64,8 @@ pub fn definition(name: &str, scalar: &str, rescaling: Rescaling, ty: ValueType,
 /// least number are 32 bits one too few, and what wraps then wraps back.
 fn by_halves(width: &Width, rescaling: Rescaling, ty: ValueType) -> String {
     let Width { prefix, register, bits, .. } = width;
-    let (t, unsigned) = (value_type_name(ty), value_type_name(ValueType { dtype: DType::U32, ..ty }));
-    let is_middle = rescaling.known == Known::Middle;
-    // Rounded once, half of what the shift drops is added; rounded twice, half of the first 31 bits.
-    let twice = rescaling.rounding == Rounding::Twice;
-    let adds_half = twice || is_middle;
+    let t = value_type_name(ty);
+    let adds_half = adds_half(rescaling);
     let odd = |value: &str| format!("{prefix}_srli_epi64(({register}){value}, 32)");
     let blend = match bits {
         512 => format!("{prefix}_mask_blend_epi32(0xaaaa, low, high)"),
@@ -78,29 +85,12 @@ fn by_halves(width: &Width, rescaling: Rescaling, ty: ValueType) -> String {
     };
     let even = product("even", &format!("({register})x"), &format!("({register})multiplier"));
     let odd = product("odd", &odd("x"), &odd("multiplier"));
-    let negative = if twice && !is_middle {
-        format!("  value = ({t})(({unsigned})value + ({unsigned})(value >> 31));\n")
-    } else {
-        String::new()
-    };
-    let rounded = match rescaling.known {
-        Known::Middle => "value",
-        Known::Small => "((value >> (shift & 31)) + (2 * added + 1)) >> 1",
-        _ => "(value >> 1) + (value & 1)",
-    };
-    let shifted = if is_middle {
-        "  (void)shift;\n"
-    } else if rescaling.known == Known::Small {
-        ""
-    } else {
-        "  value = value >> (shift & 31);\n"
-    };
     format!(
         "{half}{even}{odd}  \
            const {register} low = {prefix}_srli_epi64(even, 31);\n  \
            const {register} high = {prefix}_slli_epi64(odd, 1);\n  \
-           {t} value = ({t}){blend};\n\
-         {negative}{shifted}  return {rounded};\n",
+           {t} value = ({t}){blend};\n{}",
+        rounded(rescaling, ty)
     )
 }
 

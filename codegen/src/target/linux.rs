@@ -151,6 +151,7 @@ const COMPUTERS: [Computer; 11] = [
         name: "wasm32-simd128",
         summary: "WebAssembly with vectors of 16 bytes and the system interface WASI",
         registers: 16,
+        byte_dots: ByteDots::Pairs,
         machine_flags: &["--target=wasm32-wasi", "-msimd128"],
         tool_prefix: "llvm-",
         ..COMPUTER

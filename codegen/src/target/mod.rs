@@ -41,7 +41,7 @@ pub enum ByteDots {
     /// None.
     #[default]
     None,
-    /// Two products of 16 bits: `vpmaddwd` of AVX2 and AVX-512, which multiplies four bytes in two steps.
+    /// Two products of 16 bits, and of four bytes in two steps: `pmaddwd` of x86, `i32x4.dot_i16x8_s` of WebAssembly.
     Pairs,
     /// Four products of an unsigned and a signed byte: `vpdpbusd` of AVX-VNNI and AVX512-VNNI.
     Quads,

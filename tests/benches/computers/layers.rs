@@ -1,12 +1,11 @@
 //! Code for `generic` against plain loops in C of the same layers (`plain.c`), each compiled by the same compiler with the same options.
 
-use super::guests::{counts, instructions, machines};
+use super::guests::{counts, instructions, lacking, machines};
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::{Guest, Program, Toolchain};
 use mlc_codegen::Target;
 use mlc_ir::{DType, Generator, Tensor, TensorType, text};
 use mlc_tests::compare::{Tolerance, compare};
-use mlc_tests::firmware::missing;
 use mlc_tests::paths;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -225,12 +224,7 @@ pub fn table(figures: &Path, only: Option<&str>) -> String {
     let names: Vec<&str> = LAYERS.iter().map(|layer| layer.name).collect();
     let mut text = format!("{HEAD} {} |\n|---|---|{}\n", names.join(" | "), "---:|".repeat(names.len()));
     for guest in machines(only) {
-        let reason = if guest.is_beyond_emulator() {
-            Some("the emulator has no AVX-512".to_owned())
-        } else {
-            missing(guest.target).filter(|_| guest.is_emulated())
-        };
-        if let Some(reason) = reason {
+        if let Some(reason) = lacking(guest) {
             eprintln!("left out: {}, {reason}", guest.target);
             continue;
         }
