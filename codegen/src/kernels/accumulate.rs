@@ -6,6 +6,7 @@ use super::contraction::Axis;
 use super::half_vectors::{LONGEST_RUN, is_long};
 use super::products::machine;
 use super::tile::Lanes;
+use super::twins;
 use super::weights::Weights;
 use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::target::{Target, Tuning, VectorSpelling};
@@ -26,6 +27,8 @@ pub struct Tile<'t> {
     rolled: Option<usize>,
     /// What it fetches of the next block's weights.
     ahead: Option<Share>,
+    /// Whether pixels are two in each sum.
+    twins: bool,
 }
 
 /// The reduction of a tile while its loops are written.
@@ -39,20 +42,21 @@ struct Reduction<'t> {
 
 impl<'t> Tile<'t> {
     /// Defines the sums, of so many terms, of a tile whose innermost reduction axis has `run` steps, `rolled` of which are a turn of a
-    /// loop where code is to be small.
+    /// loop where code is to be small; with `twins`, the elements of two pixels are one.
     pub fn new(
         kernel: &mut KernelWriter<'_>,
         dtype: DType,
         pixels: Vec<i64>,
         vectors: &'t [Lanes],
         (run, terms): (usize, usize),
-        rolled: Option<usize>,
+        (rolled, twins): (Option<usize>, bool),
     ) -> Tile<'t> {
         let size = pixels.len() * vectors.len();
         let sets = kernel.target.machine.tuning.in_flight.div_ceil(size).min(run.max(1)).min(4);
         let takes_turns = dtype.is_float() && !kernel.target.is_strict() && rolled.is_none();
         let sets = if takes_turns { sets } else { 1 };
-        let mut tile = Tile { dtype, pixels, vectors, sums: Vec::new(), totals: Vec::new(), rolled, ahead: None };
+        let mut tile =
+            Tile { dtype, pixels, vectors, sums: Vec::new(), totals: Vec::new(), rolled, ahead: None, twins };
         for set in 0..sets {
             let suffix = if set == 0 { String::new() } else { format!("_{}", ["b", "c", "d"][(set - 1) % 3]) };
             let sums = tile.zeros(kernel, "sum", &suffix);
@@ -72,9 +76,10 @@ impl<'t> Tile<'t> {
     /// A variable for each vector of each pixel.
     fn zeros(&self, kernel: &mut KernelWriter<'_>, name: &str, suffix: &str) -> Vec<Var> {
         let mut list = Vec::new();
-        for pixel in 0..self.pixels.len() {
+        let (step, dtype) = if self.twins { (2, DType::I64) } else { (1, self.dtype) };
+        for pixel in (0..self.pixels.len()).step_by(step) {
             for (number, vector) in self.vectors.iter().enumerate() {
-                let zero = Expr::zero(self.dtype, vector.width);
+                let zero = Expr::zero(dtype, vector.width);
                 list.push(kernel.b.mutable(&format!("{name}_{pixel}_{number}{suffix}"), zero));
             }
         }
@@ -158,12 +163,25 @@ impl<'t> Tile<'t> {
             return self.totals.clone();
         }
         let Some((first, others)) = self.sums.split_first() else { return Vec::new() };
+        if self.twins {
+            return self.parted(kernel, first);
+        }
         for other in others {
             for (&sum, &part) in first.iter().zip(other) {
                 kernel.b.assign(sum, Expr::Var(sum).plus(Expr::Var(part)));
             }
         }
         first.clone()
+    }
+
+    /// The sums of each pixel, of those of two.
+    fn parted(&self, kernel: &mut KernelWriter<'_>, sums: &[Var]) -> Vec<Var> {
+        let mut list = Vec::new();
+        for (pixels, sums) in self.pixels.chunks(2).zip(sums.chunks(self.vectors.len().max(1))) {
+            let parts: Vec<Vec<Var>> = sums.iter().map(|&sum| twins::parted(kernel, sum, pixels.len() == 1)).collect();
+            (0..pixels.len()).for_each(|pixel| list.extend(parts.iter().map(|own| own[pixel])));
+        }
+        list
     }
 
     /// Adds the sums of a run to the totals.
@@ -230,7 +248,12 @@ impl Reduction<'_> {
             return (0..count).step_by(2).for_each(|step| self.pair(kernel, &k.offset(step as i64), step, x, weights));
         }
         for step in 0..count {
-            self.step(kernel, &k.offset(step as i64), step, x, weights);
+            let k = k.offset(step as i64);
+            if self.tile.twins {
+                self.twin_step(kernel, &k, x, weights)
+            } else {
+                self.step(kernel, &k, step, x, weights)
+            }
         }
     }
 
@@ -252,6 +275,32 @@ impl Reduction<'_> {
                     let sum = sums[pixel * vectors.len() + number];
                     kernel.b.assign(sum, Expr::Var(sum).plus(values[step].clone().times(weight.clone())));
                 }
+            }
+        }
+    }
+
+    /// One step of the innermost reduction axis, two pixels at once.
+    fn twin_step(&self, kernel: &mut KernelWriter<'_>, k: &Index, x: Var, weights: Var) {
+        let Tile { dtype, pixels, vectors, sums, .. } = self.tile;
+        let x_stride = self.axes.last().map_or(0, |axis| axis.x);
+        let at = k.times(self.weights.reduction.last().copied().unwrap_or(0));
+        let element = |moved: i64| {
+            let index = k.times(x_stride).offset(moved);
+            Expr::Load { pointer: x, index, ty: ValueType::scalar(*dtype) }
+        };
+        let loaded: Vec<Expr> = vectors
+            .iter()
+            .enumerate()
+            .map(|(number, vector)| {
+                let weight = self.weights.load(weights, &at, number, *vector);
+                if pixels.len() > 2 { kernel.shared("w", weight) } else { weight }
+            })
+            .collect();
+        for (pixels, sums) in pixels.chunks(2).zip(sums[0].chunks(vectors.len().max(1))) {
+            let both = twins::joined(element(pixels[0]), pixels.get(1).map(|&moved| element(moved)));
+            let both = kernel.b.define("v", both);
+            for (&sum, weight) in sums.iter().zip(&loaded) {
+                kernel.b.assign(sum, twins::added(sum, both.clone(), weight.clone()));
             }
         }
     }

@@ -207,7 +207,7 @@ impl Clipped<'_> {
         let pixels = vec![0; meeting.len()];
         let Contraction { x: operand, .. } = self.contraction;
         let terms = (run, self.contraction.steps());
-        let tile = Tile::new(kernel, operand.view.dtype, pixels, &block.vectors, terms, None);
+        let tile = Tile::new(kernel, operand.view.dtype, pixels, &block.vectors, terms, (None, false));
         self.taps(kernel, weights, 0, places, (x, weights.pointer), &mut |kernel, x, pointer| {
             for ((taps, pixels), axes) in groups.iter().zip(&runs) {
                 let moved = |&pixel: &usize| (pixel, self.columns.element(pixel, taps.start) - reach);

@@ -82,7 +82,7 @@ impl Clipped<'_> {
             vec![0],
             &block.vectors,
             (axis.extent, contraction.steps()),
-            Some(steps),
+            (Some(steps), false),
         );
         // The channels of neighbouring taps may follow each other in memory.
         let columns = channels - 1;

@@ -4,6 +4,7 @@
 use super::band::Band;
 use super::products::machine;
 use super::tile::Machine;
+use super::twins;
 use super::winograd_windows::{Group, Windows};
 use super::{Argument, KernelWriter};
 use crate::loops::Index;
@@ -71,9 +72,16 @@ impl Contraction {
             && self.reduction.last().is_some_and(|axis| axis.extent.is_multiple_of(2))
     }
 
+    /// Whether two pixels share a product ([`Twins`](super::twins::Twins)): those of bytes, so few that no sum takes more than 32 bits.
+    pub fn has_twins(&self, kernel: &KernelWriter<'_>) -> bool {
+        let of_bytes = [self.x.pointer, self.weights.pointer].iter().all(|&of| kernel.b.element_dtype(of).is_byte());
+        kernel.target.wide_registers && self.x.view.dtype == DType::I32 && of_bytes && self.steps() <= twins::MOST_TERMS
+    }
+
     /// The machine as tiles of the contraction see it.
     pub fn machine(&self, kernel: &KernelWriter<'_>) -> Machine {
-        Machine { pairs: self.pairs(kernel.target), ..machine(self.x.view.dtype, kernel) }
+        let (pairs, twins) = (self.pairs(kernel.target), self.has_twins(kernel));
+        Machine { pairs, twins, ..machine(self.x.view.dtype, kernel) }
     }
 }
 

@@ -262,7 +262,8 @@ impl Contraction {
         let x = kernel.b.pointer("xp", self.x.pointer, start);
         let pixels = places.iter().map(|place| moved(place)).collect();
         let run = self.reduction.last().map_or(1, |axis| axis.extent);
-        let tile = Tile::new(kernel, self.x.view.dtype, pixels, &block.vectors, (run, self.steps()), rolled);
+        let kind = (rolled, self.has_twins(kernel));
+        let tile = Tile::new(kernel, self.x.view.dtype, pixels, &block.vectors, (run, self.steps()), kind);
         let tile = tile.fetching(self.share(kernel, origin, size, weights));
         tile.accumulate(kernel, x, &self.reduction, weights);
         let sums = tile.total(kernel);

@@ -59,6 +59,7 @@ mod strips;
 mod tile;
 mod transposed;
 pub mod transposed_convolution;
+mod twins;
 mod vector_quads;
 mod vectors;
 mod walk;

@@ -40,7 +40,18 @@ pub fn machine(dtype: DType, kernel: &KernelWriter<'_>) -> Machine {
     }
     let sums = registers * 3 / 4;
     let whole = lanes > 1 && kernel.target.vectors == VectorSpelling::Either;
-    Machine { lanes, narrowest, registers, sums, neighbours: usize::MAX, pairs: false, whole, in_order, tuning }
+    Machine {
+        lanes,
+        narrowest,
+        registers,
+        sums,
+        neighbours: usize::MAX,
+        pairs: false,
+        whole,
+        twins: false,
+        in_order,
+        tuning,
+    }
 }
 
 /// What vectors of integers of 32 bits that are loaded from bytes can use, where the machine has such loads alone.

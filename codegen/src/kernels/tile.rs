@@ -23,6 +23,8 @@ pub struct Machine {
     pub pairs: bool,
     /// Whether vectors of a tile have as many outputs each: where lanes are computed one after the other, all have the same number of turns.
     pub whole: bool,
+    /// Whether the elements of two pixels are one number, of which a sum has two sums.
+    pub twins: bool,
     /// Whether every instruction counts.
     pub in_order: bool,
     /// What tiles have been found to cost.
@@ -86,6 +88,9 @@ impl Machine {
     /// Most pixels of a tile of so many vectors. Beside its sums, registers hold the weights and an input element; where there
     /// are many, C compilers also keep there what the epilogue adds to each vector. Many pixels of one vector don't pay.
     fn pixels(self, vectors: usize) -> usize {
+        if self.twins {
+            return 2 * (self.registers / 2 / vectors).max(1);
+        }
         if self.in_order {
             // Elements of x that are multiplied with vectors are in general registers, and weights come one by one.
             let (kept, each) = match self.lanes {
@@ -108,6 +113,14 @@ impl Machine {
     /// Time of one step of a tile along the reduction, in units of one vector multiply-add.
     fn step_cost(self, pixels: usize, vectors: usize) -> f64 {
         let products = (pixels * vectors) as f64;
+        if self.twins {
+            // A product and a sum are two instructions, and so is what joins the elements of two pixels.
+            let pairs = pixels.div_ceil(2);
+            // C compilers load the weights of two steps at once where none is used twice.
+            let weights = if pairs == 1 { 2 * vectors } else { vectors };
+            let spilled = (pairs * vectors + weights).saturating_sub(self.registers);
+            return (pairs * vectors + pixels / 2 + spilled) as f64 + 0.5 * (pixels + vectors) as f64;
+        }
         if self.in_order {
             let load = if self.pairs { PAIRED_LOAD } else { 1.0 };
             return products + load * (pixels + vectors) as f64;
@@ -272,6 +285,7 @@ mod tests {
         neighbours: 64,
         pairs: false,
         whole: false,
+        twins: false,
         in_order: false,
         tuning: HOST,
     };
@@ -283,6 +297,7 @@ mod tests {
         neighbours: 64,
         pairs: false,
         whole: false,
+        twins: false,
         in_order: false,
         tuning: HOST,
     };
@@ -294,6 +309,7 @@ mod tests {
         neighbours: 64,
         pairs: false,
         whole: false,
+        twins: false,
         in_order: true,
         tuning: HOST,
     };
@@ -305,6 +321,7 @@ mod tests {
         neighbours: 64,
         pairs: false,
         whole: false,
+        twins: false,
         in_order: true,
         tuning: HOST,
     };
@@ -316,6 +333,7 @@ mod tests {
         neighbours: 64,
         pairs: false,
         whole: true,
+        twins: false,
         in_order: false,
         tuning: HOST,
     };
@@ -327,6 +345,7 @@ mod tests {
         neighbours: 64,
         pairs: false,
         whole: false,
+        twins: false,
         in_order: false,
         tuning: HOST,
     };

@@ -191,6 +191,7 @@ impl Part {
             half_vectors: self.vectors == VectorSpelling::Mve,
             half_pairs: self.dsp && self.float_unit && self.vectors == VectorSpelling::None,
             pixel_pairs: self.pixel_pairs,
+            wide_registers: false,
             byte_dots: ByteDots::None,
             memory_operands: false,
             alignment: self.alignment,

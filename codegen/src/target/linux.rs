@@ -15,6 +15,8 @@ struct Computer {
     registers: usize,
     /// See [`Target::general_registers`].
     general_registers: usize,
+    /// See [`Target::wide_registers`].
+    wide_registers: bool,
     byte_dots: ByteDots,
     /// See [`Target::memory_operands`].
     memory_operands: bool,
@@ -40,6 +42,7 @@ const COMPUTER: Computer = Computer {
     vector_bytes: 16,
     registers: 32,
     general_registers: FEW_GENERAL_REGISTERS,
+    wide_registers: false,
     byte_dots: ByteDots::None,
     memory_operands: false,
     half_vectors: false,
@@ -141,6 +144,7 @@ const COMPUTERS: [Computer; 11] = [
         name: "riscv64",
         summary: "64-bit RISC-V without vectors (rv64gc)",
         vector_bytes: 4,
+        wide_registers: true,
         general_registers: MANY_GENERAL_REGISTERS,
         machine: Machine::little,
         machine_flags: &["-march=rv64gc", "-mabi=lp64d"],
@@ -194,6 +198,7 @@ impl Computer {
             half_pairs: false,
             half_vectors: self.half_vectors,
             pixel_pairs: false,
+            wide_registers: self.wide_registers,
             byte_dots: self.byte_dots,
             memory_operands: self.memory_operands,
             alignment: 64,

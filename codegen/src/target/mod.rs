@@ -137,6 +137,8 @@ pub struct Target {
     pub half_vectors: bool,
     /// Whether one product of 32 bits is the fastest way to two of bytes: its multiplier takes one cycle, and it has nothing wider.
     pub pixel_pairs: bool,
+    /// Whether its general registers have 64 bits and sums of integers are in them: one product of these is two pixels' of bytes.
+    pub wide_registers: bool,
     /// Which instructions its vectors have for sums of products of bytes.
     pub byte_dots: ByteDots,
     /// Whether instructions on vectors take one of them from memory, and registers are few: gcc, tuned for some of these machines, reads a
@@ -192,6 +194,7 @@ impl Target {
             half_pairs: false,
             half_vectors: false,
             pixel_pairs: false,
+            wide_registers: false,
             byte_dots: ByteDots::None,
             memory_operands: false,
             alignment: 16,
@@ -225,6 +228,7 @@ impl Target {
             half_pairs: false,
             half_vectors: false,
             pixel_pairs: false,
+            wide_registers: false,
             byte_dots: ByteDots::None,
             memory_operands: vector_bytes == 32 && cfg!(target_arch = "x86_64"),
             alignment: 64,

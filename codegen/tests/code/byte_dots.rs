@@ -50,15 +50,20 @@ fn wider_layers() -> Vec<(Op, [Vec<usize>; 2])> {
     ]
 }
 
+/// A layer whose border is a number of x's type.
+fn of_type(op: Op, taken: DType) -> Op {
+    match op {
+        Op::Convolution(own) if taken == DType::U8 => Convolution { border: 9, ..own }.into(),
+        other => other,
+    }
+}
+
 #[test]
 fn layers_in_vectors_agree_with_the_evaluator_in_every_bit() {
     let mut graphs = Vec::new();
     for (number, (op, [x, weights])) in wider_layers().into_iter().chain(layers()).enumerate() {
         let (taken, stored) = [(DType::I8, DType::I8), (DType::U8, DType::I8), (DType::I8, DType::U8)][number % 3];
-        let op = match op {
-            Op::Convolution(own) if taken == DType::U8 => Convolution { border: 9, ..own }.into(),
-            other => other,
-        };
+        let op = of_type(op, taken);
         let (x, weights) = (TensorType::new(taken, &x), TensorType::new(DType::I8, &weights));
         let low = if number % 2 == 0 { least(stored) } else { 3 };
         // Products of the least number of all can't be added in pairs of 16 bits.
@@ -70,6 +75,23 @@ fn layers_in_vectors_agree_with_the_evaluator_in_every_bit() {
         let own = if number == 0 { graphs.len() } else { wider_layers().len() };
         check(&graphs[..own], &target, 0.0);
     }
+}
+
+#[test]
+fn two_pixels_in_a_register_agree_with_the_evaluator_in_every_bit() {
+    let of_two = Target::computers().into_iter().find(|target| target.wide_registers).unwrap();
+    let of_two = Target { c_flags: Vec::new(), ..of_two };
+    let mut graphs = Vec::new();
+    for (number, (op, [x, weights])) in wider_layers().into_iter().chain(layers()).enumerate() {
+        let taken = if number % 2 == 0 { DType::I8 } else { DType::U8 };
+        let op = of_type(op, taken);
+        let (x, weights) = (TensorType::new(taken, &x), TensorType::new(DType::I8, &weights));
+        let name = format!("{op:?} {x}");
+        graphs.push(layer_with(&name, op, &x, &weights, (-128, (DType::I8, least(DType::I8)))));
+    }
+    let modules = check(&graphs, &of_two, 0.0);
+    let with_twins = modules.iter().filter(|module| text_of(module).contains("second_sum")).count();
+    assert!(with_twins > wider_layers().len() / 2, "{with_twins} of {}", graphs.len());
 }
 
 /// A number limited to bytes.
