@@ -23,7 +23,7 @@ pub struct Machine {
     pub pairs: bool,
     /// Whether vectors of a tile have as many outputs each: where lanes are computed one after the other, all have the same number of turns.
     pub whole: bool,
-    /// Whether the elements of two pixels are one number, of which a sum has two sums.
+    /// Whether the elements of two pixels are joined to one number, so that a register holds the sums of both.
     pub twins: bool,
     /// Whether every instruction counts.
     pub in_order: bool,
