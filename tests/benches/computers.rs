@@ -9,11 +9,11 @@ mod guests;
 #[path = "computers/layers.rs"]
 mod layers;
 
-use guests::{counts, instructions, lacking, machines};
+use guests::{counts, instructions, machines};
 use mlc::toolchain::Guest;
 use mlc_ir::Tensor;
 use mlc_tests::case::Case;
-use mlc_tests::firmware::{build, find, run};
+use mlc_tests::firmware::{build, find, lacking, run};
 use mlc_tests::{micro, paths};
 use std::fmt::Write as _;
 use std::path::Path;

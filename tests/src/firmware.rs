@@ -5,7 +5,7 @@ use crate::compare::compare;
 use crate::compile::load;
 use crate::{halved, paths};
 use mlc::pipeline::{self, CompileOptions, Compiled};
-use mlc::toolchain::{Cost, Footprint, Program, Toolchain};
+use mlc::toolchain::{Cost, Footprint, Guest, Program, Toolchain};
 use mlc_codegen::Target;
 use mlc_ir::{Diagnostic, Graph, Objective, Tensor};
 use std::fmt::Write as _;
@@ -61,6 +61,15 @@ pub fn missing(machine: &str) -> Option<String> {
     let tools = Toolchain::emulated(machine)?.tools();
     let tool = tools.iter().find(|tool| Command::new(tool).arg("--version").output().is_err());
     tool.map(|tool| format!("there is no {tool}"))
+}
+
+/// Why nothing runs on a guest here, if so.
+pub fn lacking(guest: &Guest) -> Option<String> {
+    let has_runtime =
+        || Command::new("python3").args(["-c", "import wasmtime"]).output().is_ok_and(|output| output.status.success());
+    let beyond = guest.is_beyond_emulator().then(|| "the emulator has no AVX-512".to_owned());
+    let lacks_runtime = || guest.target.starts_with("wasm") && !has_runtime();
+    beyond.or_else(|| missing(guest.target)).or_else(|| lacks_runtime().then(|| "there is no wasmtime".to_owned()))
 }
 
 /// The cross compiler of a machine.

@@ -73,11 +73,16 @@ impl<'t> Tile<'t> {
         Tile { ahead, ..self }
     }
 
-    /// A variable for each vector of each pixel.
+    /// Pixels that share a sum.
+    fn shared(&self) -> usize {
+        if self.twins { 2 } else { 1 }
+    }
+
+    /// A variable for each vector of each pixel, or of two of them.
     fn zeros(&self, kernel: &mut KernelWriter<'_>, name: &str, suffix: &str) -> Vec<Var> {
         let mut list = Vec::new();
-        let (step, dtype) = if self.twins { (2, DType::I64) } else { (1, self.dtype) };
-        for pixel in (0..self.pixels.len()).step_by(step) {
+        let dtype = if self.twins { DType::I64 } else { self.dtype };
+        for pixel in (0..self.pixels.len()).step_by(self.shared()) {
             for (number, vector) in self.vectors.iter().enumerate() {
                 let zero = Expr::zero(dtype, vector.width);
                 list.push(kernel.b.mutable(&format!("{name}_{pixel}_{number}{suffix}"), zero));
@@ -177,7 +182,7 @@ impl<'t> Tile<'t> {
     /// The sums of each pixel, of those of two.
     fn parted(&self, kernel: &mut KernelWriter<'_>, sums: &[Var]) -> Vec<Var> {
         let mut list = Vec::new();
-        for (pixels, sums) in self.pixels.chunks(2).zip(sums.chunks(self.vectors.len().max(1))) {
+        for (pixels, sums) in self.pixels.chunks(self.shared()).zip(sums.chunks(self.vectors.len().max(1))) {
             let parts: Vec<Vec<Var>> = sums.iter().map(|&sum| twins::parted(kernel, sum, pixels.len() == 1)).collect();
             (0..pixels.len()).for_each(|pixel| list.extend(parts.iter().map(|own| own[pixel])));
         }
@@ -248,23 +253,20 @@ impl Reduction<'_> {
             return (0..count).step_by(2).for_each(|step| self.pair(kernel, &k.offset(step as i64), step, x, weights));
         }
         for step in 0..count {
-            let k = k.offset(step as i64);
-            if self.tile.twins {
-                self.twin_step(kernel, &k, x, weights)
-            } else {
-                self.step(kernel, &k, step, x, weights)
-            }
+            self.step(kernel, &k.offset(step as i64), step, x, weights);
         }
+    }
+
+    /// The element of x at a step of a pixel, `moved` elements behind the first one's.
+    fn element(&self, x: Var, k: &Index, moved: i64) -> Expr {
+        let index = k.times(self.axes.last().map_or(0, |axis| axis.x)).offset(moved);
+        Expr::Load { pointer: x, index, ty: ValueType::scalar(self.tile.dtype) }
     }
 
     /// Two steps, output by output, so that only the elements of x are kept.
     fn pair(&self, kernel: &mut KernelWriter<'_>, k: &Index, turn: usize, x: Var, weights: Var) {
-        let Tile { dtype, pixels, vectors, sums, .. } = self.tile;
-        let x_stride = self.axes.last().map_or(0, |axis| axis.x);
-        let mut element = |moved: i64, step: i64| {
-            let index = k.offset(step).times(x_stride).offset(moved);
-            kernel.b.define("v", Expr::Load { pointer: x, index, ty: ValueType::scalar(*dtype) })
-        };
+        let Tile { pixels, vectors, sums, .. } = self.tile;
+        let mut element = |moved: i64, step: i64| kernel.b.define("v", self.element(x, &k.offset(step), moved));
         let values: Vec<[Expr; 2]> = pixels.iter().map(|&moved| [0, 1].map(|step| element(moved, step))).collect();
         let at = k.times(self.weights.reduction.last().copied().unwrap_or(0));
         for number in 0..vectors.len() {
@@ -279,44 +281,11 @@ impl Reduction<'_> {
         }
     }
 
-    /// One step of the innermost reduction axis, two pixels at once.
-    fn twin_step(&self, kernel: &mut KernelWriter<'_>, k: &Index, x: Var, weights: Var) {
-        let Tile { dtype, pixels, vectors, sums, .. } = self.tile;
-        let x_stride = self.axes.last().map_or(0, |axis| axis.x);
-        let at = k.times(self.weights.reduction.last().copied().unwrap_or(0));
-        let element = |moved: i64| {
-            let index = k.times(x_stride).offset(moved);
-            Expr::Load { pointer: x, index, ty: ValueType::scalar(*dtype) }
-        };
-        let loaded: Vec<Expr> = vectors
-            .iter()
-            .enumerate()
-            .map(|(number, vector)| {
-                let weight = self.weights.load(weights, &at, number, *vector);
-                if pixels.len() > 2 { kernel.shared("w", weight) } else { weight }
-            })
-            .collect();
-        for (pixels, sums) in pixels.chunks(2).zip(sums[0].chunks(vectors.len().max(1))) {
-            let both = twins::joined(element(pixels[0]), pixels.get(1).map(|&moved| element(moved)));
-            let both = kernel.b.define("v", both);
-            for (&sum, weight) in sums.iter().zip(&loaded) {
-                kernel.b.assign(sum, twins::added(sum, both.clone(), weight.clone()));
-            }
-        }
-    }
-
     /// One step of the innermost reduction axis.
     fn step(&self, kernel: &mut KernelWriter<'_>, k: &Index, turn: usize, x: Var, weights: Var) {
-        let Tile { dtype, pixels, vectors, sums, .. } = self.tile;
-        let (x_stride, weight_stride) = match (self.axes.last(), self.weights.reduction.last()) {
-            (Some(axis), Some(&weights)) => (axis.x, weights),
-            _ => (0, 0),
-        };
-        let at = k.times(weight_stride);
-        let element = |moved: i64| {
-            let index = k.times(x_stride).offset(moved);
-            Expr::Load { pointer: x, index, ty: ValueType::scalar(*dtype) }
-        };
+        let Tile { pixels, vectors, sums, twins, .. } = self.tile;
+        let at = k.times(self.weights.reduction.last().copied().unwrap_or(0));
+        let element = |moved: i64| self.element(x, k, moved);
         let mut offset = 0;
         if kernel.target.in_order && vectors.iter().any(|vector| vector.width > 1) {
             // Elements of x are kept apart from vectors, of which there are few: the weights take one at a time.
@@ -332,18 +301,20 @@ impl Reduction<'_> {
             }
             return;
         }
+        let shared = self.tile.shared();
         let mut loaded = Vec::new();
         for vector in *vectors {
             let value = self.weights.load(weights, &at, offset, *vector);
-            loaded.push(if pixels.len() == 1 { value } else { kernel.shared("w", value) });
+            let value = if *twins { twins::widened(value) } else { value };
+            loaded.push(if pixels.len() <= shared { value } else { kernel.shared("w", value) });
             offset += vector.width;
         }
         let sums = &sums[turn % sums.len()];
-        for (pixel, moved) in pixels.iter().enumerate() {
-            let value = element(*moved);
+        for (pixels, sums) in pixels.chunks(shared).zip(sums.chunks(vectors.len().max(1))) {
+            let second = pixels.get(1).map(|&moved| element(moved));
+            let value = if *twins { twins::joined(element(pixels[0]), second) } else { element(pixels[0]) };
             let value = if vectors.len() == 1 { value } else { kernel.b.define("v", value) };
-            for (number, weight) in loaded.iter().enumerate() {
-                let sum = sums[pixel * vectors.len() + number];
+            for (&sum, weight) in sums.iter().zip(&loaded) {
                 kernel.b.assign(sum, Expr::Var(sum).plus(value.clone().times(weight.clone())));
             }
         }

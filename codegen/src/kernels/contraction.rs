@@ -72,7 +72,7 @@ impl Contraction {
             && self.reduction.last().is_some_and(|axis| axis.extent.is_multiple_of(2))
     }
 
-    /// Whether two pixels share a product ([`Twins`](super::twins::Twins)): those of bytes, so few that no sum takes more than 32 bits.
+    /// Whether two pixels share a product ([`twins`]): those of bytes, so few that no sum takes more than 32 bits.
     pub fn has_twins(&self, kernel: &KernelWriter<'_>) -> bool {
         let of_bytes = [self.x.pointer, self.weights.pointer].iter().all(|&of| kernel.b.element_dtype(of).is_byte());
         kernel.target.wide_registers && self.x.view.dtype == DType::I32 && of_bytes && self.steps() <= twins::MOST_TERMS

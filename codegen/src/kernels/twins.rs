@@ -10,8 +10,8 @@ use mlc_ir::{DType, Literal};
 /// Most products whose sum has 32 bits: each is 255 times 128 at most.
 pub const MOST_TERMS: usize = 1 << 16;
 
-/// Numbers of 64 bits from numbers of 32.
-fn widened(value: Expr) -> Expr {
+/// A number of 32 bits as one of 64: a weight, or an element alone.
+pub fn widened(value: Expr) -> Expr {
     Expr::Cast(DType::I64, Box::new(value))
 }
 
@@ -22,11 +22,6 @@ pub fn joined(first: Expr, second: Option<Expr>) -> Expr {
         Some(second) => widened(first).plus(upper(second)),
         None => widened(first),
     }
-}
-
-/// The sum with the product of joined elements and a weight.
-pub fn added(sum: Var, elements: Expr, weight: Expr) -> Expr {
-    Expr::Var(sum).plus(elements.times(widened(weight)))
 }
 
 /// Defines the sums of both pixels, or of the single one.

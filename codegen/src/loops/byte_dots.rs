@@ -178,21 +178,19 @@ pub fn wide_pairs(name: &str, lanes: usize) -> String {
 /// A conversion between vectors of bytes and of words, `steps` of smaller ones where there is no instruction for it.
 pub fn conversion(name: &str, from: DType, to: ValueType, steps: &str) -> String {
     let (source, target) = (value_type_name(ValueType { dtype: from, ..to }), value_type_name(to));
-    let head = format!("static inline {target} {name}({source} x) {{\n");
-    let Some(Width { prefix, bits, integers, .. }) = width(to.lanes) else {
-        return format!("{head}  return {steps};\n}}\n");
+    let steps = format!("  return {steps};\n");
+    let body = match width(to.lanes) {
+        None => steps,
+        Some(Width { prefix, bits, integers, .. }) if from.size() == 1 => {
+            let sign = if from.is_signed() { "i" } else { "u" };
+            let bytes = if *bits == 512 { "(__m128i)x".to_owned() } else { format!("_mm_loadu_si{}(&x)", bits / 4) };
+            either(integers, &format!("  return ({target}){prefix}_cvtep{sign}8_epi32({bytes});\n"), &steps)
+        }
+        Some(_) => {
+            either("defined(__AVX512VL__)", &format!("  return __builtin_convertvector(x, {target});\n"), &steps)
+        }
     };
-    if from.size() == 1 {
-        let sign = if from.is_signed() { "i" } else { "u" };
-        let bytes = if *bits == 512 { "(__m128i)x".to_owned() } else { format!("_mm_loadu_si{}(&x)", bits / 4) };
-        format!(
-            "{head}#if {integers}\n  return ({target}){prefix}_cvtep{sign}8_epi32({bytes});\n#else\n  return {steps};\n#endif\n}}\n"
-        )
-    } else {
-        format!(
-            "{head}#if defined(__AVX512VL__)\n  return __builtin_convertvector(x, {target});\n#else\n  return {steps};\n#endif\n}}\n"
-        )
-    }
+    format!("static inline {target} {name}({source} x) {{\n{body}}}\n")
 }
 
 /// The body of a function that gives the larger or the smaller of two words, `steps` where there is no instruction for it.

@@ -5,7 +5,7 @@ use super::ValueType;
 use super::expression::Expr;
 use super::lane_types::mask_name;
 use super::mve;
-use super::spelling::{c_type, value_type_name};
+use super::spelling::{c_type, either, value_type_name};
 use crate::target::Target;
 use mlc_ir::scalar::BinaryFunction;
 use mlc_ir::{DType, Literal};
@@ -56,10 +56,9 @@ pub fn by_instruction(
     own: impl FnOnce(&str) -> String,
 ) -> String {
     match instruction(function, ty).filter(|_| is_x86) {
-        Some((macro_name, name)) => format!(
-            "#if defined({macro_name}) && defined(__GNUC__) && !defined(__clang__)\n{}#else\n{steps}#endif\n",
-            own(&name)
-        ),
+        Some((macro_name, name)) => {
+            either(&format!("defined({macro_name}) && defined(__GNUC__) && !defined(__clang__)"), &own(&name), steps)
+        }
         None => steps.to_owned(),
     }
 }

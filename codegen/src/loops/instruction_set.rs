@@ -96,11 +96,10 @@ impl InstructionSet {
     /// smaller of two vectors, `steps` converts what is `limited`.
     pub fn saturation(self, name: &str, to: ValueType, extremes: (&str, &str), steps: &str) -> String {
         let limited = || byte_dots::limited(to, extremes, steps);
+        let fits = self.has(to.lanes) && to.dtype.is_byte();
         match self {
-            InstructionSet::Neon(_) if self.has(to.lanes) && to.dtype.is_byte() => {
-                neon::saturation(name, to, &limited())
-            }
-            InstructionSet::Wasm if self.has(to.lanes) && to.dtype.is_byte() => wasm::saturation(name, to, &limited()),
+            InstructionSet::Neon(_) if fits => neon::saturation(name, to, &limited()),
+            InstructionSet::Wasm if fits => wasm::saturation(name, to, &limited()),
             _ => byte_dots::saturation(name, to, extremes, steps),
         }
     }

@@ -40,11 +40,10 @@ pub fn dot(name: &str, dots: ByteDots) -> String {
             ),
             &loops("(place ^ (place & 4 ? 2 : 0)) % 4 / 2 * 8 + place / 4 * 2 + place % 2"),
         ),
-        _ => format!(
-            "#if defined(__ARM_FEATURE_DOTPROD) && {INTRINSICS}\n  \
-               return ({t})vdotq_s32((int32x4_t)sum, (int8x16_t)x, (int8x16_t)w);\n\
-             #else\n{}#endif\n",
-            loops("place")
+        _ => either(
+            &format!("defined(__ARM_FEATURE_DOTPROD) && {INTRINSICS}"),
+            &format!("  return ({t})vdotq_s32((int32x4_t)sum, (int8x16_t)x, (int8x16_t)w);\n"),
+            &loops("place"),
         ),
     };
     format!("{head}{body}}}\n")

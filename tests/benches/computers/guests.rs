@@ -1,7 +1,7 @@
 //! The machines that are looked at, and how instructions are counted there.
 
 use mlc::toolchain::{Guest, guests};
-use mlc_tests::firmware::{missing, target};
+use mlc_tests::firmware::target;
 use std::path::Path;
 
 /// Runs whose cost is taken: the difference of two numbers of runs, so that the start of the program doesn't count.
@@ -11,12 +11,6 @@ const RUNS: u32 = 2;
 pub fn machines(only: Option<&str>) -> impl Iterator<Item = &'static Guest> + use<'_> {
     let is_one = |guest: &&Guest| target(guest.target).is_some_and(|target| target.levels.is_empty());
     guests().filter(is_one).filter(move |guest| only.is_none_or(|only| only == guest.target))
-}
-
-/// Why nothing is measured on a machine, if so.
-pub fn lacking(guest: &Guest) -> Option<String> {
-    let beyond = guest.is_beyond_emulator().then(|| "the emulator has no AVX-512".to_owned());
-    beyond.or_else(|| missing(guest.target))
 }
 
 /// Whether a machine's emulator counts instructions.

@@ -1,11 +1,12 @@
 //! Code for `generic` against plain loops in C of the same layers (`plain.c`), each compiled by the same compiler with the same options.
 
-use super::guests::{counts, instructions, lacking, machines};
+use super::guests::{counts, instructions, machines};
 use mlc::pipeline::{self, CompileOptions};
 use mlc::toolchain::{Guest, Program, Toolchain};
 use mlc_codegen::Target;
 use mlc_ir::{DType, Generator, Tensor, TensorType, text};
 use mlc_tests::compare::{Tolerance, compare};
+use mlc_tests::firmware::lacking;
 use mlc_tests::paths;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
