@@ -72,10 +72,10 @@ impl Scheduled for Convolution {
             .in_place()
             .by_routines(),
         Kind::new("direct-dots", direct_dots, write_direct_dots).by_routines(),
+        Kind::new("winograd", winograd::list, winograd::write).saves_products(),
         Kind::new("quads", |op, kernel| words(op, Grain::Quads, kernel), write_words).in_place(),
         Kind::new("word-pairs", |op, kernel| words(op, Grain::Pairs, kernel), write_words).in_place(),
         Kind::new("channel-quads", depthwise_quads::list, |op, _, kernel| depthwise_quads::write(op, kernel)),
-        Kind::new("winograd", winograd::list, winograd::write).saves_products(),
         Kind::new(
             "tiles",
             |op, kernel| {

@@ -13,8 +13,10 @@ pub const QUAD: usize = 4;
 pub enum Grain {
     /// Four bytes.
     Quads,
-    /// Two numbers of 16 bits.
+    /// Two numbers of 16 bits that bytes have become, and those that weights become as they are loaded.
     Pairs,
+    /// Two numbers of 16 bits that x and weights have already.
+    Words,
 }
 
 impl Grain {
@@ -27,14 +29,14 @@ impl Grain {
     pub fn count(self) -> usize {
         match self {
             Grain::Quads => QUAD,
-            Grain::Pairs => 2,
+            Grain::Pairs | Grain::Words => 2,
         }
     }
 
     /// The type in which weights are stored, and how many of it are those of a lane.
     pub fn weights(self) -> (DType, usize) {
         match self {
-            Grain::Quads => (DType::I32, 1),
+            Grain::Quads | Grain::Words => (DType::I32, 1),
             Grain::Pairs => (DType::I8, self.count()),
         }
     }
@@ -43,7 +45,7 @@ impl Grain {
     pub fn copied(self, dtype: DType) -> (&'static str, DType) {
         match self {
             Grain::Quads => ("bytes", dtype),
-            Grain::Pairs => ("wide", DType::I16),
+            Grain::Pairs | Grain::Words => ("wide", DType::I16),
         }
     }
 
@@ -51,7 +53,7 @@ impl Grain {
     pub fn word(self, pointer: Var, index: Index) -> Expr {
         match self {
             Grain::Quads => Expr::Quad { pointer, index },
-            Grain::Pairs => Expr::Pair { pointer, index },
+            Grain::Pairs | Grain::Words => Expr::Pair { pointer, index },
         }
     }
 
@@ -60,7 +62,7 @@ impl Grain {
         let ty = ValueType::vector(DType::I32, lanes);
         let index = index.times(self.weights().1 as i64);
         match self {
-            Grain::Quads => kernel.shared("w", Expr::Load { pointer, index, ty }),
+            Grain::Quads | Grain::Words => kernel.shared("w", Expr::Load { pointer, index, ty }),
             Grain::Pairs => kernel.b.define("w", Expr::WidePairs { pointer, index, lanes }),
         }
     }
@@ -70,7 +72,7 @@ impl Grain {
         let children = Box::new([Expr::Var(sum), Expr::Splat(Box::new(word), lanes), weights]);
         match self {
             Grain::Quads => Expr::QuadDot(children),
-            Grain::Pairs => Expr::Dot(children),
+            Grain::Pairs | Grain::Words => Expr::Dot(children),
         }
     }
 }
@@ -90,4 +92,9 @@ pub fn quad(bytes: &[i8]) -> i64 {
     let mut word = [0; QUAD];
     word.iter_mut().zip(bytes).for_each(|(place, &byte)| *place = byte as u8);
     i32::from_le_bytes(word).into()
+}
+
+/// Two numbers of 16 bits as a word, the first in its lower half.
+pub fn pair([low, high]: [i16; 2]) -> i64 {
+    i32::from(low as u16).wrapping_add(i32::from(high) << 16).into()
 }

@@ -68,8 +68,10 @@ mod window;
 mod window_sums;
 mod winograd;
 mod winograd_filter;
+mod winograd_time;
 mod winograd_transforms;
 mod winograd_windows;
+mod word_weights;
 mod writer;
 
 pub use elementwise::fill_border;

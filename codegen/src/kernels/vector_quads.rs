@@ -4,13 +4,14 @@
 //! Where machines multiply four bytes at once ([`Expr::QuadDot`]), the copy is of unsigned bytes, or of signed ones on Arm. Bytes of the other kind get
 //! 128 more or less as they are copied; what that adds to a sum is a constant of its output, which the sum starts from. Where they
 //! multiply two numbers of 16 bits at once ([`Expr::Dot`]), the copy is of such numbers, and weights are bytes that become such as they
-//! are loaded: to split words of four bytes takes more instructions than their products, and more registers than there are.
+//! are loaded: to split words of four bytes takes more instructions than their products, and more registers than there are. What
+//! Winograd's convolutions have transformed is of such numbers already, and so are its weights.
 
 use super::bounds;
 use super::contraction::{Axis, Contraction};
 use super::dots::{runs, take_bias};
 use super::elementwise::nest;
-use super::grain::{Grain, QUAD, quad, swapped};
+use super::grain::{Grain, QUAD};
 use super::lines::Lines;
 use super::products::{finish, machine};
 use super::scales::{Sums, numbers};
@@ -22,7 +23,7 @@ use crate::loops::{Expr, Index, Nest, ValueType, Var};
 use crate::lower::view::merge_axes;
 use crate::target::{ByteDots, Tuning};
 use mlc_ir::scalar::BinaryFunction;
-use mlc_ir::{Attribute, DType, Diagnostic, Literal, Tensor, TensorType};
+use mlc_ir::{Attribute, DType, Diagnostic, Literal, TensorType};
 use std::collections::BTreeMap;
 
 /// What bytes get as signed ones become unsigned, or lose as unsigned ones become signed.
@@ -63,10 +64,13 @@ impl Contraction {
             && self.reduction.last().is_none_or(|axis| axis.x == 1 || axis.extent == 1)
     }
 
-    /// Extents of the axes that tiles lie along, and of those above.
+    /// Extents of the axes that tiles lie along, and of those above, among which are all along which the weights move.
     fn places(&self) -> (usize, usize, Vec<usize>) {
-        let (columns, above) = self.outer.split_last().map_or((1, &[][..]), |(last, above)| (last.extent, above));
-        let (rows, above) = above.split_last().map_or((1, above), |(last, above)| (last.extent, above));
+        let split =
+            |axes: &'_ [Axis]| axes.last().filter(|axis| axis.weights == 0).map(|last| (last.extent, axes.len() - 1));
+        let (columns, left) = split(&self.outer).unwrap_or((1, self.outer.len()));
+        let (rows, left) = split(&self.outer[..left]).unwrap_or((1, left));
+        let above = &self.outer[..left];
         (rows, columns, above.iter().map(|axis| axis.extent).collect())
     }
 
@@ -154,7 +158,8 @@ struct Words<'c> {
     /// Where x is, copied.
     x: Var,
     weights: Var,
-    first: Var,
+    /// The sums' first terms, if they aren't zeros.
+    first: Option<Var>,
     /// How sums are rescaled, if not by the epilogue.
     lines: Option<Lines>,
     /// Words of the elements that follow each other.
@@ -171,7 +176,7 @@ impl<'c> Words<'c> {
         let (rows, columns, _) = contraction.places();
         let blocks = tile::plan(rows, columns, contraction.outputs, machine, vectors);
         let (run, starts) = runs(contraction);
-        let grain = Grain::of(kernel);
+        let grain = if contraction.transform.is_some() { Grain::Words } else { Grain::of(kernel) };
         let words = run.div_ceil(grain.count());
         let padded: usize = blocks.iter().map(|block| block.count * block.width()).sum();
         let operand = contraction.weights.operand.unwrap_or(1);
@@ -179,13 +184,18 @@ impl<'c> Words<'c> {
         let (packed, own) = (contraction.clone(), blocks.clone());
         let (stored, size) = grain.weights();
         let swaps = kernel.target.byte_dots == ByteDots::SwappedQuads;
-        let ty = TensorType::new(stored, [padded * words * starts.len() * size]);
+        let ty = TensorType::new(stored, [padded * words * contraction.weight_starts().len() * size]);
         let weights = kernel.pack(operand, "packed", ty, move || packed.weight_words(&own, grain, swaps));
-        let added = if grain == Grain::Quads { added_bias(kernel, dtype) } else { 0 };
-        let list = contraction.clone();
-        let (first, lines) =
-            first_terms(kernel, (contraction.outputs, padded), (operand, added), move || list.weight_sums());
-        let x = copy(kernel, &contraction.x, dtype, grain);
+        let (first, lines, x) = match grain {
+            Grain::Words => (None, None, contraction.x.pointer),
+            Grain::Pairs | Grain::Quads => {
+                let added = if grain == Grain::Quads { added_bias(kernel, dtype) } else { 0 };
+                let list = contraction.clone();
+                let (first, lines) =
+                    first_terms(kernel, (contraction.outputs, padded), (operand, added), move || list.weight_sums());
+                (Some(first), lines, copy(kernel, &contraction.x, dtype, grain))
+            }
+        };
         let shares = grain == Grain::Quads && !swaps;
         Words { contraction, grain, blocks, x, weights, first, lines, words, runs: starts.len(), shares }
     }
@@ -197,9 +207,17 @@ impl<'c> Words<'c> {
             kernel.for_each("block", block.count, |kernel, number| {
                 let output = number.times(block.outputs() as i64).offset(block.first as i64);
                 let padded = number.times(block.width() as i64).offset(section as i64);
-                let start = padded.times((self.words * self.runs * self.grain.weights().1) as i64);
-                let weights = kernel.b.pointer("wp", self.weights, start);
+                let size = self.grain.weights().1;
+                let runs = self.contraction.weight_starts().len();
+                let start = padded.times((self.words * runs * size) as i64);
                 kernel.for_shape(&["n", "m"], &above, &mut |kernel, outer| {
+                    let moved = outer.iter().zip(&self.contraction.outer).filter(|(_, axis)| axis.weights != 0);
+                    let position = moved.fold(Index::default(), |position, (index, axis)| {
+                        position.times(axis.extent as i64).plus(index)
+                    });
+                    let of_position = self.words * self.runs * block.width() * size;
+                    let start = start.plus(&position.times(of_position as i64));
+                    let weights = kernel.b.pointer("wp", self.weights, start);
                     for rows in &block.rows {
                         for_span(kernel, "row", *rows, |kernel, row| {
                             for columns in &block.columns {
@@ -235,7 +253,8 @@ impl<'c> Words<'c> {
             let mut at = padded.clone();
             for (number, vector) in tile.block.vectors.iter().enumerate() {
                 let ty = ValueType::vector(DType::I32, vector.width);
-                let first = Expr::Load { pointer: self.first, index: at.clone(), ty };
+                let load = |pointer| Expr::Load { pointer, index: at.clone(), ty };
+                let first = self.first.map_or(Expr::zero(DType::I32, vector.width), load);
                 sums.push(kernel.b.mutable(&format!("sum_{pixel}_{number}"), first));
                 at = at.offset(vector.width as i64);
             }
@@ -375,70 +394,6 @@ impl WordTile<'_> {
     }
 }
 
-impl Contraction {
-    /// The weights of an output, which are bytes, in the order of the runs.
-    fn weight_runs(&self, bytes: &[u8], output: usize) -> Option<Vec<Vec<i8>>> {
-        let (run, starts) = runs(self);
-        let stride = self.reduction.last().map_or(0, |axis| axis.weights);
-        let first = self.weights_offset + output as i64 * self.output_stride;
-        let byte = |element: i64| Some(*bytes.get(usize::try_from(element).ok()?)? as i8);
-        starts
-            .iter()
-            .map(|(_, start)| (0..run as i64).map(|step| byte(first + start + step * stride)).collect())
-            .collect()
-    }
-
-    /// Sums of the outputs' weights, if these are constant.
-    pub(super) fn weight_sums(&self) -> Option<Vec<i64>> {
-        let bytes = self.weights.constant.as_ref()?.bytes();
-        let sum =
-            |output| Some(self.weight_runs(bytes, output)?.iter().flatten().map(|&weight| i64::from(weight)).sum());
-        (0..self.outputs).map(sum).collect()
-    }
-
-    /// Words of weights, block by block, word by word, output by output; outputs that aren't there have zeros. Vectors of words may have
-    /// their pairs [swapped](swapped).
-    fn weight_words(&self, blocks: &[Block], grain: Grain, swaps: bool) -> Option<Attribute> {
-        let bytes = self.weights.constant.as_ref()?.bytes();
-        let (run, starts) = runs(self);
-        let (count, (dtype, size)) = (grain.count(), grain.weights());
-        let mut words: Vec<i64> = Vec::new();
-        let mut output = 0;
-        for block in blocks {
-            for _ in 0..block.count {
-                let own: Vec<Vec<Vec<i8>>> = (output..output + block.outputs())
-                    .map(|own| self.weight_runs(bytes, own))
-                    .collect::<Option<_>>()?;
-                output += block.outputs();
-                for number in 0..starts.len() {
-                    for word in 0..run.div_ceil(count) {
-                        let part = word * count..run.min((word + 1) * count);
-                        for runs in &own {
-                            let part = &runs[number][part.clone()];
-                            match grain {
-                                Grain::Quads => words.push(quad(part)),
-                                Grain::Pairs => {
-                                    words.extend(part.iter().map(|&byte| i64::from(byte)));
-                                    words.extend(std::iter::repeat_n(0, count - part.len()));
-                                }
-                            }
-                        }
-                        words.extend(std::iter::repeat_n(0, (block.width() - block.outputs()) * size));
-                        if swaps {
-                            let first = words.len() - block.width();
-                            words[first..]
-                                .chunks_exact_mut(QUAD)
-                                .for_each(|lanes| lanes.copy_from_slice(&swapped(lanes)));
-                        }
-                    }
-                }
-            }
-        }
-        let ty = TensorType::new(dtype, [words.len()]);
-        Some(Attribute::from_tensor(&Tensor::from_integers(ty, words)))
-    }
-}
-
 /// Copies what x shows into scratch memory of the same layout, as bytes that the machine multiplies or as numbers of 16 bits. Behind the
 /// last there is room for a word.
 fn copy(kernel: &mut KernelWriter<'_>, x: &Argument, dtype: DType, grain: Grain) -> Var {
@@ -456,7 +411,7 @@ fn copy(kernel: &mut KernelWriter<'_>, x: &Argument, dtype: DType, grain: Grain)
         }
         let value = Expr::Load { pointer: x.pointer, index: index.clone(), ty: ValueType::vector(dtype, lanes) };
         let value = match grain {
-            Grain::Pairs => Expr::Cast(own, Box::new(value)),
+            Grain::Pairs | Grain::Words => Expr::Cast(own, Box::new(value)),
             Grain::Quads if added_bias(kernel, dtype) != 0 => {
                 let bias = if dtype.is_signed() { -BIAS } else { BIAS };
                 Expr::binary(BinaryFunction::Xor, value, Expr::splat(Literal::integer(dtype, bias), lanes))

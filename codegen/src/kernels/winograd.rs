@@ -5,19 +5,25 @@
 //! The products are those of a [`Contraction`] for each [`Group`] with a weight axis, one position of which is one product of all tiles,
 //! channels of all phases and outputs, by the same register tiles as any other. The border is in memory. A last tile that would leave the result is moved back over
 //! results of the one before, whose values it doesn't store again: an epilogue's operand may lie there.
+//!
+//! Bytes are transformed to numbers of 16 bits, exactly, where transforms are of integers and the machine multiplies two such numbers at once:
+//! sums are those of all products, modulo what 32 bits hold, and weights are doubled where they are halves.
 
 use super::contraction::{Axis, Contraction};
+use super::lines::Lines;
 use super::products::{finish, machine};
 use super::schedule::{Preferences, Settings};
 use super::tile::{self, Lanes, Machine};
+use super::vector_quads::{first_terms, has_quads, quad_machine};
 use super::winograd_transforms::{transform_elements, transform_products};
 use super::winograd_windows::{Group, Windows};
 use super::{Argument, KernelWriter};
-use crate::loops::{Expr, Index, Nest, Relation, Stmt, Var};
+use crate::loops::{Expr, Index, Nest, Relation, Stmt, ValueType, Var};
 use crate::lower::view::View;
-use crate::target::{LINE_BYTES, VectorSpelling};
+use crate::target::{ByteDots, LINE_BYTES, VectorSpelling};
 use mlc_ir::ops::Convolution;
-use mlc_ir::{DType, Diagnostic, Objective};
+use mlc_ir::scalar::BinaryFunction;
+use mlc_ir::{DType, Diagnostic, Literal, Objective};
 
 /// Results of a tile along an axis of several taps; a window has filters for odd numbers or for even ones.
 const OUTPUTS: [usize; 4] = [5, 4, 3, 2];
@@ -25,21 +31,62 @@ const OUTPUTS: [usize; 4] = [5, 4, 3, 2];
 const MOST_STRIDE: usize = 2;
 /// Where schedules stand in lists that are thought to take longer than others.
 const BEHIND: usize = 100;
-/// Elements of a line of cache.
-const LINE: usize = LINE_BYTES / 4;
+/// Products that a sum of bytes has at most, so that 32 bits hold four times the sum.
+const MOST_PRODUCTS: usize = 1 << 14;
+
+/// What is transformed and multiplied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Numbers {
+    Singles,
+    /// Numbers of 16 bits, two of which are multiplied at once.
+    Words,
+}
+
+impl Numbers {
+    /// The type of transformed elements.
+    fn elements(self) -> DType {
+        match self {
+            Numbers::Singles => DType::F32,
+            Numbers::Words => DType::I16,
+        }
+    }
+
+    /// The type of sums of products.
+    fn sums(self) -> DType {
+        match self {
+            Numbers::Singles => DType::F32,
+            Numbers::Words => DType::I32,
+        }
+    }
+
+    /// How many are multiplied at once.
+    pub(super) fn together(self) -> usize {
+        self.sums().size() / self.elements().size()
+    }
+}
 
 /// A convolution in tiles of some size.
-struct Winograd {
-    windows: Windows,
-    groups: Vec<Group>,
+pub(super) struct Winograd {
+    pub(super) numbers: Numbers,
+    pub(super) windows: Windows,
+    pub(super) groups: Vec<Group>,
     x: Argument,
     weights: Argument,
     /// Items of the batch, and rows and columns of the result.
-    items: usize,
-    extents: [usize; 2],
-    channels: usize,
-    outputs: usize,
-    machine: Machine,
+    pub(super) items: usize,
+    pub(super) extents: [usize; 2],
+    pub(super) channels: usize,
+    pub(super) outputs: usize,
+    /// The machine as it is for sums, and as it is for elements.
+    pub(super) machine: Machine,
+    pub(super) elements: Machine,
+}
+
+/// What sums of integers get before they are results, beside what the epilogue says.
+struct Ends {
+    doublings: u32,
+    first: Var,
+    lines: Option<Lines>,
 }
 
 /// Where a tile lies: the item, and along each axis the first result that nobody else stores and the first one that is computed.
@@ -81,44 +128,47 @@ pub fn write(op: &Convolution, settings: &Settings, kernel: &mut KernelWriter<'_
 }
 
 impl Winograd {
-    /// A convolution in tiles of so many results along each axis of several taps, if it can be computed so: of singles, in vectors, by
-    /// constant weights, by windows that move by one or two within the operand, where sums needn't keep their order.
+    /// A convolution in tiles of so many results along each axis of several taps, if it can be computed so: of singles or bytes, in vectors, by
+    /// constant weights, by windows that move by one or two within the operand, where sums of singles needn't keep their order.
     fn new(op: &Convolution, outputs: usize, kernel: &KernelWriter<'_>) -> Option<Winograd> {
         let (x, weights) = (kernel.operands[0].clone(), kernel.operands[1].clone());
         let result = &kernel.results[0].view;
         let ones = |list: &[usize]| list == [1, 1];
         let strides = <[usize; 2]>::try_from(op.strides.as_slice()).ok()?;
-        let is_single = |argument: &Argument| kernel.b.element_dtype(argument.pointer) == DType::F32;
         let is_plain = ones(&op.dilations)
             && strides.iter().all(|stride| (1..=MOST_STRIDE).contains(stride))
             && op.groups == 1
-            && op.sums.is_none()
             && op.pads.iter().all(|&pads| pads == (0, 0))
-            && [&x, &weights, &kernel.results[0]].into_iter().all(is_single)
-            && weights.operand.is_some()
-            && weights.constant.as_ref().is_some_and(|constant| constant.ty().dtype == DType::F32)
             && x.view.last_stride() == 1
             && result.elements() > 0;
-        let machine = machine(DType::F32, kernel);
+        let numbers = numbers(op, kernel)?;
+        let elements = machine(numbers.elements(), kernel);
         let is_for_any = kernel.target.vectors == VectorSpelling::Either;
-        if !is_plain || machine.lanes == 1 || is_for_any || machine.in_order || kernel.target.is_strict() {
+        if !is_plain || elements.lanes == 1 || is_for_any || elements.in_order {
             return None;
         }
+        let machine = if numbers == Numbers::Words { quad_machine(kernel) } else { elements };
         let taps = [weights.view.shape[0], weights.view.shape[1]];
         let windows = Windows::new(taps, strides, outputs)?;
         let extents = [result.shape[1], result.shape[2]];
-        let fits = windows.filters.iter().zip(extents).all(|(filter, extent)| filter.outputs <= extent);
         let channels = weights.view.shape[2];
+        let is_exact = windows.doublings().is_some()
+            && channels.is_multiple_of(elements.narrowest)
+            && windows.taps() * channels <= MOST_PRODUCTS;
+        if numbers == Numbers::Words && !is_exact {
+            return None;
+        }
+        let fits = windows.filters.iter().zip(extents).all(|(filter, extent)| filter.outputs <= extent);
         if !fits || channels == 0 {
             return None;
         }
         let (items, outputs) = (result.shape[0], weights.view.shape[3]);
         let groups = windows.groups();
-        Some(Winograd { windows, groups, x, weights, items, extents, channels, outputs, machine })
+        Some(Winograd { numbers, windows, groups, x, weights, items, extents, channels, outputs, machine, elements })
     }
 
     /// Channels of all phases that take part in a group's products.
-    fn depth(&self, group: &Group) -> usize {
+    pub(super) fn depth(&self, group: &Group) -> usize {
         group.phases * self.channels
     }
 
@@ -128,50 +178,30 @@ impl Winograd {
     }
 
     /// All tiles.
-    fn total(&self) -> usize {
+    pub(super) fn total(&self) -> usize {
         self.items * self.counts().iter().product::<usize>()
     }
 
     /// Vectors of outputs of the register tiles that the products of so many tiles are computed in.
-    fn vectors(&self, tiles: usize) -> usize {
+    pub(super) fn vectors(&self, tiles: usize) -> usize {
         tile::sizes(1, tiles, self.outputs, self.machine).first().copied().unwrap_or(1)
     }
 
     /// Elements between those of one product and the next, of so many tiles of some channels: an odd number of lines, so that those of
     /// a tile don't compete for the same places in a cache.
-    fn pitch(tiles: usize, channels: usize) -> usize {
-        ((tiles * channels).div_ceil(LINE) | 1) * LINE
+    fn pitch(dtype: DType, tiles: usize, channels: usize) -> usize {
+        let line = LINE_BYTES / dtype.size();
+        ((tiles * channels).div_ceil(line) | 1) * line
     }
 
-    /// Time of the register tiles of all results, in units of one vector multiply-add.
-    fn direct_time(&self, kernel: &KernelWriter<'_>) -> f64 {
-        let [rows, columns] = self.extents;
-        let size = tile::sizes(rows, columns, self.outputs, self.machine).first().copied().unwrap_or(1);
-        let taps = self.windows.taps();
-        let step = tile::time(rows, columns, self.outputs, self.machine, size);
-        let weights = 4 * taps * self.channels * self.outputs;
-        let computing = (self.items * taps * self.channels) as f64 * step;
-        beside_fetching(kernel, computing, weights, 1)
+    /// The same of transformed elements of a group.
+    fn element_pitch(&self, tiles: usize, group: &Group) -> usize {
+        Self::pitch(self.numbers.elements(), tiles, self.depth(group))
     }
 
-    /// Time of so many tiles at once, in units of one vector multiply-add.
-    fn time(&self, tiles: usize, kernel: &KernelWriter<'_>) -> f64 {
-        let costs = kernel.target.machine.tuning.winograd;
-        let turns = self.total().div_ceil(tiles);
-        let vectors = |elements: usize| tile::vectors(elements, self.machine).len() as f64;
-        let step = tile::time(1, tiles, self.outputs, self.machine, self.vectors(tiles));
-        let sums = tiles as f64 * vectors(self.outputs);
-        let of_product = |group: &Group| costs.product * self.depth(group) as f64 * step + costs.sum * sums;
-        let moved_of_product = |group: &Group| group.phases as f64 * vectors(self.channels) + vectors(self.outputs);
-        let products = turns as f64 * self.sum(of_product);
-        let moved = self.total() as f64 * self.sum(moved_of_product);
-        let weights = 4 * self.outputs * self.sum(|group| self.depth(group) as f64) as usize;
-        beside_fetching(kernel, products, weights, turns) + costs.moved * moved + self.spilling(tiles, kernel)
-    }
-
-    /// The sum over all products of what is said of one in a group.
-    fn sum(&self, of_product: impl Fn(&Group) -> f64) -> f64 {
-        self.groups.iter().map(|group| group.products.len() as f64 * of_product(group)).sum()
+    /// The same of sums.
+    fn sum_pitch(&self, tiles: usize) -> usize {
+        Self::pitch(self.numbers.sums(), tiles, self.outputs)
     }
 
     /// Elements of what so many tiles have transformed, those in front of each group's first.
@@ -180,54 +210,25 @@ impl Winograd {
         let mut starts = Vec::new();
         for group in &self.groups {
             starts.push(total);
-            total += group.products.len() * Self::pitch(tiles, self.depth(group));
+            total += group.products.len() * self.element_pitch(tiles, group);
         }
         (total, starts)
     }
 
     /// Bytes of what so many tiles have transformed, and of their products.
-    fn transformed_bytes(&self, tiles: usize) -> usize {
-        4 * (self.transformed(tiles).0 + self.windows.size() * Self::pitch(tiles, self.outputs))
-    }
-
-    /// Time that it takes to bring what is transformed back from behind the second level of cache, if that is too small for it.
-    fn spilling(&self, tiles: usize, kernel: &KernelWriter<'_>) -> f64 {
-        let machine = &kernel.target.machine;
-        match machine.caches.get(1) {
-            Some(cache) if self.transformed_bytes(tiles) > cache.bytes / 4 * 3 => {
-                let bytes = 2 * self.total().div_ceil(tiles) * self.transformed_bytes(tiles);
-                bytes as f64 / cache.fill / machine.instructions.multiply_add
-            }
-            _ => 0.0,
-        }
-    }
-
-    /// How many tiles are best taken at once, and the time that all take so. The last turn has no fewer than it must.
-    fn best_tiles(&self, kernel: &KernelWriter<'_>) -> (usize, f64) {
-        let total = self.total();
-        let mut best = (total, f64::INFINITY);
-        let mut last = 0;
-        for turns in 1..=total {
-            let tiles = total.div_ceil(turns);
-            if tiles == last {
-                continue;
-            }
-            last = tiles;
-            let time = self.time(tiles, kernel);
-            best = if time < best.1 { (tiles, time) } else { best };
-            if self.transformed_bytes(tiles) < kernel.target.machine.tuning.winograd.least_bytes {
-                break;
-            }
-        }
-        best
+    pub(super) fn transformed_bytes(&self, tiles: usize) -> usize {
+        let elements = self.numbers.elements().size() * self.transformed(tiles).0;
+        elements + self.numbers.sums().size() * self.windows.size() * self.sum_pitch(tiles)
     }
 
     fn write(&self, settings: &Settings, kernel: &mut KernelWriter<'_>) -> Result<(), Diagnostic> {
         let (total, tiles) = (self.total(), settings.number("tiles").max(1));
-        let pitch = Self::pitch(tiles, self.outputs);
+        let pitch = self.sum_pitch(tiles);
         let (elements, starts) = self.transformed(tiles);
-        let transformed = kernel.gathered("transformed", DType::F32, elements);
-        let products = kernel.gathered("products", DType::F32, self.windows.size() * pitch);
+        let transformed = kernel.gathered("transformed", self.numbers.elements(), elements);
+        let products = kernel.gathered("products", self.numbers.sums(), self.windows.size() * pitch);
+        let old = (kernel.epilogue.clone(), kernel.bounds.clone());
+        let ends = self.ends(kernel);
         let mut result = Ok(());
         kernel.for_range("first", Index::default(), Index::from(total), tiles as i64, |kernel, first| {
             let left = Index::from(total).plus(&first.times(-1));
@@ -252,10 +253,20 @@ impl Winograd {
             kernel.for_range("tile", Index::default(), count, 1, |kernel, tile| {
                 let place = self.place(kernel, &first.plus(&tile));
                 let from = kernel.b.pointer("mp", products, tile.times(self.outputs as i64));
-                self.results(kernel, &place, from, pitch);
+                self.results(kernel, &place, (from, pitch), ends.as_ref());
             });
         });
+        (kernel.epilogue, kernel.bounds) = old;
         result
+    }
+
+    /// What sums of integers get, which the epilogue then no longer says.
+    fn ends(&self, kernel: &mut KernelWriter<'_>) -> Option<Ends> {
+        let doublings = self.windows.doublings().filter(|_| self.numbers == Numbers::Words)?;
+        let padded = self.outputs.next_multiple_of(self.machine.lanes);
+        let weights = (self.weights.operand?, 0);
+        let (first, lines) = first_terms(kernel, (self.outputs, padded), weights, || None);
+        Some(Ends { doublings, first, lines })
     }
 
     /// Where a tile lies, by its number.
@@ -288,16 +299,16 @@ impl Winograd {
 
     /// Loops over vectors of channels.
     fn for_vectors<'a>(
-        &self,
         kernel: &mut KernelWriter<'a>,
+        machine: Machine,
         channels: usize,
         body: impl Fn(&mut KernelWriter<'a>, Index, Lanes),
     ) {
-        let lanes = self.machine.lanes;
+        let lanes = machine.lanes;
         let full = channels / lanes * lanes;
         let whole = Lanes { width: lanes, valid: lanes };
         kernel.for_range("c", Index::default(), Index::from(full), lanes as i64, |kernel, c| body(kernel, c, whole));
-        if let Some(rest) = tile::vectors(channels, self.machine).last().filter(|_| full < channels) {
+        if let Some(rest) = tile::vectors(channels, machine).last().filter(|_| full < channels) {
             body(kernel, Index::from(full), *rest);
         }
     }
@@ -307,9 +318,10 @@ impl Winograd {
         let strides = self.windows.strides;
         let [row, column] = [0, 1].map(|axis| place.first[axis].times(strides[axis] as i64));
         let start = self.x.address(&[place.item.clone(), row, column, Index::default()]);
-        let x = Argument { pointer: kernel.b.pointer("xp", self.x.pointer, start), ..self.x.clone() };
+        let view = View { dtype: kernel.b.element_dtype(self.x.pointer), ..self.x.view.clone() };
+        let x = Argument { pointer: kernel.b.pointer("xp", self.x.pointer, start), view, ..self.x.clone() };
         let phases = self.windows.phases();
-        self.for_vectors(kernel, self.channels, |kernel, channel, lanes| {
+        Self::for_vectors(kernel, self.elements, self.channels, |kernel, channel, lanes| {
             for &phase in &phases {
                 let sizes = [0, 1].map(|axis| self.windows.reach(phase, axis));
                 let column = |kernel: &mut KernelWriter<'_>, column: usize| -> Vec<Expr> {
@@ -322,6 +334,10 @@ impl Winograd {
                             lanes.width,
                             lanes.valid,
                         );
+                        let value = match self.numbers {
+                            Numbers::Singles => value,
+                            Numbers::Words => Expr::Cast(self.numbers.elements(), Box::new(value)),
+                        };
                         kernel.b.define("x", value)
                     });
                     let values: Vec<Expr> = values.collect();
@@ -347,7 +363,7 @@ impl Winograd {
     fn transformed_place(&self, product: [usize; 2], phase: [usize; 2], tiles: usize) -> Option<(usize, usize)> {
         let turn = self.windows.turn(product, phase)?;
         let (group, place) = self.place_in_group(product)?;
-        Some((group, place * Self::pitch(tiles, self.depth(&self.groups[group])) + turn * self.channels))
+        Some((group, place * self.element_pitch(tiles, &self.groups[group]) + turn * self.channels))
     }
 
     /// The group of a product, and the products in front of it there.
@@ -372,13 +388,13 @@ impl Winograd {
     ) -> Result<(), Diagnostic> {
         let count = group.products.len();
         let depth = self.depth(group);
-        let dense = |pointer: Var, channels: usize| {
+        let dense = |pointer: Var, dtype: DType, channels: usize| {
             let shape = [count, tiles, channels].as_slice().into();
-            let strides = [Self::pitch(tiles, channels) as i64, channels as i64, 1].as_slice().into();
-            let view = View { dtype: DType::F32, shape, strides, offset: 0 };
+            let strides = [Self::pitch(dtype, tiles, channels) as i64, channels as i64, 1].as_slice().into();
+            let view = View { dtype, shape, strides, offset: 0 };
             Argument { pointer, view, constant: None, operand: None }
         };
-        let x = dense(x, depth);
+        let x = dense(x, self.numbers.elements(), depth);
         let contraction = Contraction {
             x_offset: 0,
             weights: self.weights.clone(),
@@ -394,24 +410,27 @@ impl Winograd {
             outputs: self.outputs,
             output_stride: 1,
         };
-        let result = std::mem::replace(&mut kernel.results[0], dense(y, self.outputs));
+        let result = std::mem::replace(&mut kernel.results[0], dense(y, self.numbers.sums(), self.outputs));
         let epilogue = kernel.epilogue.take();
-        let written = contraction.write(settings, kernel);
+        let written = match self.numbers {
+            Numbers::Singles => contraction.write(settings, kernel),
+            Numbers::Words => contraction.write_words(settings, kernel),
+        };
         (kernel.results[0], kernel.epilogue) = (result, epilogue);
         written
     }
 
     /// Transforms the products of a tile and hands its results to the epilogue.
-    fn results(&self, kernel: &mut KernelWriter<'_>, place: &Place, from: Var, pitch: usize) {
+    fn results(&self, kernel: &mut KernelWriter<'_>, place: &Place, (from, pitch): (Var, usize), ends: Option<&Ends>) {
         let sizes = self.windows.sizes();
         let stored = |axis: usize, at: usize| {
             let own = place.first[axis].offset(at as i64);
             let is_whole = self.extents[axis].is_multiple_of(self.windows.filters[axis].outputs);
             if is_whole { Vec::new() } else { vec![(own, Relation::GreaterEqual, place.fresh[axis].clone())] }
         };
-        let view = View::dense(DType::F32, &[self.windows.size() * pitch]);
+        let view = View::dense(self.numbers.sums(), &[self.windows.size() * pitch]);
         let products = Argument { pointer: from, view, constant: None, operand: None };
-        self.for_vectors(kernel, self.outputs, |kernel, output, lanes| {
+        Self::for_vectors(kernel, self.machine, self.outputs, |kernel, output, lanes| {
             let column = |kernel: &mut KernelWriter<'_>, column: usize| -> Vec<Expr> {
                 let values = (0..sizes[0]).map(|row| {
                     let index = output.offset((self.number([row, column]) * pitch) as i64);
@@ -431,6 +450,8 @@ impl Winograd {
                             let [first_row, first_column] = &place.first;
                             let at =
                                 [place.item.clone(), first_row.offset(row as i64), first_column.offset(column as i64)];
+                            let value =
+                                ends.map_or(value.clone(), |ends| ends.value(kernel, value, &output, lanes.width));
                             let sum = kernel.b.mutable("sum", value);
                             finish(kernel, sum, &at, &output, lanes);
                         });
@@ -441,16 +462,32 @@ impl Winograd {
     }
 }
 
-/// Time of computing, in units of one vector multiply-add, while weights of so many bytes come so many times: first from behind the level
-/// of cache that holds them, since other kernels have run since, then from it.
-fn beside_fetching(kernel: &KernelWriter<'_>, computing: f64, bytes: usize, turns: usize) -> f64 {
-    let machine = &kernel.target.machine;
-    let costs = machine.tuning.winograd;
-    let level = machine.caches.iter().position(|cache| bytes <= cache.bytes).unwrap_or(machine.caches.len());
-    let fill = |level: usize| machine.caches.get(level).map_or(f64::INFINITY, |cache| cache.fill);
-    let first_fill = if level + 1 < machine.caches.len() { fill(level) } else { costs.memory_fill };
-    let again_fill = level.checked_sub(1).map_or(f64::INFINITY, fill);
-    let time = |bytes: usize, fill: f64| bytes as f64 / fill / machine.instructions.multiply_add;
-    let fetching = time(bytes, first_fill) + time(bytes * (turns - 1), again_fill);
-    computing.max(fetching) + costs.unhidden * computing.min(fetching)
+impl Ends {
+    /// What becomes of the sums of a vector of outputs.
+    fn value(&self, kernel: &mut KernelWriter<'_>, sums: Expr, output: &Index, lanes: usize) -> Expr {
+        let ty = ValueType::vector(DType::I32, lanes);
+        let bits = Expr::splat(Literal::integer(DType::I32, self.doublings.into()), lanes);
+        let halved = Expr::binary(BinaryFunction::ShiftRight, sums, bits);
+        let sums = halved.plus(Expr::Load { pointer: self.first, index: output.clone(), ty });
+        match &self.lines {
+            Some(lines) => lines.value(kernel, sums, output, lanes),
+            None => sums,
+        }
+    }
+}
+
+/// What a convolution of some operands is computed in, if in either: bytes where two numbers of 16 bits are multiplied at once, singles
+/// where their order may change.
+fn numbers(op: &Convolution, kernel: &KernelWriter<'_>) -> Option<Numbers> {
+    let (x, weights) = (&kernel.operands[0], &kernel.operands[1]);
+    let is_single = |argument: &Argument| kernel.b.element_dtype(argument.pointer) == DType::F32;
+    let is_constant = weights.constant.as_ref().is_some_and(|constant| constant.ty().dtype == DType::F32);
+    let are_singles = [x, weights, &kernel.results[0]].into_iter().all(is_single) && is_constant;
+    let is_free = weights.operand.is_some() && !kernel.target.is_strict();
+    let are_bytes = kernel.target.byte_dots == ByteDots::Pairs && has_quads(kernel, x, weights);
+    match op.sums {
+        None if are_singles && is_free => Some(Numbers::Singles),
+        Some(DType::I32) if are_bytes => Some(Numbers::Words),
+        _ => None,
+    }
 }

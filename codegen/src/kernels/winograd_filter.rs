@@ -41,6 +41,11 @@ impl Filter {
         self.size() == 1
     }
 
+    /// Whether integers have transforms in integers: half of a weight is the least part that there is of one.
+    pub fn is_of_integers(&self) -> bool {
+        self.points.iter().all(|&point| point == 1.0)
+    }
+
     /// All finite points: 0, then each point and its negative.
     fn finite(&self) -> Vec<f64> {
         let pairs = self.points.iter().flat_map(|&point| [point, -point]);

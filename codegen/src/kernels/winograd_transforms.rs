@@ -64,7 +64,12 @@ pub fn transform_products(kernel: &mut KernelWriter<'_>, filter: &Filter, values
 fn sum(kernel: &mut KernelWriter<'_>, terms: Vec<(f64, Expr)>, lanes: usize) -> Expr {
     let mut terms: Vec<(f64, Expr)> = terms.into_iter().filter(|(factor, _)| *factor != 0.0).collect();
     terms.sort_by_key(|(factor, _)| *factor != 1.0);
-    let of = |factor: f64| Expr::splat(Literal::float(DType::F32, factor), lanes);
+    let dtype = terms.first().map_or(DType::F32, |(_, value)| kernel.b.ty(value).dtype);
+    let of = |factor: f64| {
+        let factor =
+            if dtype.is_integer() { Literal::integer(dtype, factor as i64) } else { Literal::float(dtype, factor) };
+        Expr::splat(factor, lanes)
+    };
     let mut total: Option<Expr> = None;
     for (factor, value) in terms {
         total = Some(match total {
@@ -75,6 +80,6 @@ fn sum(kernel: &mut KernelWriter<'_>, terms: Vec<(f64, Expr)>, lanes: usize) -> 
             Some(total) => total.plus(value.times(of(factor))),
         });
     }
-    let total = total.unwrap_or_else(|| Expr::zero(DType::F32, lanes));
+    let total = total.unwrap_or_else(|| Expr::zero(dtype, lanes));
     kernel.b.define("t", total)
 }

@@ -52,6 +52,13 @@ impl Windows {
         self.filters.map(|filter| filter.size())
     }
 
+    /// How often transformed weights of integers are doubled so that they are integers, once for each axis that has a filter; so often are
+    /// results halved. Nothing if elements have no transforms in integers.
+    pub fn doublings(&self) -> Option<u32> {
+        let are_of_integers = self.filters.iter().all(Filter::is_of_integers);
+        are_of_integers.then(|| self.filters.iter().map(|filter| u32::from(!filter.is_identity())).sum())
+    }
+
     /// Products of a tile.
     pub fn size(&self) -> usize {
         self.sizes().iter().product()
@@ -142,6 +149,27 @@ impl Windows {
             }
         }
         Some(transformed)
+    }
+
+    /// The same of weights that are bytes, [doubled](Windows::doublings), exactly: of all depths.
+    pub fn transformed_words(&self, group: &Group, weights: &Attribute) -> Option<Vec<i16>> {
+        let [height, width, channels, outputs] = *weights.ty().shape.as_slice() else { return None };
+        if weights.ty().dtype != DType::I8 || [height, width] != self.taps {
+            return None;
+        }
+        let scale = f64::from(1 << self.doublings()?);
+        let planes: Vec<&[u8]> = weights.bytes().chunks_exact(channels * outputs).collect();
+        let mut words = Vec::with_capacity(group.products.len() * group.phases * channels * outputs);
+        for of_phase in self.terms(group).iter().flatten() {
+            let terms: Vec<(i16, &[u8])> = of_phase
+                .iter()
+                .map(|&(factor, tap)| Some(((scale * factor) as i16, *planes.get(tap)?)))
+                .collect::<Option<_>>()?;
+            let sum =
+                |place: usize| terms.iter().map(|(factor, plane)| factor * i16::from(plane[place] as i8)).sum::<i16>();
+            words.extend((0..channels * outputs).map(sum));
+        }
+        Some(words)
     }
 
     /// The taps that each phase of each product of a group is a sum of, and their factors. Half of a filter's elements are zeros: they aren't here.

@@ -238,18 +238,30 @@ pub fn saturation(name: &str, to: ValueType, extremes: (&str, &str), steps: &str
     let wide = value_type_name(ValueType { dtype: DType::I32, ..to });
     let target = value_type_name(to);
     let limited = limited(to, extremes, steps);
-    let own = width(to.lanes).filter(|_| to.dtype == DType::I8 && to.lanes >= 8);
-    let Some(Width { prefix, register, .. }) = own else {
-        return format!("static inline {target} {name}({wide} x) {{\n{limited}}}\n");
+    let head = format!("static inline {target} {name}({wide} x) {{\n");
+    let Some(Width { register, integers, .. }) = width(to.lanes).filter(|_| to.dtype.is_byte()) else {
+        return format!("{head}{limited}}}\n");
     };
-    let bytes = match to.lanes {
-        16 => format!("  return ({target})_mm512_cvtsepi32_epi8(({register})x);\n"),
-        _ => format!(
-            "  const __m128i bytes = {prefix}_cvtsepi32_epi8(({register})x);\n  {target} y;\n  \
-             __builtin_memcpy(&y, &bytes, sizeof(y));\n  return y;\n"
-        ),
+    let end = if to.dtype.is_signed() { "s" } else { "us" };
+    let stored = format!("  {target} y;\n  __builtin_memcpy(&y, &bytes, sizeof(y));\n  return y;\n");
+    let halves = match to.lanes {
+        4 => "(__m128i)x, (__m128i)x",
+        _ => "_mm256_castsi256_si128((__m256i)x), _mm256_extracti128_si256((__m256i)x, 1)",
     };
-    format!("static inline {target} {name}({wide} x) {{\n{}}}\n", either("defined(__AVX512VL__)", &bytes, &limited))
+    // Words become signed numbers of 16 bits first, which have all that is in a byte's range.
+    let packed = format!(
+        "  const __m128i half = _mm_packs_epi32({halves});\n  \
+           const __m128i bytes = _mm_pack{end}_epi16(half, half);\n{stored}"
+    );
+    let body = match to.lanes {
+        16 if to.dtype.is_signed() => {
+            let bytes = format!("  return ({target})_mm512_cvtsepi32_epi8(({register})x);\n");
+            either("defined(__AVX512VL__)", &bytes, &limited)
+        }
+        16 => limited,
+        _ => either(integers, &packed, &limited),
+    };
+    format!("{head}{body}}}\n")
 }
 
 /// A shift of the lanes of a vector by those of another; by more bits than there are, all are lost.

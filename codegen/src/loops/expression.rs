@@ -81,9 +81,9 @@ pub enum Expr {
     BitCast(DType, Box<Expr>),
     /// An integer times a multiplier by two to the power of a shift, rounded; the shift may be known to be one to the right.
     Rescale(Rescaling, Box<[Expr; 3]>),
-    /// Of each lane an integer times a slope and with an offset, both singles, rounded down to an integer: exact where the integer is below
+    /// Of each lane an integer times a slope and with an offset, both singles, rounded to an integer: exact where the integer is below
     /// 2^24, and within what is exact there for any other one.
-    Line(Box<[Expr; 3]>),
+    Line(Integers, Box<[Expr; 3]>),
     /// A scalar integer as one of a narrow type, the nearest end of whose range it is where it is outside.
     Saturate(DType, Box<Expr>),
     /// The same scalar in all lanes.
@@ -107,6 +107,15 @@ pub struct Rescaling {
     pub known: Known,
     /// Added to the result, of a small number only: then it costs nothing.
     pub added: i32,
+}
+
+/// How integers are made of a line's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Integers {
+    /// The largest ones that aren't larger: all steps round down, as AVX-512 can, so that all of them together do.
+    Below,
+    /// The nearest ones, of which a value is never halfway between two; nor does it matter how products round.
+    Nearest,
 }
 
 /// What is known of an integer that is rescaled, and of its multiplier and shift.
@@ -184,7 +193,7 @@ impl Expr {
     /// The values that it is computed of, without those in indices.
     pub fn children(&self) -> impl Iterator<Item = &Expr> {
         let children: [Option<&Expr>; 3] = match self {
-            Expr::Rescale(_, children) | Expr::Dot(children) | Expr::QuadDot(children) | Expr::Line(children) => {
+            Expr::Rescale(_, children) | Expr::Dot(children) | Expr::QuadDot(children) | Expr::Line(_, children) => {
                 children.each_ref().map(Some)
             }
             Expr::Literal(_)
@@ -213,7 +222,7 @@ impl Expr {
     /// The same, to change them.
     pub fn children_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         let children: [Option<&mut Expr>; 3] = match self {
-            Expr::Rescale(_, children) | Expr::Dot(children) | Expr::QuadDot(children) | Expr::Line(children) => {
+            Expr::Rescale(_, children) | Expr::Dot(children) | Expr::QuadDot(children) | Expr::Line(_, children) => {
                 children.each_mut().map(Some)
             }
             Expr::Literal(_)
@@ -458,7 +467,7 @@ pub fn value_type(vars: &[VarInfo], expr: &Expr) -> ValueType {
             let types = children.each_ref().map(|child| value_type(vars, child));
             ValueType { lanes: types.iter().map(|ty| ty.lanes).max().unwrap_or(1), ..types[0] }
         }
-        Expr::Dot(children) | Expr::QuadDot(children) | Expr::Line(children) => value_type(vars, &children[0]),
+        Expr::Dot(children) | Expr::QuadDot(children) | Expr::Line(_, children) => value_type(vars, &children[0]),
         Expr::HalfOf { .. } => ValueType::scalar(DType::F32),
         Expr::Pair { .. } | Expr::Quad { .. } => ValueType::scalar(DType::I32),
         Expr::WidePairs { lanes, .. } => ValueType::vector(DType::I32, *lanes),

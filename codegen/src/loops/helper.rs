@@ -2,7 +2,7 @@
 //! call others.
 
 use super::ValueType;
-use super::expression::Rescaling;
+use super::expression::{Integers, Rescaling};
 use super::routine::Routine;
 use mlc_ir::DType;
 use mlc_ir::scalar::{BinaryFunction, UnaryFunction};
@@ -47,7 +47,7 @@ pub enum Intrinsic {
     /// Integers of 32 bits, so many lanes of them, as ones of a narrow type, saturated.
     Saturate(DType, usize),
     /// Integers of 32 bits times slopes and with offsets, rounded down, in vectors of so many lanes.
-    Line(usize),
+    Line(Integers, usize),
     /// Two neighbouring numbers of 16 bits as a word.
     Pair,
     /// Sums and the products of the halves of two words, in vectors of so many lanes.

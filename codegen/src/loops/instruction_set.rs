@@ -1,7 +1,7 @@
 //! Whose intrinsics the helpers of bytes, and of the words that sums of them are, are written with: one of three files says how.
 
 use super::ValueType;
-use super::expression::{Known, Rescaling};
+use super::expression::{Integers, Known, Rescaling};
 use super::spelling::value_type_name;
 use super::{byte_dots, neon, vector_rescaling, wasm};
 use crate::target::{ByteDots, System, Target};
@@ -112,6 +112,18 @@ impl InstructionSet {
             InstructionSet::Neon(_) => neon::rounded(steps),
             InstructionSet::Wasm => wasm::rounded(steps),
         }
+    }
+
+    /// The function that rescales so many lanes by lines.
+    pub fn line(self, name: &str, integers: Integers, lanes: usize) -> String {
+        let [t, f] = [DType::I32, DType::F32].map(|dtype| value_type_name(ValueType::vector(dtype, lanes)));
+        let steps = vector_rescaling::line_steps(integers, lanes);
+        let body = match self {
+            InstructionSet::X86 => vector_rescaling::line(integers, lanes, &steps),
+            InstructionSet::Wasm if self.has(lanes) && integers == Integers::Nearest => wasm::line(&steps),
+            InstructionSet::Neon(_) | InstructionSet::Wasm => steps,
+        };
+        format!("static inline {t} {name}({t} x, {f} slope, {f} offset) {{\n{body}}}\n")
     }
 
     /// The function that changes the scale of vectors of integers; lane by lane by the function `scalar` where nothing better is known.

@@ -141,7 +141,9 @@ impl Helpers for Intrinsics {
             Intrinsic::RescaleLanes(own) => (quads::rescale_name(own).to_owned(), quads::QUAD),
             Intrinsic::Quad => ("mlc_quad".to_owned(), word),
             Intrinsic::QuadDot(lanes) => (byte_dots::name("quad_dot", lanes), ValueType::vector(DType::I32, lanes)),
-            Intrinsic::Line(lanes) => (vector_rescaling::line_name(lanes), ValueType::vector(DType::I32, lanes)),
+            Intrinsic::Line(integers, lanes) => {
+                (vector_rescaling::line_name(integers, lanes), ValueType::vector(DType::I32, lanes))
+            }
             Intrinsic::Rescale(rescaling, ty) => (rescaling_text::name(rescaling, ty), ty),
         };
         self.use_type(ty);
@@ -300,7 +302,10 @@ impl Intrinsics {
             Intrinsic::RescaleLanes(own) => quads::rescale(name, own),
             Intrinsic::Quad => byte_dots::quad(name),
             Intrinsic::QuadDot(lanes) => self.own_instructions().quad_dot(name, lanes),
-            Intrinsic::Line(lanes) => vector_rescaling::line(self, name, lanes),
+            Intrinsic::Line(integers, lanes) => {
+                self.use_type(ValueType::vector(DType::F32, lanes));
+                self.own_instructions().line(name, integers, lanes)
+            }
             Intrinsic::Rescale(rescaling, ty) if ty.lanes > 1 => {
                 let own = vector_rescaling::of_lanes(rescaling);
                 let scalar = self.call(Intrinsic::Rescale(own, ValueType::scalar(ty.dtype)));

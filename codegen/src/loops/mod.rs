@@ -52,7 +52,7 @@ mod wasm;
 
 pub use builder::{LoopBuilder, Nest, remove_all_unused};
 pub use downwards::downwards;
-pub use expression::{Atom, Expr, Index, Known, Rescaling, value_type};
+pub use expression::{Atom, Expr, Index, Integers, Known, Rescaling, value_type};
 pub use helper::{Helpers, Intrinsic};
 pub use intrinsics::Intrinsics;
 pub use lane_types::mask_dtype;

@@ -317,7 +317,7 @@ impl Printer<'_> {
             | Expr::WidePairs { .. }
             | Expr::Quad { .. }
             | Expr::QuadDot(_)
-            | Expr::Line(_)
+            | Expr::Line(..)
             | Expr::Saturate(..) => self.helper(expr),
             Expr::Splat(x, lanes) => {
                 let ty = ValueType { lanes: *lanes, ..self.ty(x) };

@@ -2,9 +2,8 @@
 //! at a time, of the even and of the odd lanes.
 
 use super::ValueType;
-use super::byte_dots::{Width, width};
-use super::expression::{Known, Rescaling};
-use super::helper::Helpers;
+use super::byte_dots::{Width, name, width};
+use super::expression::{Integers, Known, Rescaling};
 use super::spelling::{either, value_type_name};
 use mlc_ir::DType;
 use mlc_ir::scalar::Rounding;
@@ -152,49 +151,64 @@ fn at_once(width: &Width, known: Known, ty: ValueType) -> String {
 }
 
 /// The name of the function that rescales so many lanes by lines.
-pub fn line_name(lanes: usize) -> String {
-    format!("mlc_line_{}", value_type_name(ValueType::vector(DType::I32, lanes)))
+pub fn line_name(integers: Integers, lanes: usize) -> String {
+    let what = match integers {
+        Integers::Below => "line",
+        Integers::Nearest => "nearest_line",
+    };
+    name(what, lanes)
 }
 
-/// That function. Every step rounds down, so that all of them together do; doubles hold the line exactly. Narrow vectors are parts of the
-/// widest, whose instructions alone say how they round.
-pub fn line(helpers: &mut dyn Helpers, name: &str, lanes: usize) -> String {
-    let (integers, singles) = (ValueType::vector(DType::I32, lanes), ValueType::vector(DType::F32, lanes));
-    helpers.use_type(singles);
-    let (t, f) = (value_type_name(integers), value_type_name(singles));
-    let lines = format!(
-        "  {t} y = x;\n  \
+/// The body of that function in doubles, which hold lines exactly.
+pub fn line_steps(integers: Integers, lanes: usize) -> String {
+    let half = if integers == Integers::Nearest { " + 0.5" } else { "" };
+    format!(
+        "  {} y = x;\n  \
            for (int lane = 0; lane < {lanes}; ++lane) {{\n    \
-             const double value = (double)slope[lane] * (double)x[lane] + (double)offset[lane];\n    \
+             const double value = (double)slope[lane] * (double)x[lane] + (double)offset[lane]{half};\n    \
              const int32_t cut = (int32_t)value;\n    \
              y[lane] = cut - (value < (double)cut);\n  \
            }}\n  \
-           return y;\n"
-    );
-    let own = width(lanes).map(|Width { bits, .. }| {
-        let wide = |text: &str, kind: &str| match bits {
-            512 => format!("(__m512{})({text})", if kind == "si" { "i" } else { "" }),
-            _ => {
-                format!("_mm512_zext{kind}{bits}_{kind}512((__m{bits}{})({text}))", if kind == "si" { "i" } else { "" })
-            }
-        };
-        let down = "_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC";
-        let result = match bits {
-            512 => "value".to_owned(),
-            _ => format!("_mm512_castsi512_si{bits}(value)"),
-        };
-        format!(
-            "#if defined(__AVX512F__)\n  \
-               const __m512 sums = _mm512_cvt_roundepi32_ps({}, {down});\n  \
-               const __m512 line = _mm512_fmadd_round_ps(sums, {}, {}, {down});\n  \
-               const __m512i value = _mm512_cvt_roundps_epi32(line, {down});\n  \
-               return ({t}){result};\n\
-             #else\n",
-            wide("x", "si"),
-            wide("slope", "ps"),
-            wide("offset", "ps"),
-        )
-    });
-    let (own, end) = own.map_or((String::new(), "}\n"), |own| (own, "#endif\n}\n"));
-    format!("static inline {t} {name}({t} x, {f} slope, {f} offset) {{\n{own}{lines}{end}")
+           return y;\n",
+        value_type_name(ValueType::vector(DType::I32, lanes))
+    )
+}
+
+/// The same by the instructions of x86; `steps` elsewhere.
+pub fn line(integers: Integers, lanes: usize, steps: &str) -> String {
+    match (width(lanes), integers) {
+        (None, _) => steps.to_owned(),
+        (Some(width), Integers::Below) => either("defined(__AVX512F__)", &line_below(width, lanes), steps),
+        (Some(Width { prefix, register, bits, integers, .. }), Integers::Nearest) => {
+            let [t, f] = [DType::I32, DType::F32].map(|dtype| value_type_name(ValueType::vector(dtype, lanes)));
+            let own = format!(
+                "  const {f} sums = ({f}){prefix}_cvtepi32_ps(({register})x);\n  \
+                   return ({t}){prefix}_cvtps_epi32((__m{bits})(slope * sums + offset));\n"
+            );
+            either(integers, &own, steps)
+        }
+    }
+}
+
+/// The lines that give the integers below. Narrow vectors are parts of the widest, whose instructions alone say how they round.
+fn line_below(Width { bits, .. }: &Width, lanes: usize) -> String {
+    let wide = |text: &str, kind: &str| match bits {
+        512 => format!("(__m512{})({text})", if kind == "si" { "i" } else { "" }),
+        _ => format!("_mm512_zext{kind}{bits}_{kind}512((__m{bits}{})({text}))", if kind == "si" { "i" } else { "" }),
+    };
+    let down = "_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC";
+    let result = match bits {
+        512 => "value".to_owned(),
+        _ => format!("_mm512_castsi512_si{bits}(value)"),
+    };
+    format!(
+        "  const __m512 sums = _mm512_cvt_roundepi32_ps({}, {down});\n  \
+           const __m512 line = _mm512_fmadd_round_ps(sums, {}, {}, {down});\n  \
+           const __m512i value = _mm512_cvt_roundps_epi32(line, {down});\n  \
+           return ({})({result});\n",
+        wide("x", "si"),
+        wide("slope", "ps"),
+        wide("offset", "ps"),
+        value_type_name(ValueType::vector(DType::I32, lanes)),
+    )
 }

@@ -98,6 +98,14 @@ pub fn rescaling(rescaling: Rescaling, ty: ValueType, steps: &str) -> String {
     either(INTRINSICS, &own, steps)
 }
 
+/// The body of the function that rescales by the nearest integers of lines; `steps` do it elsewhere.
+pub fn line(steps: &str) -> String {
+    let own = "  const v128_t line = wasm_f32x4_add(wasm_f32x4_mul((v128_t)slope, wasm_f32x4_convert_i32x4((v128_t)x)),\n    \
+               (v128_t)offset);\n  \
+               return (i32x4)wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(line));\n";
+    either(INTRINSICS, own, steps)
+}
+
 /// The lines of the products of the lower and of the upper lanes of `x`, each with `added` to it.
 fn products(x: &str, added: Option<&str>) -> String {
     let one = |part: &str| {

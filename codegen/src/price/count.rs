@@ -237,7 +237,7 @@ impl Counter<'_> {
                 counts.integer += self.slots(self.ty(expr), steps_of_lanes(rescaling.known), counts);
             }
             Expr::Rescale(..) => counts.integer += 8.0,
-            Expr::Line(_) => counts.integer += self.slots(self.ty(expr), 3.0, counts),
+            Expr::Line(..) => counts.integer += self.slots(self.ty(expr), 3.0, counts),
             Expr::Saturate(..) => counts.integer += 1.0,
             Expr::Cast(to, x) => {
                 let from = self.ty(x);

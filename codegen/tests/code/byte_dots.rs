@@ -10,7 +10,7 @@ use mlc_ir::{Attribute, DType, Generator, Graph, Literal, Op, Tensor, TensorType
 
 /// Machines with such vectors: this one, whatever it has, as x86 and as Arm would compute; and, where this one can run their code, those
 /// that only have pairs, and one whose C compiler knows neither.
-fn machines() -> Vec<Target> {
+pub fn machines() -> Vec<Target> {
     let mut machines: Vec<Target> =
         [(64, ByteDots::Quads), (32, ByteDots::Quads), (16, ByteDots::SignedQuads), (16, ByteDots::SwappedQuads)]
             .map(|(bytes, dots)| Target::host(bytes).with_byte_dots(dots))
@@ -51,7 +51,7 @@ fn wider_layers() -> Vec<(Op, [Vec<usize>; 2])> {
 }
 
 /// A layer whose border is a number of x's type.
-fn of_type(op: Op, taken: DType) -> Op {
+pub fn of_type(op: Op, taken: DType) -> Op {
     match op {
         Op::Convolution(own) if taken == DType::U8 => Convolution { border: 9, ..own }.into(),
         other => other,
@@ -331,14 +331,17 @@ fn machines_with_four_products_at_once_use_them() {
     // Without results of negative sums there is one line.
     let limited = text(square(), (64, 3), ByteDots::Quads);
     assert!(limited.contains("mlc_line_i32x16(") && !limited.contains("mlc_select_"), "{limited}");
+    // Where vectors only round to the nearest number, sums of few products have lines, and most of many have none.
+    let few = text(product(4, 3, 16), (32, -128), ByteDots::Quads);
+    assert!(few.contains("mlc_nearest_line_i32x8(") && !few.contains("mlc_rescale_"), "{few}");
     let narrow = text(square(), (32, -128), ByteDots::Quads);
-    assert!(narrow.contains("mlc_rescale_twice_near_i32x8("), "{narrow}");
+    assert!(narrow.contains("mlc_rescale_twice_near_i32x8(") && !narrow.contains("_line_"), "{narrow}");
     // Signed bytes are copied once for all outputs, as unsigned ones.
     assert!(dense.contains("^ mlc_splat_i8x64(-128)"), "{dense}");
     let depthwise = text(convolution([6, 5, 32], [3, 3], 32, 1, 32), (64, -128), ByteDots::Quads);
     assert!(depthwise.contains("mlc_quad_dot_i32x16(") && depthwise.contains("mlc_saturate_i8x16("), "{depthwise}");
     // Pairs are loaded as they are multiplied: what is copied once is wider, weights are bytes until then, and no sum waits for another's products.
-    let pairs = text(square(), (32, -128), ByteDots::Pairs);
+    let pairs = text(convolution([5, 5, 12], [3, 3], 16, 1, 1), (32, -128), ByteDots::Pairs);
     for part in [
         "const int8_t *restrict packed,",
         "= __builtin_convertvector(*(const i8x16_unaligned *)(x + i), i16x16);",

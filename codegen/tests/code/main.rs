@@ -26,3 +26,4 @@ mod transposes;
 #[path = "../../../tests/src/batch/unit.rs"]
 mod unit;
 mod winograd;
+mod winograd_bytes;

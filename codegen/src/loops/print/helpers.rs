@@ -33,7 +33,7 @@ impl Printer<'_> {
             }
             Expr::Quad { pointer, index } => (Intrinsic::Quad, Some(self.address(*pointer, index))),
             Expr::QuadDot(_) => (Intrinsic::QuadDot(self.ty(expr).lanes), None),
-            Expr::Line(_) => (Intrinsic::Line(self.ty(expr).lanes), None),
+            Expr::Line(integers, _) => (Intrinsic::Line(*integers, self.ty(expr).lanes), None),
             Expr::Saturate(dtype, _) => (Intrinsic::Saturate(*dtype, self.ty(expr).lanes), None),
             _ => (Intrinsic::Dot(self.ty(expr).lanes), None),
         };
