@@ -25,6 +25,15 @@ impl Grain {
         if kernel.target.byte_dots == ByteDots::Pairs { Grain::Pairs } else { Grain::Quads }
     }
 
+    /// How the words of weights lie that four lanes have, if not one after the other.
+    pub fn order(self, dots: ByteDots) -> Option<fn(&[i64]) -> [i64; QUAD]> {
+        match self {
+            Grain::Quads if dots == ByteDots::SwappedQuads => Some(swapped),
+            Grain::Words if dots.is_arm() => Some(apart),
+            Grain::Quads | Grain::Pairs | Grain::Words => None,
+        }
+    }
+
     /// Products of a lane.
     pub fn count(self) -> usize {
         match self {
@@ -79,11 +88,20 @@ impl Grain {
 
 /// The words of four lanes as machines take them that add the products of a lane's first and second pair of bytes before those of
 /// neighbours: all first pairs, then all second ones, of every second lane the other way round, so that x only has to be turned by a pair.
-pub fn swapped(words: &[i64]) -> [i64; QUAD] {
+fn swapped(words: &[i64]) -> [i64; QUAD] {
     let pair = |lane: usize, second: bool| words[lane] >> (16 * i64::from(second)) & 0xffff;
     std::array::from_fn(|place| {
         let (second, even) = (place / 2 == 1, place % 2 * 2);
         i64::from((pair(even, second) | pair(even + 1, !second) << 16) as i32)
+    })
+}
+
+/// The words of four lanes as Arm takes pairs: the first numbers of all lanes, then the second ones.
+fn apart(words: &[i64]) -> [i64; QUAD] {
+    let half = |lane: usize, second: bool| words[lane] >> (16 * i64::from(second)) & 0xffff;
+    std::array::from_fn(|place| {
+        let (lane, second) = (place % 2 * 2, place / 2 == 1);
+        i64::from((half(lane, second) | half(lane + 1, second) << 16) as i32)
     })
 }
 

@@ -68,6 +68,7 @@ mod window;
 mod window_sums;
 mod winograd;
 mod winograd_filter;
+mod winograd_numbers;
 mod winograd_time;
 mod winograd_transforms;
 mod winograd_windows;

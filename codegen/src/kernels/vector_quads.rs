@@ -92,13 +92,18 @@ impl Contraction {
 
 /// Whether the machine has such instructions for operands: bytes along the last axis of x, constant weights.
 pub fn has_quads(kernel: &KernelWriter<'_>, x: &Argument, weights: &Argument) -> bool {
+    has_bytes(kernel, x, weights) && weights.constant.as_ref().is_some_and(|constant| fits(kernel, constant))
+}
+
+/// The same but for what weights may be.
+pub fn has_bytes(kernel: &KernelWriter<'_>, x: &Argument, weights: &Argument) -> bool {
     let stored = |argument: &Argument| kernel.b.element_dtype(argument.pointer);
     kernel.target.byte_dots != ByteDots::None
         && kernel.lanes(DType::I32) > 1
         && x.view.dtype == DType::I32
         && stored(x).is_byte()
         && stored(weights) == DType::I8
-        && weights.constant.as_ref().is_some_and(|constant| fits(kernel, constant))
+        && weights.constant.is_some()
         && weights.operand.is_some()
         && x.view.strides.iter().all(|&stride| stride >= 0)
         && kernel.results[0].view.elements() > 0
@@ -112,10 +117,15 @@ fn fits(kernel: &KernelWriter<'_>, weights: &Attribute) -> bool {
 /// What tiles of sums can use: vectors of half a register at least. Where registers are many, half of them hold words and weights, as C compilers
 /// load these long before they are multiplied; steps of products take another eighth.
 pub fn quad_machine(kernel: &KernelWriter<'_>) -> Machine {
+    grain_machine(Grain::of(kernel), kernel)
+}
+
+/// The same for words of a grain.
+pub fn grain_machine(grain: Grain, kernel: &KernelWriter<'_>) -> Machine {
     let machine = machine(DType::I32, kernel);
     let tuning = Tuning { narrow_pixels: MOST_PIXELS, ..machine.tuning };
     let sums = match kernel.target.byte_dots {
-        ByteDots::SwappedQuads => machine.registers * 3 / 8,
+        ByteDots::SwappedQuads if grain == Grain::Quads => machine.registers * 3 / 8,
         _ if machine.registers > 16 => machine.registers / 2,
         _ => machine.sums,
     };
@@ -172,20 +182,20 @@ struct Words<'c> {
 
 impl<'c> Words<'c> {
     fn new(contraction: &'c Contraction, vectors: usize, kernel: &mut KernelWriter<'_>) -> Words<'c> {
-        let machine = quad_machine(kernel);
+        let grain = if contraction.transform.is_some() { Grain::Words } else { Grain::of(kernel) };
+        let machine = grain_machine(grain, kernel);
         let (rows, columns, _) = contraction.places();
         let blocks = tile::plan(rows, columns, contraction.outputs, machine, vectors);
         let (run, starts) = runs(contraction);
-        let grain = if contraction.transform.is_some() { Grain::Words } else { Grain::of(kernel) };
         let words = run.div_ceil(grain.count());
         let padded: usize = blocks.iter().map(|block| block.count * block.width()).sum();
         let operand = contraction.weights.operand.unwrap_or(1);
         let dtype = kernel.b.element_dtype(contraction.x.pointer);
         let (packed, own) = (contraction.clone(), blocks.clone());
         let (stored, size) = grain.weights();
-        let swaps = kernel.target.byte_dots == ByteDots::SwappedQuads;
+        let dots = kernel.target.byte_dots;
         let ty = TensorType::new(stored, [padded * words * contraction.weight_starts().len() * size]);
-        let weights = kernel.pack(operand, "packed", ty, move || packed.weight_words(&own, grain, swaps));
+        let weights = kernel.pack(operand, "packed", ty, move || packed.weight_words(&own, grain, dots));
         let (first, lines, x) = match grain {
             Grain::Words => (None, None, contraction.x.pointer),
             Grain::Pairs | Grain::Quads => {
@@ -196,7 +206,7 @@ impl<'c> Words<'c> {
                 (Some(first), lines, copy(kernel, &contraction.x, dtype, grain))
             }
         };
-        let shares = grain == Grain::Quads && !swaps;
+        let shares = grain == Grain::Quads && dots != ByteDots::SwappedQuads;
         Words { contraction, grain, blocks, x, weights, first, lines, words, runs: starts.len(), shares }
     }
 

@@ -10,20 +10,20 @@
 //! sums are those of all products, modulo what 32 bits hold, and weights are doubled where they are halves.
 
 use super::contraction::{Axis, Contraction};
-use super::lines::Lines;
+use super::grain::Grain;
 use super::products::{finish, machine};
 use super::schedule::{Preferences, Settings};
 use super::tile::{self, Lanes, Machine};
-use super::vector_quads::{first_terms, has_quads, quad_machine};
+use super::vector_quads::grain_machine;
+use super::winograd_numbers::{Ends, MOST_PRODUCTS, Numbers};
 use super::winograd_transforms::{transform_elements, transform_products};
 use super::winograd_windows::{Group, Windows};
 use super::{Argument, KernelWriter};
-use crate::loops::{Expr, Index, Nest, Relation, Stmt, ValueType, Var};
+use crate::loops::{Expr, Index, Nest, Relation, Stmt, Var};
 use crate::lower::view::View;
-use crate::target::{ByteDots, LINE_BYTES, VectorSpelling};
+use crate::target::{LINE_BYTES, VectorSpelling};
 use mlc_ir::ops::Convolution;
-use mlc_ir::scalar::BinaryFunction;
-use mlc_ir::{DType, Diagnostic, Literal, Objective};
+use mlc_ir::{DType, Diagnostic, Objective};
 
 /// Results of a tile along an axis of several taps; a window has filters for odd numbers or for even ones.
 const OUTPUTS: [usize; 4] = [5, 4, 3, 2];
@@ -31,40 +31,6 @@ const OUTPUTS: [usize; 4] = [5, 4, 3, 2];
 const MOST_STRIDE: usize = 2;
 /// Where schedules stand in lists that are thought to take longer than others.
 const BEHIND: usize = 100;
-/// Products that a sum of bytes has at most, so that 32 bits hold four times the sum.
-const MOST_PRODUCTS: usize = 1 << 14;
-
-/// What is transformed and multiplied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Numbers {
-    Singles,
-    /// Numbers of 16 bits, two of which are multiplied at once.
-    Words,
-}
-
-impl Numbers {
-    /// The type of transformed elements.
-    fn elements(self) -> DType {
-        match self {
-            Numbers::Singles => DType::F32,
-            Numbers::Words => DType::I16,
-        }
-    }
-
-    /// The type of sums of products.
-    fn sums(self) -> DType {
-        match self {
-            Numbers::Singles => DType::F32,
-            Numbers::Words => DType::I32,
-        }
-    }
-
-    /// How many are multiplied at once.
-    pub(super) fn together(self) -> usize {
-        self.sums().size() / self.elements().size()
-    }
-}
-
 /// A convolution in tiles of some size.
 pub(super) struct Winograd {
     pub(super) numbers: Numbers,
@@ -80,13 +46,6 @@ pub(super) struct Winograd {
     /// The machine as it is for sums, and as it is for elements.
     pub(super) machine: Machine,
     pub(super) elements: Machine,
-}
-
-/// What sums of integers get before they are results, beside what the epilogue says.
-struct Ends {
-    doublings: u32,
-    first: Var,
-    lines: Option<Lines>,
 }
 
 /// Where a tile lies: the item, and along each axis the first result that nobody else stores and the first one that is computed.
@@ -141,13 +100,13 @@ impl Winograd {
             && op.pads.iter().all(|&pads| pads == (0, 0))
             && x.view.last_stride() == 1
             && result.elements() > 0;
-        let numbers = numbers(op, kernel)?;
+        let numbers = Numbers::of(op, kernel)?;
         let elements = machine(numbers.elements(), kernel);
         let is_for_any = kernel.target.vectors == VectorSpelling::Either;
         if !is_plain || elements.lanes == 1 || is_for_any || elements.in_order {
             return None;
         }
-        let machine = if numbers == Numbers::Words { quad_machine(kernel) } else { elements };
+        let machine = if numbers == Numbers::Words { grain_machine(Grain::Words, kernel) } else { elements };
         let taps = [weights.view.shape[0], weights.view.shape[1]];
         let windows = Windows::new(taps, strides, outputs)?;
         let extents = [result.shape[1], result.shape[2]];
@@ -228,7 +187,8 @@ impl Winograd {
         let transformed = kernel.gathered("transformed", self.numbers.elements(), elements);
         let products = kernel.gathered("products", self.numbers.sums(), self.windows.size() * pitch);
         let old = (kernel.epilogue.clone(), kernel.bounds.clone());
-        let ends = self.ends(kernel);
+        let doublings = self.windows.doublings().filter(|_| self.numbers == Numbers::Words);
+        let ends = doublings.and_then(|doublings| Ends::take(kernel, doublings, self.outputs, self.machine.lanes));
         let mut result = Ok(());
         kernel.for_range("first", Index::default(), Index::from(total), tiles as i64, |kernel, first| {
             let left = Index::from(total).plus(&first.times(-1));
@@ -258,15 +218,6 @@ impl Winograd {
         });
         (kernel.epilogue, kernel.bounds) = old;
         result
-    }
-
-    /// What sums of integers get, which the epilogue then no longer says.
-    fn ends(&self, kernel: &mut KernelWriter<'_>) -> Option<Ends> {
-        let doublings = self.windows.doublings().filter(|_| self.numbers == Numbers::Words)?;
-        let padded = self.outputs.next_multiple_of(self.machine.lanes);
-        let weights = (self.weights.operand?, 0);
-        let (first, lines) = first_terms(kernel, (self.outputs, padded), weights, || None);
-        Some(Ends { doublings, first, lines })
     }
 
     /// Where a tile lies, by its number.
@@ -459,35 +410,5 @@ impl Winograd {
                 });
             }
         });
-    }
-}
-
-impl Ends {
-    /// What becomes of the sums of a vector of outputs.
-    fn value(&self, kernel: &mut KernelWriter<'_>, sums: Expr, output: &Index, lanes: usize) -> Expr {
-        let ty = ValueType::vector(DType::I32, lanes);
-        let bits = Expr::splat(Literal::integer(DType::I32, self.doublings.into()), lanes);
-        let halved = Expr::binary(BinaryFunction::ShiftRight, sums, bits);
-        let sums = halved.plus(Expr::Load { pointer: self.first, index: output.clone(), ty });
-        match &self.lines {
-            Some(lines) => lines.value(kernel, sums, output, lanes),
-            None => sums,
-        }
-    }
-}
-
-/// What a convolution of some operands is computed in, if in either: bytes where two numbers of 16 bits are multiplied at once, singles
-/// where their order may change.
-fn numbers(op: &Convolution, kernel: &KernelWriter<'_>) -> Option<Numbers> {
-    let (x, weights) = (&kernel.operands[0], &kernel.operands[1]);
-    let is_single = |argument: &Argument| kernel.b.element_dtype(argument.pointer) == DType::F32;
-    let is_constant = weights.constant.as_ref().is_some_and(|constant| constant.ty().dtype == DType::F32);
-    let are_singles = [x, weights, &kernel.results[0]].into_iter().all(is_single) && is_constant;
-    let is_free = weights.operand.is_some() && !kernel.target.is_strict();
-    let are_bytes = kernel.target.byte_dots == ByteDots::Pairs && has_quads(kernel, x, weights);
-    match op.sums {
-        None if are_singles && is_free => Some(Numbers::Singles),
-        Some(DType::I32) if are_bytes => Some(Numbers::Words),
-        _ => None,
     }
 }

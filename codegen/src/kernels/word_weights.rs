@@ -2,8 +2,9 @@
 
 use super::contraction::Contraction;
 use super::dots::runs;
-use super::grain::{Grain, QUAD, pair, quad, swapped};
+use super::grain::{Grain, QUAD, pair, quad};
 use super::tile::Block;
+use crate::target::ByteDots;
 use mlc_ir::{Attribute, Tensor, TensorType};
 
 impl Contraction {
@@ -45,8 +46,8 @@ impl Contraction {
     }
 
     /// Words of weights, block by block, run by run, word by word, output by output; outputs that aren't there have zeros. Vectors of
-    /// words may have their pairs [swapped](swapped).
-    pub(super) fn weight_words(&self, blocks: &[Block], grain: Grain, swaps: bool) -> Option<Attribute> {
+    /// words may have an [order](Grain::order) of their own.
+    pub(super) fn weight_words(&self, blocks: &[Block], grain: Grain, dots: ByteDots) -> Option<Attribute> {
         let (numbers, starts, (run, _)) = (self.weight_numbers()?, self.weight_starts(), runs(self));
         let (count, (dtype, size)) = (grain.count(), grain.weights());
         let mut words: Vec<i64> = Vec::new();
@@ -69,11 +70,11 @@ impl Contraction {
                             }
                         }
                         words.extend(std::iter::repeat_n(0, (block.width() - block.outputs()) * size));
-                        if swaps {
+                        if let Some(order) = grain.order(dots) {
                             let first = words.len() - block.width();
                             words[first..]
                                 .chunks_exact_mut(QUAD)
-                                .for_each(|lanes| lanes.copy_from_slice(&swapped(lanes)));
+                                .for_each(|lanes| lanes.copy_from_slice(&order(lanes)));
                         }
                     }
                 }

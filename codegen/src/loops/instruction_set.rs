@@ -60,8 +60,9 @@ impl InstructionSet {
     /// The function that adds the products of pairs.
     pub fn pair_dot(self, name: &str, lanes: usize) -> String {
         match self {
+            InstructionSet::X86 => byte_dots::pair_dot(name, lanes),
+            InstructionSet::Neon(_) => neon::pair_dot(name),
             InstructionSet::Wasm => wasm::pair_dot(name),
-            _ => byte_dots::pair_dot(name, lanes),
         }
     }
 

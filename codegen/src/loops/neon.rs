@@ -49,6 +49,29 @@ pub fn dot(name: &str, dots: ByteDots) -> String {
     format!("{head}{body}}}\n")
 }
 
+/// The function that adds the products of pairs, whose weights are the first numbers of all lanes, then the second ones.
+pub fn pair_dot(name: &str) -> String {
+    let t = value_type_name(ValueType::vector(DType::I32, LANES));
+    let own = format!(
+        "  const int16x8_t words = (int16x8_t)w, pair = (int16x8_t)x;\n\
+         #if defined(__aarch64__)\n  \
+           return ({t})vmlal_high_laneq_s16(vmlal_laneq_s16((int32x4_t)sum, vget_low_s16(words), pair, 0), words, pair, 1);\n\
+         #else\n  \
+           const int32x4_t first = vmlal_lane_s16((int32x4_t)sum, vget_low_s16(words), vget_low_s16(pair), 0);\n  \
+           return ({t})vmlal_lane_s16(first, vget_high_s16(words), vget_low_s16(pair), 1);\n\
+         #endif\n"
+    );
+    let steps = "  int16_t left[8], right[8];\n  \
+                 __builtin_memcpy(left, &x, sizeof(left));\n  \
+                 __builtin_memcpy(right, &w, sizeof(right));\n  \
+                 for (int lane = 0; lane < 4; ++lane) {\n    \
+                   const uint32_t first = (uint32_t)(left[0] * right[lane]), second = (uint32_t)(left[1] * right[lane + 4]);\n    \
+                   sum[lane] = (int32_t)((uint32_t)sum[lane] + first + second);\n  \
+                 }\n  \
+                 return sum;\n";
+    format!("static inline {t} {name}({t} sum, {t} x, {t} w) {{\n{}}}\n", either(INTRINSICS, &own, steps))
+}
+
 /// The lines that return the four bytes that an instruction makes of the lanes of `half`.
 fn narrowed(instruction: &str, target: &str) -> String {
     format!(

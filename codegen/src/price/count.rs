@@ -216,7 +216,9 @@ impl Counter<'_> {
             Expr::HalfOf { .. } => counts.float += 1.0,
             // Products of pairs in vectors are added by an instruction of their own, for which there are more units.
             Expr::Dot(_) if self.ty(expr).lanes > 1 => {
-                counts.multiply_add += self.slots(self.ty(expr), ADDED_PRODUCT, counts)
+                // Arm has two instructions for the numbers of a lane, each of which adds.
+                let steps = if self.target.byte_dots.is_arm() { 2.0 } else { ADDED_PRODUCT };
+                counts.multiply_add += self.slots(self.ty(expr), steps, counts)
             }
             Expr::Dot(_) => counts.multiply_add += 1.0,
             Expr::WidePairs { index, .. } => {

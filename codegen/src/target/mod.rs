@@ -58,6 +58,11 @@ impl ByteDots {
         matches!(self, ByteDots::SignedQuads | ByteDots::SwappedQuads)
     }
 
+    /// Whether products of two numbers of 16 bits take less time than those of all the bytes that are added at once.
+    pub fn has_quick_words(self) -> bool {
+        matches!(self, ByteDots::Pairs | ByteDots::SwappedQuads)
+    }
+
     /// Whether each lane has bytes of its own on both sides, in one order.
     pub fn has_own_words(self) -> bool {
         !matches!(self, ByteDots::None | ByteDots::SwappedQuads)

@@ -17,9 +17,9 @@ fn by(schedule: &str) -> ScheduleOptions {
     ScheduleOptions { forced: BTreeMap::from([("y".into(), schedule.into())]), ..ScheduleOptions::default() }
 }
 
-/// Machines that multiply two numbers of 16 bits at once.
-fn of_pairs() -> Vec<Target> {
-    machines().into_iter().filter(|target| target.byte_dots == ByteDots::Pairs).collect()
+/// Machines to which products of two numbers of 16 bits are worth it.
+fn of_words() -> Vec<Target> {
+    machines().into_iter().filter(|target| target.byte_dots.has_quick_words()).collect()
 }
 
 /// A convolution without a border whose window moves by `strides`.
@@ -54,7 +54,7 @@ fn layers() -> Vec<(usize, Layer)> {
 
 #[test]
 fn tiles_of_every_edge_agree_with_the_evaluator_in_every_bit() {
-    for target in of_pairs() {
+    for target in of_words() {
         for size in [2, 3] {
             let own = layers().into_iter().filter(|layer| layer.0 == size).enumerate();
             let graphs: Vec<Graph> = own
@@ -97,8 +97,11 @@ fn layers_of_bytes_are_computed_so_where_that_is_faster() {
     let host = of_objective(Objective::Speed);
     assert!(!is_so(&host, convolution([16, 16, 32], [1, 1], 32, 1, 1)), "windows of one tap");
     assert!(!is_so(&host, convolution([16, 16, 20], [3, 3], 32, 1, 1)), "half of a vector's half of channels");
-    let quads = Target::host(32).with_byte_dots(ByteDots::Quads);
-    assert!(!is_so(&quads, square()), "where four bytes are multiplied at once");
+    for (bytes, dots, expected) in
+        [(32, ByteDots::Quads, false), (16, ByteDots::SignedQuads, false), (16, ByteDots::SwappedQuads, true)]
+    {
+        assert_eq!(is_so(&Target::host(bytes).with_byte_dots(dots), square()), expected, "{dots:?}");
+    }
 }
 
 /// A window over bytes that are all the least one, or at either end of their range, by weights that are all the least one.
@@ -131,7 +134,7 @@ fn the_largest_sums_are_exact() {
     let graphs: Vec<Graph> = [(1816, true), (1816, false), (16, true), (16, false)]
         .map(|(channels, are_least)| of_extremes(&format!("{channels} {are_least}"), channels, are_least))
         .into();
-    for target in of_pairs() {
+    for target in of_words() {
         let modules = check_by(&graphs, &target, &by("winograd:outputs=2"), 0.0);
         assert!(modules.iter().all(is_transformed));
     }
