@@ -13,10 +13,10 @@ use crate::ScheduleOptions;
 use crate::kernels::{self, KernelWriter, Schedule};
 use crate::loops::{Direction, Function, Lead, Question, downwards, lanes, lead, mentioned};
 use crate::price::{Price, StripeTurns, WorkingSet, price};
-use crate::target::{Borders, Target, VectorSpelling};
+use crate::target::{Borders, Machine, Target, VectorSpelling};
 use findings::Findings;
 use indexmap::IndexMap;
-use mlc_ir::{Cost, Diagnostic, Objective, Op};
+use mlc_ir::{Cost, DType, Diagnostic, Objective, Op};
 use problem::Problem;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -407,13 +407,23 @@ impl Chooser {
         let machine = &self.target.machine;
         let saving = list.iter().position(|schedule| kernels::saves_products(op, schedule));
         let is_for_speed = matches!(self.target.objective, Objective::Speed | Objective::Balanced);
-        let is_trusted = |number: usize| match (machine.trust, machine.trust_of_saving) {
+        let is_trusted = |number: usize| match (machine.trust, self.trust_of_saving(op)) {
             _ if kernels::is_small(op, list[number]) || kernels::is_by_pixels(list[number]) => false,
             (Some(_), _) => true,
             (None, Some(_)) => is_for_speed && saving == Some(number),
             (None, None) => false,
         };
         (0..list.len()).filter(|&number| number == 0 || is_trusted(number)).collect()
+    }
+
+    /// By how much the price must be lower of a schedule that does without some of the products.
+    fn trust_of_saving(&self, op: &Op) -> Option<f64> {
+        let Machine { trust_of_saving, trust_of_saved_bytes, .. } = self.target.machine;
+        if matches!(op, Op::Convolution(own) if own.sums == Some(DType::I32)) {
+            trust_of_saved_bytes
+        } else {
+            trust_of_saving
+        }
     }
 
     /// The first of the list, unless another one's price is lower by more than prices err. Those that prices aren't trusted to tell aren't
@@ -423,7 +433,7 @@ impl Chooser {
         let list: Vec<&Schedule> = offers.iter().map(|offer| &offer.schedule).collect();
         let trusted = self.trusted(op, &list).into_iter();
         let cheapest = trusted.min_by_key(|&number| (time(number), number)).unwrap_or(0);
-        match self.target.machine.trust.or(self.target.machine.trust_of_saving) {
+        match self.target.machine.trust.or(self.trust_of_saving(op)) {
             Some(trust) if (time(cheapest) as f64) < (1.0 - trust) * time(0) as f64 => (cheapest, Reason::Cheapest),
             _ => (0, Reason::First),
         }

@@ -8,6 +8,9 @@ use mlc_ir::DType;
 /// Bytes of a word.
 pub const QUAD: usize = 4;
 
+/// Where the words of four lanes go.
+pub type Order = fn(&[i64]) -> [i64; QUAD];
+
 /// What a word holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
@@ -26,7 +29,7 @@ impl Grain {
     }
 
     /// How the words of weights lie that four lanes have, if not one after the other.
-    pub fn order(self, dots: ByteDots) -> Option<fn(&[i64]) -> [i64; QUAD]> {
+    pub fn order(self, dots: ByteDots) -> Option<Order> {
         match self {
             Grain::Quads if dots == ByteDots::SwappedQuads => Some(swapped),
             Grain::Words if dots.is_arm() => Some(apart),

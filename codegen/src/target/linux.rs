@@ -107,6 +107,7 @@ const COMPUTERS: [Computer; 11] = [
         name: "aarch64",
         summary: "64-bit Arm with NEON, any of them",
         byte_dots: ByteDots::SwappedQuads,
+        machine: Machine::arm_host,
         machine_flags: &["-march=armv8-a"],
         tool_prefix: AARCH64,
         ..COMPUTER

@@ -207,7 +207,7 @@ impl Target {
             bands: false,
             in_order: false,
             // Prices of an x86-64 processor decide little for any other one.
-            machine: Machine { trust_of_saving: None, ..Machine::host() },
+            machine: Machine { trust_of_saving: None, trust_of_saved_bytes: None, ..Machine::host() },
             c_flags: ["-std=c99", "-O3", "-ffp-contract=fast"].map(String::from).to_vec(),
             fast_flags: Vec::new(),
             tools: None,
