@@ -92,19 +92,20 @@ impl Grain {
 /// The words of four lanes as machines take them that add the products of a lane's first and second pair of bytes before those of
 /// neighbours: all first pairs, then all second ones, of every second lane the other way round, so that x only has to be turned by a pair.
 fn swapped(words: &[i64]) -> [i64; QUAD] {
-    let pair = |lane: usize, second: bool| words[lane] >> (16 * i64::from(second)) & 0xffff;
-    std::array::from_fn(|place| {
-        let (second, even) = (place / 2 == 1, place % 2 * 2);
-        i64::from((pair(even, second) | pair(even + 1, !second) << 16) as i32)
-    })
+    by_halves(words, true)
 }
 
 /// The words of four lanes as Arm takes pairs: the first numbers of all lanes, then the second ones.
 fn apart(words: &[i64]) -> [i64; QUAD] {
-    let half = |lane: usize, second: bool| words[lane] >> (16 * i64::from(second)) & 0xffff;
+    by_halves(words, false)
+}
+
+/// The lower halves of four words, then their upper ones; of every second word the other way round if it is `turned`.
+fn by_halves(words: &[i64], turned: bool) -> [i64; QUAD] {
+    let half = |lane: usize, upper: bool| words[lane] >> (16 * i64::from(upper)) & 0xffff;
     std::array::from_fn(|place| {
-        let (lane, second) = (place % 2 * 2, place / 2 == 1);
-        i64::from((half(lane, second) | half(lane + 1, second) << 16) as i32)
+        let (upper, even) = (place / 2 == 1, place % 2 * 2);
+        i64::from((half(even, upper) | half(even + 1, upper != turned) << 16) as i32)
     })
 }
 

@@ -5,8 +5,8 @@
 //! line for both, an offset is chosen by the sign, in two instructions more.
 //!
 //! Lines that are rounded down by every instruction ([`Integers::Below`]) are there for nearly all outputs. Where instructions only round to
-//! the nearest number, each step keeps a distance from the middle of two integers: there are fewer lines, but those of most outputs of
-//! real networks are among them.
+//! the nearest number, each step keeps a distance from the middle of two integers: there are fewer lines, so that about half of the
+//! kernels of real networks are rescaled so.
 
 use super::KernelWriter;
 use super::bounds::{ANYTHING, Bounds};

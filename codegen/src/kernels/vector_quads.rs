@@ -174,8 +174,9 @@ struct Words<'c> {
     lines: Option<Lines>,
     /// Words of the elements that follow each other.
     words: usize,
-    /// How many such runs there are.
+    /// How many such runs there are, and how many of weights, which may move from one position of x to another.
     runs: usize,
+    weight_runs: usize,
     /// Whether registers keep the words that neighbouring pixels share.
     shares: bool,
 }
@@ -194,7 +195,8 @@ impl<'c> Words<'c> {
         let (packed, own) = (contraction.clone(), blocks.clone());
         let (stored, size) = grain.weights();
         let dots = kernel.target.byte_dots;
-        let ty = TensorType::new(stored, [padded * words * contraction.weight_starts().len() * size]);
+        let weight_runs = contraction.weight_starts().len();
+        let ty = TensorType::new(stored, [padded * words * weight_runs * size]);
         let weights = kernel.pack(operand, "packed", ty, move || packed.weight_words(&own, grain, dots));
         let (first, lines, x) = match grain {
             Grain::Words => (None, None, contraction.x.pointer),
@@ -207,7 +209,8 @@ impl<'c> Words<'c> {
             }
         };
         let shares = grain == Grain::Quads && dots != ByteDots::SwappedQuads;
-        Words { contraction, grain, blocks, x, weights, first, lines, words, runs: starts.len(), shares }
+        let runs = starts.len();
+        Words { contraction, grain, blocks, x, weights, first, lines, words, runs, weight_runs, shares }
     }
 
     fn write(&self, kernel: &mut KernelWriter<'_>) {
@@ -218,8 +221,7 @@ impl<'c> Words<'c> {
                 let output = number.times(block.outputs() as i64).offset(block.first as i64);
                 let padded = number.times(block.width() as i64).offset(section as i64);
                 let size = self.grain.weights().1;
-                let runs = self.contraction.weight_starts().len();
-                let start = padded.times((self.words * runs * size) as i64);
+                let start = padded.times((self.words * self.weight_runs * size) as i64);
                 kernel.for_shape(&["n", "m"], &above, &mut |kernel, outer| {
                     let moved = outer.iter().zip(&self.contraction.outer).filter(|(_, axis)| axis.weights != 0);
                     let position = moved.fold(Index::default(), |position, (index, axis)| {

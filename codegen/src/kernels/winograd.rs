@@ -31,6 +31,7 @@ const OUTPUTS: [usize; 4] = [5, 4, 3, 2];
 const MOST_STRIDE: usize = 2;
 /// Where schedules stand in lists that are thought to take longer than others.
 const BEHIND: usize = 100;
+
 /// A convolution in tiles of some size.
 pub(super) struct Winograd {
     pub(super) numbers: Numbers,

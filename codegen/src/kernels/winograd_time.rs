@@ -17,8 +17,8 @@ impl Winograd {
         let size = tile::sizes(rows, columns, self.outputs, self.machine).first().copied().unwrap_or(1);
         let taps = self.windows.taps();
         let step = tile::time(rows, columns, self.outputs, self.machine, size);
-        let weights = 4 * (taps * self.channels).div_ceil(self.numbers.together()) * self.outputs;
         let steps = (taps * self.channels).div_ceil(self.numbers.together());
+        let weights = 4 * steps * self.outputs;
         // Four products of bytes may take one instruction less than those of two pairs.
         let quicker = match (self.numbers, kernel.target.byte_dots) {
             (Numbers::Words, ByteDots::SwappedQuads) => 0.75,

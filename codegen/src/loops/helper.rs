@@ -46,7 +46,7 @@ pub enum Intrinsic {
     RescaleLanes(bool),
     /// Integers of 32 bits, so many lanes of them, as ones of a narrow type, saturated.
     Saturate(DType, usize),
-    /// Integers of 32 bits times slopes and with offsets, rounded down, in vectors of so many lanes.
+    /// Integers of 32 bits times slopes and with offsets, rounded to integers, in vectors of so many lanes.
     Line(Integers, usize),
     /// Two neighbouring numbers of 16 bits as a word.
     Pair,
